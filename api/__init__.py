@@ -1,0 +1,19 @@
+"""seqloom: one engine for biological sequence search. Nothing is imported before it is used."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .database import Database as Database
+    from .run import Run as Run
+    from .search import search as search
+
+__all__ = ["Database", "Run", "search"]
+_HOMES = {"Database": "database", "Run": "run", "search": "search"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'seqloom' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

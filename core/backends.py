@@ -1,0 +1,78 @@
+"""Where records are: moving them between host and device, and producers that don't know how much they'll make."""
+
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from .errors import BackendError
+from .records import Hits, Ragged, Records
+
+
+@cache
+def cuda_available() -> bool:
+    """Whether a CUDA device (or numba's simulator) can be used. Imports numba.cuda only where a driver is in sight."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+        return True
+    if not any(os.path.exists(p) for p in ("/dev/nvidiactl", "/dev/dxg")):
+        return False
+    try:
+        from numba import cuda
+    except ImportError:
+        return False
+    return bool(cuda.is_available())
+
+
+def place(records: Records | None, device: str) -> Records | None:
+    """``records`` on ``device`` ("host" or "cuda"): themselves when they are there already, else a copy."""
+    if records is None or records.device == device:
+        return records
+    if device == "cuda" and not cuda_available():
+        raise BackendError("a CUDA stage was asked for and no CUDA device can be used; --backend cpu or reference")
+    move = _to_device if device == "cuda" else _to_host
+    data = {name: _move(values, move) for name, values in records.data.items() if _movable(records, name)}
+    rest = {name: values for name, values in records.data.items() if name not in data}
+    moved = type(records)({**rest, **data}, records.extra, device)
+    if isinstance(records, Hits) and isinstance(moved, Hits):
+        moved.alignments = records.alignments
+    return moved
+
+
+def _movable(records: Records, name: str) -> bool:
+    return records.schema[name].type != "str"
+
+
+def _move(values: Any, move: Callable[[Any], Any]) -> Any:
+    return Ragged(move(values.offsets), move(values.values)) if isinstance(values, Ragged) else move(values)
+
+
+def _to_device(array: Any) -> Any:
+    from numba import cuda
+
+    return cuda.to_device(array)
+
+
+def _to_host(array: Any) -> Any:
+    return array.copy_to_host()
+
+
+def with_capacity(launch: Callable[[int], tuple[int, Any]], capacity: int, largest: int | None = None) -> Any:
+    """Result of a producer that doesn't know beforehand how much it will make.
+
+    Args:
+        launch: takes a capacity in records; returns the number of records there are and the result, which is whole only
+            if that number is not above the capacity.
+        capacity: for the first attempt.
+        largest: capacity that memory allows.
+
+    Raises:
+        BackendError: more records than ``largest``.
+    """
+    while True:
+        count, result = launch(capacity)
+        if count <= capacity:
+            return result
+        if largest is not None and count > largest:
+            raise BackendError(f"a stage makes {count:,} records at once and memory holds {largest:,}; "
+                               "use smaller volumes (--volume-letters) or more memory (--memory, --device-memory)")
+        capacity = count

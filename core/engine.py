@@ -1,0 +1,401 @@
+"""Carries out a plan: cuts the work into units, runs the stages, and commits what they give.
+
+A unit is one query batch against one volume. Units run on a bounded number of threads while the next volume is read;
+the thread that called ``Engine.run`` alone talks to the sink, which keeps a unit's result and its done mark in one step.
+When all volumes of a batch are done its reduce stages run, and the final hits replace the partial ones likewise. A run
+that was interrupted therefore resumes where it stopped, and no row is there twice.
+"""
+
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .backends import place
+from .context import Cancellation, Context, Queries, Scoring, SearchSpace
+from .errors import BudgetError, CompositionError, InputError
+from .index import Index
+from .pipeline import PlacedStage, Plan
+from .ports import ResultSink, SlotStats, Span, TargetInfo, UnitPlan, VolumeSource
+from .records import Alignments, Hits, Records
+from .registry import Registry
+from .sequences import Intervals, SequenceBatch
+from .stages import Shape
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run uses the machine. Nothing here changes a result.
+
+    Attributes:
+        threads: units in flight, and threads inside stages when there are fewer units.
+        memory: bytes of host memory that the run's data may take; None without a limit.
+        device_memory: bytes of device memory likewise.
+        batch_queries, batch_letters: most queries and query letters of a batch.
+        volume_letters: most target letters of a volume.
+        explain: global numbers of targets to follow through the stages.
+    """
+
+    threads: int = 1
+    memory: int | None = None
+    device_memory: int | None = None
+    batch_queries: int = 1000
+    batch_letters: int = 1_000_000
+    volume_letters: int = 64_000_000
+    explain: frozenset[int] = frozenset()
+
+
+@dataclass
+class Trace:
+    """Where followed targets were last seen and lost: (query batch, target) → slots that still had it."""
+
+    seen: dict[tuple[int, int], list[str]] = field(default_factory=dict)
+    lost: dict[tuple[int, int], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PreparedBatch:
+    """A query batch with masks, scoring and query-side indexes."""
+
+    queries: Queries
+    scoring: Scoring
+    indexes: Mapping[str, Index]
+
+
+@dataclass(frozen=True)
+class PreparedVolume:
+    """A volume with target-side indexes."""
+
+    targets: SequenceBatch
+    indexes: Mapping[str, Index]
+
+
+class _Cache:
+    """The last few things made, by key; each is made once even when several threads ask at the same time."""
+
+    def __init__(self, make: Callable[[int], Any], keep: int) -> None:
+        self._make, self._keep = make, keep
+        self._lock = threading.Lock()
+        self._made: OrderedDict[int, Future] = OrderedDict()
+
+    def get(self, key: int) -> Any:
+        with self._lock:
+            future, mine = self._made.get(key), False
+            if future is None:
+                future, mine = Future(), True
+                self._made[key] = future
+                while len(self._made) > self._keep:
+                    self._made.popitem(last=False)
+            else:
+                self._made.move_to_end(key)
+        if mine:
+            try:
+                future.set_result(self._make(key))
+            except BaseException as error:
+                future.set_exception(error)
+        return future.result()
+
+
+class Engine:
+    """Runs one plan over queries and targets.
+
+    Args:
+        plan: from ``compose``.
+        registry: where maskers and sorters are found.
+        queries: all queries, numbered from 0.
+        source: everything that is searched.
+        space: its size, or the size that statistics shall assume.
+        settings: use of the machine.
+        cancellation: set it to stop after the units in flight; ``run`` then raises ``Cancelled``.
+        progress: called with the cells (query letters × target letters) of each unit done.
+    """
+
+    def __init__(self, plan: Plan, registry: Registry, queries: Queries, source: VolumeSource, space: SearchSpace,
+                 settings: Settings, cancellation: Cancellation | None = None,
+                 progress: Callable[[int], None] = lambda cells: None) -> None:
+        self.plan, self.registry, self.queries, self.source = plan, registry, queries, source
+        self.space, self.settings, self.progress = space, settings, progress
+        self.cancellation = cancellation or Cancellation()
+        self.trace = Trace()
+        self._sorters = {b: registry.sorters(b) for b in {p.stage.backend for p in plan.stages}}
+        self._stats_lock = threading.Lock()
+
+    # ---- planning
+
+    def unit_plan(self) -> UnitPlan:
+        """Batches and volumes that keep every unit within the memory budget.
+
+        Raises:
+            BudgetError: even one query against the longest target needs more.
+        """
+        letters, volume_letters = self.settings.batch_letters, self.settings.volume_letters
+        while True:
+            batches = query_batches(self.queries, self.settings.batch_queries, letters)
+            volumes = self.source.plan(volume_letters)
+            need, slot, device_need, device_slot = self._need(batches, volumes)
+            over = self.settings.memory is not None and need > self.settings.memory
+            over_device = self.settings.device_memory is not None and device_need > self.settings.device_memory
+            if not over and not over_device:
+                return UnitPlan(tuple(batches), tuple(volumes))
+            largest_batch = max(self._letters(b) for b in batches)
+            largest_volume = max(v.letters for v in volumes)
+            single_batch = all(b - a == 1 for a, b in batches)
+            single_volume = all(v.sequences == 1 for v in volumes)
+            if single_batch and single_volume:
+                what = f"slot '{slot if over else device_slot}' for one query and one target"
+                if over:
+                    raise BudgetError(what, need, self.settings.memory or 0, "raise --memory")
+                raise BudgetError(what, device_need, self.settings.device_memory or 0, "raise --device-memory")
+            if single_batch or (largest_volume >= largest_batch and not single_volume):
+                volume_letters = max(1, largest_volume // 2)
+            else:
+                letters = max(1, largest_batch // 2)
+
+    def _letters(self, batch: tuple[int, int]) -> int:
+        return int(self.queries.lengths[batch[0] : batch[1]].sum())
+
+    def _need(self, batches: Sequence[tuple[int, int]], volumes: Sequence[Span]) -> tuple[int, str, int, str]:
+        """Bytes that the largest unit needs on host and device, and the slots that need most."""
+        if not batches or not volumes:
+            return 0, "", 0, ""
+        lengths = self.queries.lengths
+        shape = Shape(
+            queries=max(b - a for a, b in batches),
+            query_letters=max(self._letters(b) for b in batches),
+            longest_query=int(lengths.max()),
+            targets=max(v.sequences for v in volumes),
+            target_letters=max(v.letters for v in volumes),
+            longest_target=max(v.longest for v in volumes),
+        )
+        flight = min(self.settings.threads, len(batches) * len(volumes))
+        prints = [(p, p.stage.footprint(shape)) for p in self.plan.stages]
+        index = [f for p, f in prints if p.stage.kind == "index"]
+        work = [(f, p.name) for p, f in prints if p.stage.kind != "index"]
+        host, slot = max(((f.host, n) for f, n in work), default=(0, ""))
+        device, device_slot = max(((f.device, n) for f, n in work), default=(0, ""))
+        held = 2 * (shape.target_letters + 24 * shape.targets) + 2 * shape.query_letters
+        held += int(self.queries.nbytes) + sum(f.host for f in index)
+        return (held + flight * host, slot, sum(f.device for f in index) + flight * device, device_slot)
+
+    # ---- running
+
+    def run(self, sink: ResultSink) -> dict[str, SlotStats]:
+        """Do all work that ``sink`` doesn't have yet; returns what the slots did in this call.
+
+        Raises:
+            Cancelled: it was asked for; everything committed stays and the run can be resumed.
+            SeqloomError: from a stage or the sink.
+        """
+        plan = sink.plan()
+        if plan is None:
+            plan = self.unit_plan()
+            sink.begin(plan)
+        totals: dict[str, SlotStats] = {p.name: SlotStats() for p in self.plan.stages}
+        self._totals = totals
+        done, reduced = sink.done_units(), sink.done_batches()
+        todo = [(b, v) for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done]
+        missing = Counter(b for b, _ in todo)
+        batches = _Cache(lambda b: self._prepare_batch(plan.batches[b]), keep=self.settings.threads + 1)
+        volumes = _Cache(lambda v: self._prepare_volume(plan.volumes[v]), keep=self._volumes_kept(plan))
+        for batch in range(len(plan.batches)):
+            if batch not in reduced and not missing[batch]:
+                self._reduce(batch, batches.get(batch), sink)
+        inner = max(1, self.settings.threads // max(1, len(todo)))
+
+        def work(batch: int, volume: int) -> tuple[Records, dict[str, SlotStats]]:
+            self.cancellation.check()
+            return self._unit(batch, batches.get(batch), volumes.get(volume), inner)
+
+        with ThreadPoolExecutor(self.settings.threads, thread_name_prefix="unit") as pool:
+            waiting = iter(todo)
+            flying: dict[Future, tuple[int, int]] = {}
+            try:
+                while True:
+                    while len(flying) < self.settings.threads + 1 and (unit := next(waiting, None)):
+                        flying[pool.submit(work, *unit)] = unit
+                    if not flying:
+                        break
+                    finished, _ = wait(flying, timeout=0.2, return_when=FIRST_COMPLETED)
+                    self.cancellation.check()
+                    for future in sorted(finished, key=lambda f: flying[f]):
+                        batch, volume = flying.pop(future)
+                        records, stats = future.result()
+                        sink.commit_unit(batch, volume, records, stats)
+                        self._add(stats)
+                        self.progress(self._letters(plan.batches[batch]) * plan.volumes[volume].letters)
+                        missing[batch] -= 1
+                        if not missing[batch]:
+                            self._reduce(batch, batches.get(batch), sink)
+            except BaseException:
+                self.cancellation.cancel()
+                for future in flying:
+                    future.cancel()
+                raise
+        return totals
+
+    def cells(self, plan: UnitPlan, sink: ResultSink) -> int:
+        """Query letters × target letters still to be done."""
+        done, reduced = sink.done_units(), sink.done_batches()
+        return sum(self._letters(plan.batches[b]) * plan.volumes[v].letters
+                   for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done)
+
+    def _volumes_kept(self, plan: UnitPlan) -> int:
+        """How many volumes may stay in memory: all when they fit in half the budget, else those in flight."""
+        total = sum(v.letters for v in plan.volumes)
+        fits = self.settings.memory is None or 2 * total < self.settings.memory
+        return max(1, len(plan.volumes)) if fits else self.settings.threads + 1
+
+    def _schedule(self, plan: UnitPlan) -> Iterator[tuple[int, int]]:
+        """Batch by batch while all volumes stay in memory, else volume by volume so that each is read once."""
+        count_b, count_v = len(plan.batches), len(plan.volumes)
+        if self._volumes_kept(plan) >= count_v:
+            return ((b, v) for b in range(count_b) for v in range(count_v))
+        return ((b, v) for v in range(count_v) for b in range(count_b))
+
+    def _prepare_batch(self, bounds: tuple[int, int]) -> PreparedBatch:
+        queries: Any = self.queries.take(*bounds)
+        if isinstance(queries, SequenceBatch):
+            queries = self._mask(queries)
+        scoring = self.plan.family.scoring(queries, self.space, self.plan.options)
+        context = self._context(queries=queries, scoring=scoring)
+        indexes: dict[str, Index] = {}
+        for placed in self.plan.indexes("query"):
+            indexes[placed.name] = self._index(placed, replace(context, indexes=indexes), queries)
+        return PreparedBatch(queries, scoring, indexes)
+
+    def _mask(self, queries: SequenceBatch) -> SequenceBatch:
+        soft, hard = Intervals.empty(), Intervals.empty()
+        for request in self.plan.family.masking(self.plan.options):
+            masker_type = self.registry.masker(request.masker)
+            masker = masker_type(masker_type.Options(**request.options))
+            if queries.alphabet.name not in masker.alphabets:
+                raise CompositionError(f"masker '{request.masker}' is not for {queries.alphabet.name} sequences")
+            found = masker.intervals(queries)
+            if request.soft:
+                soft = soft.merged(found)
+            else:
+                hard = hard.merged(found)
+        return replace(queries, soft=soft, hard=hard)
+
+    def _prepare_volume(self, span: Span) -> PreparedVolume:
+        targets = self.source.read(span)
+        context = self._context(targets=targets)
+        indexes: dict[str, Index] = {}
+        for placed in self.plan.indexes("target"):
+            indexes[placed.name] = self._index(placed, replace(context, indexes=indexes), targets)
+        return PreparedVolume(targets, indexes)
+
+    def _index(self, placed: PlacedStage, context: Context, batch: Any) -> Index:
+        stats = SlotStats(records_in=len(batch), records_out=len(batch))
+        begin = time.perf_counter()
+        context = self._for_slot(context, placed, stats)
+        index = placed.stage.run(context, batch)
+        stats.seconds = time.perf_counter() - begin
+        stats.counters = dict(context.counters)
+        self._add({placed.name: stats})
+        return index
+
+    def _context(self, **fields: Any) -> Context:
+        return Context(options=self.plan.options, space=self.space, catalog=self.source, memory=self.settings.memory,
+                       device_memory=self.settings.device_memory, cancellation=self.cancellation, **fields)
+
+    def _for_slot(self, context: Context, placed: PlacedStage, stats: SlotStats) -> Context:
+        return replace(context, slot=placed.name, device=placed.device, counters=Counter(),
+                       sorters=self._sorters[placed.stage.backend])
+
+    def _unit(self, number: int, batch: PreparedBatch, volume: PreparedVolume,
+              threads: int) -> tuple[Records, dict[str, SlotStats]]:
+        context = self._context(queries=batch.queries, targets=volume.targets, scoring=batch.scoring,
+                                indexes={**batch.indexes, **volume.indexes}, threads=threads)
+        followed = {t for t in self.settings.explain if t in set(volume.targets.ordinals.tolist())}
+        return self._flow(number, self.plan.working("unit"), context, None, followed)
+
+    def _flow(self, number: int, stages: Sequence[PlacedStage], context: Context, records: Records | None,
+              followed: set[int]) -> tuple[Any, dict[str, SlotStats]]:
+        """Hand records from stage to stage, moving them between devices only where neighbours differ."""
+        stats = {}
+        for placed in stages:
+            self.cancellation.check()
+            slot = SlotStats(records_in=0 if records is None else len(records))
+            here = self._for_slot(context, placed, slot)
+            begin = time.perf_counter()
+            records = placed.stage.run(here, place(records, placed.device))
+            slot.seconds = time.perf_counter() - begin
+            if not isinstance(records, placed.stage.gives):
+                raise CompositionError(f"slot '{placed.name}' ('{placed.stage.name}') gave {type(records).__name__} "
+                                       f"instead of {placed.stage.gives.__name__}")
+            slot.records_out, slot.counters = len(records), dict(here.counters)
+            stats[placed.name] = slot
+            if followed:
+                self._follow(number, placed.name, records, followed)
+        return place(records, "host"), stats
+
+    def _follow(self, number: int, slot: str, records: Records, followed: set[int]) -> None:
+        there = followed & set(np.asarray(place(records, "host").target).tolist())  # type: ignore[union-attr]
+        with self._stats_lock:
+            for target in followed:
+                key = (number, target)
+                if target in there:
+                    self.trace.seen.setdefault(key, []).append(slot)
+                else:
+                    self.trace.lost.setdefault(key, slot)
+
+    def _reduce(self, number: int, batch: PreparedBatch, sink: ResultSink) -> None:
+        parts = sink.partials(number)
+        records: Any = type(parts[0]).concat(parts) if parts else None
+        if records is None:
+            records = (self.plan.working("unit")[-1].stage.gives).empty()
+        context = self._context(queries=batch.queries, scoring=batch.scoring, indexes=batch.indexes,
+                                threads=self.settings.threads)
+        hits, stats = self._flow(number, self.plan.working("reduce"), context, records, set(self.settings.explain))
+        self._check_columns(hits)
+        numbers = np.unique(hits.target)
+        info = self.source.info(numbers) if len(numbers) else _no_targets()
+        sink.commit_batch(number, hits, info, stats)
+        self._add(stats)
+
+    def _check_columns(self, hits: Hits) -> None:
+        declared = self.plan.columns
+        for column in (*hits.extra, *hits.alignments.extra):
+            base = {c.name for c in (*Hits.columns, *Alignments.columns)}
+            if column.name not in declared and column.name not in base:
+                raise CompositionError(f"results have a column '{column.name}' that no stage of the pipeline declares")
+
+    def _add(self, stats: Mapping[str, SlotStats]) -> None:
+        with self._stats_lock:
+            for name, slot in stats.items():
+                self._totals.setdefault(name, SlotStats()).add(slot)
+
+
+def query_batches(queries: Queries, most: int, letters: int) -> list[tuple[int, int]]:
+    """Queries cut into batches of at most ``most`` queries and ``letters`` letters (one query at least), in order."""
+    batches: list[tuple[int, int]] = []
+    first, size = 0, 0
+    for number, length in enumerate(queries.lengths.tolist()):
+        if number > first and (number - first >= most or size + length > letters):
+            batches.append((first, number))
+            first, size = number, 0
+        size += length
+    if len(queries):
+        batches.append((first, len(queries)))
+    return batches
+
+
+def _no_targets() -> TargetInfo:
+    none = np.empty(0, np.int64)
+    return TargetInfo(none, [], [], none, none, none)
+
+
+def check_queries(plan: Plan, queries: Queries, source: VolumeSource) -> None:
+    """Refuse queries or databases of the wrong kind before any work; the message says which."""
+    kind = "model" if not isinstance(queries, SequenceBatch) else queries.alphabet.name
+    if kind != plan.family.query:
+        raise InputError(f"pipeline '{plan.pipeline.name}' takes {plan.family.query} queries, these are {kind} ones")
+    if source.alphabet.name != plan.family.target:
+        raise InputError(f"pipeline '{plan.pipeline.name}' searches {plan.family.target} databases, this one holds "
+                         f"{source.alphabet.name} sequences")

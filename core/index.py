@@ -1,0 +1,48 @@
+"""What was prepared for looking things up."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+Side = Literal["query", "target"]
+
+
+@dataclass(frozen=True)
+class Index:
+    """Named arrays and parameters made from queries or targets.
+
+    Attributes:
+        kind: what it is ("neighbourhood-words", "suffix-array", …); stages that read it ask for this name.
+        side: "query" or "target".
+        arrays: numpy arrays by name.
+        parameters: plain values that the arrays were made with.
+        objects: anything else that the family keeps with it (models), not stored.
+    """
+
+    kind: str
+    side: Side
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    objects: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.arrays[name]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in self.arrays.values())
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digest over kind, side, parameters and arrays."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(json.dumps([self.kind, self.side, dict(self.parameters)], sort_keys=True, default=str).encode())
+        for name in sorted(self.arrays):
+            array = np.ascontiguousarray(self.arrays[name])
+            digest.update(f"{name}{array.dtype}{array.shape}".encode())
+            digest.update(array)
+        return digest.hexdigest()

@@ -1,0 +1,129 @@
+"""Typed options: one dataclass from which command-line help, ``--set``, TOML and stored provenance all come.
+
+A field is declared with ``option(default, help, …)``; its type is one of bool, int, float, str, or one of these with
+``| None`` (absent). The command line's name is the field's with dashes.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .errors import OptionError, UnknownNameError
+
+
+@dataclasses.dataclass(frozen=True)
+class NoOptions:
+    """For stages that have none."""
+
+
+def option(default: Any, help: str, *, choices: Sequence[str] = (), minimum: float | None = None,
+           maximum: float | None = None, metavar: str = "", aliases: Sequence[str] = (), group: str = "") -> Any:
+    """A field of an options dataclass.
+
+    Args:
+        default: value when not given; None means "absent" and must be explained by ``help``.
+        help: one line for people, with the unit.
+        choices: allowed values of a text option.
+        minimum, maximum: inclusive bounds of a number.
+        metavar: placeholder in help.
+        aliases: further names on the command line, with their dashes ("-E").
+        group: heading under which help shows it.
+    """
+    metadata = {"help": help, "choices": tuple(choices), "minimum": minimum, "maximum": maximum, "metavar": metavar,
+                "aliases": tuple(aliases), "group": group}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass(frozen=True)
+class OptionInfo:
+    """One option of an options class, as the command line and the docs need it."""
+
+    name: str
+    type: type
+    nullable: bool
+    default: Any
+    help: str
+    choices: tuple[str, ...]
+    minimum: float | None
+    maximum: float | None
+    metavar: str
+    aliases: tuple[str, ...]
+    group: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    def parse(self, value: Any, where: str = "") -> Any:
+        """``value`` (text or typed) as this option's type; raises ``OptionError`` that names the option."""
+        name = where or self.flag
+        if value is None or (self.nullable and isinstance(value, str) and value.lower() in ("none", "")):
+            if self.nullable:
+                return None
+            raise OptionError(f"{name} needs a value of type {self.type.__name__}")
+        try:
+            parsed = self._convert(value)
+        except (ValueError, TypeError):
+            raise OptionError(f"{name} needs a value of type {self.type.__name__}, not {value!r}") from None
+        if self.choices and parsed not in self.choices:
+            raise OptionError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}")
+        if self.minimum is not None and not parsed >= self.minimum:
+            raise OptionError(f"{name} must be at least {self.minimum:g}, not {value}")
+        if self.maximum is not None and not parsed <= self.maximum:
+            raise OptionError(f"{name} must be at most {self.maximum:g}, not {value}")
+        return parsed
+
+    def _convert(self, value: Any) -> Any:
+        if self.type is bool:
+            if isinstance(value, bool):
+                return value
+            words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+            if str(value).lower() not in words:
+                raise ValueError
+            return words[str(value).lower()]
+        if isinstance(value, bool) or (self.type is int and isinstance(value, float) and value != int(value)):
+            raise ValueError
+        return self.type(value)
+
+
+def option_infos(options: type) -> list[OptionInfo]:
+    """The options of an options class in order of declaration."""
+    hints = typing.get_type_hints(options)
+    infos = []
+    for item in dataclasses.fields(options):
+        kind = hints[item.name]
+        nullable = False
+        if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+            members = [a for a in typing.get_args(kind) if a is not type(None)]
+            nullable, kind = len(members) < len(typing.get_args(kind)), members[0]
+        meta = {"help": "", "choices": (), "minimum": None, "maximum": None, "metavar": "", "aliases": (), "group": "",
+                **item.metadata}
+        infos.append(OptionInfo(item.name, kind, nullable, item.default, **meta))
+    return infos
+
+
+def build_options(options: type, values: Mapping[str, Any], where: str = "") -> Any:
+    """An instance of ``options`` from values by name (dashes or underscores), checked and converted.
+
+    Raises ``UnknownNameError`` for a name that isn't an option and ``OptionError`` for a bad value. A class may define
+    ``check(self)`` to refuse contradictions.
+    """
+    infos = {i.name: i for i in option_infos(options)}
+    parsed = {}
+    for name, value in values.items():
+        key = name.replace("-", "_")
+        if key not in infos:
+            raise UnknownNameError(f"option{' of ' + where if where else ''}", name, list(infos))
+        parsed[key] = infos[key].parse(value, f"{where}.{key}" if where else "")
+    built = options(**parsed)
+    check = getattr(built, "check", None)
+    if check:
+        check()
+    return built
+
+
+def options_dict(options: Any) -> dict[str, Any]:
+    """Values by name, for provenance."""
+    return dataclasses.asdict(options)

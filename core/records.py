@@ -1,0 +1,295 @@
+"""The records that flow between stages: structs of arrays with a documented schema of named columns.
+
+``Pairs`` → ``Seeds`` → ``Alignments`` → ``Hits`` with child ``Alignments``. A plugin may declare further typed columns: they
+travel with the record, are stored, and appear in SQL. Query and target numbers are global in a run. Coordinates are
+0-based half-open on the forward strand of the sequence as stored; frames say which strand (±1) or translation (±1…3)
+was read.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+PATH_OPS = "MIDNSHP=X"
+"""Letters of edit operations by their number (the numbering of the SAM specification, section 1.4.6)."""
+INSERT, DELETE, MATCH, MISMATCH = 1, 2, 7, 8
+"""Edit operations in use: query letters against a gap, target letters against a gap, equal, unequal letters."""
+
+_DTYPES = {"i1": np.int8, "i4": np.int32, "i8": np.int64, "f4": np.float32, "f8": np.float64, "bool": np.bool_,
+           "str": np.object_, "path": np.uint32}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One named column.
+
+    Attributes:
+        name: lower-case identifier, also its name in SQL.
+        type: "i1", "i4", "i8", "f4", "f8", "bool", "str", or "path" (a ragged column of u4).
+        doc: meaning and unit, in a few words.
+        nullable: whether values may be absent: NaN in floats, −1 in integers, None in strings, no operations in a path.
+    """
+
+    name: str
+    type: str
+    doc: str = ""
+    nullable: bool = False
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(_DTYPES[self.type])
+
+    def absent(self, count: int) -> "np.ndarray | Ragged":
+        """``count`` absent values."""
+        if self.type == "path":
+            return Ragged(np.zeros(count + 1, np.int64), np.empty(0, np.uint32))
+        value = np.nan if self.type[0] == "f" else None if self.type == "str" else False if self.type == "bool" else -1
+        return np.full(count, value, self.dtype)
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Rows of various lengths: ``values[offsets[i]:offsets[i+1]]`` is row i. offsets i8[n+1]; values any dtype."""
+
+    offsets: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Sequence[Any], dtype: Any = np.uint32) -> "Ragged":
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum([len(r) for r in rows], out=offsets[1:])
+        values = np.concatenate([np.asarray(r, dtype) for r in rows]) if len(rows) else np.empty(0, dtype)
+        return cls(offsets, values)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def nbytes(self) -> int:
+        return self.offsets.nbytes + self.values.nbytes
+
+    def take(self, index: np.ndarray) -> "Ragged":
+        """Rows at ``index`` (integers or a bool mask), in that order."""
+        index = np.flatnonzero(index) if index.dtype == bool else index
+        lengths = (self.offsets[1:] - self.offsets[:-1])[index]
+        offsets = np.zeros(len(index) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        source = np.repeat(self.offsets[:-1][index] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Ragged(offsets, self.values[source])
+
+    @classmethod
+    def concat(cls, parts: Sequence["Ragged"]) -> "Ragged":
+        lengths = np.concatenate([np.diff(p.offsets) for p in parts])
+        offsets = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        return cls(offsets, np.concatenate([p.values for p in parts]))
+
+
+class Records:
+    """Base of the record types: equally long columns by name, read as attributes.
+
+    Args:
+        data: arrays by column name; nullable columns may be left out.
+        extra: further columns. One with the name of a base column replaces it (a float score for an integer one).
+        device: "host", or the CUDA device that the arrays are on.
+    """
+
+    columns: ClassVar[tuple[Column, ...]] = ()
+
+    def __init__(self, data: Mapping[str, Any], extra: Iterable[Column] = (), device: str = "host") -> None:
+        self.schema: dict[str, Column] = {c.name: c for c in (*self.columns, *extra)}
+        self.device = device
+        if unknown := sorted(set(data) - set(self.schema)):
+            raise TypeError(f"{type(self).__name__} has no column {', '.join(unknown)}; declare it as extra")
+        lengths = {len(values) for values in data.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of {type(self).__name__} differ in length: "
+                             + ", ".join(f"{n} {len(v)}" for n, v in data.items()))
+        self._length = lengths.pop() if lengths else 0
+        self.data: dict[str, Any] = {}
+        for name, column in self.schema.items():
+            if name not in data:
+                if not column.nullable and self._length:
+                    raise TypeError(f"{type(self).__name__} lacks its column '{name}'")
+                self.data[name] = column.absent(self._length)
+            elif column.type == "path" or device != "host":
+                self.data[name] = data[name]
+            else:
+                self.data[name] = np.asarray(data[name], column.dtype)
+
+    @classmethod
+    def empty(cls, extra: Iterable[Column] = ()) -> Self:
+        return cls({}, extra)
+
+    @property
+    def extra(self) -> tuple[Column, ...]:
+        """Columns beyond those of the type, or in place of them."""
+        base = {c.name: c for c in self.columns}
+        return tuple(c for name, c in self.schema.items() if base.get(name) != c)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["data"][name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no column '{name}'") from None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} rows: {', '.join(self.schema)})"
+
+    @property
+    def nbytes(self) -> int:
+        return sum(v.nbytes for v in self.data.values())
+
+    def take(self, index: np.ndarray) -> Self:
+        """Rows at ``index`` (integers or a bool mask), in that order."""
+        index = np.asarray(index)
+        if index.dtype != bool:
+            index = index.astype(np.int64)
+        data = {n: v.take(index) if isinstance(v, Ragged) else v[index] for n, v in self.data.items()}
+        return type(self)(data, self.extra, self.device)
+
+    def replace(self, extra: Iterable[Column] = (), **data: Any) -> Self:
+        """The same rows with some columns set anew; ``extra`` declares columns that are new."""
+        return type(self)({**self.data, **data}, (*self.extra, *extra), self.device)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Self]) -> Self:
+        """All rows of ``parts`` in order. Columns that only some parts have must be nullable."""
+        parts = [p for p in parts if len(p)] or list(parts[:1])
+        if not parts:
+            return cls.empty()
+        if len(parts) == 1:
+            return parts[0]
+        extra = {c.name: c for p in parts for c in p.extra}
+        schema = {c.name: c for c in (*cls.columns, *extra.values())}
+        data = {}
+        for name, column in schema.items():
+            arrays = [p.data[name] if name in p.data else column.absent(len(p)) for p in parts]
+            data[name] = Ragged.concat(arrays) if column.type == "path" else np.concatenate(arrays)
+        return cls(data, extra.values())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows as dictionaries of Python values, for tests and people."""
+        lists = {n: [r.tolist() for r in v] if isinstance(v, Ragged) else v.tolist() for n, v in self.data.items()}
+        return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+
+
+_KEYS = (Column("query", "i4", "global number of the query"), Column("target", "i8", "global number of the target"))
+
+
+class Pairs(Records):
+    """A query and a target worth looking at."""
+
+    columns = (*_KEYS, Column("score", "i4", "of the stage that chose the pair"))
+
+
+class Seeds(Records):
+    """Places worth looking at: a stretch of a query opposite an equally long one of a target."""
+
+    columns = (
+        *_KEYS,
+        Column("score", "i4", "of the stretch", nullable=True),
+        Column("query_pos", "i4", "start, 0-based, on the forward strand"),
+        Column("target_pos", "i4", "start, 0-based, on the forward strand"),
+        Column("length", "i4", "letters"),
+        Column("query_frame", "i1", "±1 strand, ±1…3 translation"),
+        Column("target_frame", "i1", "±1 strand, ±1…3 translation"),
+    )
+
+
+class Alignments(Records):
+    """Local alignments: HSPs, domains, matches. Children of a hit when they are reported.
+
+    ``path`` holds run-length edit operations ``length << 4 | operation`` in the direction of ``query_frame``.
+    """
+
+    columns = (
+        *_KEYS,
+        Column("score", "i4", "raw score"),
+        Column("query_start", "i4", "0-based, forward strand"),
+        Column("query_end", "i4", "exclusive"),
+        Column("target_start", "i4", "0-based, forward strand"),
+        Column("target_end", "i4", "exclusive"),
+        Column("query_frame", "i1", "±1 strand, ±1…3 translation"),
+        Column("target_frame", "i1", "±1 strand, ±1…3 translation"),
+        Column("anchor_query", "i4", "point that the alignment was extended from", nullable=True),
+        Column("anchor_target", "i4", "point that the alignment was extended from", nullable=True),
+        Column("bit_score", "f8", "bits", nullable=True),
+        Column("evalue", "f8", "expected number of such alignments", nullable=True),
+        Column("length", "i4", "columns of the alignment", nullable=True),
+        Column("identities", "i4", "columns of equal letters", nullable=True),
+        Column("positives", "i4", "columns of equal or similar letters", nullable=True),
+        Column("mismatches", "i4", "columns of unequal letters", nullable=True),
+        Column("gap_opens", "i4", "runs of gaps", nullable=True),
+        Column("gaps", "i4", "columns with a gap", nullable=True),
+        Column("path", "path", "edit operations, length << 4 | operation", nullable=True),
+    )
+
+
+class Hits(Records):
+    """One per query and target that will be reported; ``alignments`` holds the children, in order of report.
+
+    A child belongs to the hit with its query and target; children stand in the order in which they are reported
+    within their hit.
+    """
+
+    columns = (
+        *_KEYS,
+        Column("score", "i4", "raw score of the hit"),
+        Column("bit_score", "f8", "bits", nullable=True),
+        Column("evalue", "f8", "expected number of such hits", nullable=True),
+    )
+
+    def __init__(self, data: Mapping[str, Any], extra: Iterable[Column] = (), device: str = "host",
+                 alignments: Alignments | None = None) -> None:
+        super().__init__(data, extra, device)
+        self.alignments = Alignments.empty() if alignments is None else alignments
+
+    def take(self, index: np.ndarray) -> "Hits":
+        """Hits at ``index`` in that order, with their children in the order of the hits."""
+        hits = super().take(index)
+        hits.alignments = self.alignments.take(children_order(hits, self.alignments))
+        return hits
+
+    def replace(self, extra: Iterable[Column] = (), **data: Any) -> "Hits":
+        hits = super().replace(extra, **data)
+        hits.alignments = self.alignments
+        return hits
+
+    def with_alignments(self, alignments: Alignments) -> "Hits":
+        """The same hits with other children."""
+        return Hits(self.data, self.extra, self.device, alignments)
+
+    @classmethod
+    def concat(cls, parts: Sequence["Hits"]) -> "Hits":
+        hits = super().concat(parts)
+        children = [p.alignments for p in parts]
+        return Hits(hits.data, hits.extra, alignments=Alignments.concat(children) if children else None)
+
+
+def children_order(hits: Records, alignments: Alignments) -> np.ndarray:
+    """i8[m]: positions of those ``alignments`` that belong to ``hits``, grouped in the order of the hits, stable."""
+    place = {key: n for n, key in enumerate(zip(hits.query.tolist(), hits.target.tolist(), strict=True))}
+    keys = zip(alignments.query.tolist(), alignments.target.tolist(), strict=True)
+    places = np.array([place.get(key, -1) for key in keys], np.int64)
+    kept = np.flatnonzero(places >= 0)
+    return kept[np.argsort(places[kept], kind="stable")]
+
+
+def path_text(path: np.ndarray) -> str:
+    """CIGAR text of u4 operations, such as "12=1X3I"."""
+    return "".join(f"{op >> 4}{PATH_OPS[op & 15]}" for op in path.tolist())
+
+
+RECORD_TYPES: dict[str, type[Records]] = {t.__name__: t for t in (Pairs, Seeds, Alignments, Hits)}

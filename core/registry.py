@@ -1,0 +1,178 @@
+"""Everything that plugins have registered, by name and back end."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pluggy
+
+from . import hookspecs
+from .errors import BackendError, PluginError, UnknownNameError
+from .pipeline import Pipeline
+from .stages import API_VERSION, BACKENDS, KINDS, Family, Masker, Reader, Sorter, Stage, Writer
+
+ENTRY_POINT_GROUP = "seqloom"
+
+
+class Registry:
+    """Plugins of a program. ``problems`` lists those that could not be loaded, each with its reason."""
+
+    def __init__(self) -> None:
+        self._manager = pluggy.PluginManager("seqloom")
+        self._manager.add_hookspecs(hookspecs)
+        self._stages: dict[tuple[str, str], type[Stage]] = {}
+        self._sorters: dict[tuple[str, str], type[Sorter]] = {}
+        self._families: dict[str, type[Family]] = {}
+        self._pipelines: dict[str, Pipeline] = {}
+        self._maskers: dict[str, type[Masker]] = {}
+        self._readers: dict[str, type[Reader]] = {}
+        self._writers: dict[str, type[Writer]] = {}
+        self._providers: dict[tuple[str, ...], str] = {}
+        self.plugins: dict[str, str] = {}
+        self.problems: dict[str, str] = {}
+
+    @classmethod
+    def discover(cls) -> "Registry":
+        """A registry with every installed plugin. One that fails is noted in ``problems`` and left out."""
+        from importlib.metadata import entry_points
+
+        registry = cls()
+        for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda e: e.name):
+            distribution = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "unknown distribution"
+            try:
+                registry.register(entry.load(), entry.name, distribution)
+            except Exception as error:  # a stranger's plugin may fail in any way; the program must go on
+                registry.problems[entry.name] = f"{type(error).__name__}: {error} ({entry.value}, {distribution})"
+        return registry
+
+    def register(self, plugin: Any, name: str, provider: str = "") -> None:
+        """Add all that ``plugin`` offers, or nothing of it.
+
+        Raises:
+            PluginError: it was written for another version of the interfaces, offers something that isn't whole, or
+                claims a name that another plugin has; the message names both.
+        """
+        version = getattr(plugin, "SEQLOOM_API", None)
+        if version != API_VERSION:
+            raise PluginError(f"plugin '{name}' was written for version {version} of the plugin interface; "
+                              f"this seqloom has version {API_VERSION}")
+        provider = f"{name} ({provider})" if provider else name
+        caller = self._manager.subset_hook_caller
+        others = self._manager.get_plugins()
+        self._manager.register(plugin, name)
+        try:
+            offers = {hook: [item for items in caller(hook, others)() for item in items]
+                      for hook in ("seqloom_stages", "seqloom_sorters", "seqloom_families", "seqloom_pipelines",
+                                   "seqloom_maskers", "seqloom_readers", "seqloom_writers")}
+            added = self._checked(offers, provider)
+        except BaseException:
+            self._manager.unregister(plugin, name)
+            raise
+        for table, key, item in added:
+            table[key] = item
+        self.plugins[name] = provider
+
+    def _checked(self, offers: dict[str, list], provider: str) -> list[tuple[dict, Any, Any]]:
+        added: list[tuple[dict, Any, Any]] = []
+        claims: dict[tuple[str, ...], str] = {}
+        tables: list[tuple[str, str, dict, Callable[[Any], Any]]] = [
+            ("seqloom_stages", "stage", self._stages, lambda s: (s.name, s.backend)),
+            ("seqloom_sorters", "sorter", self._sorters, lambda s: (s.name, s.backend)),
+            ("seqloom_families", "family", self._families, lambda f: f.name),
+            ("seqloom_pipelines", "pipeline", self._pipelines, lambda p: p.name),
+            ("seqloom_maskers", "masker", self._maskers, lambda m: m.name),
+            ("seqloom_readers", "reader", self._readers, lambda r: r.name),
+            ("seqloom_writers", "writer", self._writers, lambda w: w.name),
+        ]
+        for hook, what, table, key_of in tables:
+            for item in offers[hook]:
+                try:
+                    key = key_of(item)
+                except AttributeError as error:
+                    raise PluginError(f"{what} {item!r} of plugin {provider} is not whole: {error}") from None
+                if what == "stage" and (item.kind not in KINDS or item.backend not in BACKENDS):
+                    raise PluginError(f"stage '{item.name}' of plugin {provider} has kind '{item.kind}' and back end "
+                                      f"'{item.backend}'; kinds are {', '.join(KINDS)}, back ends {', '.join(BACKENDS)}")
+                label = (what, *key) if isinstance(key, tuple) else (what, key)
+                other = claims.get(label) or self._providers.get(label)
+                if other:
+                    raise PluginError(f"{what} '{' '.join(label[1:])}' is provided by two plugins: {other} and {provider}")
+                claims[label] = provider
+                added.append((table, key, item))
+        self._providers.update(claims)
+        return added
+
+    def stage(self, name: str, backend: str = "auto") -> type[Stage]:
+        """The implementation of a stage for a back end; "auto" prefers cuda where a device is there, then cpu."""
+        return self._choose("stage", self._stages, name, backend)
+
+    def sorter(self, name: str, backend: str = "auto") -> Sorter:
+        """A sorter. A stage on a back end that has no such sorter of its own uses the next slower one's."""
+        order = {"cuda": ("cpu", "reference"), "cpu": ("cpu", "reference"), "reference": ("reference",)}
+        for candidate in order.get(backend, ("cpu", "reference")):
+            if (name, candidate) in self._sorters:
+                return self._sorters[name, candidate]()
+        raise UnknownNameError("sorter", name, sorted({n for n, _ in self._sorters}))
+
+    def _choose(self, what: str, table: dict[tuple[str, str], Any], name: str, backend: str) -> Any:
+        if backend != "auto" and backend not in BACKENDS:
+            raise UnknownNameError("back end", backend, ["auto", *BACKENDS])
+        there = [b for b in BACKENDS if (name, b) in table]
+        if not there:
+            raise UnknownNameError(what, name, sorted({n for n, _ in table}))
+        if backend == "auto":
+            from .backends import cuda_available
+
+            wanted = [b for b in ("cuda", "cpu") if b in there and (b != "cuda" or cuda_available())]
+            if not wanted:
+                raise BackendError(f"{what} '{name}' has no implementation that this machine can choose by itself (it has: "
+                                   f"{', '.join(there)}); --backend {there[0]} runs that one")
+            return table[name, wanted[0]]
+        if backend not in there:
+            raise BackendError(f"{what} '{name}' has no {backend} implementation; it has: {', '.join(there)}")
+        return table[name, backend]
+
+    def _named(self, what: str, table: dict[str, Any], name: str) -> Any:
+        if name not in table:
+            raise UnknownNameError(what, name, sorted(table))
+        return table[name]
+
+    def family(self, name: str) -> type[Family]:
+        return self._named("family", self._families, name)
+
+    def pipeline(self, name: str) -> Pipeline:
+        return self._named("pipeline", self._pipelines, name)
+
+    def masker(self, name: str) -> type[Masker]:
+        return self._named("masker", self._maskers, name)
+
+    def reader(self, name: str) -> type[Reader]:
+        return self._named("input format", self._readers, name)
+
+    def writer(self, name: str) -> type[Writer]:
+        return self._named("output format", self._writers, name)
+
+    def pipelines(self) -> list[Pipeline]:
+        return [self._pipelines[n] for n in sorted(self._pipelines)]
+
+    def readers(self) -> list[type[Reader]]:
+        return [self._readers[n] for n in sorted(self._readers)]
+
+    def writers(self) -> list[type[Writer]]:
+        return [self._writers[n] for n in sorted(self._writers)]
+
+    def stages(self) -> list[type[Stage]]:
+        return [self._stages[k] for k in sorted(self._stages)]
+
+    def sorters(self, backend: str = "auto") -> dict[str, Sorter]:
+        """Every sorter by name, as ``sorter`` chooses them."""
+        return {name: self.sorter(name, backend) for name in sorted({n for n, _ in self._sorters})}
+
+    def inventory(self) -> Iterable[tuple[str, str, str, str, str]]:
+        """(what, name, back end, provider, help) of everything registered, in order of name."""
+        for label in sorted(self._providers):
+            what, name, backend = label[0], label[1], label[2] if len(label) > 2 else ""
+            item = (self._stages.get((name, backend)) if what == "stage" else
+                    self._sorters.get((name, backend)) if what == "sorter" else
+                    getattr(self, "_families" if what == "family" else f"_{what}s").get(name))
+            help_text = item.help if isinstance(item, Pipeline) else ((item.__doc__ or "").strip().split("\n")[0])
+            yield (f"{item.kind} stage" if what == "stage" else what), name, backend, self._providers[label], help_text

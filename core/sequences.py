@@ -1,0 +1,240 @@
+"""Sequences and models on the host: many of them packed into a few arrays."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .alphabet import Alphabet
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Half-open stretches of the sequences of one batch, such as masked ones.
+
+    Sorted by (sequence, start); stretches of one sequence may touch or overlap.
+
+    Attributes:
+        sequence: i4[m], position of the sequence in its batch (not a global ordinal).
+        start: i4[m], 0-based, inclusive.
+        end: i4[m], exclusive.
+    """
+
+    sequence: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+    @classmethod
+    def empty(cls) -> "Intervals":
+        return cls(*(np.empty(0, np.int32) for _ in range(3)))
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, int, int]]) -> "Intervals":
+        """From (sequence, start, end) rows in any order."""
+        table = np.array(sorted(rows), np.int32).reshape(-1, 3)
+        return cls(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
+
+    @classmethod
+    def from_mask(cls, mask: np.ndarray, offsets: np.ndarray) -> "Intervals":
+        """Runs of True in ``mask`` (bool[n] over all residues of a batch with i8[k+1] ``offsets``)."""
+        bounded = np.zeros(len(mask) + 1, bool)
+        bounded[:-1] = mask
+        previous = np.zeros(len(mask) + 1, bool)
+        previous[1:] = mask
+        boundary = np.zeros(len(mask) + 1, bool)
+        boundary[offsets[:-1]] = True
+        boundary[offsets[-1]] = True
+        starts = np.flatnonzero(bounded & (~previous | boundary))
+        ends = np.flatnonzero(previous & (~bounded | boundary))
+        sequence = np.searchsorted(offsets, starts, "right") - 1
+        base = offsets[sequence]
+        return cls(sequence.astype(np.int32), (starts - base).astype(np.int32), (ends - base).astype(np.int32))
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def rows(self) -> list[tuple[int, int, int]]:
+        return list(zip(self.sequence.tolist(), self.start.tolist(), self.end.tolist(), strict=True))
+
+    def of_sequence(self, index: int) -> np.ndarray:
+        """i4[m, 2]: start and end of the stretches of one sequence."""
+        low, high = np.searchsorted(self.sequence, [index, index + 1])
+        return np.stack([self.start[low:high], self.end[low:high]], axis=1)
+
+    def mask(self, offsets: np.ndarray) -> np.ndarray:
+        """bool[n] over the residues of a batch with i8[k+1] ``offsets``: True inside a stretch."""
+        change = np.zeros(int(offsets[-1]) + 1, np.int32)
+        np.add.at(change, offsets[self.sequence] + self.start, 1)
+        np.add.at(change, offsets[self.sequence] + self.end, -1)
+        return np.cumsum(change[:-1]) > 0
+
+    def merged(self, other: "Intervals") -> "Intervals":
+        """All stretches of both, in order."""
+        if not len(other):
+            return self
+        return Intervals.of(self.rows() + other.rows())
+
+
+@dataclass(frozen=True)
+class SequenceBatch:
+    """Many sequences of one alphabet, packed one behind the other.
+
+    Attributes:
+        alphabet: of all sequences.
+        residues: u8[n], codes.
+        offsets: i8[k+1]; sequence i is ``residues[offsets[i]:offsets[i+1]]``.
+        ordinals: i8[k], global numbers in the run: what ``query`` and ``target`` columns hold.
+        lower: stretches in lower case in the source.
+        soft: stretches kept out of index and seed stages only.
+        hard: stretches that every stage sees as the unknown letter; ``residues`` still hold the real letters.
+        names, descriptions: k strings each; empty where a source doesn't load them.
+    """
+
+    alphabet: Alphabet
+    residues: np.ndarray
+    offsets: np.ndarray
+    ordinals: np.ndarray
+    lower: Intervals = field(default_factory=Intervals.empty)
+    soft: Intervals = field(default_factory=Intervals.empty)
+    hard: Intervals = field(default_factory=Intervals.empty)
+    names: Sequence[str] = ()
+    descriptions: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, alphabet: Alphabet, sequences: Iterable["str | np.ndarray"], names: Sequence[str] = (),
+           first: int = 0) -> "SequenceBatch":
+        """From texts or code arrays, numbered from ``first``. Lower case is kept as ``lower``."""
+        parts, lower = [], []
+        for index, sequence in enumerate(sequences):
+            if isinstance(sequence, str):
+                raw = np.frombuffer(sequence.encode("latin-1", "replace"), np.uint8)
+                edges = np.flatnonzero(np.diff(np.r_[0, (raw >= 97) & (raw <= 122), 0]))
+                lower += [(index, int(s), int(e)) for s, e in edges.reshape(-1, 2)]
+                sequence = alphabet.encode(sequence)
+            parts.append(np.asarray(sequence, np.uint8))
+        offsets = np.zeros(len(parts) + 1, np.int64)
+        np.cumsum([len(p) for p in parts], out=offsets[1:])
+        residues = np.concatenate(parts) if parts else np.empty(0, np.uint8)
+        ordinals = np.arange(first, first + len(parts), dtype=np.int64)
+        names = names or [f"sequence_{n + 1}" for n in ordinals]
+        return cls(alphabet, residues, offsets, ordinals, Intervals.of(lower), names=names)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """i8[k], residues of each sequence."""
+        return np.diff(self.offsets)
+
+    @property
+    def letters(self) -> int:
+        """Residues of all sequences together."""
+        return int(self.offsets[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """Host memory of the arrays, in bytes."""
+        return self.residues.nbytes + self.offsets.nbytes + self.ordinals.nbytes
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        """u8 view of the residues of the sequence at ``index`` (its position in the batch)."""
+        return self.residues[self.offsets[index] : self.offsets[index + 1]]
+
+    def locate(self, ordinals: "np.ndarray | int") -> np.ndarray:
+        """Positions in this batch of global ``ordinals``, which must be in it."""
+        return np.searchsorted(self.ordinals, ordinals)
+
+    def by_ordinal(self, ordinal: int) -> np.ndarray:
+        """u8 view of the residues of the sequence with global number ``ordinal``."""
+        return self[int(self.locate(ordinal))]
+
+    def searched(self) -> np.ndarray:
+        """u8[n]: residues with hard-masked stretches as the unknown letter; the same array where nothing is masked."""
+        if not len(self.hard):
+            return self.residues
+        residues = self.residues.copy()
+        residues[self.hard.mask(self.offsets)] = self.alphabet.unknown_code
+        return residues
+
+    def indexable(self) -> np.ndarray:
+        """bool[n]: residues that index and seed stages may use (neither soft nor hard masked)."""
+        return ~(self.soft.mask(self.offsets) | self.hard.mask(self.offsets))
+
+    def take(self, low: int, high: int) -> "SequenceBatch":
+        """Sequences low…high−1 as a batch of their own (views where possible)."""
+        base = self.offsets[low]
+
+        def cut(intervals: Intervals) -> Intervals:
+            first, last = np.searchsorted(intervals.sequence, [low, high])
+            part = slice(first, last)
+            return Intervals(intervals.sequence[part] - low, intervals.start[part], intervals.end[part])
+
+        return replace(
+            self,
+            residues=self.residues[base : self.offsets[high]],
+            offsets=self.offsets[low : high + 1] - base,
+            ordinals=self.ordinals[low:high],
+            lower=cut(self.lower), soft=cut(self.soft), hard=cut(self.hard),
+            names=self.names[low:high], descriptions=self.descriptions[low:high],
+        )
+
+    def text(self, index: int) -> str:
+        """Letters of the sequence at ``index``, lower case as in the source."""
+        raw = self.alphabet.bytes[self[index]].copy()
+        for start, end in self.lower.of_sequence(index):
+            raw[start:end] |= 0x20
+        return raw.tobytes().decode("ascii")
+
+
+@dataclass(frozen=True)
+class ModelBatch:
+    """Many profiles (HMMs, PSSMs), each an object of the family that reads them.
+
+    Attributes:
+        models: k objects.
+        lengths: i8[k], match positions (columns) of each.
+        ordinals: i8[k], global numbers in the run.
+        names, accessions, descriptions: k strings each, "" where absent.
+        sources: k texts from which a reader makes the same models again; kept with a run.
+        alphabet: of the sequences that the models describe.
+    """
+
+    alphabet: Alphabet
+    models: Sequence[Any]
+    lengths: np.ndarray
+    ordinals: np.ndarray
+    names: Sequence[str]
+    accessions: Sequence[str] = ()
+    descriptions: Sequence[str] = ()
+    sources: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    @property
+    def letters(self) -> int:
+        """Positions of all models together."""
+        return int(self.lengths.sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Estimate of the host memory of the models, in bytes (48 four-byte numbers per position)."""
+        return 192 * self.letters
+
+    def __getitem__(self, index: int) -> Any:
+        return self.models[index]
+
+    def locate(self, ordinals: "np.ndarray | int") -> np.ndarray:
+        """Positions in this batch of global ``ordinals``, which must be in it."""
+        return np.searchsorted(self.ordinals, ordinals)
+
+    def take(self, low: int, high: int) -> "ModelBatch":
+        """Models low…high−1 as a batch of their own."""
+        part = slice(low, high)
+        return replace(
+            self, models=self.models[part], lengths=self.lengths[part], ordinals=self.ordinals[part],
+            names=self.names[part], accessions=self.accessions[part], descriptions=self.descriptions[part],
+            sources=self.sources[part],
+        )

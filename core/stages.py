@@ -1,0 +1,293 @@
+"""The interfaces that plugins implement: five kinds of stage, and what stands beside them.
+
+A stage is a class with a name, a back end, typed options, the record types it takes and gives, and ``run``. One name has
+at most one implementation per back end, and all implementations of one name give equal output.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from .alphabet import Alphabet
+from .context import Context, Scoring, SearchSpace
+from .index import Index, Side
+from .options import NoOptions, option
+from .records import Alignments, Column, Hits, Pairs, Ragged, Records, Seeds
+from .sequences import Intervals, ModelBatch, SequenceBatch
+
+if TYPE_CHECKING:
+    from .ports import Report
+
+API_VERSION = 1
+"""Version of these interfaces. A plugin module states the one it was written for as ``SEQLOOM_API``."""
+
+BACKENDS = ("reference", "cpu", "cuda")
+KINDS = ("index", "seed", "extend", "score", "sort")
+Scope = Literal["unit", "reduce"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Size of one unit of work, from which a stage states its memory needs.
+
+    Attributes:
+        queries, query_letters, longest_query: of the query batch (letters are model positions for profiles).
+        targets, target_letters, longest_target: of the volume.
+        threads: threads that the stage may use.
+    """
+
+    queries: int
+    query_letters: int
+    longest_query: int
+    targets: int
+    target_letters: int
+    longest_target: int
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Memory needs in bytes."""
+
+    host: int = 0
+    device: int = 0
+
+
+class Stage(ABC):
+    """Base of the five interfaces.
+
+    Class attributes that an implementation sets:
+        name: what users write, lower-case words with dashes.
+        backend: "reference", "cpu" or "cuda".
+        Options: its own options, a dataclass of ``option`` fields.
+        takes: record types accepted; None among them means that it can start a pipeline.
+        gives: the record type returned.
+        scopes: where it may stand: "unit" (per query batch and volume), "reduce" (once per query batch), or both.
+        reads: kinds of index that an earlier slot must have made.
+        columns: extra typed columns that it adds to its records or their children.
+        takes_order: columns by which its input must be sorted ("diagonal" means target_pos − query_pos).
+        gives_order: columns by which its output is sorted; None when it keeps the order of its input.
+        grouping: records equal in these columns are handed over together, never cut apart.
+        scoring: the class of scoring that it needs.
+    """
+
+    kind: ClassVar[str]
+    name: ClassVar[str]
+    backend: ClassVar[str] = "reference"
+    Options: ClassVar[type] = NoOptions
+    takes: ClassVar[tuple[type[Records] | None, ...]] = (None,)
+    gives: ClassVar[type[Records]]
+    scopes: ClassVar[tuple[Scope, ...]] = ("unit",)
+    reads: ClassVar[tuple[str, ...]] = ()
+    columns: ClassVar[tuple[Column, ...]] = ()
+    takes_order: ClassVar[tuple[str, ...]] = ()
+    gives_order: ClassVar[tuple[str, ...] | None] = ()
+    grouping: ClassVar[tuple[str, ...]] = ("query", "target")
+    scoring: ClassVar[type[Scoring]] = Scoring
+
+    def __init__(self, options: Any = None) -> None:
+        self.options = self.Options() if options is None else options
+
+    @classmethod
+    def help(cls) -> str:
+        """First line of the class docstring."""
+        return (cls.__doc__ or "").strip().split("\n")[0]
+
+    def footprint(self, shape: Shape) -> Footprint:
+        """Memory that ``run`` will need at most for a unit of this shape, beside its input."""
+        return Footprint()
+
+
+class IndexStage(Stage):
+    """Prepares queries or targets for looking things up. ``provides`` names the kind of index it makes."""
+
+    kind = "index"
+    side: ClassVar[Side]
+    provides: ClassVar[str]
+
+    @abstractmethod
+    def run(self, context: Context, batch: "SequenceBatch | ModelBatch") -> Index:
+        """The index of ``batch``: the query batch or the volume, by ``side``."""
+
+
+class SeedStage(Stage):
+    """Finds pairs or places worth looking at, in all targets or in those of ``records``."""
+
+    kind = "seed"
+    takes: ClassVar[tuple[type[Records] | None, ...]] = (None, Pairs)
+    gives: ClassVar[type[Records]] = Seeds
+
+    @abstractmethod
+    def run(self, context: Context, records: Records | None) -> Records:
+        """``Pairs`` or ``Seeds`` found in ``context.targets``; ``records`` narrow the search when given."""
+
+
+class ExtendStage(Stage):
+    """Makes better seeds or alignments out of seeds, pairs or alignments."""
+
+    kind = "extend"
+    takes: ClassVar[tuple[type[Records] | None, ...]] = (Seeds,)
+    gives: ClassVar[type[Records]] = Alignments
+
+    @abstractmethod
+    def run(self, context: Context, records: Records) -> Records:
+        """The extended records."""
+
+
+class ScoreStage(Stage):
+    """Adds statistics and drops what doesn't reach a threshold."""
+
+    kind = "score"
+    takes: ClassVar[tuple[type[Records] | None, ...]] = (Alignments,)
+    gives: ClassVar[type[Records]] = Alignments
+    gives_order: ClassVar[tuple[str, ...] | None] = None
+
+    @abstractmethod
+    def run(self, context: Context, records: Records) -> Records:
+        """The same records with statistics, filtered."""
+
+
+@dataclass(frozen=True)
+class SortOptions:
+    """Options of every sort stage."""
+
+    sorter: str = option("msd-radix", "sorter that orders the keys")
+
+
+class SortStage(Stage):
+    """Orders, filters, groups or cuts records. How to sort is left to the sorter named in its options."""
+
+    kind = "sort"
+    Options: ClassVar[type] = SortOptions
+    takes: ClassVar[tuple[type[Records] | None, ...]] = (Seeds,)
+    gives: ClassVar[type[Records]] = Seeds
+
+    @abstractmethod
+    def run(self, context: Context, records: Records) -> Records:
+        """The same records reordered, filtered or deduplicated."""
+
+    def order(self, context: Context, keys: Ragged) -> np.ndarray:
+        """i8[n]: stable ascending order of byte keys, by the chosen sorter."""
+        return context.sorters[self.options.sorter].order(keys)
+
+
+class Sorter(ABC):
+    """Sorts keys of any length over any byte alphabet: how a sort stage sorts."""
+
+    name: ClassVar[str]
+    backend: ClassVar[str] = "reference"
+
+    @classmethod
+    def help(cls) -> str:
+        return (cls.__doc__ or "").strip().split("\n")[0]
+
+    @abstractmethod
+    def order(self, keys: Ragged) -> np.ndarray:
+        """i8[n]: the stable permutation that puts the rows of ``keys`` (u1) in ascending byte order."""
+
+
+class Masker(ABC):
+    """Finds stretches that shall not seed (soft) or not score (hard), before index and seed."""
+
+    name: ClassVar[str]
+    alphabets: ClassVar[tuple[str, ...]] = ("protein", "nucleotide")
+    Options: ClassVar[type] = NoOptions
+
+    def __init__(self, options: Any = None) -> None:
+        self.options = self.Options() if options is None else options
+
+    @classmethod
+    def help(cls) -> str:
+        return (cls.__doc__ or "").strip().split("\n")[0]
+
+    @abstractmethod
+    def intervals(self, batch: SequenceBatch) -> Intervals:
+        """Stretches of ``batch`` to mask."""
+
+
+@dataclass(frozen=True)
+class Masking:
+    """A request to mask queries: which masker, with which of its options, softly or hard."""
+
+    masker: str
+    options: Mapping[str, Any]
+    soft: bool
+
+
+class Family(ABC):
+    """What the pipelines of one family of algorithms share: options of the whole pipeline, masking and scoring.
+
+    Class attributes: ``name``; ``Options`` (pipeline options, with the names that users of the peer know);
+    ``query`` ("protein", "nucleotide" or "model"); ``target`` (alphabet of the database).
+    """
+
+    name: ClassVar[str]
+    Options: ClassVar[type] = NoOptions
+    query: ClassVar[str] = "protein"
+    target: ClassVar[str] = "protein"
+    Scoring: ClassVar[type[Scoring]] = Scoring
+
+    def masking(self, options: Any) -> Sequence[Masking]:
+        """How queries are to be masked under these pipeline options."""
+        return ()
+
+    @abstractmethod
+    def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace, options: Any) -> Scoring:
+        """Scoring and per-query cutoffs of a query batch. Must not depend on how queries are batched."""
+
+
+class Reader(ABC):
+    """Reads one file format. ``gives`` is "sequences" or "models"."""
+
+    name: ClassVar[str]
+    gives: ClassVar[str] = "sequences"
+
+    @abstractmethod
+    def sniff(self, head: bytes) -> bool:
+        """Whether a file that begins with ``head`` (decompressed, up to 4 KiB) is of this format."""
+
+    @abstractmethod
+    def read(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: "OnBad",
+             letters: int) -> Iterator["SequenceBatch | ModelBatch"]:
+        """Batches of some ``letters`` residues each, numbered from 0.
+
+        Args:
+            stream: decompressed bytes.
+            where: file name for messages.
+            alphabet: of the sequences; None to find out from the first batch.
+            on_bad: told of every record that can't be used; raises, or returns to have the record skipped.
+            letters: residues per batch, about.
+        """
+
+
+class OnBad(ABC):
+    """What to do with a record that can't be used."""
+
+    @abstractmethod
+    def __call__(self, where: str, line: int, what: str, remedy: str) -> None:
+        """Raise ``InputError``, or note the record as skipped."""
+
+
+class Writer(ABC):
+    """Writes results in one output format. ``name`` is what ``--outfmt`` takes."""
+
+    name: ClassVar[str]
+
+    @classmethod
+    def help(cls) -> str:
+        return (cls.__doc__ or "").strip().split("\n")[0]
+
+    @abstractmethod
+    def write(self, report: "Report", stream: IO[str], fields: Sequence[str]) -> None:
+        """Write all of ``report``; ``fields`` are the words after the format's name, if any."""
+
+
+__all__ = [
+    "API_VERSION", "BACKENDS", "KINDS", "Alignments", "Column", "Context", "ExtendStage", "Family", "Footprint", "Hits",
+    "Index", "IndexStage", "Intervals", "Masker", "Masking", "ModelBatch", "OnBad", "Pairs", "Ragged", "Reader",
+    "Records", "ScoreStage", "Scoring", "SearchSpace", "SeedStage", "Seeds", "SequenceBatch", "Shape", "SortOptions",
+    "SortStage", "Sorter", "Stage", "Writer", "option",
+]

@@ -1,0 +1,1 @@
+"""What several families of algorithms share: matrices, statistics, X-drop extension, culling, masking."""
