@@ -14,7 +14,7 @@ from .errors import CompositionError, InputError, OptionError, UnknownNameError
 from .index import Side
 from .options import build_options, options_dict
 from .records import Column, Hits, Records
-from .stages import KINDS, Family, IndexStage, Scope, SortOptions, Stage
+from .stages import KINDS, Family, IndexStage, Scope, SortOptions
 
 if TYPE_CHECKING:
     from .registry import Registry

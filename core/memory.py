@@ -1,0 +1,112 @@
+"""The engine's ports in plain memory: targets held in one batch, results held in lists."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .ports import SlotStats, Span, TargetInfo, UnitPlan
+from .records import Hits, Records
+from .sequences import SequenceBatch
+
+
+def cut_spans(lengths: np.ndarray, letters: int) -> list[Span]:
+    """Volumes of at most ``letters`` residues (one sequence at least) over targets of i8[k] ``lengths``, in order."""
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    spans, first = [], 0
+    while first < len(lengths):
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + letters, "right")) - 1)
+        part = lengths[first:last]
+        spans.append(Span(first, last, int(part.sum()), int(part.max())))
+        first = last
+    return spans
+
+
+class MemorySource:
+    """Targets in memory, as a ``VolumeSource``.
+
+    Args:
+        batch: all targets; they are numbered anew from 0.
+        label: stands for the path of a database.
+    """
+
+    def __init__(self, batch: SequenceBatch, label: str = "memory") -> None:
+        from dataclasses import replace
+
+        self._batch = replace(batch, ordinals=np.arange(len(batch), dtype=np.int64))
+        self._label = label
+        self.alphabet = batch.alphabet
+        self.sequences, self.letters = len(batch), batch.letters
+        self.longest = int(batch.lengths.max()) if len(batch) else 0
+
+    def fingerprints(self) -> list[dict[str, Any]]:
+        import hashlib
+
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(self._batch.residues)
+        digest.update(self._batch.offsets)
+        digest.update("\n".join(self._batch.names).encode())
+        return [{"path": self._label, "fingerprint": digest.hexdigest(), "title": self._label, "first_target": 0,
+                 "sequences": self.sequences, "letters": self.letters}]
+
+    def plan(self, letters: int) -> list[Span]:
+        return cut_spans(self._batch.lengths, letters)
+
+    def read(self, span: Span) -> SequenceBatch:
+        return self._batch.take(span.first, span.last)
+
+    def fetch(self, numbers: np.ndarray) -> SequenceBatch:
+        parts = [self._batch[int(n)] for n in numbers]
+        info = self.info(numbers)
+        offsets = np.concatenate([[0], np.cumsum([len(p) for p in parts])]).astype(np.int64)
+        residues = np.concatenate(parts) if parts else np.empty(0, np.uint8)
+        return SequenceBatch(self.alphabet, residues, offsets, np.asarray(numbers, np.int64), names=info.names,
+                             descriptions=info.descriptions)
+
+    def info(self, numbers: np.ndarray) -> TargetInfo:
+        numbers = np.asarray(numbers, np.int64)
+        descriptions = self._batch.descriptions
+        return TargetInfo(
+            numbers, [self._batch.names[n] for n in numbers], [descriptions[n] if descriptions else "" for n in numbers],
+            self._batch.lengths[numbers], np.zeros(len(numbers), np.int64), numbers)
+
+
+class MemorySink:
+    """Results in memory, as a ``ResultSink``. ``hits`` holds those of every batch that is done."""
+
+    def __init__(self) -> None:
+        self._plan: UnitPlan | None = None
+        self._partials: dict[tuple[int, int], Records] = {}
+        self._done: set[tuple[int, int]] = set()
+        self.batches: dict[int, Hits] = {}
+        self.stats: list[Mapping[str, SlotStats]] = []
+
+    @property
+    def hits(self) -> Hits:
+        """All hits, in order of queries."""
+        return Hits.concat([self.batches[b] for b in sorted(self.batches)])
+
+    def plan(self) -> UnitPlan | None:
+        return self._plan
+
+    def begin(self, plan: UnitPlan) -> None:
+        self._plan = plan
+
+    def done_units(self) -> set[tuple[int, int]]:
+        return set(self._done)
+
+    def done_batches(self) -> set[int]:
+        return set(self.batches)
+
+    def commit_unit(self, batch: int, volume: int, records: Records, stats: Mapping[str, SlotStats]) -> None:
+        self._partials[batch, volume] = records
+        self._done.add((batch, volume))
+        self.stats.append(stats)
+
+    def partials(self, batch: int) -> list[Records]:
+        return [records for (b, _), records in sorted(self._partials.items(), key=lambda e: e[0]) if b == batch]
+
+    def commit_batch(self, batch: int, hits: Hits, targets: TargetInfo, stats: Mapping[str, SlotStats]) -> None:
+        self.batches[batch] = hits
+        self._partials = {key: records for key, records in self._partials.items() if key[0] != batch}
+        self.stats.append(stats)
