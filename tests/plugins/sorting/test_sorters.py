@@ -1,0 +1,80 @@
+"""Every sorter against Python's own stable sort of byte strings."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.keys import byte_keys
+from seqloom.core.records import Ragged
+from seqloom.core.stages import Sorter
+from seqloom.plugins.sorting.plugin import seqloom_sorters
+
+SORTERS = [sorter() for sorter in seqloom_sorters()]
+
+
+@pytest.fixture(params=SORTERS, ids=lambda s: f"{s.name}-{s.backend}")
+def sorter(request) -> Sorter:
+    return request.param
+
+
+def check(sorter: Sorter, strings: list[bytes]) -> None:
+    keys = Ragged.of([np.frombuffer(s, np.uint8) for s in strings], np.uint8)
+    order = sorter.order(keys)
+    assert order.dtype == np.int64
+    assert order.tolist() == sorted(range(len(strings)), key=strings.__getitem__)
+
+
+@pytest.mark.parametrize("alphabet", [b"\x00\xff", b"ACGT", bytes(range(256))], ids=["two", "four", "all"])
+def test_random_strings_of_any_length(sorter, alphabet):
+    letters = st.sampled_from([bytes([b]) for b in alphabet])
+    strings = st.lists(st.lists(letters, max_size=9).map(b"".join), max_size=40)
+
+    @settings(max_examples=80, deadline=None)
+    @given(strings)
+    def property_(rows):
+        check(sorter, rows)
+
+    property_()
+
+
+@pytest.mark.parametrize("strings", [
+    [], [b""], [b"", b"", b""], [b"\x00", b"", b"\x00\x00", b""], [b"same"] * 50, [b"a" * n for n in range(60)],
+    [b"a" * n for n in range(60, 0, -1)], [b"a" * 300 + bytes([n]) for n in (3, 1, 2, 1)],
+    [bytes([n]) for n in range(255, -1, -1)] * 2, [b"x" * 500, b"", b"x" * 499, b"y"],
+], ids=str)
+def test_edge_cases(sorter, strings):
+    check(sorter, strings)
+
+
+def test_skewed_keys(sorter):
+    rng = np.random.default_rng(5)
+    lengths = np.minimum(rng.zipf(1.4, 3000), 200)
+    check(sorter, [rng.choice([0, 65, 66], n, p=[0.02, 0.9, 0.08]).astype(np.uint8).tobytes() for n in lengths])
+
+
+def test_equal_keys_keep_their_order(sorter):
+    rng = np.random.default_rng(6)
+    check(sorter, [bytes(row) for row in rng.integers(0, 2, (2000, 4)).tolist()])
+
+
+def test_keys_of_columns_sort_like_the_columns(sorter):
+    rng = np.random.default_rng(7)
+    score = rng.integers(-50, 50, 5000).astype(np.int32)
+    evalue = rng.choice([0.0, 1e-300, 2.5, np.inf], 5000)
+    target = rng.integers(0, 30, 5000)
+    order = sorter.order(byte_keys([evalue, score, target], descending=[False, True, False]))
+    assert order.tolist() == np.lexsort([target, -score, evalue]).tolist()
+
+
+def test_a_hundred_thousand_short_keys_take_less_than_half_a_second(sorter):
+    keys = Ragged(np.arange(100_001) * 8, np.random.default_rng(8).integers(0, 256, 800_000).astype(np.uint8))
+    took = []
+    for _ in range(3):
+        begin = time.process_time()
+        order = sorter.order(keys)
+        took.append(time.process_time() - begin)
+    words = keys.values.reshape(-1, 8).copy().view(">u8").ravel()
+    assert np.array_equal(order, np.argsort(words, kind="stable"))
+    assert min(took) < 0.5
