@@ -1,0 +1,97 @@
+"""Ranking of a query's targets over the whole database, and the cuts, which come last.
+
+Targets: best E-value up (values below 1e-180 count as equal), best raw score down, later target first. Alignments of a
+target: E-value up, then score down, target start up, target end down, query start up, query end down.
+
+Differences from the peer: blastp also cuts its list after the preliminary stage, to min(max(2N, 10), N + 50) targets
+for N = `max_target_seqs`, by scores that the traceback may still change. Here all stay until the end, so the best N are
+the best N. Results are the same wherever that limit doesn't bind.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqloom.core.context import Context
+from seqloom.core.keys import byte_keys
+from seqloom.core.records import Alignments, Hits, Records
+from seqloom.core.stages import SortStage
+from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring
+from seqloom.plugins.protein_blast.ungapped_reference import group_starts
+
+SMALLEST_EVALUE = 1e-180
+
+
+class RankTargets(SortStage):
+    """Best targets per query, with their alignments in order; applies max_hsps, qcov_hsp_perc and max_target_seqs."""
+
+    name = "rank-targets"
+    backend = "reference"
+    takes = (Alignments,)
+    gives = Hits
+    gives_order = ("query",)
+    scopes = ("reduce",)
+    scoring = ProteinBlastScoring
+
+    def run(self, context: Context, records: Records) -> Hits:
+        options = context.options
+        alignments = self._in_report_order(context, records)
+        bounds = group_starts(alignments.query, alignments.target)
+        best = alignments.take(bounds[:-1])
+        sizes = np.diff(bounds)
+        # The raw score of the best alignment, not of the first: E-values below the limit tie.
+        score = np.maximum.reduceat(alignments.score, bounds[:-1]) if len(best) else best.score
+        hits = Hits(
+            {
+                "query": best.query,
+                "target": best.target,
+                "score": score,
+                "bit_score": best.bit_score,
+                "evalue": best.evalue,
+            }
+        )
+        kept = self._covering(context, alignments) & _first(sizes, options.max_hsps)
+        hits = hits.with_alignments(alignments.take(kept))
+        keys = byte_keys([hits.query, _flat(hits.evalue), hits.score, hits.target], [False, False, True, True])
+        hits = hits.take(self.order(context, keys))
+        hits = hits.take(_has_children(hits))
+        per_query = np.diff(group_starts(hits.query))
+        return hits.take(_first(per_query, options.max_target_seqs))
+
+    def _in_report_order(self, context: Context, records: Records) -> Alignments:
+        keys = byte_keys(
+            [
+                records.query,
+                records.target,
+                _flat(records.evalue),
+                records.score,
+                records.target_start,
+                records.target_end,
+                records.query_start,
+                records.query_end,
+            ],
+            [False, False, False, True, False, True, False, True],
+        )
+        return records.take(self.order(context, keys))
+
+    def _covering(self, context: Context, alignments: Alignments) -> np.ndarray:
+        """bool[n]: alignments that cover enough of their query."""
+        lengths = context.scoring.query_lengths[context.queries.locate(alignments.query)]
+        return (alignments.query_end - alignments.query_start) * 100.0 / lengths >= context.options.qcov_hsp_perc
+
+
+def _flat(evalues: np.ndarray) -> np.ndarray:
+    return np.where(evalues < SMALLEST_EVALUE, 0.0, evalues)
+
+
+def _first(sizes: np.ndarray, most: int | None) -> np.ndarray:
+    """bool[n]: the first `most` rows of each group of `sizes` rows; all when None."""
+    place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.ones(len(place), bool) if most is None else place < most
+
+
+def _has_children(hits: Hits) -> np.ndarray:
+    """bool[n]: hits with an alignment left."""
+    children = set(zip(hits.alignments.query.tolist(), hits.alignments.target.tolist(), strict=True))
+    pairs = zip(hits.query.tolist(), hits.target.tolist(), strict=True)
+    return np.array([pair in children for pair in pairs], bool)

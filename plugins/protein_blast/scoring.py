@@ -1,0 +1,170 @@
+"""Scoring of protein BLAST: matrix, gap costs, and what follows from each query's own composition.
+
+Per query: ungapped lambda and K from its letters as searched (hard-masked letters as X, X not counted) against
+Robinson frequencies; the ungapped X-drop; the gap trigger; and S, the score cutoff for the E-value. An ungapped HSP
+goes on when it reaches min(gap trigger, S). A query whose lambda doesn't exist is invalid and finds nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.context import Scoring, SearchSpace
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common.karlin_altschul import LN2, GappedParameters, score_distribution, ungapped_parameters
+from seqloom.plugins.common.karlin_tables import gapped_parameters
+from seqloom.plugins.common.matrices import protein_matrix
+from seqloom.plugins.protein_blast.options import BlastpOptions
+
+GAP_TRIGGER_BITS = 22.0
+SHORTEST_TARGET = 10
+"""Target length of the score cutoff: the length that the peer's database reader reports, whatever the database."""
+RESTRICTED_SHARE = 0.68
+RESTRICTED_EVALUE = 10.0
+
+ROBINSON = {
+    "A": 78.05, "C": 19.25, "D": 53.64, "E": 62.95, "F": 38.56, "G": 73.77, "H": 21.99, "I": 51.42, "K": 57.44,
+    "L": 90.19, "M": 22.43, "N": 44.87, "P": 52.03, "Q": 42.64, "R": 51.29, "S": 71.20, "T": 58.41, "V": 64.41,
+    "W": 13.30, "Y": 32.16,
+}  # fmt: skip
+"""Amino acid frequencies per thousand (Robinson & Robinson 1991)."""
+
+_X, _O = PROTEIN.letters.index("X"), PROTEIN.letters.index("O")
+
+
+def background() -> np.ndarray:
+    """f8[28]: Robinson frequencies by code, normalised to 1."""
+    frequencies = np.array([ROBINSON.get(letter, 0.0) for letter in PROTEIN.letters])
+    return frequencies / frequencies.sum()
+
+
+def read_as_query(codes: np.ndarray) -> np.ndarray:
+    """Query codes as the peer reads them: O (pyrrolysine) becomes X."""
+    return np.where(codes == _O, np.uint8(_X), codes)
+
+
+@dataclass(frozen=True)
+class ProteinBlastScoring(Scoring):
+    """Scoring and cutoffs of a query batch. Arrays run along the queries of the batch.
+
+    Attributes:
+        gapped: statistics of matrix and gap costs.
+        evalue_limit: largest E-value reported.
+        database_residues: letters of the database for statistics.
+        search_space: pairs of letters when E-values are plain `K space exp(-lambda score)`; 0 for finite-size ones.
+        x_drop, x_drop_final: raw X-drops of the preliminary and the final gapped extension.
+        valid: bool[k], whether the query has ungapped statistics.
+        lambda_, k: f8[k], ungapped parameters of the query (NaN where invalid).
+        x_drop_ungapped: i4[k], raw.
+        trigger: i4[k], raw score of the gap trigger.
+        cutoff: i4[k], S: the raw score that a preliminary gapped HSP must reach.
+        query_lengths: i8[k].
+    """
+
+    gapped: GappedParameters | None = None
+    evalue_limit: float = 10.0
+    database_residues: int = 0
+    search_space: int = 0
+    x_drop: int = 0
+    x_drop_final: int = 0
+    valid: np.ndarray | None = None
+    lambda_: np.ndarray | None = None
+    k: np.ndarray | None = None
+    x_drop_ungapped: np.ndarray | None = None
+    trigger: np.ndarray | None = None
+    cutoff: np.ndarray | None = None
+    query_lengths: np.ndarray | None = None
+
+    def ungapped_cutoff(self, place: int) -> int:
+        """Raw score that an ungapped HSP of the query at `place` in the batch must reach."""
+        return min(int(self.trigger[place]), int(self.cutoff[place]))
+
+    def restricted_cutoff(self, place: int) -> int:
+        """S · 0.68, truncated: where restricted gapped extension is sure, and below which it is given up."""
+        return int(RESTRICTED_SHARE * int(self.cutoff[place]))
+
+    @property
+    def may_restrict(self) -> bool:
+        """Whether the preliminary gapped stage may begin with restricted extensions."""
+        return self.evalue_limit <= RESTRICTED_EVALUE
+
+    def evalue(self, score: int, query_length: int, target_length: int) -> float:
+        """E-value of a raw score."""
+        if self.search_space:
+            karlin = self.gapped.karlin
+            return self.search_space * math.exp(-karlin.lambda_ * score + math.log(karlin.k))
+        return self.gapped.evalue(score, query_length, target_length, self.database_residues or None)
+
+    def bit_score(self, score: int) -> float:
+        """Bits of a raw score."""
+        return self.gapped.karlin.bit_score(score)
+
+    def matrix_rows(self) -> list[list[int]]:
+        """The matrix as lists, for plain loops."""
+        return self.matrix.tolist()
+
+
+def protein_scoring(queries: SequenceBatch, space: SearchSpace, options: BlastpOptions) -> ProteinBlastScoring:
+    """Scoring of `queries` (masked) under `options`; `space` gives the database's size unless options state another."""
+    matrix = protein_matrix(options.matrix)
+    gapped = gapped_parameters(options.matrix, options.gapopen, options.gapextend)
+    residues = options.dbsize or space.letters
+    base = {
+        "evalue_limit": options.evalue,
+        "database_residues": residues,
+        "search_space": options.searchsp,
+        "gapped": gapped,
+    }
+    x_drop = int(options.xdrop_gap * LN2 / gapped.karlin.lambda_)
+    x_drop_final = int(max(options.xdrop_gap_final * LN2 / gapped.karlin.lambda_, x_drop))
+    count = len(queries)
+    columns: dict[str, np.ndarray] = {
+        "valid": np.zeros(count, bool),
+        "lambda_": np.full(count, np.nan),
+        "k": np.full(count, np.nan),
+        "x_drop_ungapped": np.zeros(count, np.int32),
+        "trigger": np.zeros(count, np.int32),
+        "cutoff": np.zeros(count, np.int32),
+    }
+    frequencies = background()
+    codes = read_as_query(queries.searched())
+    for place in range(count):
+        letters = codes[queries.offsets[place] : queries.offsets[place + 1]]
+        own = own_parameters(letters, matrix, frequencies)
+        if own is None:
+            continue
+        columns["valid"][place] = True
+        columns["lambda_"][place], columns["k"][place] = own.lambda_, own.k
+        columns["x_drop_ungapped"][place] = math.ceil(options.xdrop_ungap * LN2 / own.lambda_)
+        columns["trigger"][place] = int(own.raw_from_bits(GAP_TRIGGER_BITS))
+        columns["cutoff"][place] = _score_cutoff(gapped, options, len(letters), residues)
+    return ProteinBlastScoring(
+        matrix=matrix,
+        gap_open=gapped.gap_open,
+        gap_extend=gapped.gap_extend,
+        x_drop=x_drop,
+        x_drop_final=x_drop_final,
+        query_lengths=queries.lengths,
+        **base,
+        **columns,
+    )
+
+
+def own_parameters(letters: np.ndarray, matrix: np.ndarray, frequencies: np.ndarray):
+    """Ungapped `KarlinBlock` of a query's letters (u8 codes; X isn't counted), or None where it doesn't exist."""
+    counts = np.bincount(letters, minlength=len(matrix)).astype(float)
+    counts[[0, _X]] = 0
+    if not counts.any():
+        return None
+    return ungapped_parameters(score_distribution(matrix, counts / counts.sum(), frequencies))
+
+
+def _score_cutoff(gapped: GappedParameters, options: BlastpOptions, query_length: int, residues: int) -> int:
+    if options.searchsp:
+        karlin = gapped.karlin
+        return max(1, math.ceil(math.log(karlin.k * options.searchsp / options.evalue) / karlin.lambda_))
+    return gapped.score_cutoff(options.evalue, query_length, SHORTEST_TARGET, residues or None)

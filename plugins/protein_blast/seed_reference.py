@@ -1,0 +1,84 @@
+"""Word hits: every place where a word of a target hits a word of a query (hit detection, cuBLASTP sections 2.1, 3.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.records import Pairs, Records, Seeds
+from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import Footprint, SeedStage, Shape
+from seqloom.plugins.protein_blast.index_reference import KIND
+from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring
+from seqloom.plugins.protein_blast.words import spread, word_codes, word_starts
+
+HITS_PER_CELL = 0.006
+"""Word hits per pair of letters with the default words, a little above what real proteins show."""
+BYTES_PER_HIT = 120
+
+
+def word_hits(
+    index: Index, targets: SequenceBatch, chosen: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """All hits in the order of target, target position, then index entry.
+
+    Args:
+        index: of kind "neighbourhood-words".
+        targets: the volume.
+        chosen: bool[k], targets to look at; all when None.
+
+    Returns:
+        query place i4[n], query position i4[n], target place i8[n], target position i8[n].
+    """
+    word_size = index.parameters["word_size"]
+    usable = None if chosen is None else np.repeat(chosen, targets.lengths)
+    places = word_starts(targets.offsets, word_size, usable)
+    words = word_codes(targets.residues, word_size)[places]
+    first = index["starts"][words]
+    counts = index["starts"][words + 1] - first
+    entries = spread(first, counts)
+    hit_places = np.repeat(places, counts)
+    target = np.searchsorted(targets.offsets, hit_places, "right") - 1
+    return index["query"][entries], index["position"][entries], target, hit_places - targets.offsets[target]
+
+
+class WordHits(SeedStage):
+    """Every word hit of the volume, in the order of targets and target positions."""
+
+    name = "word-hits"
+    backend = "reference"
+    gives = Seeds
+    gives_order = ("target", "target_pos")
+    reads = (KIND,)
+    scoring = ProteinBlastScoring
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=int(HITS_PER_CELL * BYTES_PER_HIT * shape.query_letters * shape.target_letters))
+
+    def run(self, context: Context, records: Records | None) -> Seeds:
+        index = context.index(KIND)
+        targets = context.targets
+        chosen = None
+        if records is not None:
+            chosen = np.zeros(len(targets), bool)
+            chosen[targets.locate(records.target)] = True
+        query, query_pos, target, target_pos = word_hits(index, targets, chosen)
+        if isinstance(records, Pairs):
+            wanted = np.zeros((len(context.queries), len(targets)), bool)
+            wanted[context.queries.locate(records.query), targets.locate(records.target)] = True
+            kept = wanted[query, target]
+            query, query_pos, target, target_pos = query[kept], query_pos[kept], target[kept], target_pos[kept]
+        count = len(query)
+        frame = np.ones(count, np.int8)
+        return Seeds(
+            {
+                "query": context.queries.ordinals[query],
+                "target": targets.ordinals[target],
+                "query_pos": query_pos,
+                "target_pos": target_pos,
+                "length": np.full(count, index.parameters["word_size"], np.int32),
+                "query_frame": frame,
+                "target_frame": frame,
+            }
+        )

@@ -1,0 +1,183 @@
+"""Two hits on a diagonal, and the ungapped X-drop extension that they trigger (Altschul et al. 1997; cuBLASTP section 3.4).
+
+Diagonal by diagonal, hit by hit, as in the diagonal-based algorithm 3 of the paper, with the rules of BLAST+ 2.12:
+
+- `last` is the target position of the last hit, `extended` whether it stands for an extension instead.
+- After an extension, hits before `last` are ignored; the first one behind it only becomes a first hit.
+- Otherwise, at distance d = position − last: d ≥ window makes it a first hit; d < word size (overlapping words) ignores
+  it and leaves `last` as it is; anything between extends.
+- The second word is extended to the left, and to the right only if the left extension reaches the end of the first word.
+  Its score counts in either case. Only an extension that went right sets `extended`.
+- With window 0 (one-hit mode) every hit that no earlier extension covered is extended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from seqloom.core.context import Context
+from seqloom.core.records import Records, Seeds
+from seqloom.core.stages import ExtendStage
+from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, read_as_query
+from seqloom.plugins.protein_blast.sort_diagonal_reference import ORDER
+
+Profile = list[list[int]]
+"""Matrix rows of the query's letters: `profile[query_pos][target_code]`."""
+
+
+class Segment(NamedTuple):
+    """An ungapped extension; `stop` is the target position behind its right extension, None where that did not run."""
+
+    score: int
+    query_start: int
+    target_start: int
+    length: int
+    stop: int | None
+
+
+def extend_left(profile: Profile, target: bytes, query_pos: int, target_pos: int, x_drop: int, score: int):
+    """Extends leftwards, `query_pos` and `target_pos` being the first letters taken. Returns (best score, length)."""
+    best, length = score, 0
+    for taken in range(1, min(query_pos, target_pos) + 2):
+        score += profile[query_pos - taken + 1][target[target_pos - taken + 1]]
+        if score > best:
+            best, length = score, taken
+        if best - score >= x_drop:
+            break
+    return best, length
+
+
+def extend_right(profile: Profile, target: bytes, query_pos: int, target_pos: int, x_drop: int, score: int):
+    """Extends rightwards from a running score. Returns (best score, length, target position where it stopped)."""
+    best, length = score, 0
+    room = min(len(profile) - query_pos, len(target) - target_pos)
+    for taken in range(room):
+        score += profile[query_pos + taken][target[target_pos + taken]]
+        if score > best:
+            best, length = score, taken + 1
+        if score <= 0 or best - score >= x_drop:
+            return best, length, target_pos + taken
+    return best, length, target_pos + room
+
+
+def extend_two_hit(
+    profile: Profile, target: bytes, query_pos: int, target_pos: int, word_size: int, first_end: int, x_drop: int
+) -> Segment:
+    """Extension of the second of two hits. `first_end`: target position behind the first hit's word."""
+    best = total = ahead = 0
+    for place in range(word_size):
+        total += profile[query_pos + place][target[target_pos + place]]
+        if total > best:
+            best, ahead = total, place + 1
+    query_pos, target_pos = query_pos + ahead, target_pos + ahead
+    score, left = extend_left(profile, target, query_pos - 1, target_pos - 1, x_drop, 0)
+    right, stop = 0, None
+    if left >= target_pos - first_end:
+        score, right, stop = extend_right(profile, target, query_pos, target_pos, x_drop, score)
+    return Segment(score, query_pos - left, target_pos - left, left + right, stop)
+
+
+def extend_one_hit(
+    profile: Profile, target: bytes, query_pos: int, target_pos: int, word_size: int, x_drop: int
+) -> Segment:
+    """Extension of a single hit from the best segment inside its word."""
+    best = total = begin = best_begin = 0
+    end = word_size
+    for place in range(word_size):
+        total += profile[query_pos + place][target[target_pos + place]]
+        if total > best:
+            best, best_begin, end = total, begin, place + 1
+        elif total <= 0:
+            total, begin = 0, place + 1
+    score, left = extend_left(profile, target, query_pos + best_begin - 1, target_pos + best_begin - 1, x_drop, best)
+    score, right, stop = extend_right(profile, target, query_pos + end, target_pos + end, x_drop, score)
+    start = best_begin - left
+    return Segment(score, query_pos + start, target_pos + start, end - start + right, stop)
+
+
+def diagonal_segments(
+    hits: list[tuple[int, int]], profile: Profile, target: bytes, word_size: int, window: int, x_drop: int
+) -> Iterator[Segment]:
+    """Extensions of the hits (query position, target position) of one diagonal, in order of position."""
+    last, extended = -window, False
+    for query_pos, target_pos in hits:
+        if window == 0:
+            if target_pos >= last:
+                segment = extend_one_hit(profile, target, query_pos, target_pos, word_size, x_drop)
+                last = segment.stop - (word_size - 1)
+                yield segment
+            continue
+        if extended:
+            if target_pos >= last:
+                last, extended = target_pos, False
+            continue
+        distance = target_pos - last
+        if distance >= window:
+            last = target_pos
+        elif distance >= word_size:
+            segment = extend_two_hit(profile, target, query_pos, target_pos, word_size, last + word_size, x_drop)
+            extended = segment.stop is not None
+            last = segment.stop - (word_size - 1) if extended else target_pos
+            yield segment
+
+
+def group_starts(*columns: np.ndarray) -> np.ndarray:
+    """i8[g + 1]: where rows differ from the row before in any column, and the number of rows at the end."""
+    count = len(columns[0])
+    changes = np.zeros(max(count - 1, 0), bool)
+    for column in columns:
+        changes |= column[1:] != column[:-1]
+    return np.r_[np.zeros(min(count, 1), np.int64), np.flatnonzero(changes) + 1, [count]].astype(np.int64)
+
+
+class TwoHitUngapped(ExtendStage):
+    """Ungapped X-drop extension of two hits on a diagonal; keeps segments that reach the query's cutoff."""
+
+    name = "two-hit-ungapped"
+    backend = "reference"
+    takes = (Seeds,)
+    gives = Seeds
+    takes_order = ORDER
+    gives_order = ("query", "target")
+    scoring = ProteinBlastScoring
+
+    def run(self, context: Context, records: Records) -> Seeds:
+        """Segments by query and target; within a pair score down, target start up, length down, query start up."""
+        scoring, queries = context.scoring, context.queries
+        letters = read_as_query(queries.searched())
+        rows = scoring.matrix_rows()
+        window = context.options.window()
+        found: list[tuple[int, int, int, int, int, int]] = []
+        query = profile = None
+        bounds = group_starts(records.query, records.target, records.target_pos - records.query_pos).tolist()
+        columns = [records.data[name].tolist() for name in ("query", "target", "query_pos", "target_pos")]
+        target_number, target = None, b""
+        for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+            if columns[0][low] != query:
+                context.cancellation.check()
+                query = columns[0][low]
+                place = int(queries.locate(query))
+                profile = [rows[code] for code in letters[queries.offsets[place] : queries.offsets[place + 1]]]
+                cutoff, x_drop = scoring.ungapped_cutoff(place), int(scoring.x_drop_ungapped[place])
+            if columns[1][low] != target_number:
+                target_number = columns[1][low]
+                target = context.target(target_number).tobytes()
+            hits = list(zip(columns[2][low:high], columns[3][low:high], strict=True))
+            word_size = context.options.word_size
+            for segment in diagonal_segments(hits, profile, target, word_size, window, x_drop):
+                context.counters["extensions"] += 1
+                if segment.score >= cutoff:
+                    found.append((query, target_number, *segment[:4]))
+        found.sort(key=lambda row: (row[0], row[1], -row[2], row[4], -row[5], row[3]))
+        return _seeds(found)
+
+
+def _seeds(rows: list[tuple[int, int, int, int, int, int]]) -> Seeds:
+    names = ("query", "target", "score", "query_pos", "target_pos", "length")
+    table = np.array(rows, np.int64).reshape(-1, 6)
+    frame = np.ones(len(rows), np.int8)
+    data = {name: table[:, place] for place, name in enumerate(names)}
+    return Seeds({**data, "query_frame": frame, "target_frame": frame})

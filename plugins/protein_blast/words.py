@@ -1,0 +1,45 @@
+"""Words of letters as numbers, and hits of a word table: what the stages that look words up share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqloom.core.alphabet import PROTEIN
+
+LETTERS = len(PROTEIN)
+
+
+def word_codes(codes: np.ndarray, word_size: int) -> np.ndarray:
+    """i8[n − word_size + 1]: number of the word that starts at each position, first letter most significant."""
+    count = max(len(codes) - word_size + 1, 0)
+    numbers = np.zeros(count, np.int64)
+    for place in range(word_size):
+        numbers *= LETTERS
+        numbers += codes[place : place + count]
+    return numbers
+
+
+def word_starts(offsets: np.ndarray, word_size: int, usable: np.ndarray | None = None) -> np.ndarray:
+    """i8[m]: positions in a packed batch where a word starts that doesn't leave its sequence.
+
+    Args:
+        offsets: i8[k+1] of the batch.
+        usable: bool[n]; words that touch an unusable position are left out.
+    """
+    letters = int(offsets[-1])
+    bad = np.zeros(letters + 1, bool)
+    for back in range(1, word_size):
+        ends = offsets[1:] - back
+        bad[ends[ends >= offsets[:-1]]] = True
+    starts = ~bad[: max(letters - word_size + 1, 0)]
+    if usable is not None:
+        for place in range(word_size):
+            starts &= usable[place : place + len(starts)]
+    return np.flatnonzero(starts)
+
+
+def spread(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Indices `starts[i], starts[i] + 1, …` (`counts[i]` of them) for every i, one behind the other."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - counts), counts) + np.arange(total)
