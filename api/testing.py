@@ -1,8 +1,8 @@
 """Tools for authors of plugins: run a pipeline in memory, and the conformance kit.
 
-The kit checks of any stage, sorter or masker, whoever wrote it, what the engine relies on: that it is declared whole,
-that its results don't depend on how the work is cut up, and that all back ends of one name agree bit for bit. Use it from
-a test::
+The kit checks of any stage, sorter or pipeline, whoever wrote it, what the engine relies on: that it is declared whole,
+that its results don't depend on how the work is cut up, and that all back ends of one name agree bit for bit. Use it
+from a test::
 
     from seqloom.testing import check_pipeline, check_sorter, check_stage
 
@@ -107,9 +107,10 @@ def check_stage(name: str, registry: Registry | None = None) -> None:
             assert issubclass(stage.gives, Records), f"{where}: gives must be a record type"
         for part in ("kind", "takes", "scopes", "reads", "columns", "gives_order", "takes_order"):
             assert getattr(stage, part) == getattr(first, part), f"{where}: '{part}' differs from {first.backend}"
-        assert [f.name for f in dataclasses.fields(stage.Options)] == [f.name for f in dataclasses.fields(first.Options)]
-        print_ = stage().footprint(Shape(1, 100, 100, 10, 1000, 200))
-        assert print_.host >= 0 and print_.device >= 0, f"{where}: footprint can't be negative"
+        names = [[f.name for f in dataclasses.fields(s.Options)] for s in (stage, first)]
+        assert names[0] == names[1], f"{where}: options differ from {first.backend}"
+        need = stage().footprint(Shape(1, 100, 100, 10, 1000, 200))
+        assert need.host >= 0 and need.device >= 0, f"{where}: footprint can't be negative"
 
 
 def _check_options(stage: type[Stage], where: str) -> None:

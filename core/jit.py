@@ -1,7 +1,7 @@
 """The one door through which every kernel is compiled, so that caching and floating-point rules are decided once.
 
-Kernels are cached on disk beside the installation, or in ``NUMBA_CACHE_DIR`` where that is set or the installation can't
-be written to.
+Kernels are cached on disk beside the installation, or in ``NUMBA_CACHE_DIR`` where that is set or the installation
+can't be written to.
 """
 
 import os

@@ -67,7 +67,8 @@ class MemorySource:
         numbers = np.asarray(numbers, np.int64)
         descriptions = self._batch.descriptions
         return TargetInfo(
-            numbers, [self._batch.names[n] for n in numbers], [descriptions[n] if descriptions else "" for n in numbers],
+            numbers, [self._batch.names[n] for n in numbers],
+            [descriptions[n] if descriptions else "" for n in numbers],
             self._batch.lengths[numbers], np.zeros(len(numbers), np.int64), numbers)
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from .errors import OptionError, UnknownNameError
 
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
 
 @dataclasses.dataclass(frozen=True)
 class NoOptions:
@@ -79,10 +81,10 @@ class OptionInfo:
         if self.type is bool:
             if isinstance(value, bool):
                 return value
-            words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-            if str(value).lower() not in words:
+            word = str(value).lower()
+            if word not in (*_TRUE, *_FALSE):
                 raise ValueError
-            return words[str(value).lower()]
+            return word in _TRUE
         if isinstance(value, bool) or (self.type is int and isinstance(value, float) and value != int(value)):
             raise ValueError
         return self.type(value)

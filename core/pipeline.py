@@ -283,7 +283,7 @@ def _check_flow(plan: Plan) -> None:
         if slot.scope != scope:
             order = ()  # partial results of several volumes stand one behind the other
         scope = slot.scope
-        if not any(current is None if t is None else current is not None and issubclass(current, t) for t in stage.takes):
+        if not any(_fits(current, wanted) for wanted in stage.takes):
             wants = " or ".join("nothing" if t is None else t.__name__ for t in stage.takes)
             gives = "nothing" if current is None else current.__name__
             raise CompositionError(f"slot '{p.name}' ('{stage.name}') takes {wants}; '{source}' gives {gives}")
@@ -296,6 +296,10 @@ def _check_flow(plan: Plan) -> None:
     if current is None or not issubclass(current, Hits):
         raise CompositionError(f"pipeline '{plan.pipeline.name}' ends with '{source}', which gives "
                                f"{current.__name__ if current else 'nothing'}; the last slot must give Hits")
+
+
+def _fits(given: type[Records] | None, wanted: type[Records] | None) -> bool:
+    return given is wanted if given is None or wanted is None else issubclass(given, wanted)
 
 
 def _listing(made: Mapping[str, str]) -> str:

@@ -91,11 +91,13 @@ class Registry:
                     raise PluginError(f"{what} {item!r} of plugin {provider} is not whole: {error}") from None
                 if what == "stage" and (item.kind not in KINDS or item.backend not in BACKENDS):
                     raise PluginError(f"stage '{item.name}' of plugin {provider} has kind '{item.kind}' and back end "
-                                      f"'{item.backend}'; kinds are {', '.join(KINDS)}, back ends {', '.join(BACKENDS)}")
+                                      f"'{item.backend}'; kinds are {', '.join(KINDS)}, "
+                                      f"back ends {', '.join(BACKENDS)}")
                 label = (what, *key) if isinstance(key, tuple) else (what, key)
                 other = claims.get(label) or self._providers.get(label)
                 if other:
-                    raise PluginError(f"{what} '{' '.join(label[1:])}' is provided by two plugins: {other} and {provider}")
+                    raise PluginError(f"{what} '{' '.join(label[1:])}' is provided by two plugins: {other} "
+                                      f"and {provider}")
                 claims[label] = provider
                 added.append((table, key, item))
         self._providers.update(claims)
@@ -124,8 +126,8 @@ class Registry:
 
             wanted = [b for b in ("cuda", "cpu") if b in there and (b != "cuda" or cuda_available())]
             if not wanted:
-                raise BackendError(f"{what} '{name}' has no implementation that this machine can choose by itself (it has: "
-                                   f"{', '.join(there)}); --backend {there[0]} runs that one")
+                raise BackendError(f"{what} '{name}' has no implementation that this machine can choose by itself "
+                                   f"(it has: {', '.join(there)}); --backend {there[0]} runs that one")
             return table[name, wanted[0]]
         if backend not in there:
             raise BackendError(f"{what} '{name}' has no {backend} implementation; it has: {', '.join(there)}")

@@ -1,7 +1,7 @@
 """The interfaces that plugins implement: five kinds of stage, and what stands beside them.
 
-A stage is a class with a name, a back end, typed options, the record types it takes and gives, and ``run``. One name has
-at most one implementation per back end, and all implementations of one name give equal output.
+A stage is a class with a name, a back end, typed options, the record types it takes and gives, and ``run``. One name
+has at most one implementation per back end, and all implementations of one name give equal output.
 """
 
 from abc import ABC, abstractmethod

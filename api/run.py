@@ -1,0 +1,147 @@
+"""One finished run: its hits as tables, its alignments as text, its counters."""
+
+import io
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+
+from .core.engine import Trace
+from .core.pipeline import Plan
+from .core.ports import VolumeSource
+from .installed import registry
+from .storage.report import RunReport
+from .storage.result_store import ResultStore
+from .storage.run_file import RunFile
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Run:
+    """Results of a search. Rows stay where they are stored and are read when asked for.
+
+    Attributes:
+        id: unique identifier.
+        plan: what ran: pipeline, options, stages.
+    """
+
+    def __init__(self, run_file: RunFile, home: ResultStore | None, source: VolumeSource,
+                 reopen: Callable[[], AbstractContextManager[VolumeSource]], plan: Plan, trace: Trace) -> None:
+        self.id, self.plan, self._trace = run_file.id, plan, trace
+        self._run_file: RunFile | None = run_file
+        self._home, self._source, self._reopen = home, source, reopen
+        self._source_open = True
+
+    def release(self) -> None:
+        """Let go of the open databases and, where there is a store, of the run file, which is merged into it."""
+        self._source_open = False
+        if self._home and self._run_file:
+            self._run_file.close()
+            self._run_file = None
+            self._home.merge_pending()
+
+    def _targets(self) -> AbstractContextManager[VolumeSource]:
+        return nullcontext(self._source) if self._source_open else self._reopen()
+
+    @contextmanager
+    def connection(self) -> "Iterator[duckdb.DuckDBPyConnection]":
+        """A read-only connection on which the tables and views of the results can be queried by SQL."""
+        if self._run_file is not None:
+            yield self._run_file.connection
+        else:
+            assert self._home is not None
+            with self._home.open_run(self.id) as (connection, _):
+                yield connection
+
+    def _table(self, view: str) -> "pyarrow.Table":
+        with self.connection() as connection:
+            order = "qnumber, rank" if view == "hits" else "qnumber, rank, number"
+            query = f"SELECT * EXCLUDE (run) FROM {view} WHERE run = ? ORDER BY {order}"
+            return connection.execute(query, [self.id]).to_arrow_table()
+
+    @property
+    def hits(self) -> "pyarrow.Table":
+        """One row per query and target, best first."""
+        return self._table("hits")
+
+    @property
+    def alignments(self) -> "pyarrow.Table":
+        """One row per alignment (HSP, domain, match) with BLAST's names: qseqid, sseqid, pident, …; 1-based."""
+        return self._table("hsps")
+
+    def arrow(self) -> "pyarrow.Table":
+        """``alignments`` as an Arrow table."""
+        return self.alignments
+
+    def pandas(self) -> "pandas.DataFrame":
+        """``alignments`` as a pandas data frame."""
+        return self.alignments.to_pandas()
+
+    def polars(self) -> "polars.DataFrame":
+        """``alignments`` as a polars data frame."""
+        import polars
+
+        frame = polars.from_arrow(self.alignments)
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def relation(self) -> "duckdb.DuckDBPyRelation":
+        """``alignments`` as a DuckDB relation, to go on in SQL: ``run.relation().filter("evalue < 1e-9")``."""
+        import duckdb
+
+        return duckdb.from_arrow(self.alignments)
+
+    def sql(self, query: str) -> "pyarrow.Table":
+        """Rows of an SQL query over the views ``hits`` and ``hsps`` of the store that holds this run."""
+        with self.connection() as connection:
+            return connection.execute(query).to_arrow_table()
+
+    def write(self, stream: IO[str], outfmt: str = "") -> None:
+        """Write the results in an output format: its name and its fields, such as ``"6 qseqid sseqid evalue"``."""
+        words = (outfmt or self.plan.pipeline.writer).split()
+        writer = registry().writer(words[0])()
+        with self.connection() as connection, self._targets() as source:
+            report = RunReport(connection, self.id, source, self.plan)
+            writer.write(report, stream, words[1:])
+
+    def show(self, stream: IO[str] | None = None) -> None:
+        """Print the alignments for people."""
+        self.write(stream or sys.stdout, "0")
+
+    def __str__(self) -> str:
+        text = io.StringIO()
+        self.write(text, "0")
+        return text.getvalue()
+
+    @property
+    def slots(self) -> "pyarrow.Table":
+        """Per slot: plugin, back end, seconds, records in and out, counters."""
+        with self.connection() as connection:
+            query = "SELECT * EXCLUDE (run) FROM run_slots WHERE run = ? ORDER BY position"
+            return connection.execute(query, [self.id]).to_arrow_table()
+
+    def explanation(self) -> list[str]:
+        """For every followed target and query batch: the slots that had it, and the one that lost it."""
+        lines = []
+        with self._targets() as source:
+            for batch, target in sorted(set(self._trace.seen) | set(self._trace.lost)):
+                seen = self._trace.seen.get((batch, target), [])
+                lost = self._trace.lost.get((batch, target))
+                way = f"kept by {', '.join(seen)}; " if seen else ""
+                name = source.info(np.array([target])).names[0]
+                lines.append(f"{name} (query batch {batch + 1}): {way}{f'dropped by {lost}' if lost else 'reported'}")
+        return lines
+
+    def __len__(self) -> int:
+        """Number of hits."""
+        with self.connection() as connection:
+            return connection.execute("SELECT count(*) FROM hits WHERE run = ?", [self.id]).fetchall()[0][0]
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}: {self.plan.pipeline.name}, {len(self):,} hits>"

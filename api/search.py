@@ -1,0 +1,272 @@
+"""Run a pipeline: where plan, queries, databases, engine and storage are joined."""
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from . import inputs
+from .core.alphabet import alphabet
+from .core.context import Cancellation, Queries, SearchSpace
+from .core.engine import Engine, Settings, check_queries
+from .core.errors import BudgetError, InputError, ResumeError, SeqloomError
+from .core.memory import MemorySource
+from .core.pipeline import Pipeline, Plan, compose
+from .core.ports import SlotStats, VolumeSource
+from .core.sequences import SequenceBatch
+from .core.units import parse_bytes
+from .database import Database
+from .installed import registry
+from .run import Run
+from .storage.result_store import ResultStore
+from .storage.run_file import RunFile
+from .storage.sequence_database import SequenceDatabase, is_database
+from .storage.sources import ChainedSource, DatabaseSource, PickedSource
+
+DEFAULT_RESULTS = "seqloom.duckdb"
+DUCKDB_SHARE = 96 << 20
+"""Bytes of a memory budget that are left to DuckDB."""
+
+QueryInput = str | Path | Queries | Mapping[str, str]
+DatabaseInput = str | Path | Database | SequenceBatch
+ProgressHook = Callable[[int, int], None]
+"""Called with cells done and cells in all."""
+
+
+def results_path(results: "str | Path | None") -> Path:
+    """The results store: as given, else ``SEQLOOM_RESULTS``, else ``seqloom.duckdb`` in the working directory."""
+    return Path(results or os.environ.get("SEQLOOM_RESULTS") or DEFAULT_RESULTS)
+
+
+def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: DatabaseInput, backend: str | None = None,
+           threads: int = 1, memory: "int | str | None" = None, device_memory: "int | str | None" = None,
+           results: "str | Path | None" = None, store: bool = True, stages: Sequence[str] = (),
+           settings: Sequence[str] = (), target_ids: Iterable[str] | None = None, volume_letters: int | None = None,
+           batch_queries: int | None = None, on_bad: str = "error", explain: Sequence[str] = (), command: str = "",
+           cancellation: Cancellation | None = None, progress: ProgressHook | None = None,
+           written: Callable[[Run], None] | None = None, **options: Any) -> Run:
+    """Search ``databases`` for ``queries`` and keep the results.
+
+    Args:
+        pipeline: name of a preset, path of a TOML file (ends in ".toml"), or a ``Pipeline``.
+        queries: path of a FASTA, FASTQ or model file ("-" is standard input), a mapping of names to letters, or a batch.
+        databases: database files, FASTA files as they are, open databases or batches.
+        backend: "auto", "cpu", "cuda" or "reference"; ``SEQLOOM_BACKEND`` or "auto" when left out.
+        threads: for DuckDB, units of work and stages alike.
+        memory, device_memory: bytes, or texts such as "8G", that the process may take.
+        results: results store; see ``results_path``.
+        store: whether the run is kept there; if not it lives in memory as long as the returned object.
+        stages, settings: ``slot=plugin`` and ``slot.option=value``.
+        target_ids: names of the only targets to be searched.
+        volume_letters, batch_queries: most target letters and queries that are worked on at once; results don't
+            depend on them.
+        on_bad: what to do with query records that can't be used: "error" or "skip".
+        explain: names of targets whose way through the stages shall be told (``Run.explanation``).
+        command: kept with the run.
+        cancellation: set it to stop; ``Cancelled`` is raised and the run can be resumed.
+        progress: told of the work done.
+        written: called with the run when all its rows are there and before it is merged into the store.
+        options: the pipeline's own options, such as ``evalue=1e-5``.
+
+    Raises:
+        SeqloomError: of the kind that says what was wrong. Nothing is left behind unless part of the work was done;
+            then the run can be resumed.
+    """
+    plugins = registry()
+    backend = backend or os.environ.get("SEQLOOM_BACKEND") or "auto"
+    if not databases:
+        raise InputError("no database to search; give one or more database or FASTA files")
+    chosen = find_pipeline(pipeline)
+    plan = compose(plugins, chosen, options, backend, stages, settings)
+    loaded = load_queries(plan, queries, on_bad)
+    budget = parse_bytes(memory)
+    target_ids = None if target_ids is None else sorted(set(target_ids))
+    reopen = partial(opened, databases, plan.family.target, target_ids, budget)
+    with reopen() as source:
+        check_queries(plan, loaded, source)
+        space = SearchSpace(source.letters, source.sequences, source.longest)
+        default = Settings()
+        use = Settings(
+            threads=threads, memory=data_budget(budget), device_memory=parse_bytes(device_memory, "--device-memory"),
+            batch_queries=batch_queries or default.batch_queries,
+            volume_letters=volume_letters or default.volume_letters,
+            explain=numbers_of(source, explain))
+        provenance = {**describe(plan, use, space, command), "target_ids": target_ids}
+        home = ResultStore(results_path(results)) if store else None
+        run_file = RunFile.create(home.runs_folder if home else ":memory:", provenance, loaded, source.fingerprints(),
+                                  memory=DUCKDB_SHARE if budget else None)
+        return carry_out(run_file, home, plan, loaded, source, reopen, space, use, cancellation, progress, written)
+
+
+def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,
+           memory: "int | str | None" = None, device_memory: "int | str | None" = None,
+           cancellation: Cancellation | None = None, progress: ProgressHook | None = None,
+           written: Callable[[Run], None] | None = None) -> Run:
+    """Do the rest of an interrupted run: the same plan, queries and databases, from where it stopped.
+
+    Raises:
+        ResumeError: the run is complete, still running, or its databases have changed since.
+    """
+    home = ResultStore(results_path(results))
+    run_file = home.open_incomplete(reference)
+    try:
+        kept = run_file.provenance
+        data = kept["plan"]
+        plugins = registry()
+        plan = compose(plugins, Pipeline.from_dict(data["pipeline"]), data["options"], data["backend"])
+        if plan.provenance()["slots"] != data["slots"]:
+            raise ResumeError(f"run {run_file.id}: its plugins or their options are no longer the same; start it anew")
+        loaded = run_file.queries(plugins)
+        budget = parse_bytes(memory)
+        paths = [d["path"] for d in run_file.databases()]
+        reopen = partial(opened, paths, plan.family.target, kept["target_ids"], budget)
+        with reopen() as source:
+            check_unchanged(run_file, source)
+            space = SearchSpace(**kept["space"])
+            former = kept["settings"]
+            use = Settings(threads=threads or former["threads"], memory=data_budget(budget),
+                           device_memory=parse_bytes(device_memory, "--device-memory"),
+                           batch_queries=former["batch_queries"], volume_letters=former["volume_letters"])
+            return carry_out(run_file, home, plan, loaded, source, reopen, space, use, cancellation, progress, written)
+    except BaseException:
+        run_file.close()
+        raise
+
+
+def check_unchanged(run_file: RunFile, source: VolumeSource) -> None:
+    """Refuse to resume when a database isn't what it was."""
+    for then, now in zip(run_file.databases(), source.fingerprints(), strict=True):
+        if then["fingerprint"] != now["fingerprint"]:
+            raise ResumeError(
+                f"run {run_file.id} can't be resumed: database {then['path']} has changed since it was begun "
+                f"({then['sequences']:,} sequences then, {now['sequences']:,} now); start the search anew")
+
+
+def carry_out(run_file: RunFile, home: ResultStore | None, plan: Plan, queries: Queries, source: VolumeSource,
+              reopen: Callable[[], AbstractContextManager[VolumeSource]], space: SearchSpace, use: Settings,
+              cancellation: Cancellation | None, progress: ProgressHook | None,
+              written: Callable[[Run], None] | None) -> Run:
+    """Run the engine on an open run file, finish it and merge it."""
+    begin = time.perf_counter()
+    done, total = 0, 0
+
+    def advance(cells: int) -> None:
+        nonlocal done
+        done += cells
+        if progress:
+            progress(done, total)
+
+    engine = Engine(plan, registry(), queries, source, space, use, cancellation, advance)
+    try:
+        if progress:
+            total = engine.cells(run_file.plan() or engine.unit_plan(), run_file)
+            progress(0, total)
+        engine.run(run_file)
+        run_file.finish("done", time.perf_counter() - begin, None)
+        run = Run(run_file, home, source, reopen, plan, engine.trace)
+        if written:
+            written(run)
+    except BaseException as error:
+        started = bool(run_file.done_units() or run_file.done_batches()) if run_file.is_open else True
+        if started and home:
+            if isinstance(error, SeqloomError):
+                error.args = (f"{error.args[0] if error.args else error}; the work done so far is kept: "
+                              f"seqloom runs resume {run_file.id}",)
+            run_file.finish("incomplete", time.perf_counter() - begin, str(error))
+            run_file.close()
+        else:
+            run_file.discard()
+        raise
+    run.release()
+    return run
+
+
+def find_pipeline(pipeline: "str | Pipeline") -> Pipeline:
+    """A preset by name, or a pipeline from a TOML file."""
+    if isinstance(pipeline, Pipeline):
+        return pipeline
+    if pipeline.endswith(".toml"):
+        return Pipeline.from_toml(pipeline, registry())
+    return registry().pipeline(pipeline)
+
+
+def load_queries(plan: Plan, queries: QueryInput, on_bad: str = "error") -> Queries:
+    """All queries, numbered from 0, of the kind that the plan takes."""
+    if isinstance(queries, Mapping):
+        return SequenceBatch.of(alphabet(plan.family.query), queries.values(), list(queries))
+    if not isinstance(queries, str | Path):
+        return queries
+    if plan.family.query == "model":
+        return inputs.load_models(str(queries), registry())
+    return inputs.load_sequences(str(queries), registry(), alphabet(plan.family.query), on_bad=on_bad)
+
+
+@contextmanager
+def opened(databases: Sequence[DatabaseInput], kind: str, target_ids: Iterable[str] | None,
+           memory: int | None) -> Iterator[VolumeSource]:
+    """All databases as one source, closed again at the end."""
+    mine: list[SequenceDatabase] = []
+    try:
+        sources: list[VolumeSource] = []
+        for database in databases:
+            if isinstance(database, Database):
+                sources.append(DatabaseSource(database._database))
+            elif isinstance(database, SequenceBatch):
+                sources.append(MemorySource(database))
+            elif is_database(database):
+                mine.append(SequenceDatabase.open(database, read_only=True, memory=DUCKDB_SHARE if memory else None))
+                sources.append(DatabaseSource(mine[-1]))
+            else:
+                batch = inputs.load_sequences(str(database), registry(), alphabet(kind))
+                sources.append(MemorySource(batch, str(Path(database).resolve())))
+        source: VolumeSource = sources[0] if len(sources) == 1 else ChainedSource(sources)
+        yield source if target_ids is None else PickedSource(source, set(target_ids))
+    finally:
+        for open_database in mine:
+            open_database.close()
+
+
+def numbers_of(source: VolumeSource, names: Sequence[str]) -> frozenset[int]:
+    """Global numbers of targets by name."""
+    return frozenset(PickedSource(source, set(names)).numbers.tolist()) if names else frozenset()
+
+
+def data_budget(budget: int | None) -> int | None:
+    """What a run's data may take of a process's budget: less what the process has already and what DuckDB may take."""
+    if budget is None:
+        return None
+    base = resident_bytes() + DUCKDB_SHARE
+    if budget < base + (8 << 20):
+        raise BudgetError("the program itself", base + (8 << 20), budget, "raise --memory")
+    return budget - base
+
+
+def resident_bytes() -> int:
+    """Memory that this process has now."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 160 << 20
+
+
+def describe(plan: Plan, use: Settings, space: SearchSpace, command: str) -> dict[str, Any]:
+    """What is kept with a run beside its results, so that it can be understood and done again."""
+    from importlib.metadata import version
+
+    return {
+        "pipeline": plan.pipeline.name, "plan": plan.provenance(), "command": command,
+        "settings": {**asdict(use), "explain": sorted(use.explain)}, "space": asdict(space),
+        "version": version("seqloom"), "host": platform.node(), "python": sys.version.split()[0],
+        "packages": {name: version(name) for name in ("numpy", "numba", "duckdb", "pyarrow")},
+        "plugins": dict(registry().plugins), "started": datetime.now(UTC).isoformat(),
+    }
+
+
+__all__ = ["Run", "SlotStats", "results_path", "resume", "search"]
