@@ -56,7 +56,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
 
     Args:
         pipeline: name of a preset, path of a TOML file (ends in ".toml"), or a ``Pipeline``.
-        queries: path of a FASTA, FASTQ or model file ("-" is standard input), a mapping of names to letters, or a batch.
+        queries: path of a FASTA, FASTQ or model file ("-" is standard input), a mapping of names to letters, a batch.
         databases: database files, FASTA files as they are, open databases or batches.
         backend: "auto", "cpu", "cuda" or "reference"; ``SEQLOOM_BACKEND`` or "auto" when left out.
         threads: for DuckDB, units of work and stages alike.

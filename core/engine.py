@@ -2,8 +2,8 @@
 
 A unit is one query batch against one volume. Units run on a bounded number of threads while the next volume is read;
 the thread that called ``Engine.run`` alone talks to the sink, which keeps a unit's result and its done mark in one
-step. When all volumes of a batch are done its reduce stages run, and the final hits replace the partial ones likewise. A run
-that was interrupted therefore resumes where it stopped, and no row is there twice.
+step. When all volumes of a batch are done its reduce stages run, and the final hits replace the partial ones likewise.
+A run that was interrupted therefore resumes where it stopped, and no row is there twice.
 """
 
 import threading

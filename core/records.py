@@ -1,9 +1,9 @@
 """The records that flow between stages: structs of arrays with a documented schema of named columns.
 
 ``Pairs`` → ``Seeds`` → ``Alignments`` → ``Hits`` with child ``Alignments``. A plugin may declare further typed columns:
-they travel with the record, are stored, and appear in SQL. Query and target numbers are global in a run. Coordinates are
-0-based half-open on the forward strand of the sequence as stored; frames say which strand (±1) or translation (±1…3)
-was read.
+they travel with the record, are stored, and appear in SQL. Query and target numbers are global in a run. Coordinates
+are 0-based half-open on the forward strand of the sequence as stored; frames say which strand (±1) or translation
+(±1…3) was read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

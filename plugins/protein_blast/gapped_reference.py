@@ -12,7 +12,6 @@ The peer aligns targets of 90,000 letters and more only in a window around the s
 from __future__ import annotations
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Records, Seeds
 from seqloom.core.stages import ExtendStage

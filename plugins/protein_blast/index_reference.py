@@ -8,7 +8,6 @@ count, not just the 20 amino acids. Masked query positions are in no word.
 from __future__ import annotations
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch

@@ -11,7 +11,6 @@ the best N. Results are the same wherever that limit doesn't bind.
 from __future__ import annotations
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Alignments, Hits, Records

@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.sequences import SequenceBatch

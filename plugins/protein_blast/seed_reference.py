@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Pairs, Records, Seeds

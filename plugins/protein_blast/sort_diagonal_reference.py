@@ -10,7 +10,6 @@ its place with or without it; the state after that hit is the same.
 from __future__ import annotations
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Records, Seeds

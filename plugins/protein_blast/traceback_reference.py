@@ -10,7 +10,6 @@ Scores see hard-masked letters as X; paths, identities and positives are those o
 from __future__ import annotations
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Ragged, Records
 from seqloom.core.stages import ExtendStage

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import ExtendStage
