@@ -239,13 +239,27 @@ def numbers_of(source: VolumeSource, names: Sequence[str]) -> frozenset[int]:
 
 
 def data_budget(budget: int | None) -> int | None:
-    """What a run's data may take of a process's budget: less what the process has already and what DuckDB may take."""
+    """What a run's data may take of a process's budget: less what the process has already and what DuckDB may take.
+
+    Without a budget it is four fifths of the memory that the machine has to spare, so that units are cut before it
+    swaps or kills; None where that can't be found out.
+    """
     if budget is None:
-        return None
+        spare = available_bytes()
+        return None if spare is None else spare * 4 // 5
     base = resident_bytes() + DUCKDB_SHARE
     if budget < base + (8 << 20):
         raise BudgetError("the program itself", base + (8 << 20), budget, "raise --memory")
     return budget - base
+
+
+def available_bytes() -> int | None:
+    """Memory that the machine can give to new work, or None where the system doesn't say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        return None
 
 
 def resident_bytes() -> int:
