@@ -1,0 +1,220 @@
+"""Forward and Backward in f32 probability space, in the exact order of HMMER's four-lane vector code.
+
+f32 sums depend on their order, and the sampled domains and printed digits depend on the last bit, so the order is part
+of the method: every row keeps four partial sums, match states come before delete states, and paths through delete
+states are extended lane by lane (Farrar's striping; Eddy 2011). Rows are rescaled when they grow large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .exact_math import F32, Array32, log, running_sum
+from .profile import LANES, FloatProfile, LengthModel
+
+_RESCALE_ABOVE = F32(1.0e4)
+_OWN_SCALES_ABOVE = F32(1.0e16)
+_ZERO = F32(0.0)
+_ONE = F32(1.0)
+_NO_LANE_CHANGES_FROM = 100
+"""Models from this length on stop extending deletions when a pass changes nothing; shorter ones do all passes."""
+
+
+@dataclass
+class DpMatrix:
+    """One dynamic-programming matrix over the L residues of a target; row 0 stands before the first residue.
+
+    Attributes:
+        match, insert, delete: f32[L + 1, Q, 4], striped.
+        n, b, e, j, c: f32[L + 1], the states around the model.
+        scale: f32[L + 1], by what each row was divided.
+        log_scale: f32, sum of the logs of ``scale``.
+        own_scales: Backward only: whether it had to leave Forward's scales.
+    """
+
+    match: Array32
+    insert: Array32
+    delete: Array32
+    n: Array32
+    b: Array32
+    e: Array32
+    j: Array32
+    c: Array32
+    scale: Array32
+    log_scale: np.float32 = _ZERO
+    own_scales: bool = False
+
+    @classmethod
+    def empty(cls, residues: int, slots: int) -> DpMatrix:
+        rows = residues + 1
+        states = (np.zeros((rows, slots, LANES), F32) for _ in range(3))
+        specials = (np.zeros(rows, F32) for _ in range(5))
+        return cls(*states, *specials, np.ones(rows, F32))
+
+
+def forward(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8]) -> tuple[np.float32, DpMatrix]:
+    """Forward score in nats, f32, and the matrix.
+
+    Args:
+        profile: odds of the query.
+        lengths: length model of the whole target, multihit or unihit.
+        target: u8 residue codes, the whole target or a part of it, not empty.
+
+    Raises:
+        FloatingPointError: the score is not a finite number (f32 over- or underflow).
+    """
+    matrix = DpMatrix.empty(len(target), profile.slots)
+    move, loop = lengths.move, lengths.loop
+    matrix.n[0], matrix.b[0] = _ONE, move
+    with np.errstate(all="ignore"):
+        for i, code in enumerate(target, start=1):
+            above = i - 1
+            match, insert, delete = matrix.match[i], matrix.insert[i], matrix.delete[i]
+            match[:] = matrix.b[above] * profile.entry
+            match += _from_left(matrix.match[above]) * profile.into_mm
+            match += _from_left(matrix.insert[above]) * profile.into_im
+            match += _from_left(matrix.delete[above]) * profile.into_dm
+            match *= profile.match[code]
+            insert[:] = matrix.match[above] * profile.mi + matrix.insert[above] * profile.ii
+            _fill_delete(profile, match, delete)
+            end = sum_over_lanes(running_sum(np.concatenate([match, delete]))[-1])
+            n = matrix.n[above] * loop
+            c = matrix.c[above] * loop + end * lengths.end_move
+            j = matrix.j[above] * loop + end * lengths.end_loop
+            b = j * move + n * move
+            if end > _RESCALE_ABOVE:
+                n, c, j, b = n / end, c / end, j / end, b / end
+                matrix.match[i] *= _ONE / end
+                matrix.delete[i] *= _ONE / end
+                matrix.insert[i] *= _ONE / end
+                matrix.scale[i] = end
+                matrix.log_scale = F32(float(matrix.log_scale) + log(end))
+                end = _ONE
+            matrix.n[i], matrix.b[i], matrix.e[i], matrix.j[i], matrix.c[i] = n, b, end, j, c
+        final = matrix.c[-1] * move
+    if not (np.isfinite(final) and final > 0.0):
+        raise FloatingPointError("the Forward score leaves the range of single precision")
+    return F32(float(matrix.log_scale) + log(final)), matrix
+
+
+def _fill_delete(profile: FloatProfile, match: Array32, delete: Array32) -> None:
+    """Delete states of a row from its match states, first within each lane, then from lane to lane."""
+    opened = match * profile.md
+    carry = _to_next_lane(opened[-1])
+    delete[0] = carry
+    carry = carry * profile.dd[0]
+    for cell, from_match, dd in zip(delete[1:], opened[:-1], profile.dd[1:], strict=True):
+        np.add(carry, from_match, out=cell)
+        carry = cell * dd
+    for _ in range(LANES - 1):
+        carries = np.multiply.accumulate(np.concatenate([_to_next_lane(carry)[None], profile.dd]))
+        extended = delete + carries[:-1]
+        if profile.length >= _NO_LANE_CHANGES_FROM and not (extended > delete).any():
+            break
+        delete[:] = extended
+        carry = carries[-1]
+
+
+def backward(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8], scale: Array32) -> DpMatrix:
+    """Backward matrix of a target.
+
+    Args:
+        profile, lengths, target: as for ``forward``.
+        scale: f32[L + 1], scales of the Forward matrix, used until they don't suffice.
+    """
+    residues = len(target)
+    matrix = DpMatrix.empty(residues, profile.slots)
+    move, loop = lengths.move, lengths.loop
+    matrix.c[residues] = move
+    matrix.e[residues] = move * lengths.end_move
+    matrix.match[residues] = matrix.delete[residues] = matrix.e[residues]
+    with np.errstate(all="ignore"):
+        _extend_delete_backward(profile, matrix.delete[residues], _ZERO)
+        matrix.match[residues] += _from_right(matrix.delete[residues]) * profile.md
+        _rescale(matrix, residues, scale[residues])
+        for i in range(residues - 1, 0, -1):
+            below = i + 1
+            match, insert, delete = matrix.match[i], matrix.insert[i], matrix.delete[i]
+            emitted = matrix.match[below] * profile.match[target[i]]
+            entered = running_sum((emitted * profile.entry)[::-1])[-1]
+            next_match = _from_right(emitted)
+            insert[:] = matrix.insert[below] * profile.ii + next_match * _from_right(profile.into_im)
+            delete[:] = next_match * _from_right(profile.into_dm)
+            match[:] = matrix.insert[below] * profile.mi + next_match * _from_right(profile.into_mm)
+            b = sum_over_lanes(entered)
+            c = matrix.c[below] * loop
+            j = b * move + matrix.j[below] * loop
+            n = b * move + matrix.n[below] * loop
+            e = c * lengths.end_move + j * lengths.end_loop
+            _extend_delete_backward(profile, delete, e)
+            match += e
+            match += _from_right(delete) * profile.md
+            matrix.n[i], matrix.b[i], matrix.e[i], matrix.j[i], matrix.c[i] = n, b, e, j, c
+            matrix.own_scales |= bool(b > _OWN_SCALES_ABOVE)
+            own = b if b > _RESCALE_ABOVE else _ONE
+            _rescale(matrix, i, own if matrix.own_scales else scale[i])
+        entered = running_sum(matrix.match[1] * profile.match[target[0]] * profile.entry)[-1]
+        matrix.b[0] = sum_over_lanes(entered)
+        matrix.n[0] = matrix.b[0] * move + matrix.n[1] * loop
+    return matrix
+
+
+def _extend_delete_backward(profile: FloatProfile, delete: Array32, end: np.float32) -> None:
+    """Add to the delete states of a row their way to E and through later delete states."""
+    following = _to_previous_lane(delete[0] + end)
+    for q in range(profile.slots - 1, -1, -1):
+        step = following * profile.dd[q]
+        following = delete[q] + (step + end)
+        delete[q] = following
+    for _ in range(LANES - 1):
+        steps = np.multiply.accumulate(np.concatenate([_to_previous_lane(step)[None], profile.dd[::-1]]))[1:]
+        delete += steps[::-1]
+        step = steps[-1]
+
+
+def _rescale(matrix: DpMatrix, i: int, scale: np.float32) -> None:
+    matrix.scale[i] = scale
+    if scale > _ONE:
+        for special in (matrix.n, matrix.b, matrix.e, matrix.j, matrix.c):
+            special[i] /= scale
+        for state in (matrix.match, matrix.insert, matrix.delete):
+            state[i] *= _ONE / scale
+        matrix.log_scale = F32(float(matrix.log_scale) + log(scale))
+
+
+def sum_over_lanes(lanes: Array32) -> np.float32:
+    """Sum of f32[..., 4] over the lanes in HMMER's order."""
+    return (lanes[..., 0] + lanes[..., 1]) + (lanes[..., 2] + lanes[..., 3])
+
+
+def _to_next_lane(values: Array32) -> Array32:
+    """Each lane's value in the next lane, 0 in the first."""
+    moved = np.zeros(LANES, F32)
+    moved[1:] = values[:-1]
+    return moved
+
+
+def _to_previous_lane(values: Array32) -> Array32:
+    """Each lane's value in the lane before, 0 in the last."""
+    moved = np.zeros(LANES, F32)
+    moved[:-1] = values[1:]
+    return moved
+
+
+def _from_left(row: Array32) -> Array32:
+    """f32[Q, 4]: at node k the value of node k − 1."""
+    moved = np.empty_like(row)
+    moved[1:] = row[:-1]
+    moved[0] = _to_next_lane(row[-1])
+    return moved
+
+
+def _from_right(row: Array32) -> Array32:
+    """f32[Q, 4]: at node k the value of node k + 1."""
+    moved = np.empty_like(row)
+    moved[:-1] = row[1:]
+    moved[-1] = _to_previous_lane(row[0])
+    return moved
