@@ -50,20 +50,22 @@ class Run:
         return nullcontext(self._source) if self._source_open else self._reopen()
 
     @contextmanager
-    def connection(self) -> "Iterator[duckdb.DuckDBPyConnection]":
-        """A read-only connection on which the tables and views of the results can be queried by SQL."""
+    def connection(self) -> "Iterator[tuple[duckdb.DuckDBPyConnection, int]]":
+        """A connection on which the tables and views of the results can be read, and the number of this run in them."""
         if self._run_file is not None:
-            yield self._run_file.connection
+            yield self._run_file.connection, self._run_file.number
         else:
             assert self._home is not None
-            with self._home.open_run(self.id) as (connection, _):
-                yield connection
+            with self._home.open_run(self.id) as found:
+                yield found
 
     def _table(self, view: str) -> "pyarrow.Table":
-        with self.connection() as connection:
-            order = "qnumber, rank" if view == "hits" else "qnumber, rank, number"
-            query = f"SELECT * EXCLUDE (run) FROM {view} WHERE run = ? ORDER BY {order}"
-            return connection.execute(query, [self.id]).to_arrow_table()
+        order = "qnumber, rank" if view == "hits" else "qnumber, rank, number"
+        return self._select(f"* EXCLUDE (run) FROM {view}", f"ORDER BY {order}")
+
+    def _select(self, what: str, order: str = "") -> "pyarrow.Table":
+        with self.connection() as (connection, number):
+            return connection.execute(f"SELECT {what} WHERE run = {number} {order}").to_arrow_table()
 
     @property
     def hits(self) -> "pyarrow.Table":
@@ -99,14 +101,14 @@ class Run:
 
     def sql(self, query: str) -> "pyarrow.Table":
         """Rows of an SQL query over the views ``hits`` and ``hsps`` of the store that holds this run."""
-        with self.connection() as connection:
+        with self.connection() as (connection, _):
             return connection.execute(query).to_arrow_table()
 
     def write(self, stream: IO[str], outfmt: str = "") -> None:
         """Write the results in an output format: its name and its fields, such as ``"6 qseqid sseqid evalue"``."""
         words = (outfmt or self.plan.pipeline.writer).split()
         writer = registry().writer(words[0])()
-        with self.connection() as connection, self._targets() as source:
+        with self.connection() as (connection, _), self._targets() as source:
             report = RunReport(connection, self.id, source, self.plan)
             writer.write(report, stream, words[1:])
 
@@ -122,9 +124,7 @@ class Run:
     @property
     def slots(self) -> "pyarrow.Table":
         """Per slot: plugin, back end, seconds, records in and out, counters."""
-        with self.connection() as connection:
-            query = "SELECT * EXCLUDE (run) FROM run_slots WHERE run = ? ORDER BY position"
-            return connection.execute(query, [self.id]).to_arrow_table()
+        return self._select("* EXCLUDE (run) FROM run_slots", "ORDER BY position")
 
     def explanation(self) -> list[str]:
         """For every followed target and query batch: the slots that had it, and the one that lost it."""
@@ -140,8 +140,8 @@ class Run:
 
     def __len__(self) -> int:
         """Number of hits."""
-        with self.connection() as connection:
-            return connection.execute("SELECT count(*) FROM hits WHERE run = ?", [self.id]).fetchall()[0][0]
+        with self.connection() as (connection, number):
+            return connection.execute(f"SELECT count(*) FROM hits WHERE run = {number}").fetchall()[0][0]
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.plan.pipeline.name}, {len(self):,} hits>"

@@ -168,8 +168,8 @@ def carry_out(run_file: RunFile, home: ResultStore | None, plan: Plan, queries: 
         if progress:
             total = engine.cells(run_file.plan() or engine.unit_plan(), run_file)
             progress(0, total)
-        engine.run(run_file)
-        run_file.finish("done", time.perf_counter() - begin, None)
+        totals = engine.run(run_file)
+        run_file.finish("done", time.perf_counter() - begin, None, totals)
         run = Run(run_file, home, source, reopen, plan, engine.trace)
         if written:
             written(run)
