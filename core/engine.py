@@ -178,7 +178,7 @@ class Engine:
         work = [(f, p.name) for p, f in prints if p.stage.kind != "index"]
         host, slot = max(((f.host, n) for f, n in work), default=(0, ""))
         device, device_slot = max(((f.device, n) for f, n in work), default=(0, ""))
-        held = 2 * (shape.target_letters + 24 * shape.targets) + 2 * shape.query_letters
+        held = (flight + 1) * (shape.target_letters + 24 * shape.targets) + 2 * shape.query_letters
         held += int(self.queries.nbytes) + sum(f.host for f in index)
         return (held + flight * host, slot, sum(f.device for f in index) + flight * device, device_slot)
 
@@ -211,12 +211,14 @@ class Engine:
             self.cancellation.check()
             return self._unit(batch, batches.get(batch), volumes.get(volume), inner)
 
-        with ThreadPoolExecutor(self.settings.threads, thread_name_prefix="unit") as pool:
+        with (ThreadPoolExecutor(self.settings.threads, thread_name_prefix="unit") as pool,
+              ThreadPoolExecutor(1, thread_name_prefix="reader") as reader):
             waiting = iter(todo)
             flying: dict[Future, tuple[int, int]] = {}
             try:
                 while True:
                     while len(flying) < self.settings.threads + 1 and (unit := next(waiting, None)):
+                        reader.submit(volumes.get, unit[1])
                         flying[pool.submit(work, *unit)] = unit
                     if not flying:
                         break
@@ -245,7 +247,7 @@ class Engine:
                    for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done)
 
     def _volumes_kept(self, plan: UnitPlan) -> int:
-        """How many volumes may stay in memory: all when they fit in half the budget, else those in flight."""
+        """How many volumes may stay in memory: all when they fit in half the budget, else those in flight and the next."""
         total = sum(v.letters for v in plan.volumes)
         fits = self.settings.memory is None or 2 * total < self.settings.memory
         return max(1, len(plan.volumes)) if fits else self.settings.threads + 1

@@ -21,12 +21,11 @@ def byte_keys(columns: Sequence[np.ndarray], descending: Sequence[bool] = ()) ->
     parts = []
     for column, down in zip(columns, descending, strict=True):
         values = np.ascontiguousarray(column)
-        if values.dtype == bool:
-            values = values.astype(np.uint8)
+        values = values.astype(np.uint8 if values.dtype == bool else values.dtype.newbyteorder("="))
         bits = values.dtype.itemsize * 8
         unsigned = np.dtype(f"u{values.dtype.itemsize}")
         if values.dtype.kind == "f":
-            values = values + 0.0  # −0.0 and 0.0 are one key
+            values = np.where(np.isnan(values), values.dtype.type(np.nan), values + 0)  # NaN of one sign; −0.0 is 0.0
             raw = values.view(unsigned)
             sign = unsigned.type(1 << (bits - 1))
             raw = np.where(raw & sign, ~raw, raw | sign)
@@ -36,7 +35,7 @@ def byte_keys(columns: Sequence[np.ndarray], descending: Sequence[bool] = ()) ->
             raw = values
         if down:
             raw = ~raw
-        parts.append(raw.astype(unsigned.newbyteorder(">")).view(np.uint8).reshape(len(values), -1))
+        parts.append(raw.astype(unsigned.newbyteorder(">")).view(np.uint8).reshape(len(values), unsigned.itemsize))
     table = np.concatenate(parts, axis=1) if parts else np.empty((0, 0), np.uint8)
     count, width = table.shape
     return Ragged(np.arange(count + 1, dtype=np.int64) * width, np.ascontiguousarray(table).reshape(-1))
