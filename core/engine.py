@@ -247,7 +247,7 @@ class Engine:
                    for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done)
 
     def _volumes_kept(self, plan: UnitPlan) -> int:
-        """How many volumes may stay in memory: all when they fit in half the budget, else those in flight and the next."""
+        """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next."""
         total = sum(v.letters for v in plan.volumes)
         fits = self.settings.memory is None or 2 * total < self.settings.memory
         return max(1, len(plan.volumes)) if fits else self.settings.threads + 1
