@@ -21,7 +21,7 @@ def byte_keys(columns: Sequence[np.ndarray], descending: Sequence[bool] = ()) ->
     parts = []
     for column, down in zip(columns, descending, strict=True):
         values = np.ascontiguousarray(column)
-        values = values.astype(np.uint8 if values.dtype == bool else values.dtype.newbyteorder("="))
+        values = values.astype(np.uint8 if values.dtype == bool else values.dtype.newbyteorder("="), copy=False)
         bits = values.dtype.itemsize * 8
         unsigned = np.dtype(f"u{values.dtype.itemsize}")
         if values.dtype.kind == "f":
