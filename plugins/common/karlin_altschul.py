@@ -254,10 +254,8 @@ def length_adjustment(
                 break
         else:
             upper = ell
-        if lower <= target <= upper:
-            following = target
-        else:
-            following = upper if step == 0 else (lower + upper) / 2
+        bisected = upper if step == 0 else (lower + upper) / 2
+        following = target if lower <= target <= upper else bisected
     adjustment = math.floor(lower)
     if converged:
         ceiling = math.ceil(lower)

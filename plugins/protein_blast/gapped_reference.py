@@ -11,6 +11,8 @@ The peer aligns targets of 90,000 letters and more only in a window around the s
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Records, Seeds
@@ -118,7 +120,7 @@ class PreliminaryGapped(ExtendStage):
         rows = scoring.matrix_rows()
         found: list[tuple[int, int, Hsp]] = []
         bounds = group_starts(records.query, records.target).tolist()
-        for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+        for low, high in pairwise(bounds):
             context.cancellation.check()
             number, target_number = int(records.query[low]), int(records.target[low])
             place = int(queries.locate(number))

@@ -1,4 +1,4 @@
-"""Word hits: every place where a word of a target hits a word of a query (hit detection, cuBLASTP sections 2.1, 3.2)."""
+"""Word hits: every place where a word of a target hits one of a query (hit detection, cuBLASTP sections 2.1, 3.2)."""
 
 from __future__ import annotations
 

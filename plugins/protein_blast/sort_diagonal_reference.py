@@ -52,7 +52,7 @@ def near_another(seeds: Seeds, window: int) -> np.ndarray:
 
 
 class TwoHitDiagonals(SortStage):
-    """Sorts word hits by query, target, diagonal and target position; drops those that have no partner in the window."""
+    """Sorts word hits by query, target, diagonal and position; drops those that have no partner in the window."""
 
     name = "two-hit-diagonals"
     backend = "reference"

@@ -9,6 +9,8 @@ Scores see hard-masked letters as X; paths, identities and positives are those o
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Ragged, Records
@@ -88,7 +90,7 @@ class FinalTraceback(ExtendStage):
         found: list[tuple[int, int, Hsp]] = []
         counts: list[PathCounts] = []
         bounds = group_starts(records.query, records.target).tolist()
-        for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+        for low, high in pairwise(bounds):
             context.cancellation.check()
             number, target_number = int(records.query[low]), int(records.target[low])
             place = int(queries.locate(number))

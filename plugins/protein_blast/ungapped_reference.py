@@ -1,4 +1,4 @@
-"""Two hits on a diagonal, and the ungapped X-drop extension that they trigger (Altschul et al. 1997; cuBLASTP section 3.4).
+"""Two hits on a diagonal, and the ungapped X-drop extension that they trigger (cuBLASTP sections 2.1, 3.4).
 
 Diagonal by diagonal, hit by hit, as in the diagonal-based algorithm 3 of the paper, with the rules of BLAST+ 2.12:
 
@@ -6,14 +6,15 @@ Diagonal by diagonal, hit by hit, as in the diagonal-based algorithm 3 of the pa
 - After an extension, hits before `last` are ignored; the first one behind it only becomes a first hit.
 - Otherwise, at distance d = position − last: d ≥ window makes it a first hit; d < word size (overlapping words) ignores
   it and leaves `last` as it is; anything between extends.
-- The second word is extended to the left, and to the right only if the left extension reaches the end of the first word.
-  Its score counts in either case. Only an extension that went right sets `extended`.
+- The second word is extended to the left, and to the right only if the left extension reaches the end of the first
+  word. Its score counts in either case. Only an extension that went right sets `extended`.
 - With window 0 (one-hit mode) every hit that no earlier extension covered is extended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -154,7 +155,7 @@ class TwoHitUngapped(ExtendStage):
         bounds = group_starts(records.query, records.target, records.target_pos - records.query_pos).tolist()
         columns = [records.data[name].tolist() for name in ("query", "target", "query_pos", "target_pos")]
         target_number, target = None, b""
-        for low, high in zip(bounds[:-1], bounds[1:], strict=True):
+        for low, high in pairwise(bounds):
             if columns[0][low] != query:
                 context.cancellation.check()
                 query = columns[0][low]
