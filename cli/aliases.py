@@ -1,0 +1,69 @@
+"""Every spelling that seqloom accepts for the sake of users of other programs. One place says all of it.
+
+Rules that hold for every option ``--some-name`` of a search:
+
+- underscores are accepted for dashes: ``--some_name``;
+- a single dash is accepted for two: ``-some_name``, ``-some-name`` (BLAST, MUMmer), and ``-E`` for ``--E`` (HMMER);
+- yes-or-no options also take a word: ``-soft_masking true``, ``-ungapped no``.
+
+The tables below say the rest. A spelling is only taken where it isn't an option of the pipeline by itself.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+RUN_OPTIONS: dict[str, tuple[str, ...]] = {
+    "query": ("-q",),
+    "db": ("-d", "--subject", "--database"),
+    "out": ("-o",),
+    "outfmt": ("-f",),
+    "num-threads": ("-p", "--cpu", "--threads"),
+    "target-ids": ("--seqidlist",),
+}
+"""Options that every search has: BLAST's, DIAMOND's (-q -d -o -f -p) and HMMER's (--cpu) names."""
+
+PIPELINE_OPTIONS: dict[str, tuple[str, ...]] = {
+    "evalue": ("-e",),
+    "max-target-seqs": ("-k",),
+}
+"""Options of some pipelines: DIAMOND's short names."""
+
+MACROS: dict[str, dict[str, tuple[str, ...]]] = {}
+"""By family: a flag of the peer and the words that it stands for."""
+
+TRUE = ("true", "t", "yes", "y", "1")
+FALSE = ("false", "f", "no", "n", "0")
+
+
+def dashed(name: str) -> str:
+    """An option's name in our spelling."""
+    return name.replace("_", "-")
+
+
+def spellings(name: str, further: Collection[str] = (), taken: Collection[str] = ()) -> list[str]:
+    """All flags of the option ``name`` ("max-target-seqs"), its own first; those in ``taken`` are left out."""
+    flags = [f"--{name}", f"-{name}"]
+    for flag in (*further, *RUN_OPTIONS.get(name, ()), *PIPELINE_OPTIONS.get(name, ())):
+        flag = dashed(flag)
+        flags += [flag] if not flag.startswith("--") else [flag, flag[1:]]
+    return [f for f in dict.fromkeys(flags) if f not in taken]
+
+
+def expand(args: Sequence[str], macros: Mapping[str, Sequence[str]], booleans: Collection[str]) -> list[str]:
+    """``args`` with the peers' flags spelled out.
+
+    Args:
+        args: words of a command line.
+        macros: flags that stand for other words.
+        booleans: flags, with their dashes, that may be followed by a word for yes or no.
+    """
+    words: list[str] = []
+    for place, word in enumerate(args):
+        if word == "--":
+            return [*words, *args[place:]]
+        before = dashed(words[-1]) if words else ""
+        if before in booleans and word.lower() in (*TRUE, *FALSE):
+            if word.lower() in FALSE:
+                words[-1] = "--no-" + before.lstrip("-")
+        else:
+            words += macros.get(dashed(word), (word,))
+    return words

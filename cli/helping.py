@@ -1,0 +1,69 @@
+"""How commands parse and show themselves: plain text, sections, and the spellings that users of other programs type.
+
+Rich is not used: importing it would cost more than the rest of ``seqloom --help``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from .aliases import dashed, expand
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": dashed, "max_content_width": 120}
+OTHER = "Options"
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help shows options under headings and whose parser knows other programs' spellings.
+
+    ``macros`` maps a flag of another program to the words that it stands for; ``booleans`` lists flags that may be
+    followed by a word such as ``true`` or ``no``, as BLAST's are.
+    """
+
+    macros: Mapping[str, Sequence[str]] = {}
+    booleans: frozenset[str] = frozenset()
+    extra_help: Any = None
+    """Called with the raw arguments; gives further sections of the help: (heading, rows of (term, text))."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta["seqloom.args"] = list(args)
+        return super().parse_args(ctx, expand(args, self.macros, self.booleans))
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            row = param.get_help_record(ctx)
+            if row is not None:
+                heading = "Arguments" if param.param_type_name == "argument" else param.rich_help_panel or OTHER
+                sections.setdefault(heading, []).append((_shown(row[0]), row[1]))
+        sections[OTHER] = sections.pop(OTHER, [])
+        if self.extra_help:
+            sections |= self.extra_help(ctx.meta.get("seqloom.args", []))
+        for heading, rows in sections.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows, col_max=34)
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands with plain help."""
+
+
+def _shown(names: str) -> str:
+    """Names of an option without the single-dash long forms, which are accepted and not advertised one by one."""
+    kept = [w for w in names.split(" ") if not (w.startswith("-") and not w.startswith("--") and len(w.rstrip(",")) > 2)]
+    if len(kept) > 1 and kept[0].endswith(",") and not kept[1].startswith("-"):
+        kept[0] = kept[0].rstrip(",")
+    return " ".join(kept)
+
+
+def group(help: str, cls: type[TyperGroup] = PlainGroup) -> typer.Typer:
+    """An app for one group of commands, or for a single command when only one is added."""
+    return typer.Typer(help=help, cls=cls, rich_markup_mode=None, add_completion=False, context_settings=dict(SETTINGS))
+
+
+def command(app: typer.Typer, name: str) -> Any:
+    """Decorator that adds a function as a command with plain help."""
+    return app.command(name, cls=PlainCommand, context_settings=dict(SETTINGS))

@@ -1,0 +1,150 @@
+"""The command ``seqloom``: its commands by name, and what becomes of errors.
+
+Nothing is imported before the command that needs it is known: ``seqloom --help`` loads neither numpy nor any plugin.
+"""
+
+import os
+import sys
+import traceback
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from seqloom.core.errors import SeqloomError
+
+from .helping import PlainGroup, group
+from .output import say
+from .pipelines_table import BUILT_IN
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "Search": {
+        **BUILT_IN,
+        "search": "any pipeline by name, or one from a TOML file",
+    },
+    "Sequences": {
+        "db": "create, extend, look into and check sequence databases",
+        "mask": "find low-complexity or lower-case stretches",
+    },
+    "Results": {
+        "runs": "list, show, resume, merge and delete runs",
+        "sql": "query the stored results, print a table",
+        "export": "write the hits of a run as TSV, CSV, Parquet or JSON lines",
+    },
+    "seqloom itself": {
+        "pipelines": "list pipelines, show their slots",
+        "plugins": "list, show and check plugins",
+        "doctor": "say what this machine can do, and what to do about the rest",
+        "demo": "a small search of real sequences, start to end",
+    },
+}
+MODULES = {name: name for name in ("db", "mask", "runs", "sql", "export", "pipelines", "plugins", "doctor", "demo")}
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+class Root(PlainGroup):
+    """The top level: knows its commands by name and loads one when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for section in SECTIONS.values() for name in section]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        self.commands.update(dict.fromkeys(self.list_commands(ctx)))  # type: ignore[arg-type]  # names to suggest
+        if cmd_name in MODULES:
+            return get_command(import_module(f"seqloom.cli.{MODULES[cmd_name]}").app)
+        from . import search
+
+        if cmd_name == "search":
+            return get_command(search.app)
+        if cmd_name in BUILT_IN or search.is_pipeline(cmd_name):
+            return search.pipeline_command(cmd_name)
+        return None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        widest = max(len(name) for name in self.list_commands(ctx))
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(widest), text) for name, text in commands.items()])
+
+
+app = group("One engine for biological sequence search; every result is a row in DuckDB.", cls=Root)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"seqloom {version('seqloom')}")
+        raise typer.Exit
+
+
+@app.callback(epilog="'seqloom COMMAND --help' tells more.")
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="print the version", callback=_version, is_eager=True)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="show where an error came from (env SEQLOOM_DEBUG)")] = False,
+) -> None:
+    if debug:
+        os.environ["SEQLOOM_DEBUG"] = "1"
+
+
+def run() -> None:
+    """Entry point: carry out the command line and exit with its status."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(args: list[str]) -> int:
+    """Carry out a command line; returns the exit status: 0, 1 failure, 2 usage, 130 interrupted, 141 broken pipe."""
+    try:
+        status = get_command(app).main(args or ["--help"], prog_name="seqloom", standalone_mode=False)
+        sys.stdout.flush()
+        if status == INTERRUPTED:
+            say("interrupted")
+        return status if isinstance(status, int) else 0
+    except typer.TyperException as error:
+        say(_usage(error))
+        return error.exit_code
+    except typer.Abort:
+        return INTERRUPTED
+    except SeqloomError as error:
+        say(_one_line(error))
+        return _failed(error.exit_status)
+    except KeyboardInterrupt:
+        say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _close_stdout()
+    except SystemExit:  # the parser's own answer to a broken pipe
+        return _close_stdout()
+    except OSError as error:
+        say(f"{error.filename}: {error.strerror}" if error.filename else _one_line(error))
+        return _failed(1)
+    except Exception as error:
+        if os.environ.get("SEQLOOM_DEBUG"):
+            traceback.print_exc()
+        else:
+            say(f"internal error: {type(error).__name__}: {_one_line(error)} (seqloom --debug … shows where)")
+        return 1
+
+
+def _failed(status: int) -> int:
+    if os.environ.get("SEQLOOM_DEBUG"):
+        traceback.print_exc()
+    return status
+
+
+def _usage(error: typer.TyperException) -> str:
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    return f"{message} (see '{context.command_path} --help')" if context is not None else message
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _close_stdout() -> int:
+    """The reader of our output has gone: say nothing, also not when the interpreter closes stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return BROKEN_PIPE

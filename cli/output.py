@@ -1,0 +1,113 @@
+"""Where text goes: results to stdout or a file that appears only when whole, everything else to stderr."""
+
+import csv
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from seqloom.core.errors import StoreError, UnknownNameError
+
+TABLE_FORMATS = ("table", "tsv", "csv", "json")
+
+
+@contextmanager
+def opened(path: str | None) -> Iterator[IO[str]]:
+    """Text stream for results: stdout for None and "-", else a file.
+
+    A file is written under a temporary name beside its own and renamed at the end; when anything goes wrong it is
+    removed and what was there before stays. Devices and pipes are written to directly.
+    """
+    if path is None or path == "-":
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    target = Path(path)
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        with target.open("w", encoding="utf-8") as stream:
+            yield stream
+        return
+    target = target.resolve()
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as stream:
+            yield stream
+        os.replace(temporary, target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        if error.filename == str(temporary):
+            error.filename = path
+        raise
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def check_place(path: str | None) -> None:
+    """Refuse a place for results before any work: a folder that isn't there or can't be written to."""
+    if path is None or path == "-":
+        return
+    folder = Path(path).resolve().parent
+    if Path(path).is_dir():
+        raise StoreError(f"{path} is a folder; -o takes a file")
+    if not folder.is_dir():
+        raise StoreError(f"{path} can't be written: there is no folder {folder}")
+    if not os.access(path if Path(path).exists() else folder, os.W_OK):
+        raise StoreError(f"{path} can't be written: permission denied")
+
+
+def say(text: str) -> None:
+    """One line on stderr."""
+    print(f"seqloom: {text}", file=sys.stderr)
+
+
+def show(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: str = "table", stream: IO[str] | None = None) -> None:
+    """Print rows as an aligned table, TSV or CSV with a header, or a JSON list."""
+    stream = stream or sys.stdout
+    if format not in TABLE_FORMATS:
+        raise UnknownNameError("table format", format, TABLE_FORMATS)
+    if format == "json":
+        json.dump([dict(zip(columns, row, strict=True)) for row in rows], stream, indent=1, default=str)
+        stream.write("\n")
+    elif format in ("tsv", "csv"):
+        writer = csv.writer(stream, delimiter="\t" if format == "tsv" else ",", lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_plain(v) for v in row] for row in rows)
+    else:
+        _aligned(columns, [[_text(v) for v in row] for row in rows], stream)
+
+
+def _aligned(columns: Sequence[str], rows: Sequence[Sequence[str]], stream: IO[str]) -> None:
+    widths = [max(len(c), *(len(r[i]) for r in rows), 0) if rows else len(c) for i, c in enumerate(columns)]
+    numeric = [bool(rows) and all(_is_number(r[i]) for r in rows) for i in range(len(columns))]
+
+    def line(cells: Sequence[str]) -> str:
+        return "  ".join(c.rjust(w) if n else c.ljust(w) for c, w, n in zip(cells, widths, numeric, strict=True)).rstrip()
+
+    stream.write(line(columns) + "\n")
+    for row in rows:
+        stream.write(line(row) + "\n")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ""))
+    except ValueError:
+        return text == ""
+    return True
+
+
+def _plain(value: Any) -> Any:
+    return "" if value is None else value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value).replace("\n", " ")

@@ -1,0 +1,304 @@
+"""``seqloom blastp …`` and ``seqloom search PIPELINE …``: one command per pipeline, made from what plugins declare.
+
+A command's options are those of every search (below), then those of the pipeline's family; a stage's own options are set
+through ``--set`` and listed in the help under its slot.
+"""
+
+import inspect
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from seqloom.core.errors import SeqloomError, UsageError
+
+from . import aliases
+from .helping import SETTINGS, PlainCommand, group
+from .output import check_place, opened, say
+from .plugs import registry
+
+if TYPE_CHECKING:
+    from seqloom.core.context import Cancellation
+    from seqloom.core.options import OptionInfo
+    from seqloom.core.pipeline import Pipeline
+    from seqloom.run import Run
+
+IN_OUT, MACHINE, BUILD = "Input and output", "Machine (changes no result)", "Pipeline"
+
+RUN_OPTIONS: dict[str, tuple[Any, Any, str, dict[str, Any]]] = {
+    # name: type, default, heading, settings of typer.Option
+    "query": (str, ..., IN_OUT, {"metavar": "FILE", "help": "queries; - is standard input; gzip and zstd are fine"}),
+    "db": (list[str], ..., IN_OUT, {"metavar": "FILE", "help": "what to search: a database or a FASTA file; may be repeated"}),
+    "out": (str | None, None, IN_OUT, {"metavar": "FILE", "help": "write results there instead of to standard output"}),
+    "outfmt": (str | None, None, IN_OUT, {"metavar": "FMT", "help": "output format and its fields, as '6 qseqid sseqid evalue'"}),
+    "results": (str | None, None, IN_OUT, {"metavar": "FILE", "help": "results store (env SEQLOOM_RESULTS)  [default: seqloom.duckdb]"}),
+    "no-store": (bool, False, IN_OUT, {"help": "keep nothing but the output"}),
+    "target-ids": (str | None, None, IN_OUT, {"metavar": "FILE", "help": "search only the targets named in FILE, one a line"}),
+    "on-bad": (str, "error", IN_OUT, {"metavar": "error|skip", "help": "what to do about query records that can't be used"}),
+    "quiet": (bool, False, IN_OUT, {"help": "no progress"}),
+    "backend": (str | None, None, MACHINE, {"metavar": "NAME", "help": "auto, cpu, cuda or reference (env SEQLOOM_BACKEND)  [default: auto]"}),
+    "num-threads": (str, "1", MACHINE, {"metavar": "N", "help": "threads"}),
+    "memory": (str | None, None, MACHINE, {"metavar": "SIZE", "help": "memory that the program may take, as 8G"}),
+    "device-memory": (str | None, None, MACHINE, {"metavar": "SIZE", "help": "device memory that it may take, as 60G"}),
+    "volume-letters": (str | None, None, MACHINE, {"metavar": "N", "help": "most target letters at once"}),
+    "batch-queries": (str | None, None, MACHINE, {"metavar": "N", "help": "most queries at once"}),
+    "stage": (list[str], (), BUILD, {"metavar": "SLOT=PLUGIN", "help": "fill a slot with another plugin; may be repeated"}),
+    "set": (list[str], (), BUILD, {"metavar": "SLOT.OPTION=VALUE", "help": "set an option of a slot; may be repeated"}),
+    "explain": (list[str], (), BUILD, {"metavar": "TARGET", "help": "say how far a target came; may be repeated"}),
+    "task": (str | None, None, BUILD, {"metavar": "NAME", "help": "another preset of the same family"}),
+}
+OWN = "option_"
+"""Prefix of the Python names of pipeline options, which may have the name of a run option."""
+
+
+def is_pipeline(name: str) -> bool:
+    """Whether a preset has this name, or it is a TOML file's."""
+    return name.endswith(".toml") or name in {p.name for p in registry().pipelines()}
+
+
+def pipeline_command(name: str) -> Any:
+    """The command that runs the pipeline ``name``: a preset or a TOML file."""
+    from seqloom.core.options import option_infos
+    from seqloom.core.pipeline import Pipeline
+
+    pipeline = Pipeline.from_toml(name, registry()) if name.endswith(".toml") else registry().pipeline(name)
+    family = registry().family(pipeline.family)
+    infos = option_infos(family.Options)
+    taken: set[str] = {"-h", "--help"}
+    parameters = [_run_parameter(n, taken) for n in RUN_OPTIONS]
+    booleans = [f for p in parameters for f in _flags(p) if _is_boolean(p)]
+    for info in infos:
+        parameter = _own_parameter(info, pipeline, taken)
+        parameters.append(parameter)
+        booleans += _flags(parameter) if info.type is bool else []
+
+    def search(**values: Any) -> None:
+        _search(name, pipeline, {i.name: i for i in infos}, values)
+
+    search.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    search.__annotations__ = {p.name: p.annotation for p in parameters}
+
+    def slots(args: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+        return _slot_help(pipeline, args)
+
+    kind = type("PipelineCommand", (PlainCommand,), {
+        "booleans": frozenset(booleans), "macros": aliases.MACROS.get(pipeline.family, {}), "extra_help": staticmethod(slots)})
+    single = typer.Typer(rich_markup_mode=None, add_completion=False)
+    single.command(name, cls=kind, help=pipeline.help, context_settings=dict(SETTINGS),
+                   epilog="Underscores may stand for dashes, and one dash for two: -max_target_seqs.")(search)
+    return get_command(single)
+
+
+def _run_parameter(name: str, taken: set[str]) -> inspect.Parameter:
+    kind, default, heading, settings = RUN_OPTIONS[name]
+    flags = aliases.spellings(name, taken=taken)
+    taken.update(flags)
+    option = typer.Option(*flags, rich_help_panel=heading, show_default=default not in (None, (), False, ...), **settings)
+    default = inspect.Parameter.empty if default is ... else list(default) if default == () else default
+    return inspect.Parameter(name.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=default,
+                             annotation=Annotated[kind, option])
+
+
+def _own_parameter(info: "OptionInfo", pipeline: "Pipeline", taken: set[str]) -> inspect.Parameter:
+    default = pipeline.defaults.get(info.name, info.default)
+    name = aliases.dashed(info.name)
+    flags = aliases.spellings(name, info.aliases, taken)
+    taken.update(flags)
+    heading = info.group or f"Options of {pipeline.name}"
+    if not flags:
+        flags = [f"--{OWN.replace('_', '-')}{name}"]
+    if info.type is bool:
+        flags = [f"{f}/--no-{name}" if f == f"--{name}" else f for f in flags]
+        option = typer.Option(*flags, help=info.help, rich_help_panel=heading, show_default=False)
+        return inspect.Parameter(OWN + info.name, inspect.Parameter.KEYWORD_ONLY, default=None,
+                                 annotation=Annotated[bool | None, option])
+    option = typer.Option(*flags, help=described(info, default), rich_help_panel=heading, show_default=False,
+                          metavar=info.metavar or "|".join(info.choices) or _placeholder(info.type))
+    return inspect.Parameter(OWN + info.name, inspect.Parameter.KEYWORD_ONLY, default=None,
+                             annotation=Annotated[str | None, option])
+
+
+def described(info: "OptionInfo", default: Any) -> str:
+    """Help of an option with its default."""
+    return info.help if default is None else f"{info.help}  [default: {default}]"
+
+
+def _placeholder(kind: type) -> str:
+    return {int: "N", float: "X"}.get(kind, "TEXT")
+
+
+def _flags(parameter: inspect.Parameter) -> list[str]:
+    option = parameter.annotation.__metadata__[0]
+    return [f.split("/")[0] for f in (option.default, *(option.param_decls or ())) if isinstance(f, str)]
+
+
+def _is_boolean(parameter: inspect.Parameter) -> bool:
+    return parameter.annotation.__origin__ is bool
+
+
+def _slot_help(pipeline: "Pipeline", args: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """One row per slot, with the plugin that fills it, and one per option of that plugin; ``--stage`` is heeded."""
+    from seqloom.core.options import option_infos
+
+    for place, word in enumerate(args):
+        if word in ("--stage", "-stage") and place + 1 < len(args):
+            pipeline = pipeline.with_stage(*args[place + 1].split("=", 1)) if "=" in args[place + 1] else pipeline
+    rows = []
+    stages = registry().stages()
+    for slot in pipeline.slots:
+        found = [s for s in stages if s.name == slot.plugin]
+        if not found:
+            rows.append((slot.name, f"{slot.plugin}: not installed"))
+            continue
+        backends = ", ".join(s.backend for s in found)
+        others = sorted({s.name for s in stages if s.kind == slot.kind and s.gives is found[0].gives
+                         and set(s.takes) & set(found[0].takes) and s.name != slot.plugin})
+        also = f" Also: {', '.join(others)}." if others and slot.kind != "index" else ""
+        off = "" if slot.enabled else " (off)"
+        rows.append((slot.name, f"{slot.plugin} [{backends}]{off}: {found[0].help()}{also}"))
+        for info in option_infos(found[0].Options):
+            default = slot.options.get(info.name, info.default)
+            rows.append((f"  {slot.name}.{aliases.dashed(info.name)}", described(info, default)))
+    return {"Slots (--stage SLOT=PLUGIN, --set SLOT.OPTION=VALUE; each also has enabled and backend)": rows}
+
+
+def _search(name: str, pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[str, Any]) -> None:
+    """Carry out a search with the values of the command line."""
+    from seqloom.search import search
+
+    options = {n.removeprefix(OWN): v for n, v in values.items() if n.startswith(OWN) and v is not None}
+    options = {n: infos[n].parse(v) for n, v in options.items()}
+    if values["task"] is not None:
+        pipeline = _task(pipeline, values["task"])
+    outfmt = values["outfmt"] or pipeline.writer
+    registry().writer(outfmt.split()[0] if outfmt.split() else outfmt)
+    if values["on_bad"] not in ("error", "skip"):
+        raise UsageError(f"--on-bad must be error or skip, not '{values['on_bad']}'")
+    targets = read_names(values["target_ids"]) if values["target_ids"] else None
+    with delivery(values["out"], outfmt) as written, interruptible() as cancellation, progress(values["quiet"]) as bar:
+        run = search(
+            pipeline, values["query"], *values["db"], backend=values["backend"],
+            threads=number(values["num_threads"], "--num-threads"), memory=values["memory"],
+            device_memory=values["device_memory"], results=values["results"], store=not values["no_store"],
+            stages=values["stage"] or (), settings=values["set"] or (), target_ids=targets,
+            volume_letters=number(values["volume_letters"], "--volume-letters"),
+            batch_queries=number(values["batch_queries"], "--batch-queries"), on_bad=values["on_bad"],
+            explain=values["explain"] or (), command=shlex.join(["seqloom", *sys.argv[1:]]), cancellation=cancellation,
+            progress=bar, written=written, **options)
+    for line in run.explanation() if values["explain"] else ():
+        say(line)
+
+
+def _task(pipeline: "Pipeline", task: str) -> "Pipeline":
+    other = registry().pipeline(task)
+    if other.family != pipeline.family:
+        raise UsageError(f"--task {task} is not of the family of '{pipeline.name}'; seqloom {task} runs it")
+    return other
+
+
+def number(text: str | None, flag: str) -> int | None:
+    """A positive number given as text."""
+    if text is None:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"{flag} needs a number from 1 on, not '{text}'")
+    return int(text)
+
+
+def read_names(path: str) -> list[str]:
+    """Names from a file, one a line: the first word; empty lines don't count."""
+    from seqloom.core.errors import InputError
+
+    try:
+        with open(path, encoding="utf-8") as stream:
+            names = [words[0] for line in stream if (words := line.split())]
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if not names:
+        raise InputError(f"{path}: no names in it")
+    return names
+
+
+@contextmanager
+def delivery(path: str | None, outfmt: str) -> "Iterator[Callable[[Run], None]]":
+    """Gives the function that writes a run's output. What goes wrong with the output is raised at the end, when the run
+    itself has been kept."""
+    check_place(path)
+    problems: list[Exception] = []
+
+    def written(run: "Run") -> None:
+        try:
+            with opened(path) as stream:
+                run.write(stream, outfmt)
+        except (OSError, SeqloomError) as error:
+            problems.append(error)
+
+    yield written
+    for problem in problems:
+        raise problem
+
+
+@contextmanager
+def interruptible() -> "Iterator[Cancellation]":
+    """Ctrl-C asks the run to stop so that it can be resumed; a second one stops at once."""
+    from seqloom.core.context import Cancellation
+
+    cancellation = Cancellation()
+
+    def interrupt(*_: object) -> None:
+        if cancellation.requested:
+            raise KeyboardInterrupt
+        cancellation.cancel()
+        say("stopping; what is done stays. Ctrl-C again stops at once")
+
+    former = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield cancellation
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A hook that draws a bar with rate and time left on a terminal's stderr; None where that isn't one."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(unit="cell", unit_scale=True, leave=False, delay=0.5) as bar:
+
+        def advance(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield advance
+
+
+class SearchGroup(TyperGroup):
+    """``seqloom search PIPELINE``: the pipelines are its commands."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [p.name for p in registry().pipelines()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        self.commands.update(dict.fromkeys(self.list_commands(ctx)))  # type: ignore[arg-type]  # names to suggest
+        return pipeline_command(cmd_name) if is_pipeline(cmd_name) else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Pipelines"):
+            formatter.write_dl([(p.name, p.help) for p in registry().pipelines()])
+
+
+app = group("Run a pipeline by name, third-party ones included, or from a TOML file (FILE.toml).", cls=SearchGroup)
+
+
+@app.callback(subcommand_metavar="PIPELINE|FILE.toml [ARGS]...")
+def _search_group() -> None:
+    pass
