@@ -67,7 +67,7 @@ class OptionInfo:
             raise OptionError(f"{name} needs a value of type {self.type.__name__}")
         try:
             parsed = self._convert(value)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             raise OptionError(f"{name} needs a value of type {self.type.__name__}, not {value!r}") from None
         if self.choices and parsed not in self.choices:
             raise OptionError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}")

@@ -78,7 +78,7 @@ class Ragged:
 
     def take(self, index: np.ndarray) -> "Ragged":
         """Rows at ``index`` (integers or a bool mask), in that order."""
-        index = np.flatnonzero(index) if index.dtype == bool else index
+        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
         lengths = (self.offsets[1:] - self.offsets[:-1])[index]
         offsets = np.zeros(len(index) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
