@@ -58,8 +58,8 @@ def test_complement_is_an_involution_and_pairs_the_codes() -> None:
 
 
 def test_complement_of_an_ambiguity_code_stands_for_the_complements_of_its_bases() -> None:
-    stands_for = {"A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "M": "AC", "K": "GT", "W": "AT", "S": "CG",
-                  "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT", "-": ""}
+    stands_for = {"A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "M": "AC", "K": "GT", "W": "AT",
+                  "S": "CG", "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT", "-": ""}
     pair = {"A": "T", "C": "G", "G": "C", "T": "A"}
     for letter, bases in stands_for.items():
         other = NUCLEOTIDE.decode(NUCLEOTIDE.complement[NUCLEOTIDE.encode(letter)])

@@ -18,7 +18,8 @@ def order_of(columns, descending=()) -> list[int]:
 @st.composite
 def tables(draw):
     rows = draw(st.integers(0, 12))
-    columns = [draw(hnp.arrays(np.dtype(t), rows)) for t in draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=3))]
+    types = draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=3))
+    columns = [draw(hnp.arrays(np.dtype(t), rows)) for t in types]
     return columns, [draw(st.booleans()) for _ in columns]
 
 
