@@ -4,7 +4,7 @@ Sources: BLAST+ 2.12 without composition-based statistics. HSPs are taken best f
 already traced is dropped. The score may change either way and isn't tested again. Afterwards alignments that share an
 end are purged, and contained ones dropped.
 
-Scores see hard-masked letters as X; paths, identities and positives are those of the real letters.
+Scores see hard-masked letters and O in queries as X; paths, identities and positives are those of the real letters.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Ragged, Records
 from seqloom.core.stages import ExtendStage
 from seqloom.plugins.common.culling import Hsp, SavedHsps, drop_contained, purge_common_endpoints
 from seqloom.plugins.common.edit_path import PathCounts, count_path, path_of_steps
+from seqloom.plugins.common.matrices import FORBIDDEN
 from seqloom.plugins.common.xdrop import two_sided_traceback
 from seqloom.plugins.protein_blast.gapped_reference import alignments_of
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, read_as_query
@@ -71,6 +73,14 @@ def traced_hsps(
     return drop_contained(purge_common_endpoints(traced))
 
 
+def similarity(matrix: np.ndarray) -> list[list[int]]:
+    """The matrix by which unequal letters count as positive: that of the scores, but J is similar to none."""
+    printed = matrix.copy()
+    ambiguous = PROTEIN.letters.index("J")
+    printed[ambiguous, :] = printed[:, ambiguous] = FORBIDDEN
+    return printed.tolist()
+
+
 class FinalTraceback(ExtendStage):
     """Gapped X-drop extension with traceback of preliminary HSPs: paths, identities, positives, gaps."""
 
@@ -85,8 +95,8 @@ class FinalTraceback(ExtendStage):
     def run(self, context: Context, records: Records) -> Alignments:
         """Alignments by query and target, within a pair in `score_order`."""
         scoring, queries = context.scoring, context.queries
-        searched, real = read_as_query(queries.searched()), read_as_query(queries.residues)
-        rows = scoring.matrix_rows()
+        searched, real = read_as_query(queries.searched()), queries.residues
+        rows, similar = scoring.matrix_rows(), similarity(scoring.matrix)
         found: list[tuple[int, int, Hsp]] = []
         counts: list[PathCounts] = []
         bounds = group_starts(records.query, records.target).tolist()
@@ -100,7 +110,7 @@ class FinalTraceback(ExtendStage):
             for hsp in traced_hsps(_hsps(records, low, high), query, real_query, target, rows, scoring):
                 found.append((number, target_number, hsp))
                 stretches = real_query[hsp.query_start : hsp.query_end], target[hsp.target_start : hsp.target_end]
-                counts.append(count_path(hsp.path, *stretches, rows))
+                counts.append(count_path(hsp.path, *stretches, similar))
         table = np.array(counts, np.int32).reshape(-1, len(PathCounts._fields))
         columns = {name: table[:, place] for place, name in enumerate(PathCounts._fields)}
         path = Ragged.of([hsp.path for _, _, hsp in found])
