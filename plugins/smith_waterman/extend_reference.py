@@ -1,0 +1,162 @@
+"""Best alignment of a pair by the whole dynamic programme, with its edit path.
+
+Several alignments may have the best score. The one reported ends at the smallest query position, then at the smallest
+target position. Traced back from its end, it pairs two letters where that is as good as any gap, else sets query
+letters against a gap where that is as good, else target letters; a gap ends (seen from behind) as soon as that costs
+nothing. The alignment begins where the score first falls to 0, seen from behind: it has no prefix that scores 0.
+"""
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from seqloom.core.context import Context, Scoring
+from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Hits, Ragged, Records
+from seqloom.core.stages import ExtendStage, Footprint, Shape
+from seqloom.plugins.common.edit_path import count_path, run_lengths
+from seqloom.plugins.smith_waterman.recurrence import Packed, packed_chunks
+from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
+
+_ALIVE, _PAIRS, _INSERTS, _INSERT_OPENS, _DELETE_OPENS = 1, 2, 4, 8, 16
+"""Bits of a cell: above 0; reached by a pair of letters; by query letters against a gap; the gap in query or in target
+letters that ends here has one letter."""
+_MOST_CELLS = 1 << 26
+
+
+class Traced(NamedTuple):
+    """An alignment in the coordinates of the strings aligned, 0-based half-open; ``path`` is run-length."""
+
+    score: int
+    query_start: int
+    query_end: int
+    target_start: int
+    target_end: int
+    path: list[int]
+
+
+class SmithWatermanTraceback(ExtendStage):
+    """The best alignment of each hit, by the full dynamic programme with affine gaps; nothing with ``score_only``.
+
+    Among equally good ones the choice is fixed (see the module's first lines); of two strands, plus wins a tie.
+
+    Source: Munekawa, Ino & Hagihara 2010, section 4 (backtracing step); Gotoh 1982.
+    """
+
+    name: ClassVar[str] = "sw-traceback"
+    takes: ClassVar[tuple[type[Records] | None, ...]] = (Hits,)
+    gives: ClassVar[type[Records]] = Hits
+    gives_order: ClassVar[tuple[str, ...] | None] = None
+    scoring: ClassVar[type[Scoring]] = SmithWatermanScoring
+
+    def footprint(self, shape: Shape) -> Footprint:
+        cells = shape.longest_query * (shape.longest_target + 1)
+        return Footprint(host=2 * max(_MOST_CELLS, cells) + 8 * 48 * shape.longest_target)
+
+    def run(self, context: Context, records: Records) -> Hits:
+        assert isinstance(records, Hits)
+        if context.options.score_only:
+            return records
+        parts = [_alignments(context, records, query) for query in np.unique(records.query).tolist()]
+        return records.with_alignments(Alignments.concat(parts) if parts else Alignments.empty())
+
+
+def _alignments(context: Context, hits: Hits, query: int) -> Alignments:
+    """Best alignments of one query's hits, in their order."""
+    queries, targets, scoring = context.queries, context.targets, context.scoring
+    place = int(queries.locate(query))
+    letters = queries.searched()[queries.offsets[place] : queries.offsets[place + 1]]
+    target_letters = targets.searched()
+    numbers = hits.target[hits.query == query]
+    wanted = [target_letters[targets.offsets[t] : targets.offsets[t + 1]] for t in targets.locate(numbers)]
+    best: list[tuple[int, Traced]] = []
+    for frame in scoring.frames:
+        strand = letters if frame > 0 else queries.alphabet.complement[letters][::-1]
+        traced = []
+        for _, packed in packed_chunks(wanted, scoring, _MOST_CELLS // max(1, len(letters))):
+            context.cancellation.check()
+            traced += trace(strand, packed)
+        found = [(frame, t) for t in traced]
+        best = [max(pair, key=lambda f: f[1].score) for pair in zip(best, found, strict=True)] if best else found
+    return _records(context, query, letters, numbers, wanted, best)
+
+
+def _records(context: Context, query: int, letters: np.ndarray, numbers: np.ndarray, wanted: list[np.ndarray],
+             best: list[tuple[int, Traced]]) -> Alignments:
+    """Alignments as records: forward coordinates, counts, statistics."""
+    scoring, matrix = context.scoring, context.scoring.matrix.tolist()
+    frames = np.array([frame for frame, _ in best], np.int64)
+    traced = [t for _, t in best]
+    reverse = context.queries.alphabet.complement[letters][::-1] if -1 in frames else letters
+    counts = [count_path(t.path, (letters if frame > 0 else reverse)[t.query_start : t.query_end].tobytes(),
+                         target[t.target_start : t.target_end].tobytes(), matrix)
+              for (frame, t), target in zip(best, wanted, strict=True)]
+    starts, ends = np.array([(t.query_start, t.query_end) for t in traced], np.int64).reshape(-1, 2).T
+    scores = np.array([t.score for t in traced], np.int64)
+    lengths = np.array([len(w) for w in wanted], np.int64)
+    return Alignments({
+        "query": np.full(len(best), query), "target": numbers, "score": scores,
+        "query_start": np.where(frames > 0, starts, len(letters) - ends),
+        "query_end": np.where(frames > 0, ends, len(letters) - starts),
+        "target_start": [t.target_start for t in traced], "target_end": [t.target_end for t in traced],
+        "query_frame": frames, "target_frame": np.ones(len(best)),
+        "bit_score": scoring.bit_scores(scores), "evalue": scoring.evalues(scores, len(letters), lengths),
+        **{name: [getattr(c, name) for c in counts]
+           for name in ("length", "identities", "positives", "mismatches", "gap_opens", "gaps")},
+        "path": Ragged.of([t.path for t in traced]),
+    })
+
+
+def trace(query: np.ndarray, packed: Packed) -> list[Traced]:
+    """Best alignment of u8[m] ``query`` with each packed target; an empty one where nothing scores above 0."""
+    first = packed.scoring.gap_open + packed.scoring.gap_extend
+    columns = len(packed.residues)
+    cells = np.empty((len(query), columns), np.uint8)
+    best = np.zeros(columns, packed.ramp.dtype)  # best score of a column, and the first row that has it
+    best_row = np.zeros(columns, np.int64)
+    for i, row in enumerate(packed.rows(query)):
+        bits = cells[i]
+        bits[:] = (row.h > 0) * np.uint8(_ALIVE)
+        bits |= (row.h == row.diagonal) * np.uint8(_PAIRS)
+        bits |= (row.h == row.f) * np.uint8(_INSERTS)
+        bits |= (row.f == row.above - first) * np.uint8(_INSERT_OPENS)
+        bits[1:] |= (row.e[1:] == row.h[:-1] - first) * np.uint8(_DELETE_OPENS)
+        better = row.h > best
+        best[better] = row.h[better]
+        best_row[better] = i
+    traced = []
+    for start, length in zip(packed.starts.tolist(), packed.lengths.tolist(), strict=True):
+        mine = slice(start, start + length)
+        score = int(best[mine].max(initial=0))
+        if score == 0:
+            traced.append(Traced(0, 0, 0, 0, 0, []))
+            continue
+        ends = np.flatnonzero(best[mine] == score)
+        end = int(ends[np.argmin(best_row[mine][ends])])
+        table = np.ascontiguousarray(cells[:, start - 1 : start + length])
+        traced.append(_walk(table.tobytes(), length + 1, int(best_row[mine][end]), end + 1, score, query,
+                            packed.residues[start - 1 : start + length]))
+    return traced
+
+
+def _walk(table: bytes, width: int, i: int, j: int, score: int, query: np.ndarray, target: np.ndarray) -> Traced:
+    """Follow the cells back from row ``i`` and column ``j``; column 0 is the separator before the target."""
+    query_end, target_end = i + 1, j
+    operations = []
+    gap = 0
+    while i >= 0:
+        cell = table[i * width + j]
+        if not gap:
+            if not cell & _ALIVE:
+                break
+            if cell & _PAIRS:
+                operations.append(MATCH if query[i] == target[j] else MISMATCH)
+                i, j = i - 1, j - 1
+                continue
+            gap = INSERT if cell & _INSERTS else DELETE
+        operations.append(gap)
+        if gap == INSERT:
+            i -= 1
+            gap = 0 if cell & _INSERT_OPENS else gap
+        else:
+            j -= 1
+            gap = 0 if cell & _DELETE_OPENS else gap
+    return Traced(score, i + 1, query_end, j, target_end, run_lengths(reversed(operations)))

@@ -1,0 +1,128 @@
+"""Options, scoring and statistics of exact Smith–Waterman, for proteins and for nucleotides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from seqloom.core.context import Scoring, SearchSpace
+from seqloom.core.errors import OptionError
+from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import Family, option
+from seqloom.plugins.common.karlin_altschul import GappedParameters
+from seqloom.plugins.common.karlin_tables import DEFAULT_COSTS, GAPPED, gapped_parameters
+from seqloom.plugins.common.matrices import MATRIX_NAMES
+from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
+
+DEFAULT_EVALUE = 10.0
+
+
+@dataclass(frozen=True)
+class _ReportOptions:
+    """What is reported; common to proteins and nucleotides."""
+
+    evalue: float | None = option(None, "largest E-value reported, 10 when not given; only where statistics are known",
+                                  minimum=0)
+    min_score: int = option(1, "smallest raw score reported", minimum=1)
+    max_target_seqs: int = option(500, "most targets reported per query, the best ones", minimum=1, aliases=("--top",))
+    score_only: bool = option(False, "report scores and statistics without alignments")
+
+
+@dataclass(frozen=True)
+class SmithWatermanOptions(_ReportOptions):
+    """Options of ``sw``."""
+
+    matrix: str = option("BLOSUM62", "scoring matrix, as printed", choices=MATRIX_NAMES)
+    gapopen: int | None = option(None, "cost of a gap beside its letters; when not given, the matrix's own", minimum=0)
+    gapextend: int | None = option(None, "cost of each letter of a gap; when not given, the matrix's own", minimum=0)
+
+    def costs(self) -> tuple[int, int]:
+        """Gap costs (open, extend): a gap of k letters costs open + k × extend."""
+        usual = DEFAULT_COSTS[self.matrix]
+        return (usual[0] if self.gapopen is None else self.gapopen,
+                usual[1] if self.gapextend is None else self.gapextend)
+
+    def check(self) -> None:
+        if self.evalue is not None and self.costs() not in GAPPED[self.matrix]:
+            gapped_parameters(self.matrix, *self.costs())  # its message lists the costs that have statistics
+
+
+@dataclass(frozen=True)
+class NucleotideOptions(_ReportOptions):
+    """Options of ``sw-nucleotide``."""
+
+    match: int = option(2, "score of a pair of equal bases", minimum=1, aliases=("--reward",))
+    mismatch: int = option(-3, "score of a pair of unequal bases", maximum=0, aliases=("--penalty",))
+    gapopen: int = option(5, "cost of a gap beside its letters", minimum=0)
+    gapextend: int = option(2, "cost of each letter of a gap", minimum=0)
+    strand: str = option("both", "strand of the query that is searched", choices=("both", "plus", "minus"))
+
+    def check(self) -> None:
+        if self.evalue is not None:
+            raise OptionError("--evalue: no statistics are known for sw-nucleotide; hits are ranked by score, and "
+                              "--min-score and --max-target-seqs cut them")
+
+
+@dataclass(frozen=True)
+class SmithWatermanScoring(Scoring):
+    """Matrix, gap costs and statistics of exact alignments.
+
+    Attributes:
+        statistics: Karlin–Altschul parameters of matrix and gap costs; None where none are known.
+        largest_evalue: most that is reported.
+        database_letters: residues of everything that is searched.
+        frames: strands of the query to align, +1 before −1.
+    """
+
+    statistics: GappedParameters | None = None
+    largest_evalue: float = DEFAULT_EVALUE
+    database_letters: int = 0
+    frames: tuple[int, ...] = (1,)
+
+    def evalues(self, scores: np.ndarray, query_length: int, target_lengths: np.ndarray) -> np.ndarray:
+        """f8[n]: expected number of alignments with at least ``scores``; NaN where no statistics are known.
+
+        BLAST's finite-size form, which takes the lengths of both sequences and the residues of the whole database.
+        """
+        if self.statistics is None:
+            return np.full(len(scores), np.nan)
+        return np.array([self.statistics.evalue(score, query_length, length, self.database_letters)
+                         for score, length in zip(scores.tolist(), target_lengths.tolist(), strict=True)], np.float64)
+
+    def bit_scores(self, scores: np.ndarray) -> np.ndarray:
+        """f8[n]: scores in bits; NaN where no statistics are known."""
+        if self.statistics is None:
+            return np.full(len(scores), np.nan)
+        return np.array([self.statistics.karlin.bit_score(score) for score in scores.tolist()], np.float64)
+
+
+class SmithWaterman(Family):
+    """Exact local alignment of proteins."""
+
+    name: ClassVar[str] = "smith-waterman"
+    Options: ClassVar[type] = SmithWatermanOptions
+    Scoring: ClassVar[type[Scoring]] = SmithWatermanScoring
+
+    def scoring(self, queries: SequenceBatch, space: SearchSpace, options: SmithWatermanOptions) -> Scoring:
+        costs = options.costs()
+        known = costs in GAPPED[options.matrix]
+        return SmithWatermanScoring(
+            printed_matrix(options.matrix), *costs,
+            statistics=gapped_parameters(options.matrix, *costs) if known else None,
+            largest_evalue=DEFAULT_EVALUE if options.evalue is None else options.evalue,
+            database_letters=space.letters)
+
+
+class SmithWatermanNucleotide(Family):
+    """Exact local alignment of nucleotide sequences."""
+
+    name: ClassVar[str] = "smith-waterman-nucleotide"
+    Options: ClassVar[type] = NucleotideOptions
+    Scoring: ClassVar[type[Scoring]] = SmithWatermanScoring
+    query: ClassVar[str] = "nucleotide"
+    target: ClassVar[str] = "nucleotide"
+
+    def scoring(self, queries: SequenceBatch, space: SearchSpace, options: NucleotideOptions) -> Scoring:
+        frames: Sequence[int] = {"both": (1, -1), "plus": (1,), "minus": (-1,)}[options.strand]
+        return SmithWatermanScoring(nucleotide_matrix(options.match, options.mismatch), options.gapopen,
+                                    options.gapextend, database_letters=space.letters, frames=tuple(frames))

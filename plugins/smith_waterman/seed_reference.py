@@ -1,0 +1,86 @@
+"""Exact Smith–Waterman scores of every query against every target."""
+
+from typing import ClassVar
+
+import numpy as np
+from seqloom.core.context import Context, Scoring
+from seqloom.core.records import Pairs, Records
+from seqloom.core.stages import Footprint, SeedStage, Shape
+from seqloom.plugins.smith_waterman.recurrence import Packed, packed_chunks
+from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
+
+_CHUNK_LETTERS = 1 << 16  # some twelve arrays of so many numbers stay in a core's cache
+
+
+class SmithWatermanScores(SeedStage):
+    """Exact Smith–Waterman score of every pair; keeps those that can be among the reported ones.
+
+    Kept are pairs that reach ``min_score`` and whose E-value isn't above the limit, and of these the best
+    ``max_target_seqs`` of each query in this volume, by the order of the ranking. Given ``Pairs``, it scores only
+    those. Letters are read as stored, hard-masked ones as the unknown letter.
+
+    Source: Munekawa, Ino & Hagihara 2010, section 4 (matrix filling step).
+    """
+
+    name: ClassVar[str] = "sw-scores"
+    gives: ClassVar[type[Records]] = Pairs
+    gives_order: ClassVar[tuple[str, ...] | None] = ("query", "target")
+    scoring: ClassVar[type[Scoring]] = SmithWatermanScoring
+
+    def footprint(self, shape: Shape) -> Footprint:
+        letters = max(_CHUNK_LETTERS, shape.longest_target)
+        return Footprint(host=8 * 48 * letters + 24 * shape.queries * shape.targets)
+
+    def run(self, context: Context, records: Records | None) -> Pairs:
+        queries, targets = context.queries, context.targets
+        everything = np.arange(len(targets))
+        if records is None:
+            jobs = [(np.arange(len(queries)), everything)]
+        else:
+            pairs = [queries.locate(records.query), targets.locate(records.target)]
+            wanted = np.unique(np.stack(pairs, axis=1), axis=0)
+            jobs = [(np.array([q]), wanted[wanted[:, 0] == q, 1]) for q in np.unique(wanted[:, 0])]
+        parts = [part for query_places, target_places in jobs
+                 for part in _scores(context, query_places, target_places)]
+        return Pairs.concat(parts) if parts else Pairs.empty()
+
+
+def _scores(context: Context, query_places: np.ndarray, target_places: np.ndarray) -> list[Pairs]:
+    """Pairs of some queries with some targets of the volume, one record per query."""
+    queries, targets = context.queries, context.targets
+    query_letters, target_letters = queries.searched(), targets.searched()
+    wanted = [target_letters[targets.offsets[t] : targets.offsets[t + 1]] for t in target_places]
+    scores = np.zeros((len(query_places), len(target_places)), np.int64)
+    for first, packed in packed_chunks(wanted, context.scoring, _CHUNK_LETTERS):
+        last = first + len(packed.lengths)
+        for n, q in enumerate(query_places):
+            query = query_letters[queries.offsets[q] : queries.offsets[q + 1]]
+            for frame in context.scoring.frames:
+                strand = query if frame > 0 else queries.alphabet.complement[query][::-1]
+                context.cancellation.check()
+                context.count("cells", len(query) * len(packed.residues))
+                np.maximum(scores[n, first:last], best_scores(strand, packed), out=scores[n, first:last])
+    return [_kept(context, int(q), target_places, row) for q, row in zip(query_places, scores, strict=True)]
+
+
+def best_scores(query: np.ndarray, packed: Packed) -> np.ndarray:
+    """i8[k]: best local alignment score of u8[m] ``query`` with each packed target; 0 where nothing scores above 0."""
+    best = np.zeros(len(packed.residues), packed.ramp.dtype)
+    for row in packed.rows(query):
+        np.maximum(best, row.h, out=best)
+    return np.maximum.reduceat(best, packed.starts - 1).astype(np.int64)
+
+
+def _kept(context: Context, query: int, target_places: np.ndarray, scores: np.ndarray) -> Pairs:
+    """Pairs of the query at place ``query`` that may be reported, in order of targets."""
+    scoring, targets = context.scoring, context.targets
+    high = np.flatnonzero(scores >= context.options.min_score)
+    length = int(context.queries.lengths[query])
+    evalues = scoring.evalues(scores[high], length, targets.lengths[target_places[high]])
+    # Without statistics all E-values are absent: none is above the limit, and the ranking is by score.
+    fits = ~(evalues > scoring.largest_evalue)
+    high, evalues = high[fits], np.nan_to_num(evalues[fits])
+    ranked = np.lexsort([target_places[high], -scores[high], evalues])[: context.options.max_target_seqs]
+    high = high[np.sort(ranked)]
+    return Pairs({"query": np.full(len(high), context.queries.ordinals[query]),
+                  "target": targets.ordinals[target_places[high]], "score": scores[high]})

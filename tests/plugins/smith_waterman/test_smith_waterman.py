@@ -1,0 +1,236 @@
+"""Exact Smith–Waterman against parasail, against a plain recurrence, and against itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.context import Context, Scoring, SearchSpace
+from seqloom.core.errors import OptionError
+from seqloom.core.records import DELETE, INSERT, MATCH, Hits, Pairs
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.smith_waterman.extend_reference import trace
+from seqloom.plugins.smith_waterman.matrices import PRINTED_LETTERS, PRINTED_ROWS, nucleotide_matrix, printed_matrix
+from seqloom.plugins.smith_waterman.plugin import seqloom_stages
+from seqloom.plugins.smith_waterman.recurrence import Packed
+from seqloom.plugins.smith_waterman.scoring import SmithWaterman, SmithWatermanOptions
+from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, best_scores
+from seqloom.testing import assert_same_hits, assert_same_records, check_pipeline, check_stage, run_pipeline
+
+LETTERS = "ACDEFGHIKLMNPQRSTVWYBZX*UOJ"
+proteins = st.one_of(st.text("ACDEFGHIKLMNPQRSTVWY", max_size=40), st.text("WAX", max_size=40),
+                     st.text(LETTERS, max_size=25), st.sampled_from(["", "W", "X" * 30, "A" * 30, "*" * 9]))
+costs = st.sampled_from([(11, 1), (0, 1), (3, 0), (9, 2), (40, 20)])
+
+
+def scoring(gap_open: int = 11, gap_extend: int = 1, matrix: np.ndarray | None = None) -> Scoring:
+    return Scoring(printed_matrix("BLOSUM62") if matrix is None else matrix, gap_open, gap_extend)
+
+
+def plain_score(query: np.ndarray, target: np.ndarray, scoring: Scoring) -> int:
+    """Best local score by the textbook's recurrence, cell by cell."""
+    first, further, low = scoring.gap_open + scoring.gap_extend, scoring.gap_extend, -(10**6)
+    above, f, best = [0] * (len(target) + 1), [low] * (len(target) + 1), 0
+    for a in query.tolist():
+        h, e = [0], low
+        for j, b in enumerate(target.tolist(), 1):
+            e = max(e - further, h[-1] - first)
+            f[j] = max(f[j] - further, above[j] - first)
+            h.append(max(0, above[j - 1] + int(scoring.matrix[a, b]), e, f[j]))
+        above, best = h, max(best, *h)
+    return best
+
+
+def path_score(path: list[int], query: np.ndarray, target: np.ndarray, scoring: Scoring) -> int:
+    """Score of an edit path along two aligned stretches, which it must use up."""
+    i = j = score = 0
+    for run in path:
+        length, operation = run >> 4, run & 15
+        if operation in (INSERT, DELETE):
+            score -= scoring.gap_open + length * scoring.gap_extend
+            i, j = i + length * (operation == INSERT), j + length * (operation == DELETE)
+            continue
+        pairs = list(zip(query[i : i + length].tolist(), target[j : j + length].tolist(), strict=True))
+        assert len(pairs) == length and all((a == b) == (operation == MATCH) for a, b in pairs)
+        score += sum(int(scoring.matrix[a, b]) for a, b in pairs)
+        i, j = i + length, j + length
+    assert (i, j) == (len(query), len(target))
+    return score
+
+
+@settings(max_examples=150, deadline=None)
+@given(proteins, st.lists(proteins, min_size=1, max_size=5), costs)
+def test_scores_are_those_of_the_plain_recurrence(query, targets, gap_costs):
+    system = scoring(*gap_costs)
+    query, targets = PROTEIN.encode(query), [PROTEIN.encode(t) for t in targets]
+    found = best_scores(query, Packed.of(targets, system)).tolist()
+    assert found == [plain_score(query, target, system) for target in targets]
+
+
+@settings(max_examples=150, deadline=None)
+@given(proteins, st.lists(proteins, min_size=1, max_size=5), costs)
+def test_paths_have_the_score_they_are_reported_with(query, targets, gap_costs):
+    system = scoring(*gap_costs)
+    query, targets = PROTEIN.encode(query), [PROTEIN.encode(t) for t in targets]
+    packed = Packed.of(targets, system)
+    traced = trace(query, packed)
+    assert [t.score for t in traced] == best_scores(query, packed).tolist()
+    for found, target in zip(traced, targets, strict=True):
+        parts = query[found.query_start : found.query_end], target[found.target_start : found.target_end]
+        assert path_score(found.path, *parts, system) == found.score
+        if found.score:
+            assert found.path[0] & 15 not in (INSERT, DELETE) and found.path[-1] & 15 not in (INSERT, DELETE)
+
+
+def test_the_choice_among_equally_good_alignments():
+    system = scoring(4, 1)
+
+    def paths(query: str, target: str) -> tuple:
+        return tuple(trace(PROTEIN.encode(query), Packed.of([PROTEIN.encode(target)], system))[0])
+
+    assert paths("AWAAW", "W") == (11, 1, 2, 0, 1, [1 << 4 | MATCH])  # the smallest query end
+    assert paths("W", "WAW") == (11, 0, 1, 0, 1, [1 << 4 | MATCH])  # then the smallest target end
+    # From behind, letters are paired as long as that is as good: gaps stand as far to the left as they can.
+    assert paths("WWAAAWW", "WWAAWW") == (47, 0, 7, 0, 6, [2 << 4 | MATCH, 1 << 4 | INSERT, 4 << 4 | MATCH])
+    assert paths("WWAAWW", "WWAAAWW") == (47, 0, 6, 0, 7, [2 << 4 | MATCH, 1 << 4 | DELETE, 4 << 4 | MATCH])
+
+
+@pytest.mark.parametrize("name", sorted(PRINTED_ROWS))
+def test_printed_matrices_are_parasails(name):
+    parasail = pytest.importorskip("parasail")
+    theirs = getattr(parasail, name.lower()).matrix[: len(PRINTED_LETTERS), : len(PRINTED_LETTERS)]
+    places = [PROTEIN.letters.index(letter) for letter in PRINTED_LETTERS]
+    ours = printed_matrix(name)
+    assert np.array_equal(ours[np.ix_(places, places)], theirs)
+    assert np.array_equal(ours, ours.T)
+    for letter, other in (("U", "C"), ("O", "X"), ("J", "X")):
+        assert np.array_equal(ours[PROTEIN.letters.index(letter)], ours[PROTEIN.letters.index(other)])
+
+
+def test_scores_are_parasails():
+    parasail = pytest.importorskip("parasail")
+    rng = np.random.default_rng(11)
+
+    def random(low: int, high: int, letters: str = "ACDEFGHIKLMNPQRSTVWYBZX*") -> str:
+        return "".join(rng.choice(list(letters), rng.integers(low, high)))
+
+    relatives = random(200, 201)
+    targets = [random(1, 2), "W", "X" * 200, "*" * 50, relatives[40:160], "A" * 300,
+               relatives[:60] + random(30, 31) + relatives[60:], relatives[:90] + relatives[97:],
+               *(random(1, 400) for _ in range(60)), *(random(1, 120, "WX") for _ in range(20))]
+    for name, gap_open, gap_extend in (("BLOSUM62", 11, 1), ("BLOSUM62", 5, 0), ("PAM250", 14, 2), ("BLOSUM45", 0, 3)):
+        system = scoring(gap_open, gap_extend, printed_matrix(name))
+        packed = Packed.of([PROTEIN.encode(t) for t in targets], system)
+        for query in ("W", relatives, "X" * 40, random(300, 301), "A" * 100 + relatives[30:90]):
+            theirs = [parasail.sw(query, t, gap_open + gap_extend, gap_extend,
+                                  getattr(parasail, name.lower())).score for t in targets]
+            assert best_scores(PROTEIN.encode(query), packed).tolist() == theirs
+
+
+def proteins_with_relatives(seed: int = 3) -> tuple[SequenceBatch, SequenceBatch]:
+    rng = np.random.default_rng(seed)
+    letters = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
+    queries = ["".join(rng.choice(letters, n)) for n in (60, 35, 1, 90)]
+    targets = ["".join(rng.choice(letters, rng.integers(1, 120))) for _ in range(40)]
+    targets += [q[:30] + q[33:] for q in queries] + [queries[0], queries[0], ""]
+    return SequenceBatch.of(PROTEIN, [*queries, ""]), SequenceBatch.of(PROTEIN, targets)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_target_seqs": 3}, {"evalue": 0.1}, {"gapopen": 1, "gapextend": 3},
+                                     {"score_only": True}], ids=str)
+def test_results_do_not_depend_on_how_the_work_is_cut(options):
+    check_pipeline("sw", *proteins_with_relatives(), options)
+
+
+def test_the_best_targets_win_in_documented_order():
+    queries, targets = proteins_with_relatives()
+    everything = run_pipeline("sw", queries, targets, {"evalue": 1e9})
+    best = run_pipeline("sw", queries, targets, {"evalue": 1e9, "max_target_seqs": 3})
+    assert_same_hits(best, Hits.concat([everything.take(np.flatnonzero(everything.query == q)[:3]) for q in range(5)]))
+    rows = [(r["query"], r["evalue"], -r["score"], r["target"]) for r in everything.rows()]
+    assert rows == sorted(rows)
+    assert [r["target"] for r in best.rows()[:2]] == [44, 45]  # the two copies of the first query, in database order
+
+
+def test_statistics_and_counts_of_a_perfect_hit():
+    query = "MKVLITGAGSGLGRALAERFAAEGWRVVATD"
+    hits = run_pipeline("sw", SequenceBatch.of(PROTEIN, [query]), SequenceBatch.of(PROTEIN, ["A" * 30, "GG" + query]))
+    row = hits.alignments.rows()[0]
+    place = [row[name] for name in ("target", "query_start", "query_end", "target_start", "target_end")]
+    assert place == [1, 0, 31, 2, 33]
+    counts = [row[name] for name in ("length", "identities", "positives", "mismatches", "gap_opens", "gaps")]
+    assert counts == [31, 31, 31, 0, 0, 0]
+    assert row["path"] == [31 << 4 | MATCH]
+    assert row["bit_score"] == pytest.approx((0.267 * row["score"] - np.log(0.041)) / np.log(2))
+    assert hits.evalue.tolist() == hits.alignments.evalue.tolist()
+
+
+def test_hits_without_statistics_are_ranked_by_score_and_say_so():
+    queries, targets = proteins_with_relatives()
+    hits = run_pipeline("sw", queries, targets, {"gapopen": 1, "gapextend": 3})
+    assert np.isnan(hits.evalue).all() and np.isnan(hits.bit_score).all()
+    assert np.isnan(hits.alignments.evalue).all()
+    rows = [(r["query"], -r["score"], r["target"]) for r in hits.rows()]
+    assert rows == sorted(rows)
+    with pytest.raises(OptionError, match="no statistics are known for BLOSUM62 with gap costs 1/3"):
+        run_pipeline("sw", queries, targets, {"gapopen": 1, "gapextend": 3, "evalue": 1})
+
+
+def test_score_only_gives_the_same_hits_without_alignments():
+    queries, targets = proteins_with_relatives()
+    full, bare = (run_pipeline("sw", queries, targets, {"score_only": s}) for s in (False, True))
+    assert len(bare.alignments) == 0 and len(full.alignments) == len(full)
+    assert_same_records(full, bare)
+    assert full.alignments.score.tolist() == full.score.tolist()
+
+
+def test_given_pairs_only_those_are_scored():
+    queries, targets = proteins_with_relatives()
+    hits = run_pipeline("sw", queries, targets, {"evalue": 1e9})
+    some = Pairs({"query": [0, 1], "target": [44, 3], "score": [0, 0]})
+    options = SmithWatermanOptions(evalue=1e9)
+    space = SearchSpace(targets.letters, len(targets))
+    context = Context(queries=queries, targets=targets, options=options, space=space,
+                      scoring=SmithWaterman().scoring(queries, space, options))
+    found = SmithWatermanScores().run(context, some)
+    known = {(r["query"], r["target"]): r["score"] for r in hits.rows()}
+    assert {(r["query"], r["target"]): r["score"] for r in found.rows()} == {k: known[k] for k in [(0, 44), (1, 3)]}
+
+
+def test_nucleotides_on_both_strands():
+    rng = np.random.default_rng(9)
+    query = "".join(rng.choice(list("ACGT"), 60))
+    other = NUCLEOTIDE.decode(NUCLEOTIDE.complement[NUCLEOTIDE.encode(query)][::-1])
+    targets = SequenceBatch.of(NUCLEOTIDE, ["TT" + query[5:50], "GG" + other[:20] + other[22:], "N" * 40, "acgtnnnn"])
+    queries = SequenceBatch.of(NUCLEOTIDE, [query])
+    hits = check_pipeline("sw-nucleotide", queries, targets)
+    rows = {r["target"]: r for r in hits.alignments.rows()}
+    assert 2 not in rows
+    plus, minus = rows[0], rows[1]
+    assert (plus["query_frame"], plus["query_start"], plus["query_end"], plus["target_start"]) == (1, 5, 50, 2)
+    assert (minus["query_frame"], minus["query_start"], minus["query_end"]) == (-1, 0, 60)
+    system = scoring(5, 2, nucleotide_matrix(2, -3))
+    assert minus["score"] == 2 * 58 - 5 - 2 * 2
+    assert minus["score"] == path_score(minus["path"], NUCLEOTIDE.encode(other), targets[1][2:], system)
+    plus_only = run_pipeline("sw-nucleotide", queries, targets, {"strand": "plus"})
+    assert set(plus_only.alignments.query_frame.tolist()) == {1}
+
+
+def test_ambiguous_bases_score_the_mean_of_what_they_may_mean_rounded_down():
+    matrix = nucleotide_matrix(2, -3)
+    code = NUCLEOTIDE.letters.index
+    assert matrix[code("A"), code("A")] == 2 and matrix[code("A"), code("C")] == -3
+    assert matrix[code("N"), code("A")] == -2 and matrix[code("R"), code("A")] == -1
+    assert matrix[code("R"), code("C")] == -3
+    assert matrix[code("-"), code("A")] < -1000
+
+
+def test_lower_case_counts_like_upper_case():
+    hits = [run_pipeline("sw", SequenceBatch.of(PROTEIN, [q]), SequenceBatch.of(PROTEIN, ["MKVLITGAGSGLGRALAERF"]))
+            for q in ("MKVLITGAGSGLGRALAERF", "mkvliTGAGSGLGRALAERF")]
+    assert_same_hits(*hits)
+
+
+@pytest.mark.parametrize("name", sorted({s.name for s in seqloom_stages()}))
+def test_stages_are_declared_whole(name):
+    check_stage(name)
