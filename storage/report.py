@@ -1,0 +1,137 @@
+"""Results of one run as writers and people get them, from whatever file the run is in."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.errors import StoreError, UnknownNameError
+from ..core.ports import QueryReport, TargetInfo, VolumeSource
+from ..core.records import Alignments, Column, Hits
+from ..core.sequences import SequenceBatch
+from .literals import identifier, literal
+from .result_rows import LEVELS, records_from, stored_name
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from ..core.pipeline import Plan
+
+QUERIES_AT_ONCE = 500
+"""Queries whose hits are in memory together."""
+
+
+class RunReport:
+    """Implements ``Report`` of ``core.ports`` on a connection to a run file or a results store.
+
+    Args:
+        connection: any connection on which the tables of ``result_schema`` can be read.
+        run_id: unique identifier of the run.
+        source: the databases of the run, for writers that print residues of targets.
+        plan: what ran, for writers that need its options.
+
+    Raises:
+        UnknownNameError: no such run in this file.
+    """
+
+    def __init__(self, connection: "duckdb.DuckDBPyConnection", run_id: str, source: VolumeSource | None = None,
+                 plan: "Plan | None" = None) -> None:
+        self.connection, self.source, self.plan = connection, source, plan
+        rows = connection.execute(f"SELECT run FROM runs WHERE id::VARCHAR = {literal(run_id)}").fetchall()
+        if not rows:
+            raise UnknownNameError("run", run_id)
+        self.number: int = rows[0][0]
+        self.run: Mapping[str, Any] = run_description(connection, self.number)
+        self.scoring: Any = None
+
+    @cached_property
+    def extra(self) -> dict[str, list[Column]]:
+        """Extra columns of the run's hits and alignments, by level."""
+        found: dict[str, list[Column]] = {"hit": [], "alignment": []}
+        rows = self.connection.execute("SELECT level, name, type, doc, nullable FROM extra_columns "
+                                       f"WHERE run = {self.number} ORDER BY level, position").fetchall()
+        for level, name, kind, doc, nullable in rows:
+            found[level].append(Column(name, kind, doc, nullable))
+        return found
+
+    def queries(self, residues: bool = False) -> Iterator[QueryReport]:
+        """Every query in order, also those without hits.
+
+        Args:
+            residues: give residues of queries and, in ``sequences``, of the targets of their hits.
+
+        Raises:
+            StoreError: residues are asked for and the databases are not at hand.
+        """
+        if residues and self.source is None:
+            raise StoreError("this output needs the sequences of the databases, which are not at hand")
+        count = self.run["queries"]
+        for first in range(0, count, QUERIES_AT_ONCE):
+            yield from self._some(first, first + QUERIES_AT_ONCE, residues)
+
+    def _some(self, first: int, last: int, residues: bool) -> Iterator[QueryReport]:
+        rows = self.connection.execute(
+            f"SELECT query, name, accession, description, length, {'residues' if residues else 'NULL'} FROM queries "
+            f"WHERE run = {self.number} AND query >= {first} AND query < {last}").fetchall()
+        hits = self._records("hit", first, last, "query, rank")
+        children = self._records("alignment", first, last, "query, number")
+        assert isinstance(hits, Hits) and isinstance(children, Alignments)
+        known = self._targets(np.unique(hits.target))
+        for number, name, accession, description, length, letters in sorted(rows, key=lambda row: row[0]):
+            mine = slice(*np.searchsorted(hits.query, [number, number + 1]))
+            below = slice(*np.searchsorted(children.query, [number, number + 1]))
+            own = hits.with_alignments(children.take(np.arange(below.start, below.stop)))
+            own = own.take(np.arange(mine.start, mine.stop))
+            info = _pick(known, np.searchsorted(known.numbers, np.unique(own.target)))
+            sequences: SequenceBatch | None = None
+            if residues and self.source is not None:
+                sequences = self.source.fetch(info.numbers)
+            codes = None if letters is None else np.frombuffer(letters, np.uint8)
+            yield QueryReport(number, name, description or "", length, codes, own, info, sequences, accession or "")
+
+    def _records(self, level: str, first: int, last: int, order: str) -> Any:
+        extra = self.extra[level]
+        names = [stored_name(level, c) for c in {c.name: c for c in (*LEVELS[level].columns, *extra)}.values()]
+        arrays = self.connection.execute(
+            f"SELECT {', '.join(map(identifier, names))} FROM {level} WHERE run = {self.number} "
+            f"AND query >= {first} AND query < {last} ORDER BY {order}").fetchnumpy()
+        return records_from(level, extra, arrays)
+
+    def _targets(self, numbers: np.ndarray) -> TargetInfo:
+        if not len(numbers):
+            return TargetInfo(numbers, [], [], numbers, numbers, numbers)
+        rows = self.connection.execute(
+            "SELECT target, name, description, length, database, ordinal FROM targets "
+            f"WHERE run = {self.number} AND target BETWEEN {numbers[0]} AND {numbers[-1]}").fetchall()
+        wanted = set(numbers.tolist())
+        rows = sorted(row for row in rows if row[0] in wanted)
+
+        def column(index: int) -> np.ndarray:
+            return np.array([row[index] for row in rows], np.int64)
+
+        return TargetInfo(column(0), [row[1] for row in rows], [row[2] or "" for row in rows], column(3), column(4),
+                          column(5))
+
+
+def _pick(info: TargetInfo, index: np.ndarray) -> TargetInfo:
+    places = index.tolist()
+    return TargetInfo(info.numbers[index], [info.names[i] for i in places], [info.descriptions[i] for i in places],
+                      info.lengths[index], info.databases[index], info.ordinals[index])
+
+
+def run_description(connection: "duckdb.DuckDBPyConnection", number: int) -> dict[str, Any]:
+    """Everything that is known of a run: its columns, options and provenance as plain data, and its databases."""
+    names = ("run", "id", "state", "pipeline", "family", "command", "version", "host", "started", "finished", "seconds",
+             "backend", "threads", "query_type", "target_type", "queries", "letters", "sequences", "options",
+             "provenance", "error")
+    chosen = ", ".join("id::VARCHAR" if n == "id" else n for n in names)
+    row = connection.execute(f"SELECT {chosen} FROM runs WHERE run = {number}").fetchall()[0]
+    run = dict(zip(names, row))
+    run["options"], run["provenance"] = (json.loads(run[n] or "{}") for n in ("options", "provenance"))
+    keys = ("path", "fingerprint", "title", "sequences", "letters", "first_target")
+    run["databases"] = [
+        dict(zip(keys, values)) for values in connection.execute(
+            f"SELECT {', '.join(keys)} FROM run_databases WHERE run = {number} ORDER BY number").fetchall()]
+    return run

@@ -1,0 +1,426 @@
+"""The file that one run writes for itself, so that no search waits for another one.
+
+It holds the tables of a results store (``result_schema``) with the run as number 0, and how far the run has come. Every
+commit is one transaction: a process that is killed leaves a file from which the run can be resumed, or a finished one
+that is waiting to be merged into its store. With the path ":memory:" nothing is left behind.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.alphabet import alphabet
+from ..core.errors import LockedError, SchemaError, StoreError
+from ..core.ports import SlotStats, Span, TargetInfo, UnitPlan
+from ..core.records import Hits, Records
+from ..core.sequences import Intervals, ModelBatch, SequenceBatch
+from .connection import connect
+from .literals import insert, literal
+from .record_bytes import from_bytes, to_bytes
+from .result_rows import base_names, columns_of, place_in_group, stored_name, stored_type
+from .result_views import create_views
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from ..core.registry import Registry
+
+SUFFIX = ".duckdb"
+NUMBER = 0
+"""Number of the run within its own file."""
+
+
+def new_run_id() -> str:
+    """A unique identifier (UUID of version 7, RFC 9562) that sorts by time of creation."""
+    stamp = time.time_ns() // 1_000_000
+    value = bytearray(stamp.to_bytes(6, "big") + os.urandom(10))
+    value[6] = 0x70 | value[6] & 0x0F
+    value[8] = 0x80 | value[8] & 0x3F
+    text = value.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+class RunFile:
+    """A run under way, finished or interrupted. Implements ``ResultSink`` of ``core.ports``.
+
+    Attributes:
+        id: unique identifier of the run.
+        path: of the file; None in memory.
+        connection: on which the tables and views can be queried while the file is open.
+        number: the run's number in the tables of this file.
+    """
+
+    number = NUMBER
+
+    def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path | None) -> None:
+        self.connection, self.path = connection, path
+        self.is_open = True
+        rows = connection.execute("SELECT id::VARCHAR, provenance FROM runs").fetchall()
+        if len(rows) != 1:
+            raise SchemaError(f"{path}: not the file of one run")
+        self.id: str = rows[0][0]
+        self.provenance: dict[str, Any] = json.loads(rows[0][1])
+        self._stats = {
+            slot: SlotStats(seconds, records_in, records_out, json.loads(counters))
+            for slot, seconds, records_in, records_out, counters in connection.execute(
+                "SELECT slot, seconds, records_in, records_out, counters FROM run_slots ORDER BY position").fetchall()}
+
+    @classmethod
+    def create(cls, where: str | Path, provenance: Mapping[str, Any], queries: SequenceBatch | ModelBatch,
+               databases: Sequence[Mapping[str, Any]], memory: int | None = None) -> "RunFile":
+        """Make the file of a new run.
+
+        Args:
+            where: folder for it, made when absent; or ":memory:".
+            provenance: plain data that says what runs; kept as it is, its main entries also as columns.
+            queries: kept with the run, so that it can be resumed without the file they came from.
+            databases: what ``VolumeSource.fingerprints`` gives.
+            memory: bytes that DuckDB may take.
+
+        Raises:
+            StoreError: the folder or file can't be written; the message names it.
+        """
+        threads = provenance.get("settings", {}).get("threads")
+        run_id = new_run_id()
+        path = None
+        if str(where) == ":memory:":
+            connection = connect(":memory:", False, "results", create=True, memory=memory, threads=threads)
+        else:
+            connection, path, run_id = _create_file(Path(where), run_id, memory, threads)
+        try:
+            with _transaction(connection):
+                create_views(connection)
+                _write_run(connection, run_id, provenance, queries)
+                _write_databases(connection, databases)
+                _write_slots(connection, provenance.get("plan", {}).get("slots", ()))
+                _write_queries(connection, queries)
+            return cls(connection, path)
+        except BaseException:
+            connection.close()
+            if path:
+                remove(path)
+            raise
+
+    @classmethod
+    def open(cls, path: str | Path, memory: int | None = None, threads: int | None = None) -> "RunFile":
+        """Open the file of a run that was begun before.
+
+        Raises:
+            LockedError: another process has it open, so the run is still running.
+            SchemaError: it is no file of a run.
+        """
+        connection = connect(str(path), False, "results", memory=memory, threads=threads)
+        try:
+            return cls(connection, Path(path))
+        except BaseException:
+            connection.close()
+            raise
+
+    # ---- what the engine asks for
+
+    def plan(self) -> UnitPlan | None:
+        rows = self.connection.execute("SELECT plan FROM plans").fetchall()
+        if not rows:
+            return None
+        data = json.loads(rows[0][0])
+        return UnitPlan(tuple((a, b) for a, b in data["batches"]), tuple(Span(*v) for v in data["volumes"]))
+
+    def begin(self, plan: UnitPlan) -> None:
+        volumes = [[v.first, v.last, v.letters, v.longest] for v in plan.volumes]
+        data = json.dumps({"batches": [list(b) for b in plan.batches], "volumes": volumes})
+        with self._changes():
+            self.connection.execute(f"INSERT INTO plans VALUES ({NUMBER}, {literal(data)})")
+
+    def done_units(self) -> set[tuple[int, int]]:
+        return set(self.connection.execute("SELECT batch, volume FROM units").fetchall())
+
+    def done_batches(self) -> set[int]:
+        return {row[0] for row in self.connection.execute("SELECT batch FROM batches").fetchall()}
+
+    def commit_unit(self, batch: int, volume: int, records: Records, stats: Mapping[str, SlotStats]) -> None:
+        with self._changes() as connection:
+            connection.execute(f"INSERT INTO units VALUES ({NUMBER}, {batch}, {volume})")
+            insert(connection, "partials", {"records": ("BLOB", [to_bytes(records)])},
+                   {"run": NUMBER, "batch": batch, "volume": volume})
+            totals = self._add(stats)
+        self._stats = totals
+
+    def partials(self, batch: int) -> list[Records]:
+        volumes = self.connection.execute(f"SELECT volume FROM partials WHERE batch = {batch}").fetchall()
+        parts = []
+        for (volume,) in sorted(volumes):  # one by one: DuckDB sorts binary values by copying all of them
+            query = f"SELECT records FROM partials WHERE batch = {batch} AND volume = {volume}"
+            parts.append(from_bytes(self.connection.execute(query).fetchall()[0][0]))
+        return parts
+
+    def commit_batch(self, batch: int, hits: Hits, targets: TargetInfo, stats: Mapping[str, SlotStats]) -> None:
+        with self._changes() as connection:
+            connection.execute(f"INSERT INTO batches VALUES ({NUMBER}, {batch})")
+            connection.execute(f"DELETE FROM partials WHERE batch = {batch}")
+            self._declare(hits)
+            self._write_targets(targets)
+            rank = place_in_group(hits.query)
+            insert(connection, "hit", {"rank": ("INTEGER", rank), **columns_of(hits, "hit")}, {"run": NUMBER})
+            children = hits.alignments
+            number = place_in_group(children.query, children.target)
+            insert(connection, "alignment", {"number": ("INTEGER", number), **columns_of(children, "alignment")},
+                   {"run": NUMBER})
+            totals = self._add(stats)
+        self._stats = totals
+
+    # ---- what the rest of the program asks for
+
+    def databases(self) -> list[dict[str, Any]]:
+        """Per database: path, fingerprint, title, sequences, letters, first_target, as they were when the run began."""
+        names = ("path", "fingerprint", "title", "sequences", "letters", "first_target")
+        rows = self.connection.execute(f"SELECT {', '.join(names)} FROM run_databases ORDER BY number").fetchall()
+        return [dict(zip(names, row)) for row in rows]
+
+    def queries(self, registry: "Registry") -> SequenceBatch | ModelBatch:
+        """All queries of the run; models are made again by the reader that knows their text."""
+        kind = self.connection.execute("SELECT query_type FROM runs").fetchall()[0][0]
+        return _read_models(self.connection, registry) if kind == "model" else _read_queries(self.connection, kind)
+
+    def finish(self, state: str, seconds: float = 0.0, error: str | None = None,
+               indexes: Mapping[str, SlotStats] | None = None) -> None:
+        """Note how the run ended.
+
+        Args:
+            state: "done", or "incomplete" for a run that can be resumed.
+            seconds: of work in this process; they add up over resumptions.
+            error: why it isn't done.
+            indexes: statistics of the slots, from ``Engine.run``; those of index slots, which no commit brings, are
+                added to what is kept.
+        """
+        totals = self._stats
+        with self._changes() as connection:
+            if indexes:
+                totals = self._add({n: s for n, s in indexes.items() if n.split(".")[0] == "index"})
+            connection.execute(
+                f"UPDATE runs SET state = {literal(state)}, finished = {_utc(datetime.now(UTC))}, "
+                f"seconds = seconds + {literal(float(seconds))}, error = {literal(error)}")
+        self._stats = totals
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self.is_open:
+            self.is_open = False
+            self.connection.close()
+
+    def discard(self) -> None:
+        """Close and delete the file."""
+        self.close()
+        if self.path:
+            remove(self.path)
+
+    # ---- inside
+
+    @contextmanager
+    def _changes(self) -> Iterator["duckdb.DuckDBPyConnection"]:
+        with _transaction(self.connection):
+            yield self.connection
+
+    def _add(self, stats: Mapping[str, SlotStats]) -> dict[str, SlotStats]:
+        """Write the statistics of some slots, added to what is kept; returns the sums."""
+        totals = {name: SlotStats(old.seconds, old.records_in, old.records_out, dict(old.counters))
+                  for name, old in self._stats.items()}
+        rows = []
+        for name, new in stats.items():
+            if name not in totals:
+                raise StoreError(f"slot '{name}' is not in the plan of run {self.id}")
+            total = totals[name]
+            total.add(new)
+            rows.append(f"({literal(name)}, {literal(float(total.seconds))}, {total.records_in}, {total.records_out}, "
+                        f"{literal(json.dumps(total.counters))})")
+        if rows:
+            self.connection.execute(
+                "UPDATE run_slots SET seconds = n.seconds, records_in = n.records_in, records_out = n.records_out, "
+                f"counters = n.counters FROM (VALUES {', '.join(rows)}) "
+                "n(slot, seconds, records_in, records_out, counters) WHERE run_slots.slot = n.slot")
+        return totals
+
+    def _declare(self, hits: Hits) -> None:
+        """Make table columns for extra columns that aren't there yet, and note what they mean."""
+        noted = set(self.connection.execute("SELECT level, name FROM extra_columns").fetchall())
+        changed = False
+        for level, records in (("hit", hits), ("alignment", hits.alignments)):
+            for position, column in enumerate(records.extra):
+                if (level, column.name) in noted:
+                    continue
+                if column.name not in base_names(level):
+                    name = stored_name(level, column)
+                    self.connection.execute(f'ALTER TABLE {level} ADD COLUMN "{name}" {stored_type(level, column)}')
+                insert(self.connection, "extra_columns", {"name": ("VARCHAR", [column.name])}, {
+                    "run": NUMBER, "level": level, "position": position, "type": column.type, "doc": column.doc,
+                    "nullable": column.nullable})
+                changed = True
+        if changed:
+            create_views(self.connection)
+
+    def _write_targets(self, targets: TargetInfo) -> None:
+        known = set()
+        if len(targets.numbers):
+            low, high = int(targets.numbers.min()), int(targets.numbers.max())
+            query = f"SELECT target FROM targets WHERE target BETWEEN {low} AND {high}"
+            known = {row[0] for row in self.connection.execute(query).fetchall()}
+        new = [i for i, number in enumerate(targets.numbers.tolist()) if number not in known]
+
+        def pick(values: Any) -> list:
+            plain = values.tolist() if isinstance(values, np.ndarray) else values
+            return [plain[i] for i in new]
+
+        descriptions = targets.descriptions or [""] * len(targets.numbers)
+        insert(self.connection, "targets", {
+            "target": ("BIGINT", pick(targets.numbers)), "database": ("INTEGER", pick(targets.databases)),
+            "ordinal": ("BIGINT", pick(targets.ordinals)), "name": ("VARCHAR", pick(targets.names)),
+            "description": ("VARCHAR", pick(descriptions)), "length": ("BIGINT", pick(targets.lengths)),
+        }, {"run": NUMBER})
+
+
+def remove(path: Path) -> None:
+    """Delete a run's file. Its write-ahead log goes first: a file without its log is recognised by its name."""
+    for name in (f"{path}.wal", str(path)):
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _create_file(folder: Path, run_id: str, memory: int | None,
+                 threads: int | None) -> tuple["duckdb.DuckDBPyConnection", Path, str]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder}: can't make the folder for runs: {error.strerror}; give another store with "
+                         "--results, or --no-store") from None
+    for _ in range(20):
+        path = folder / f"{run_id}{SUFFIX}"
+        try:
+            return connect(str(path), False, "results", create=True, memory=memory, threads=threads), path, run_id
+        except LockedError:  # another process looked into the folder in the moment between creating and locking
+            run_id = new_run_id()
+    raise StoreError(f"{folder}: no file for the run could be made and locked; does the file system support locks?")
+
+
+@contextmanager
+def _transaction(connection: "duckdb.DuckDBPyConnection") -> Iterator[None]:
+    import duckdb
+
+    connection.execute("BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException as error:
+        with suppress(duckdb.Error):
+            connection.execute("ROLLBACK")
+        if isinstance(error, duckdb.Error):
+            raise StoreError(f"the results can't be written: {str(error).splitlines()[0]}") from error
+        raise
+
+
+def _utc(moment: datetime) -> str:
+    return f"'{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}'::TIMESTAMP"
+
+
+def _write_run(connection: "duckdb.DuckDBPyConnection", run_id: str, provenance: Mapping[str, Any],
+               queries: SequenceBatch | ModelBatch) -> None:
+    plan, settings, space = (provenance.get(k) or {} for k in ("plan", "settings", "space"))
+    began = datetime.fromisoformat(provenance["started"]) if provenance.get("started") else datetime.now(UTC)
+    values = {
+        "run": literal(NUMBER), "id": literal(run_id), "state": "'incomplete'",
+        "pipeline": literal(provenance.get("pipeline", "")), "family": literal(plan.get("family")),
+        "command": literal(provenance.get("command")), "version": literal(provenance.get("version")),
+        "host": literal(provenance.get("host")), "started": _utc(began), "seconds": "0",
+        "backend": literal(plan.get("backend")), "threads": literal(settings.get("threads")),
+        "query_type": literal("model" if isinstance(queries, ModelBatch) else queries.alphabet.name),
+        "target_type": literal(provenance.get("target_type") or queries.alphabet.name),
+        "queries": literal(len(queries)), "letters": literal(space.get("letters")),
+        "sequences": literal(space.get("sequences")), "options": literal(json.dumps(plan.get("options", {}))),
+        "provenance": literal(json.dumps(dict(provenance))),
+    }
+    connection.execute(f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join(values.values())})")
+
+
+def _write_databases(connection: "duckdb.DuckDBPyConnection", databases: Sequence[Mapping[str, Any]]) -> None:
+    sizes = [d.get("sequences") or 0 for d in databases]
+    columns: dict[str, tuple[str, Any]] = {
+        "number": ("INTEGER", list(range(len(databases)))),
+        "first_target": ("BIGINT", [sum(sizes[:n]) for n in range(len(sizes))]),
+    }
+    for name in ("path", "fingerprint", "title"):
+        columns[name] = ("VARCHAR", [d.get(name) for d in databases])
+    for name in ("sequences", "letters"):
+        columns[name] = ("BIGINT", [d.get(name) for d in databases])
+    insert(connection, "run_databases", columns, {"run": NUMBER})
+
+
+def _write_slots(connection: "duckdb.DuckDBPyConnection", slots: Sequence[Mapping[str, Any]]) -> None:
+    columns: dict[str, tuple[str, Any]] = {"position": ("INTEGER", list(range(len(slots))))}
+    for name in ("slot", "plugin", "backend", "scope"):
+        columns[name] = ("VARCHAR", [s.get(name) for s in slots])
+    columns["options"] = ("JSON", [json.dumps(s.get("options", {})) for s in slots])
+    insert(connection, "run_slots", columns,
+           {"run": NUMBER, "seconds": 0.0, "records_in": 0, "records_out": 0, "counters": "{}"})
+
+
+def _write_queries(connection: "duckdb.DuckDBPyConnection", queries: SequenceBatch | ModelBatch) -> None:
+    count = len(queries)
+    nothing: list[None] = [None] * count
+    empty = [""] * count
+    columns: dict[str, tuple[str, Any]] = {
+        "query": ("INTEGER", queries.ordinals), "name": ("VARCHAR", list(queries.names)),
+        "description": ("VARCHAR", list(queries.descriptions or empty)),
+    }
+    if isinstance(queries, ModelBatch):
+        columns |= {"accession": ("VARCHAR", list(queries.accessions or empty)), "length": ("BIGINT", queries.lengths),
+                    "source": ("VARCHAR", list(queries.sources or nothing))}
+    else:
+        lower: list[list[int] | None] = [None] * count
+        for sequence in np.unique(queries.lower.sequence).tolist():
+            lower[sequence] = queries.lower.of_sequence(sequence).ravel().tolist()
+        columns |= {"length": ("BIGINT", queries.lengths), "lower": ("INTEGER[]", lower),
+                    "residues": ("BLOB", [queries[i].tobytes() for i in range(count)])}
+    insert(connection, "queries", columns, {"run": NUMBER})
+
+
+def _read_queries(connection: "duckdb.DuckDBPyConnection", kind: str) -> SequenceBatch:
+    rows = connection.execute("SELECT query, name, description, residues, lower FROM queries").fetchall()
+    rows.sort(key=lambda row: row[0])
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row[3]) for row in rows], out=offsets[1:])
+    lower = [(i, s, e) for i, row in enumerate(rows) for s, e in zip((row[4] or ())[::2], (row[4] or ())[1::2])]
+    return SequenceBatch(
+        alphabet(kind), np.frombuffer(b"".join(row[3] for row in rows), np.uint8), offsets,
+        np.array([row[0] for row in rows], np.int64), Intervals.of(lower), names=[row[1] for row in rows],
+        descriptions=[row[2] for row in rows])
+
+
+def _read_models(connection: "duckdb.DuckDBPyConnection", registry: "Registry") -> ModelBatch:
+    import io
+
+    rows = connection.execute("SELECT query, source FROM queries").fetchall()
+    text = "".join(source for _, source in sorted(rows)).encode()
+    for reader_type in registry.readers():
+        reader = reader_type()
+        if reader.gives == "models" and reader.sniff(text[:4096]):
+            parts = list(reader.read(io.BytesIO(text), "models kept with the run", None, _refuse, 1 << 62))
+            return _joined(parts)
+    raise StoreError("no installed plugin reads the models that are kept with the run; install the one that did")
+
+
+def _refuse(where: str, line: int, what: str, remedy: str) -> None:
+    raise StoreError(f"{where}, line {line}: {what}")
+
+
+def _joined(parts: Sequence[Any]) -> ModelBatch:
+    def chain(name: str) -> list:
+        return [item for part in parts for item in getattr(part, name)]
+
+    return ModelBatch(parts[0].alphabet, chain("models"), np.concatenate([p.lengths for p in parts]),
+                      np.arange(sum(map(len, parts)), dtype=np.int64), chain("names"), chain("accessions"),
+                      chain("descriptions"), chain("sources"))
