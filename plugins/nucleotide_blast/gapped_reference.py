@@ -1,0 +1,246 @@
+"""Preliminary gapped extension: scores and ends of gapped alignments, without their paths.
+
+Segments are taken best first. One that lies in a finished alignment and on nearly the same diagonal is passed over.
+Two aligners: X-drop dynamic programming (blastn; Zhang, Berman & Miller 1998) and greedy (megablast; Zhang et al. 2000).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from seqloom.core.context import Context
+from seqloom.core.errors import OptionError
+from seqloom.core.options import option
+from seqloom.core.records import Alignments, Records, Seeds
+from seqloom.core.stages import ExtendStage
+from seqloom.plugins.common.culling import Hsp, SavedHsps, purge_common_endpoints, score_order
+from seqloom.plugins.common.xdrop import extend_score, two_sided
+from seqloom.plugins.nucleotide_blast.chunks import merge_chunks
+from seqloom.plugins.nucleotide_blast.greedy import GreedyAligner
+from seqloom.plugins.nucleotide_blast.index_reference import BASES
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
+from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, CHUNK_COLUMN
+from seqloom.plugins.nucleotide_blast.strands import both_strands, mirrored, strand_start
+from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP, WORD_COLUMNS
+
+START_ROOM, START_SHIFT = 8, 3
+"""A gapped extension starts this much further into a word hit whose segment reaches at least so far beyond its start."""
+
+
+@dataclass(frozen=True)
+class GappedOptions:
+    """Options of gapped extension and traceback."""
+
+    diagonal_separation: int = option(
+        50, "diagonals from which on a segment inside a finished alignment is extended all the same", minimum=0
+    )
+
+
+@dataclass(frozen=True)
+class Segment:
+    """An ungapped segment with its word hit, in the coordinates of one strand and one chunk."""
+
+    query: int
+    target: int
+    length: int
+    score: int
+    word_query: int
+    word_target: int
+
+    def as_hsp(self) -> Hsp:
+        return Hsp(self.score, self.query, self.query + self.length, self.target, self.target + self.length)
+
+
+Extend = Callable[[Segment], Hsp]
+
+
+def strand_codes(codes: np.ndarray, frame: int) -> bytes:
+    """The strand of a query (u8 codes) that a frame names."""
+    start = strand_start(frame, len(codes))
+    return both_strands(codes)[start : start + len(codes)].tobytes()
+
+
+def searched_query(context: Context, number: int) -> np.ndarray:
+    """u8 codes of a query with hard masks applied."""
+    place = int(context.queries.locate(number))
+    return context.queries.searched()[context.queries.offsets[place] : context.queries.offsets[place + 1]]
+
+
+class GappedExtension(ExtendStage):
+    """What both preliminary gapped extensions share. Subclasses give the aligner of one strand and chunk."""
+
+    Options = GappedOptions
+    takes = (Seeds,)
+    gives = Alignments
+    reads = (BASES,)
+    columns = (CHUNK_COLUMN, *WORD_COLUMNS)
+    scoring = NucleotideScoring
+    takes_order = ("query", "target", "chunk")
+    gives_order = ("query", "target")
+
+    @abstractmethod
+    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Extend:
+        """The function that extends a segment between this strand and this chunk."""
+
+    def run(self, context: Context, records: Records) -> Alignments:
+        assert isinstance(records, Seeds)
+        rows: list[tuple[int, ...]] = []
+        for (query, target), chunks in _by_pair(records):
+            context.cancellation.check()
+            place = int(context.queries.locate(query))
+            length = int(context.queries.lengths[place])
+            found = merge_chunks(
+                [(chunk, self._chunk(context, query, target, chunk, segments)) for chunk, segments in chunks]
+            )
+            for frame, hsps in found.items():
+                for hsp in sorted(hsps, key=score_order):
+                    if context.scoring.evalue(hsp.score, place) <= context.options.evalue:
+                        rows.append((query, target, *_forward(hsp, length, frame)))
+        return _alignments(rows)
+
+    def _chunk(
+        self, context: Context, query: int, target: int, chunk: int, segments: list[tuple[int, ...]]
+    ) -> dict[int, list[Hsp]]:
+        """Alignments of one chunk by frame, in chunk coordinates."""
+        codes = searched_query(context, query)
+        cutoff = int(context.scoring.cutoff[context.queries.locate(query)])
+        offsets = context.targets.offsets
+        place = int(context.targets.locate(target))
+        low = int(offsets[place]) + chunk
+        bases = context.index(BASES)["bases"][low : min(low + CHUNK, int(offsets[place + 1]))].tobytes()
+        found = {}
+        for frame in sorted({row[0] for row in segments}, reverse=True):
+            strand = [_strand_segment(row, len(codes), chunk) for row in segments if row[0] == frame]
+            strand.sort(key=lambda s: (-s.score, s.target, -s.length, s.query))
+            align = self.aligner(context.scoring, strand_codes(codes, frame), bases)
+            found[frame] = purge_common_endpoints(self._strand(context, strand, align, cutoff))
+        return found
+
+    def _strand(self, context: Context, segments: list[Segment], align: Extend, cutoff: int) -> Iterator[Hsp]:
+        saved = SavedHsps(self.options.diagonal_separation)
+        for segment in segments:
+            if saved.contains(segment.as_hsp()):
+                continue
+            context.count("extended")
+            hsp = align(segment)
+            if hsp.score >= cutoff:
+                saved.add(hsp)
+                yield hsp
+
+
+class XDropExtension(GappedExtension):
+    """Preliminary gapped extension by X-drop dynamic programming (blastn)."""
+
+    name = "nucleotide-xdrop"
+
+    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Extend:
+        assert scoring.matrix is not None
+        if scoring.linear_gaps:
+            raise OptionError("X-drop extension needs gap costs: give --gapopen and --gapextend, such as 5 and 2")
+        matrix = scoring.matrix.tolist()
+
+        def extend(segment: Segment) -> Hsp:
+            q, t = segment.word_query, segment.word_target
+            if segment.target + segment.length >= t + START_ROOM:
+                q, t = q + START_SHIFT, t + START_SHIFT
+            split = GROUP - t % GROUP
+            if q + split > len(query) or t + split > len(target):
+                split -= GROUP
+            x_drop = min(scoring.xdrop_gapped, segment.score)
+            score, target_start, target_end, query_start, query_end = _windowed(
+                scoring, matrix, query, target, max(0, q + split), max(0, t + split), x_drop
+            )
+            return Hsp(score, query_start, query_end, target_start, target_end, q, t)
+
+        return extend
+
+
+def reach(scoring: NucleotideScoring, letters: int, x_drop: int) -> int:
+    """How many letters of one sequence an alignment with so many letters of the other can take in at most.
+
+    Gap letters must be paid for by matches and the X-drop.
+    """
+    return letters + (scoring.reward * letters + x_drop) // max(1, scoring.gap_extend) + 1
+
+
+def _windowed(
+    scoring: NucleotideScoring, matrix: Any, query: bytes, target: bytes, q: int, t: int, x_drop: int
+) -> tuple[int, int, int, int, int]:
+    """``two_sided`` with rows from the target, within the part of the target that can matter."""
+    x_drop = max(x_drop, scoring.gap_open + scoring.gap_extend)
+    low = max(0, t - reach(scoring, q, x_drop))
+    high = min(len(target), t + reach(scoring, len(query) - q, x_drop))
+    score, target_start, target_end, query_start, query_end = two_sided(
+        extend_score, target[low:high], query, t - low, q, matrix, scoring.gap_open, scoring.gap_extend, x_drop
+    )
+    return score, target_start + low, target_end + low, query_start, query_end
+
+
+class GreedyExtension(GappedExtension):
+    """Preliminary gapped extension by greedy alignment with linear gap costs (megablast)."""
+
+    name = "nucleotide-greedy"
+
+    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Extend:
+        refuse_affine(scoring)
+        aligner = GreedyAligner(query, target, scoring.reward, scoring.penalty, scoring.xdrop_gapped)
+
+        def extend(segment: Segment) -> Hsp:
+            middle = segment.length // 2
+            found = aligner.align(segment.query + middle, segment.target + middle)
+            return Hsp(
+                found.score, found.query_start, found.query_end, found.target_start, found.target_end,
+                found.anchor_query, found.anchor_target,
+            )  # fmt: skip
+
+        return extend
+
+
+def refuse_affine(scoring: NucleotideScoring) -> None:
+    """The greedy aligner here knows linear gap costs only; BLAST's has an affine variant."""
+    if not scoring.linear_gaps:
+        raise OptionError(
+            "greedy alignment has linear gap costs: leave --gapopen and --gapextend at 0, or align with "
+            "--stage extend.gapped=nucleotide-xdrop --stage extend.traceback=nucleotide-xdrop-traceback"
+        )
+
+
+_SEGMENT = ("query_frame", "query_pos", "target_pos", "length", "score", "word_query", "word_target")
+
+
+def _by_pair(seeds: Seeds) -> Iterator[tuple[tuple[int, int], list[tuple[int, list[tuple[int, ...]]]]]]:
+    """Segments of each query and target, chunk by chunk."""
+    names = ("query", "target", "chunk", *_SEGMENT)
+    rows = zip(*(seeds.data[name].tolist() for name in names), strict=True)
+    for pair, group in groupby(rows, key=lambda row: row[:2]):
+        yield pair, [(chunk, [row[3:] for row in part]) for chunk, part in groupby(group, key=lambda row: row[2])]
+
+
+def _strand_segment(row: tuple[int, ...], length: int, chunk: int) -> Segment:
+    """A segment from record columns (``_SEGMENT``) to the coordinates of its strand and chunk."""
+    frame, query_pos, target_pos, letters, score, word_query, word_target = row
+    start = mirrored(query_pos, query_pos + letters, length, frame)[0]
+    word = mirrored(word_query, word_query, length, frame)[0]
+    return Segment(start, target_pos - chunk, letters, score, word, word_target - chunk)
+
+
+def _forward(hsp: Hsp, length: int, frame: int) -> tuple[int, ...]:
+    """Record columns of an alignment: score, coordinates, frames, anchor."""
+    query_start, query_end = mirrored(hsp.query_start, hsp.query_end, length, frame)
+    anchor = mirrored(hsp.anchor_query, hsp.anchor_query, length, frame)[0]
+    return (hsp.score, query_start, query_end, hsp.target_start, hsp.target_end, frame, 1, anchor, hsp.anchor_target)
+
+
+def _alignments(rows: list[tuple[int, ...]]) -> Alignments:
+    names = (
+        "query", "target", "score", "query_start", "query_end", "target_start", "target_end", "query_frame",
+        "target_frame", "anchor_query", "anchor_target",
+    )  # fmt: skip
+    table = np.array(rows, np.int64).reshape(-1, len(names))
+    return Alignments({name: table[:, place] for place, name in enumerate(names)})

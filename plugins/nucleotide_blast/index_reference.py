@@ -1,0 +1,146 @@
+"""Indexes of nucleotide BLAST: words of the queries, and the targets with a base in place of every ambiguity.
+
+A word table holds the words of both strands of a query. Its words may be narrower than the words that seed: the scan
+then reads every ``stride``-th place of a target only, and a mini-extension completes each table word to a seeding word.
+Every seeding word is found whatever the width; the width decides at which of its places a hit is recorded first. BLAST
+chooses it by the number of words (small table, or megablast table with a presence vector; G-BLASTN section 2.1), and
+so does this table, for each query alone. (BLAST counts the words of all queries that it searches together.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import IndexStage
+from seqloom.plugins.nucleotide_blast.random_bases import replace_ambiguities
+from seqloom.plugins.nucleotide_blast.strands import both_strands
+
+WORDS = "nucleotide-words"
+BASES = "nucleotide-bases"
+
+# Word size: (fewer words than, table width), the last entry for any number.
+_ANY = 1 << 62
+_WIDTHS: dict[int, tuple[tuple[int, int], ...]] = {
+    7: ((250, 6), (_ANY, 7)),
+    8: ((8_500, 7), (_ANY, 8)),
+    9: ((1_250, 7), (21_000, 8), (_ANY, 9)),
+    10: ((1_250, 7), (8_500, 8), (18_000, 9), (_ANY, 10)),
+    11: ((12_000, 8), (180_000, 10), (_ANY, 11)),
+    12: ((8_500, 8), (18_000, 9), (60_000, 10), (900_000, 11), (_ANY, 12)),
+    13: ((8_500, 8), (300_000, 11), (_ANY, 12)),
+}
+
+
+def table_width(word_size: int, words: int) -> int:
+    """Letters of a table word for seeding words of ``word_size`` and about so many ``words`` in the query."""
+    if word_size < min(_WIDTHS):
+        return word_size
+    return next(width for limit, width in _WIDTHS[min(word_size, max(_WIDTHS))] if words < limit)
+
+
+def word_codes(bases: np.ndarray, width: int, stride: int = 1) -> np.ndarray:
+    """i32 words of ``width`` letters at every ``stride``-th position of u8 bases (0..3), first letter highest."""
+    count = max(0, (len(bases) - width) // stride + 1)
+    codes = np.zeros(count, np.int32)
+    for letter in range(width):
+        codes <<= 2
+        codes |= bases[letter : letter + (count - 1) * stride + 1 : stride] if count else 0
+    return codes
+
+
+def open_stretches(allowed: np.ndarray) -> np.ndarray:
+    """i64[k, 2]: half-open stretches of True."""
+    return np.flatnonzero(np.diff(np.concatenate([[False], allowed, [False]]))).reshape(-1, 2)
+
+
+def indexed_positions(strands: np.ndarray, allowed: np.ndarray, word_size: int, width: int) -> np.ndarray:
+    """bool[n]: where a table word begins that is free of masks and ambiguities, in a stretch that fits a whole word."""
+    usable = np.zeros(len(strands), bool)
+    for start, end in open_stretches(allowed).tolist():
+        if end - start >= word_size:
+            usable[start:end] = True
+    usable &= strands < 4
+    return runs_of(usable, width)
+
+
+def runs_of(flags: np.ndarray, length: int) -> np.ndarray:
+    """bool[n]: whether the ``length`` flags from a position on are all True."""
+    total = np.concatenate([[0], np.cumsum(flags)])
+    full = np.zeros(len(flags), bool)
+    count = len(flags) - length + 1
+    if count > 0:
+        full[:count] = total[length:] - total[:count] == length
+    return full
+
+
+class NucleotideWords(IndexStage):
+    """Table of the words of both query strands, as wide as BLAST would make it.
+
+    Arrays of the index, per query from ``strand_offsets[i]`` and ``word_offsets[i]`` on:
+        strands u8, both strands (``both_strands``); masked bool, letters that may not seed; indexed bool, where a table
+        word begins; words i32, ascending, and positions i32, where in ``strands`` each begins (ascending within a word).
+    Per query: width i32 and stride i32.
+    """
+
+    name = "nucleotide-word-table"
+    side = "query"
+    provides = WORDS
+
+    def run(self, context: Context, batch: SequenceBatch) -> Index:
+        options = context.options
+        residues, allowed = batch.searched(), batch.indexable()
+        parts = [
+            _query_words(residues[low:high], allowed[low:high], options.word_size, options.strand)
+            for low, high in zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
+        ]
+        arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
+        lengths = [len(part["strands"]) for part in parts]
+        words = [len(part["words"]) for part in parts]
+        arrays["strand_offsets"] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        arrays["word_offsets"] = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
+        context.count("words", sum(words))
+        return Index(WORDS, "query", arrays, {"word_size": options.word_size, "strand": options.strand})
+
+
+def _query_words(codes: np.ndarray, allowed: np.ndarray, word_size: int, strand: str) -> dict[str, np.ndarray]:
+    strands = both_strands(codes)
+    searched = np.concatenate([allowed, [False], allowed[::-1]])
+    if strand == "plus":
+        searched[len(codes) :] = False
+    elif strand == "minus":
+        searched[: len(codes)] = False
+    stretches = open_stretches(searched)
+    width = table_width(word_size, int((stretches[:, 1] - stretches[:, 0] - 1).sum()))
+    indexed = indexed_positions(strands, searched, word_size, width)
+    positions = np.flatnonzero(indexed)
+    words = word_codes(np.minimum(strands, 3), width)[positions]
+    order = np.argsort(words, kind="stable")
+    return {
+        "strands": strands,
+        "masked": ~searched,
+        "indexed": indexed,
+        "words": words[order],
+        "positions": positions[order].astype(np.int32),
+        "width": np.array([width], np.int32),
+        "stride": np.array([word_size - width + 1], np.int32),
+    }
+
+
+class NucleotideBases(IndexStage):
+    """Targets with a random base in place of every ambiguity, as the stages before the traceback see them.
+
+    Array ``bases`` u8, parallel to the residues of the volume.
+    """
+
+    name = "nucleotide-bases"
+    side = "target"
+    provides = BASES
+
+    def run(self, context: Context, batch: SequenceBatch) -> Index:
+        bases = batch.residues.copy()
+        for low, high in zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True):
+            bases[low:high] = replace_ambiguities(batch.residues[low:high])
+        return Index(BASES, "target", {"bases": bases})

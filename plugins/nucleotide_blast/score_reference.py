@@ -1,0 +1,26 @@
+"""E-values and bit scores of nucleotide alignments, and the E-value threshold (Altschul et al. 1997)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from seqloom.core.context import Context
+from seqloom.core.records import Alignments, Records
+from seqloom.core.stages import ScoreStage
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
+
+
+class SearchSpaceEvalue(ScoreStage):
+    """Bit scores, and E-values from the effective search space; drops what is above the E-value limit."""
+
+    name = "search-space-evalue"
+    scoring = NucleotideScoring
+
+    def run(self, context: Context, records: Records) -> Alignments:
+        assert isinstance(records, Alignments)
+        scoring = context.scoring
+        places = context.queries.locate(records.query).tolist()
+        scores = records.score.tolist()
+        evalues = np.array([scoring.evalue(*pair) for pair in zip(scores, places, strict=True)], float)
+        bits = np.array([scoring.karlin.bit_score(score) for score in scores], float)
+        return records.replace(evalue=evalues, bit_score=bits).take(evalues <= context.options.evalue)

@@ -1,0 +1,183 @@
+"""Word hits: scan of the targets, look-up in the query's word table, mini-extension to whole words.
+
+Source: G-BLASTN sections 2.1, 3.1 and 3.2; the mini-extension reaches to the left first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.records import Column, Records, Seeds
+from seqloom.core.stages import SeedStage
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS, runs_of, word_codes
+from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS, SENTINEL
+
+CHUNK, CHUNK_OVERLAP = 5_000_000, 100
+"""Longer targets are searched in chunks of so many letters that overlap by so many."""
+
+_NO_LETTER = SENTINEL + 1
+
+CHUNK_COLUMN = Column("chunk", "i4", "where the chunk of the target begins that the hit was found in")
+SHIFT_COLUMN = Column("shift", "i4", "letters by which the hit was moved on behind a masked stretch")
+
+
+@dataclass(frozen=True)
+class QueryWords:
+    """The word table of one query; see ``NucleotideWords`` for the arrays."""
+
+    strands: np.ndarray
+    masked: np.ndarray
+    indexed: np.ndarray
+    words: np.ndarray
+    positions: np.ndarray
+    width: int
+    stride: int
+
+    @classmethod
+    def of(cls, index: Index, query: int) -> QueryWords:
+        """The table of the query at a position of the batch."""
+        strands = slice(*index["strand_offsets"][query : query + 2])
+        words = slice(*index["word_offsets"][query : query + 2])
+        return cls(
+            index["strands"][strands], index["masked"][strands], index["indexed"][strands], index["words"][words],
+            index["positions"][words], int(index["width"][query]), int(index["stride"][query]),
+        )  # fmt: skip
+
+
+def chunk_starts(length: int) -> range:
+    """Where the chunks of a target of this length begin."""
+    step = CHUNK - CHUNK_OVERLAP
+    return range(0, max(1, length - CHUNK_OVERLAP), step)
+
+
+def look_up(table: QueryWords, target_words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of (position in the strands, place in ``target_words``) of equal words, by place then position."""
+    present = np.zeros(4**table.width, bool)
+    present[table.words] = True
+    places = np.flatnonzero(present[target_words])
+    first = np.searchsorted(table.words, target_words[places], "left")
+    count = np.searchsorted(table.words, target_words[places], "right") - first
+    within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return table.positions[np.repeat(first, count) + within].astype(np.int64), np.repeat(places, count)
+
+
+def mini_extend(
+    strands: np.ndarray, bases: np.ndarray, query: np.ndarray, target: np.ndarray, width: int, word_size: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Complete table words to seeding words.
+
+    query, target: i64[n], starts of equal words of ``width`` letters. Equal letters to the left are taken first, as
+    many as are needed and there are, then equal letters to the right.
+    Returns the starts of the hits that reach ``word_size`` letters.
+    """
+    need = word_size - width
+    strands = np.pad(strands, need + 1, constant_values=SENTINEL)
+    bases = np.pad(bases, need + 1, constant_values=_NO_LETTER)
+    query, target = query + need + 1, target + need + 1
+    left = _equal_letters(strands, bases, query - 1, target - 1, -1, need)
+    right = _equal_letters(strands, bases, query + width, target + width, 1, need)
+    whole = left + right >= need
+    return (query - left - need - 1)[whole], (target - left - need - 1)[whole]
+
+
+def _equal_letters(
+    strands: np.ndarray, bases: np.ndarray, query: np.ndarray, target: np.ndarray, step: int, most: int
+) -> np.ndarray:
+    """i64[n]: how many letters are equal in a row from the given places on, ``most`` at most."""
+    count = np.zeros(len(query), np.int64)
+    going = np.arange(len(query))
+    for letter in range(most):
+        going = going[strands[query[going] + step * letter] == bases[target[going] + step * letter]]
+        count[going] += 1
+    return count
+
+
+def skip_masked(
+    table: QueryWords, bases: np.ndarray, query: np.ndarray, target: np.ndarray, word_size: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Hits whose words are free of masked letters, moved to the right where only their beginning is masked.
+
+    The last table word of a hit must be free. The start moves to the first free table word, and the hit must still
+    have ``word_size`` letters from there on, all equal and free. Returns query and target starts and the shifts.
+    """
+    shift = np.zeros(len(query), np.int64)
+    if table.width == word_size:
+        return query, target, shift
+    free = runs_of(~table.masked, word_size)
+    kept = free[query]
+    for hit in np.flatnonzero(~kept).tolist():
+        q, t = int(query[hit]), int(target[hit])
+        if not table.indexed[q + word_size - table.width]:
+            continue
+        moved = int(np.argmax(table.indexed[q:]))
+        new, old = slice(q + moved, q + moved + word_size), slice(t + moved, t + moved + word_size)
+        if free[q + moved] and np.array_equal(table.strands[new], bases[old]):
+            kept[hit], shift[hit] = True, moved
+    return (query + shift)[kept], (target + shift)[kept], shift[kept]
+
+
+class WordHits(SeedStage):
+    """Exact word matches between both query strands and the targets.
+
+    Seeds come by query, target, chunk, place in the target; ``length`` is the word size.
+    """
+
+    name = "nucleotide-word-hits"
+    reads = (WORDS, BASES)
+    columns = (CHUNK_COLUMN, SHIFT_COLUMN)
+    takes = (None,)
+    gives_order = ("query", "target")
+
+    def run(self, context: Context, records: Records | None) -> Seeds:
+        index, bases = context.index(WORDS), context.index(BASES)["bases"]
+        word_size = context.options.word_size
+        parts = []
+        scanned: dict[tuple[int, int, int, int], np.ndarray] = {}
+        offsets = context.targets.offsets.tolist()
+        for query, ordinal in enumerate(context.queries.ordinals.tolist()):
+            table = QueryWords.of(index, query)
+            if len(table.words) == 0:
+                continue
+            for target, number in enumerate(context.targets.ordinals.tolist()):
+                context.cancellation.check()
+                whole = bases[offsets[target] : offsets[target + 1]]
+                for chunk in chunk_starts(len(whole)):
+                    piece = whole[chunk : chunk + CHUNK]
+                    key = (target, chunk, table.width, table.stride)
+                    if key not in scanned:
+                        scanned[key] = word_codes(piece, table.width, table.stride)
+                    found, places = look_up(table, scanned[key])
+                    context.count("table_hits", len(found))
+                    hits = mini_extend(table.strands, piece, found, places * table.stride, table.width, word_size)
+                    starts, opposite, shift = skip_masked(table, piece, *hits, word_size)
+                    parts.append(_seeds(ordinal, number, chunk, starts, opposite, shift, table.strands, word_size))
+        return Seeds.concat(parts) if parts else Seeds.empty(self.columns)
+
+
+def _seeds(
+    query: int, target: int, chunk: int, starts: np.ndarray, opposite: np.ndarray, shift: np.ndarray,
+    strands: np.ndarray, word_size: int,
+) -> Seeds:  # fmt: skip
+    """Hits in strand coordinates as seeds in forward ones."""
+    length = len(strands) // 2
+    minus = starts > length
+    forward = np.where(minus, 2 * length + 1 - starts - word_size, starts)
+    count = len(starts)
+    return Seeds(
+        {
+            "query": np.full(count, query),
+            "target": np.full(count, target),
+            "query_pos": forward,
+            "target_pos": opposite + chunk,
+            "length": np.full(count, word_size),
+            "query_frame": np.where(minus, MINUS, PLUS),
+            "target_frame": np.full(count, PLUS),
+            "chunk": np.full(count, chunk),
+            "shift": shift,
+        },
+        (CHUNK_COLUMN, SHIFT_COLUMN),
+    )

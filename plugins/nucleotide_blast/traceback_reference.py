@@ -1,0 +1,244 @@
+"""Traceback: final alignments with their paths, over the true letters of the targets.
+
+Preliminary alignments are taken best first, from a start point inside a run of equal letters. What they end in is
+re-scored where needed, and of alignments that share an end or lie in one another the best stays. Reported alignments
+have query_frame 1; hits on the reverse strand have target_frame -1.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from itertools import groupby
+
+import numpy as np
+
+from seqloom.core.context import Context
+from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Ragged, Records
+from seqloom.core.stages import ExtendStage
+from seqloom.plugins.common.culling import Hsp, SavedHsps, drop_contained, purge_common_endpoints
+from seqloom.plugins.common.edit_path import count_path, run_lengths
+from seqloom.plugins.common.xdrop import BOTH, ROW_ONLY, two_sided_traceback
+from seqloom.plugins.nucleotide_blast.gap_cleanup import clean_gaps
+from seqloom.plugins.nucleotide_blast.gapped_reference import (
+    GappedOptions,
+    reach,
+    refuse_affine,
+    searched_query,
+    strand_codes,
+)
+from seqloom.plugins.nucleotide_blast.greedy import PAIR, GreedyAligner, Script
+from seqloom.plugins.nucleotide_blast.rescore import LetterCosts, TracedHsp, best_part, cut_common_ends
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
+from seqloom.plugins.nucleotide_blast.strands import MINUS, mirrored
+
+GOOD_RUN, VERY_GOOD_RUN = 10, 15
+"""A start point stays when more than so many equal letters run through it; else the first longer run is looked for."""
+
+Trace = Callable[[Hsp], TracedHsp | None]
+
+
+def start_point(hsp: Hsp, query: bytes, target: bytes) -> tuple[int, int]:
+    """Where the traceback of a preliminary alignment starts: in a run of equal letters.
+
+    The saved point stays if it lies in a run of more than ``GOOD_RUN``. Otherwise the middle of the first run of more
+    than ``VERY_GOOD_RUN`` letters on its diagonal within the alignment is taken, or of the longest run there.
+    """
+    q, t = hsp.anchor_query, hsp.anchor_target
+    run = -1
+    for step in (1, -1):
+        i, j = q, t
+        while (i < hsp.query_end if step > 0 else i >= hsp.query_start) and query[i : i + 1] == target[j : j + 1]:
+            run, i, j = run + 1, i + step, j + step
+            if run > GOOD_RUN:
+                return q, t
+    back = min(q - hsp.query_start, t - hsp.target_start)
+    first_q, first_t = q - back, t - back
+    count = min(hsp.query_end - first_q, hsp.target_end - first_t)
+    longest, middle, run = 0, None, 0
+    for place in range(count + 1):
+        if place < count and query[first_q + place] == target[first_t + place]:
+            run += 1
+            if run > VERY_GOOD_RUN:
+                return first_q + place - run // 2, first_t + place - run // 2
+        else:
+            if run > longest:
+                longest, middle = run, place - run // 2
+            run = 0
+    return (q, t) if middle is None else (first_q + middle, first_t + middle)
+
+
+class Traceback(ExtendStage):
+    """What both tracebacks share. Subclasses give the aligner of one strand and target."""
+
+    Options = GappedOptions
+    takes = (Alignments,)
+    gives = Alignments
+    scoring = NucleotideScoring
+    takes_order = ("query", "target")
+    gives_order = ("query", "target")
+
+    @abstractmethod
+    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes, cutoff: int) -> Trace:
+        """The function that traces a preliminary alignment; it gives None when nothing worth keeping is left."""
+
+    def run(self, context: Context, records: Records) -> Alignments:
+        assert isinstance(records, Alignments)
+        rows: list[dict[str, int]] = []
+        paths: list[list[int]] = []
+        names = (
+            "query", "target", "query_frame", "score", "query_start", "query_end", "target_start", "target_end",
+            "anchor_query", "anchor_target",
+        )  # fmt: skip
+        table = zip(*(records.data[name].tolist() for name in names), strict=True)
+        for (query, target, frame), group in groupby(table, key=lambda row: row[:3]):
+            context.cancellation.check()
+            letters = context.query(query)
+            hsps = [_strand_hsp(row[3:], len(letters), frame) for row in group]
+            target_letters = context.target(target).tobytes()
+            for hsp in self._strand(context, query, frame, target_letters, hsps):
+                row, path = _reported(hsp, letters, frame, target_letters, context.scoring)
+                rows.append({"query": query, "target": target, **row})
+                paths.append(path)
+        data = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
+        return Alignments({**data, "path": Ragged.of(paths)} if rows else {})
+
+    def _strand(self, context: Context, query: int, frame: int, target: bytes, hsps: list[Hsp]) -> list[TracedHsp]:
+        """Traced alignments of one query strand and one target."""
+        scoring, separation = context.scoring, self.options.diagonal_separation
+        cutoff = int(scoring.cutoff[context.queries.locate(query)])
+        searched = strand_codes(searched_query(context, query), frame)
+        true = strand_codes(context.query(query), frame)
+        trace = self.aligner(scoring, searched, target, cutoff)
+        saved = SavedHsps(separation)
+        traced = []
+        for hsp in hsps:
+            if saved.contains(hsp):
+                continue
+            hsp.anchor_query, hsp.anchor_target = start_point(hsp, searched, target)
+            done = trace(hsp)
+            if done is not None and identity(done, true, target) >= context.options.perc_identity:
+                saved.add(done)
+                traced.append(done)
+        kept, leftovers = cut_common_ends(traced)
+        costs = letter_costs(scoring)
+        rest = (best_part(hsp, searched, target, costs, cutoff) for hsp in leftovers)
+        kept += [hsp for hsp in rest if hsp is not None]
+        return drop_contained(purge_common_endpoints(kept), separation)
+
+
+class XDropTraceback(Traceback):
+    """Traceback by X-drop dynamic programming (blastn)."""
+
+    name = "nucleotide-xdrop-traceback"
+
+    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes, cutoff: int) -> Trace:
+        assert scoring.matrix is not None
+        matrix = scoring.matrix.tolist()
+        x_drop = max(scoring.xdrop_final, scoring.gap_open + scoring.gap_extend)
+
+        def trace(hsp: Hsp) -> TracedHsp:
+            q, t = hsp.anchor_query + 1, hsp.anchor_target + 1
+            low = max(0, t - reach(scoring, q, x_drop))
+            high = min(len(target), t + reach(scoring, len(query) - q, x_drop))
+            found = two_sided_traceback(
+                query, target[low:high], q, t - low, matrix, scoring.gap_open, scoring.gap_extend, x_drop
+            )
+            operations = (PAIR if step == BOTH else INSERT if step == ROW_ONLY else DELETE for step in found.steps)
+            return TracedHsp(
+                found.score, found.row_start, found.row_end, found.column_start + low, found.column_end + low,
+                script=[[run & 15, run >> 4] for run in run_lengths(operations)],
+            )  # fmt: skip
+
+        return trace
+
+
+class GreedyTraceback(Traceback):
+    """Traceback by greedy alignment; every alignment is re-scored over the true letters (megablast)."""
+
+    name = "nucleotide-greedy-traceback"
+
+    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes, cutoff: int) -> Trace:
+        refuse_affine(scoring)
+        aligner = GreedyAligner(query, target, scoring.reward, scoring.penalty, scoring.xdrop_final)
+        costs = letter_costs(scoring)
+
+        def trace(hsp: Hsp) -> TracedHsp | None:
+            found = aligner.align(hsp.anchor_query, hsp.anchor_target, trace=True)
+            script = clean_gaps(
+                found.script,
+                query[found.query_start : found.query_end],
+                target[found.target_start : found.target_end],
+            )
+            whole = TracedHsp(
+                found.score, found.query_start, found.query_end, found.target_start, found.target_end, script=script
+            )
+            return best_part(whole, query, target, costs, cutoff)
+
+        return trace
+
+
+def letter_costs(scoring: NucleotideScoring) -> LetterCosts:
+    """Scores by which alignments are re-scored."""
+    assert scoring.matrix is not None
+    return LetterCosts.of(
+        scoring.matrix.tolist(), scoring.reward, scoring.penalty, scoring.gap_open, scoring.gap_extend
+    )
+
+
+def identity(hsp: TracedHsp, query: bytes, target: bytes) -> float:
+    """Equal letters per column of an alignment, percent."""
+    equal = columns = 0
+    i, j = hsp.query_start, hsp.target_start
+    for operation, length in hsp.script:
+        if operation == PAIR:
+            equal += sum(a == b for a, b in zip(query[i : i + length], target[j : j + length], strict=True))
+        columns += length
+        i += length if operation != DELETE else 0
+        j += length if operation != INSERT else 0
+    return 100.0 * equal / columns
+
+
+def edit_path(script: Script, query: bytes, target: bytes) -> list[int]:
+    """Edit operations of a script along the aligned letters, in the direction of the strand."""
+    operations: list[int] = []
+    i = j = 0
+    for operation, length in script:
+        if operation == PAIR:
+            pairs = zip(query[i : i + length], target[j : j + length], strict=True)
+            operations += [MATCH if a == b else MISMATCH for a, b in pairs]
+        else:
+            operations += [operation] * length
+        i += length if operation != DELETE else 0
+        j += length if operation != INSERT else 0
+    return run_lengths(operations)
+
+
+def _strand_hsp(row: tuple[int, ...], length: int, frame: int) -> Hsp:
+    score, query_start, query_end, target_start, target_end, anchor_query, anchor_target = row
+    start, end = mirrored(query_start, query_end, length, frame)
+    anchor = mirrored(anchor_query, anchor_query, length, frame)[0]
+    return Hsp(score, start, end, target_start, target_end, anchor, anchor_target)
+
+
+def _reported(
+    hsp: TracedHsp, query: np.ndarray, frame: int, target: bytes, scoring: NucleotideScoring
+) -> tuple[dict[str, int], list[int]]:
+    """Columns and path of an alignment as it is reported, with the query read forwards."""
+    assert scoring.matrix is not None
+    start, end = mirrored(hsp.query_start, hsp.query_end, len(query), frame)
+    aligned = strand_codes(query, frame)[hsp.query_start : hsp.query_end]
+    opposite = target[hsp.target_start : hsp.target_end]
+    path = edit_path(hsp.script, aligned, opposite)
+    counts = count_path(path, aligned, opposite, scoring.matrix.tolist())
+    row = {
+        "score": hsp.score,
+        "query_start": start,
+        "query_end": end,
+        "target_start": hsp.target_start,
+        "target_end": hsp.target_end,
+        "query_frame": 1,
+        "target_frame": frame,
+        **counts._asdict(),
+    }
+    return row, path[::-1] if frame == MINUS else path
