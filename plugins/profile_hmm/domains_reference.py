@@ -13,7 +13,7 @@ from .accuracy_reference import decode, optimal_path
 from .clusters import Envelope, envelopes
 from .domains import Domain, Domains
 from .exact_math import F32, logf
-from .forward_reference import DpMatrix, backward, forward
+from .forward_reference import DpMatrix, backward, backward_parser, forward
 from .null2_reference import null2_of_posterior, null2_of_trace
 from .profile import FloatProfile, LengthModel
 from .random_numbers import RandomNumbers
@@ -30,14 +30,14 @@ def define_domains(profile: FloatProfile, target: NDArray[np.uint8], matrix: DpM
     Args:
         profile: odds of the query.
         target: u8 residue codes.
-        matrix: multihit Forward matrix of the whole target.
+        matrix: multihit Forward matrix of the whole target, of which the states around the model suffice.
         seed: of the random numbers, which start anew in each region; 0 for arbitrary ones.
 
     Returns:
         None where f32 overflowed beyond repair (HMMER drops such a target as well).
     """
     multihit = LengthModel(len(target), multihit=True)
-    whole = occupancy(multihit, matrix, backward(profile, multihit, target, matrix.scale))
+    whole = occupancy(multihit, matrix, backward_parser(profile, multihit, target, matrix.scale))
     if whole is None:
         return None
     finder = _Finder(profile, target, seed)

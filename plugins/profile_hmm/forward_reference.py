@@ -28,7 +28,7 @@ class DpMatrix:
     """One dynamic-programming matrix over the L residues of a target; row 0 stands before the first residue.
 
     Attributes:
-        match, insert, delete: f32[L + 1, Q, 4], striped.
+        match, insert, delete: f32[L + 1, Q, 4], striped; f32[2, Q, 4] where only two rows are kept at a time.
         n, b, e, j, c: f32[L + 1], the states around the model.
         scale: f32[L + 1], by what each row was divided.
         log_scale: f32, sum of the logs of ``scale``.
@@ -49,14 +49,28 @@ class DpMatrix:
 
     @classmethod
     def empty(cls, residues: int, slots: int) -> DpMatrix:
-        rows = residues + 1
-        states = (np.zeros((rows, slots, LANES), F32) for _ in range(3))
-        specials = (np.zeros(rows, F32) for _ in range(5))
-        return cls(*states, *specials, np.ones(rows, F32))
+        """A matrix of zeros that keeps all rows."""
+        return cls._of_rows(residues, slots, residues + 1)
+
+    @classmethod
+    def two_rows(cls, residues: int, slots: int) -> DpMatrix:
+        """A matrix of zeros that keeps the states around the model for all rows, and those inside for two."""
+        return cls._of_rows(residues, slots, 2)
+
+    @classmethod
+    def _of_rows(cls, residues: int, slots: int, kept: int) -> DpMatrix:
+        states = (np.zeros((kept, slots, LANES), F32) for _ in range(3))
+        specials = (np.zeros(residues + 1, F32) for _ in range(5))
+        return cls(*states, *specials, np.ones(residues + 1, F32))
+
+    def cells(self, i: int) -> tuple[Array32, Array32, Array32]:
+        """Match, insert and delete states of row i, f32[Q, 4] views."""
+        place = i % len(self.match)
+        return self.match[place], self.insert[place], self.delete[place]
 
 
 def forward(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8]) -> tuple[np.float32, DpMatrix]:
-    """Forward score in nats, f32, and the matrix.
+    """Forward score in nats, f32, and the whole matrix.
 
     Args:
         profile: odds of the query.
@@ -67,37 +81,46 @@ def forward(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint
         FloatingPointError: the score is not a finite number (f32 over- or underflow).
     """
     matrix = DpMatrix.empty(len(target), profile.slots)
+    return _fill_forward(matrix, profile, lengths, target), matrix
+
+
+def forward_parser(
+    profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8]
+) -> tuple[np.float32, DpMatrix]:
+    """``forward`` with a matrix that keeps only the states around the model, for long targets."""
+    matrix = DpMatrix.two_rows(len(target), profile.slots)
+    return _fill_forward(matrix, profile, lengths, target), matrix
+
+
+def _fill_forward(
+    matrix: DpMatrix, profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8]
+) -> np.float32:
     move, loop = lengths.move, lengths.loop
     matrix.n[0], matrix.b[0] = _ONE, move
     with np.errstate(all="ignore"):
         for i, code in enumerate(target, start=1):
             above = i - 1
-            match, insert, delete = matrix.match[i], matrix.insert[i], matrix.delete[i]
+            match, insert, delete = matrix.cells(i)
+            match_above, insert_above, delete_above = matrix.cells(above)
             match[:] = matrix.b[above] * profile.entry
-            match += _from_left(matrix.match[above]) * profile.into_mm
-            match += _from_left(matrix.insert[above]) * profile.into_im
-            match += _from_left(matrix.delete[above]) * profile.into_dm
+            match += _from_left(match_above) * profile.into_mm
+            match += _from_left(insert_above) * profile.into_im
+            match += _from_left(delete_above) * profile.into_dm
             match *= profile.match[code]
-            insert[:] = matrix.match[above] * profile.mi + matrix.insert[above] * profile.ii
+            insert[:] = match_above * profile.mi + insert_above * profile.ii
             _fill_delete(profile, match, delete)
             end = sum_over_lanes(running_sum(np.concatenate([match, delete]))[-1])
             n = matrix.n[above] * loop
             c = matrix.c[above] * loop + end * lengths.end_move
             j = matrix.j[above] * loop + end * lengths.end_loop
             b = j * move + n * move
-            if end > _RESCALE_ABOVE:
-                n, c, j, b = n / end, c / end, j / end, b / end
-                matrix.match[i] *= _ONE / end
-                matrix.delete[i] *= _ONE / end
-                matrix.insert[i] *= _ONE / end
-                matrix.scale[i] = end
-                matrix.log_scale = F32(float(matrix.log_scale) + log(end))
-                end = _ONE
             matrix.n[i], matrix.b[i], matrix.e[i], matrix.j[i], matrix.c[i] = n, b, end, j, c
+            if end > _RESCALE_ABOVE:
+                _rescale(matrix, i, end)
         final = matrix.c[-1] * move
     if not (np.isfinite(final) and final > 0.0):
         raise FloatingPointError("the Forward score leaves the range of single precision")
-    return F32(float(matrix.log_scale) + log(final)), matrix
+    return F32(float(matrix.log_scale) + log(final))
 
 
 def _fill_delete(profile: FloatProfile, match: Array32, delete: Array32) -> None:
@@ -119,32 +142,47 @@ def _fill_delete(profile: FloatProfile, match: Array32, delete: Array32) -> None
 
 
 def backward(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8], scale: Array32) -> DpMatrix:
-    """Backward matrix of a target.
+    """Whole Backward matrix of a target.
 
     Args:
         profile, lengths, target: as for ``forward``.
         scale: f32[L + 1], scales of the Forward matrix, used until they don't suffice.
     """
+    matrix = DpMatrix.empty(len(target), profile.slots)
+    _fill_backward(matrix, profile, lengths, target, scale)
+    return matrix
+
+
+def backward_parser(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8], scale: Array32) -> DpMatrix:
+    """``backward`` with a matrix that keeps only the states around the model, for long targets."""
+    matrix = DpMatrix.two_rows(len(target), profile.slots)
+    _fill_backward(matrix, profile, lengths, target, scale)
+    return matrix
+
+
+def _fill_backward(
+    matrix: DpMatrix, profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8], scale: Array32
+) -> None:
     residues = len(target)
-    matrix = DpMatrix.empty(residues, profile.slots)
     move, loop = lengths.move, lengths.loop
     matrix.c[residues] = move
     matrix.e[residues] = move * lengths.end_move
-    matrix.match[residues] = matrix.delete[residues] = matrix.e[residues]
+    match, insert, delete = matrix.cells(residues)
+    match[:] = delete[:] = matrix.e[residues]
     with np.errstate(all="ignore"):
-        _extend_delete_backward(profile, matrix.delete[residues], _ZERO)
-        matrix.match[residues] += _from_right(matrix.delete[residues]) * profile.md
+        _extend_delete_backward(profile, delete, _ZERO)
+        match += _from_right(delete) * profile.md
         _rescale(matrix, residues, scale[residues])
         for i in range(residues - 1, 0, -1):
             below = i + 1
-            match, insert, delete = matrix.match[i], matrix.insert[i], matrix.delete[i]
-            emitted = matrix.match[below] * profile.match[target[i]]
-            entered = running_sum((emitted * profile.entry)[::-1])[-1]
+            match, insert, delete = matrix.cells(i)
+            match_below, insert_below, _ = matrix.cells(below)
+            emitted = match_below * profile.match[target[i]]
+            b = sum_over_lanes(running_sum((emitted * profile.entry)[::-1])[-1])
             next_match = _from_right(emitted)
-            insert[:] = matrix.insert[below] * profile.ii + next_match * _from_right(profile.into_im)
             delete[:] = next_match * _from_right(profile.into_dm)
-            match[:] = matrix.insert[below] * profile.mi + next_match * _from_right(profile.into_mm)
-            b = sum_over_lanes(entered)
+            match[:] = insert_below * profile.mi + next_match * _from_right(profile.into_mm)
+            insert[:] = insert_below * profile.ii + next_match * _from_right(profile.into_im)
             c = matrix.c[below] * loop
             j = b * move + matrix.j[below] * loop
             n = b * move + matrix.n[below] * loop
@@ -156,10 +194,9 @@ def backward(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uin
             matrix.own_scales |= bool(b > _OWN_SCALES_ABOVE)
             own = b if b > _RESCALE_ABOVE else _ONE
             _rescale(matrix, i, own if matrix.own_scales else scale[i])
-        entered = running_sum(matrix.match[1] * profile.match[target[0]] * profile.entry)[-1]
-        matrix.b[0] = sum_over_lanes(entered)
+        first_match = matrix.cells(1)[0]
+        matrix.b[0] = sum_over_lanes(running_sum(first_match * profile.match[target[0]] * profile.entry)[-1])
         matrix.n[0] = matrix.b[0] * move + matrix.n[1] * loop
-    return matrix
 
 
 def _extend_delete_backward(profile: FloatProfile, delete: Array32, end: np.float32) -> None:
@@ -176,12 +213,13 @@ def _extend_delete_backward(profile: FloatProfile, delete: Array32, end: np.floa
 
 
 def _rescale(matrix: DpMatrix, i: int, scale: np.float32) -> None:
+    """Divide row i by ``scale`` if that is above 1, and keep it."""
     matrix.scale[i] = scale
     if scale > _ONE:
         for special in (matrix.n, matrix.b, matrix.e, matrix.j, matrix.c):
             special[i] /= scale
-        for state in (matrix.match, matrix.insert, matrix.delete):
-            state[i] *= _ONE / scale
+        for cells in matrix.cells(i):
+            np.multiply(cells, _ONE / scale, out=cells)
         matrix.log_scale = F32(float(matrix.log_scale) + log(scale))
 
 

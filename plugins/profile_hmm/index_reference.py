@@ -1,0 +1,34 @@
+"""Query-side index: search profiles in the three precisions of the pipeline (CUDAMPF++ section 2.1)."""
+
+from __future__ import annotations
+
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.core.stages import Footprint, IndexStage, Shape
+
+from .profile import SearchProfile, search_profile
+from .scoring import HmmScoring
+
+KIND = "hmm-profiles"
+
+
+class HmmProfiles(IndexStage):
+    """Models as 8-bit, 16-bit and floating-point search profiles."""
+
+    name = "hmm-profiles"
+    side = "query"
+    provides = KIND
+    scoring = HmmScoring
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=28 * (4 + 1 + 4 + 4) * shape.query_letters)
+
+    def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
+        profiles = {int(n): search_profile(batch[i]) for i, n in enumerate(batch.ordinals)}
+        return Index(KIND, "query", objects={"profiles": profiles})
+
+
+def profile_of(context: Context, query: int) -> SearchProfile:
+    """Search profile of a query by its global number."""
+    return context.index(KIND).objects["profiles"][query]

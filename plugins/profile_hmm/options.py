@@ -1,0 +1,74 @@
+"""Options of the profile HMM pipelines, under the names of the peer's command line (hmmsearch of HMMER 3.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seqloom.core.errors import OptionError
+from seqloom.core.options import option
+
+_REPORT, _INCLUDE, _CUT, _FILTER, _OTHER = "reporting", "inclusion", "cutoffs of the model", "filters", "statistics"
+
+
+@dataclass(frozen=True)
+class HmmsearchOptions:
+    """Pipeline options of hmmsearch. Scores are in bits; a threshold by score replaces the one by E-value."""
+
+    E: float = option(
+        10.0, "largest E-value of a target reported", minimum=0, aliases=("-E", "--evalue"), group=_REPORT
+    )
+    T: float | None = option(
+        None, "least score of a target reported; none = by E-value", aliases=("-T",), group=_REPORT
+    )
+    domE: float = option(10.0, "largest conditional E-value of a domain reported", minimum=0, group=_REPORT)
+    domT: float | None = option(None, "least score of a domain reported; none = by E-value", group=_REPORT)
+    incE: float = option(0.01, "largest E-value of a target included", minimum=0, group=_INCLUDE)
+    incT: float | None = option(None, "least score of a target included; none = by E-value", group=_INCLUDE)
+    incdomE: float = option(0.01, "largest conditional E-value of a domain included", minimum=0, group=_INCLUDE)
+    incdomT: float | None = option(None, "least score of a domain included; none = by E-value", group=_INCLUDE)
+    cut_ga: bool = option(False, "report and include by the model's gathering cutoffs", group=_CUT)
+    cut_nc: bool = option(False, "report and include by the model's noise cutoffs", group=_CUT)
+    cut_tc: bool = option(False, "report and include by the model's trusted cutoffs", group=_CUT)
+    max: bool = option(False, "switch all filters off (slow)", group=_FILTER)
+    F1: float = option(0.02, "largest P-value that passes MSV", minimum=0, group=_FILTER)
+    F2: float = option(1e-3, "largest P-value that passes Viterbi", minimum=0, group=_FILTER)
+    F3: float = option(1e-5, "largest P-value that passes Forward", minimum=0, group=_FILTER)
+    nobias: bool = option(False, "switch the composition bias filter off", group=_FILTER)
+    nonull2: bool = option(False, "don't correct scores for biased composition", group=_OTHER)
+    Z: float | None = option(
+        None, "number of targets for E-values; none = size of the databases", minimum=0, aliases=("-Z",), group=_OTHER
+    )
+    domZ: float | None = option(
+        None, "number of targets for conditional E-values; none = targets reported", minimum=0, group=_OTHER
+    )
+    seed: int = option(
+        42, "seed of sampled domain boundaries; 0 = another one each time", minimum=0, maximum=0xFFFFFFFF, group=_OTHER
+    )
+
+    def check(self) -> None:
+        """Refuse options that contradict each other; raises ``OptionError``."""
+        defaults = HmmsearchOptions()
+        cutoffs = [name for name in ("cut_ga", "cut_nc", "cut_tc") if getattr(self, name)]
+        given = [
+            name
+            for name in ("E", "T", "domE", "domT", "incE", "incT", "incdomE", "incdomT")
+            if getattr(self, name) != getattr(defaults, name)
+        ]
+        for by_evalue, by_score in (("E", "T"), ("domE", "domT"), ("incE", "incT"), ("incdomE", "incdomT")):
+            if by_evalue in given and by_score in given:
+                raise OptionError(f"--{by_evalue} and --{by_score} are two thresholds for the same thing; give one")
+        if len(cutoffs) > 1:
+            raise OptionError(f"--{cutoffs[0]} and --{cutoffs[1]} are two thresholds for the same thing; give one")
+        if cutoffs and given:
+            raise OptionError(f"--{cutoffs[0]} sets all thresholds; leave --{given[0]} out")
+        filters = [n for n in ("F1", "F2", "F3", "nobias") if getattr(self, n) != getattr(defaults, n)]
+        if self.max and filters:
+            raise OptionError(f"--max switches all filters off; leave --{filters[0]} out")
+
+    @property
+    def uses_bias_filter(self) -> bool:
+        return not (self.nobias or self.max)
+
+    def largest_p(self, name: str) -> float:
+        """P-value threshold "F1", "F2" or "F3" in force, at most 1."""
+        return 1.0 if self.max else min(1.0, getattr(self, name))

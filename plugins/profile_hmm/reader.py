@@ -1,0 +1,57 @@
+"""The file format ``hmmer3``: profile HMMs as batches of models."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import IO
+
+import numpy as np
+from seqloom.core.alphabet import PROTEIN, Alphabet
+from seqloom.core.sequences import ModelBatch
+from seqloom.core.stages import OnBad, Reader
+
+from .hmmfile import ProfileHmm, read_models
+
+
+class Hmmer3Reader(Reader):
+    """Profile HMMs of HMMER3 (formats 3/a to 3/f), any number in a file."""
+
+    name = "hmmer3"
+    gives = "models"
+
+    def sniff(self, head: bytes) -> bool:
+        return head.lstrip().startswith(b"HMMER3/")
+
+    def read(
+        self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, letters: int
+    ) -> Iterator[ModelBatch]:
+        """Batches of some ``letters`` match states each, numbered from 0; raises ``InputError`` for a bad model."""
+        text = io.TextIOWrapper(stream, encoding="utf-8", errors="replace")
+        models: list[ProfileHmm] = []
+        sources: list[str] = []
+        first = 0
+        for model, source in read_models(text, where):
+            models.append(model)
+            sources.append(source)
+            if sum(m.length for m in models) >= letters:
+                yield model_batch(models, sources, first)
+                first += len(models)
+                models, sources = [], []
+        if models:
+            yield model_batch(models, sources, first)
+        text.detach()
+
+
+def model_batch(models: list[ProfileHmm], sources: list[str] | None = None, first: int = 0) -> ModelBatch:
+    """Models as a batch, numbered from ``first``."""
+    return ModelBatch(
+        alphabet=PROTEIN,
+        models=models,
+        lengths=np.array([m.length for m in models], np.int64),
+        ordinals=np.arange(first, first + len(models), dtype=np.int64),
+        names=[m.name for m in models],
+        accessions=[m.accession for m in models],
+        descriptions=[m.description for m in models],
+        sources=sources or [],
+    )

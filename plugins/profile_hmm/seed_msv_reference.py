@@ -1,0 +1,67 @@
+"""Seeding: the MSV score of every target, and the pairs that pass the first threshold (CUDAMPF++ section 2.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from seqloom.core.context import Context
+from seqloom.core.records import Pairs, Records
+from seqloom.core.stages import Footprint, SeedStage, Shape
+
+from .columns import PAIR_COLUMNS, residues_of
+from .index_reference import KIND, profile_of
+from .msv_reference import LANES, msv_scores
+from .profile import SearchProfile, null_score
+from .scoring import HmmScoring
+from .statistics import bits, gumbel_survival
+
+
+class MsvFilter(SeedStage):
+    """Pairs whose best ungapped segments reach P ≤ F1, with their MSV score."""
+
+    name = "msv"
+    gives = Pairs
+    gives_order = ("query", "target")
+    reads = (KIND,)
+    columns = PAIR_COLUMNS
+    scoring = HmmScoring
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=LANES * (10 * shape.longest_query + shape.longest_target) + 64 * shape.targets)
+
+    def run(self, context: Context, records: Records | None) -> Pairs:
+        found = [
+            _scan(context, int(query), profile_of(context, int(query)), _candidates(context, int(query), records))
+            for query in context.queries.ordinals
+        ]
+        return Pairs.concat(found) if found else Pairs.empty(PAIR_COLUMNS)
+
+
+def _candidates(context: Context, query: int, records: Records | None) -> NDArray[np.int64]:
+    """Global numbers of the targets to scan: all that aren't empty, or those paired with the query before."""
+    targets = context.targets
+    numbers = targets.ordinals if records is None else np.unique(records.target[records.query == query])
+    return numbers[targets.lengths[targets.locate(numbers)] > 0]
+
+
+def _scan(context: Context, query: int, profile: SearchProfile, numbers: NDArray[np.int64]) -> Pairs:
+    context.cancellation.check()
+    residues = residues_of(context.targets, numbers)
+    scores = msv_scores(profile.bytes, residues)
+    nulls = np.array([null_score(len(r)) for r in residues], np.float32)
+    mu, rate = profile.model.msv_mu, profile.model.msv_lambda
+    over_null = [float(bits(score, null)) for score, null in zip(scores, nulls, strict=True)]
+    p_values = np.array([gumbel_survival(score, mu, rate) for score in over_null], np.float64)
+    pairs = Pairs(
+        {
+            "query": np.full(len(numbers), query),
+            "target": numbers,
+            "score": scores,
+            "filter_p": p_values,
+            "filter_null": nulls,
+        },
+        PAIR_COLUMNS,
+    )
+    kept = pairs.take(p_values <= context.options.largest_p("F1"))
+    context.count("passed", len(kept))
+    return kept
