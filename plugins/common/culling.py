@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 
 @dataclass(slots=True)
@@ -34,6 +35,9 @@ class Hsp:
         return self.target_end - self.target_start
 
 
+H = TypeVar("H", bound=Hsp)
+
+
 def score_order(hsp: Hsp) -> tuple[int, int, int, int, int]:
     """Sort key: score down, target start up, target end down, query start up, query end down."""
     return (-hsp.score, hsp.target_start, -hsp.target_end, hsp.query_start, -hsp.query_end)
@@ -47,14 +51,14 @@ def _end_order(hsp: Hsp) -> tuple[int, int, int, int, int]:
     return (hsp.query_end, hsp.target_end, -hsp.score, -hsp.query_start, -hsp.target_start)
 
 
-def purge_common_endpoints(hsps: Iterable[Hsp]) -> list[Hsp]:
+def purge_common_endpoints(hsps: Iterable[H]) -> list[H]:
     """One HSP per (query start, target start) and per (query end, target end), sorted by score.
 
     Of those that share a start the best by (score, query end, target end) stays, then the same at the ends with
     (score, query start, target start), all descending. The order of the result is `score_order`.
     """
     for order in (_start_order, _end_order):
-        kept: dict[tuple[int, int], Hsp] = {}
+        kept: dict[tuple[int, int], H] = {}
         for hsp in sorted(hsps, key=order):
             kept.setdefault(order(hsp)[:2], hsp)
         hsps = list(kept.values())
@@ -120,7 +124,7 @@ def _preference(hsp: Hsp) -> tuple[int, int, int]:
     return (-hsp.score, hsp.query_span, hsp.target_span)
 
 
-def drop_contained(hsps: Iterable[Hsp], diagonal_separation: int | None = None) -> list[Hsp]:
+def drop_contained(hsps: Iterable[H], diagonal_separation: int | None = None) -> list[H]:
     """Those of `hsps` (in the order given) that no earlier one encloses."""
     saved = SavedHsps(diagonal_separation)
     kept = []

@@ -18,9 +18,9 @@ from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Records, Seeds
 from seqloom.core.stages import ExtendStage
 from seqloom.plugins.common.culling import Hsp, SavedHsps, purge_common_endpoints
+from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop import extend_score, extend_score_restricted, two_sided
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, read_as_query
-from seqloom.plugins.protein_blast.ungapped_reference import group_starts
 
 ANCHOR_WINDOW = 11
 

@@ -6,7 +6,6 @@ from seqloom.core.hookspecs import hookimpl
 from seqloom.plugins.protein_blast.family import PIPELINES, ProteinBlast
 from seqloom.plugins.protein_blast.gapped_reference import PreliminaryGapped
 from seqloom.plugins.protein_blast.index_reference import NeighbourhoodWords
-from seqloom.plugins.protein_blast.rank_reference import RankTargets
 from seqloom.plugins.protein_blast.score_reference import FiniteSizeEvalue
 from seqloom.plugins.protein_blast.seed_reference import WordHits
 from seqloom.plugins.protein_blast.sort_diagonal_reference import TwoHitDiagonals
@@ -26,7 +25,6 @@ def seqloom_stages():
         PreliminaryGapped,
         FinalTraceback,
         FiniteSizeEvalue,
-        RankTargets,
     ]
 
 

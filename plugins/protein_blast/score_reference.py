@@ -19,8 +19,8 @@ class FiniteSizeEvalue(ScoreStage):
     scoring = ProteinBlastScoring
 
     def run(self, context: Context, records: Records) -> Alignments:
-        scoring, targets = context.scoring, context.targets
-        query_lengths = scoring.query_lengths[context.queries.locate(records.query)]
+        scoring, queries, targets = context.scoring, context.queries, context.targets
+        query_lengths = queries.lengths[queries.locate(records.query)]
         target_lengths = targets.lengths[targets.locate(records.target)]
         rows = zip(records.score.tolist(), query_lengths.tolist(), target_lengths.tolist(), strict=True)
         evalues = np.array([scoring.evalue(*row) for row in rows], float)

@@ -61,7 +61,6 @@ class ProteinBlastScoring(Scoring):
         x_drop_ungapped: i4[k], raw.
         trigger: i4[k], raw score of the gap trigger.
         cutoff: i4[k], S: the raw score that a preliminary gapped HSP must reach.
-        query_lengths: i8[k].
     """
 
     gapped: GappedParameters | None = None
@@ -76,7 +75,6 @@ class ProteinBlastScoring(Scoring):
     x_drop_ungapped: np.ndarray | None = None
     trigger: np.ndarray | None = None
     cutoff: np.ndarray | None = None
-    query_lengths: np.ndarray | None = None
 
     def ungapped_cutoff(self, place: int) -> int:
         """Raw score that an ungapped HSP of the query at `place` in the batch must reach."""
@@ -147,7 +145,6 @@ def protein_scoring(queries: SequenceBatch, space: SearchSpace, options: BlastpO
         gap_extend=gapped.gap_extend,
         x_drop=x_drop,
         x_drop_final=x_drop_final,
-        query_lengths=queries.lengths,
         **base,
         **columns,
     )

@@ -18,11 +18,11 @@ from seqloom.core.records import Alignments, Ragged, Records
 from seqloom.core.stages import ExtendStage
 from seqloom.plugins.common.culling import Hsp, SavedHsps, drop_contained, purge_common_endpoints
 from seqloom.plugins.common.edit_path import PathCounts, count_path, path_of_steps
+from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.matrices import FORBIDDEN
 from seqloom.plugins.common.xdrop import two_sided_traceback
 from seqloom.plugins.protein_blast.gapped_reference import alignments_of
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, read_as_query
-from seqloom.plugins.protein_blast.ungapped_reference import group_starts
 
 
 def traced_hsps(

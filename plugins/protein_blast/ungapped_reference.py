@@ -21,6 +21,7 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import ExtendStage
+from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, read_as_query
 from seqloom.plugins.protein_blast.sort_diagonal_reference import ORDER
 
@@ -122,15 +123,6 @@ def diagonal_segments(
             extended = segment.stop is not None
             last = segment.stop - (word_size - 1) if extended else target_pos
             yield segment
-
-
-def group_starts(*columns: np.ndarray) -> np.ndarray:
-    """i8[g + 1]: where rows differ from the row before in any column, and the number of rows at the end."""
-    count = len(columns[0])
-    changes = np.zeros(max(count - 1, 0), bool)
-    for column in columns:
-        changes |= column[1:] != column[:-1]
-    return np.r_[np.zeros(min(count, 1), np.int64), np.flatnonzero(changes) + 1, [count]].astype(np.int64)
 
 
 class TwoHitUngapped(ExtendStage):

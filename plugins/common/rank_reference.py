@@ -1,9 +1,10 @@
-"""Ranking of a query's targets over the whole database, and the cuts, which come last.
+"""Ranking of a query's targets over the whole database as BLAST does it, and the cuts, which come last.
 
 Targets: best E-value up (values below 1e-180 count as equal), best raw score down, later target first. Alignments of a
-target: E-value up, then score down, target start up, target end down, query start up, query end down.
+target: E-value up, then score down, target start up, target end down, query start up, query end down; where query and
+target run in opposite directions, the last two are counted on the query's reverse strand.
 
-Differences from the peer: blastp also cuts its list after the preliminary stage, to min(max(2N, 10), N + 50) targets
+Differences from the peer: BLAST also cuts its list after the preliminary stage, to min(max(2N, 10), N + 50) targets
 for N = `max_target_seqs`, by scores that the traceback may still change. Here all stay until the end, so the best N are
 the best N. Results are the same wherever that limit doesn't bind.
 """
@@ -15,8 +16,7 @@ from seqloom.core.context import Context
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import SortStage
-from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring
-from seqloom.plugins.protein_blast.ungapped_reference import group_starts
+from seqloom.plugins.common.grouping import group_starts
 
 SMALLEST_EVALUE = 1e-180
 
@@ -30,7 +30,6 @@ class RankTargets(SortStage):
     gives = Hits
     gives_order = ("query",)
     scopes = ("reduce",)
-    scoring = ProteinBlastScoring
 
     def run(self, context: Context, records: Records) -> Hits:
         options = context.options
@@ -58,6 +57,8 @@ class RankTargets(SortStage):
         return hits.take(_first(per_query, options.max_target_seqs))
 
     def _in_report_order(self, context: Context, records: Records) -> Alignments:
+        lengths = _query_lengths(context, records)
+        opposite = records.query_frame * records.target_frame < 0
         keys = byte_keys(
             [
                 records.query,
@@ -66,8 +67,8 @@ class RankTargets(SortStage):
                 records.score,
                 records.target_start,
                 records.target_end,
-                records.query_start,
-                records.query_end,
+                np.where(opposite, lengths - records.query_end, records.query_start),
+                np.where(opposite, lengths - records.query_start, records.query_end),
             ],
             [False, False, False, True, False, True, False, True],
         )
@@ -75,8 +76,14 @@ class RankTargets(SortStage):
 
     def _covering(self, context: Context, alignments: Alignments) -> np.ndarray:
         """bool[n]: alignments that cover enough of their query."""
-        lengths = context.scoring.query_lengths[context.queries.locate(alignments.query)]
-        return (alignments.query_end - alignments.query_start) * 100.0 / lengths >= context.options.qcov_hsp_perc
+        lengths = _query_lengths(context, alignments)
+        coverage = (alignments.query_end - alignments.query_start) * 100.0 / lengths
+        # The peer rounds up by half a percent, except near full coverage.
+        return coverage + np.where(coverage < 99, 0.5, 0.0) >= context.options.qcov_hsp_perc
+
+
+def _query_lengths(context: Context, records: Records) -> np.ndarray:
+    return context.queries.lengths[context.queries.locate(records.query)]
 
 
 def _flat(evalues: np.ndarray) -> np.ndarray:
