@@ -32,6 +32,7 @@ class RankTargets(SortStage):
     scopes = ("reduce",)
 
     def run(self, context: Context, records: Records) -> Hits:
+        assert isinstance(records, Alignments)
         options = context.options
         alignments = self._in_report_order(context, records)
         bounds = group_starts(alignments.query, alignments.target)
@@ -56,7 +57,7 @@ class RankTargets(SortStage):
         per_query = np.diff(group_starts(hits.query))
         return hits.take(_first(per_query, options.max_target_seqs))
 
-    def _in_report_order(self, context: Context, records: Records) -> Alignments:
+    def _in_report_order(self, context: Context, records: Alignments) -> Alignments:
         lengths = _query_lengths(context, records)
         opposite = records.query_frame * records.target_frame < 0
         keys = byte_keys(

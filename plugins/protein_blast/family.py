@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from seqloom.core.context import Scoring, SearchSpace
+from seqloom.core.context import SearchSpace
 from seqloom.core.pipeline import Pipeline, Slot
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Family, Masking
@@ -32,7 +32,10 @@ class ProteinBlast(Family):
             requests.append(Masking("lower-case", {}, options.soft_masking))
         return requests
 
-    def scoring(self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any) -> Scoring:
+    def scoring(
+        self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any
+    ) -> ProteinBlastScoring:
+        assert isinstance(queries, SequenceBatch)
         return protein_scoring(queries, space, options)
 
 

@@ -82,7 +82,7 @@ def _extend_all(
         ]
         shift = anchor_shift(scores)
         query_anchor, target_anchor = segment.query_start + shift, segment.target_start + shift
-        score, *ends = two_sided(
+        score, query_start, query_end, target_start, target_end = two_sided(
             one_sided,
             query,
             target,
@@ -94,7 +94,7 @@ def _extend_all(
             scoring.x_drop,
         )
         if score >= cutoff:
-            hsp = Hsp(score, *ends, anchor_query=query_anchor, anchor_target=target_anchor)
+            hsp = Hsp(score, query_start, query_end, target_start, target_end, query_anchor, target_anchor)
             saved.add(hsp)
             found.append(hsp)
         elif doubtful is not None and score >= doubtful:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
-from seqloom.core.sequences import SequenceBatch
+from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, Shape
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, read_as_query
 from seqloom.plugins.protein_blast.words import LETTERS, spread, word_codes, word_starts
@@ -74,7 +74,8 @@ class NeighbourhoodWords(IndexStage):
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=LETTERS**3 * 8 + 100 * 40 * shape.query_letters)
 
-    def run(self, context: Context, batch: SequenceBatch) -> Index:
+    def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
+        assert isinstance(batch, SequenceBatch)
         options, scoring = context.options, context.scoring
         threshold = options.neighbour_threshold()
         arrays = neighbourhood_table(batch, scoring.valid, scoring.matrix, options.word_size, threshold)

@@ -19,6 +19,7 @@ class FiniteSizeEvalue(ScoreStage):
     scoring = ProteinBlastScoring
 
     def run(self, context: Context, records: Records) -> Alignments:
+        assert isinstance(records, Alignments)
         scoring, queries, targets = context.scoring, context.queries, context.targets
         query_lengths = queries.lengths[queries.locate(records.query)]
         target_lengths = targets.lengths[targets.locate(records.target)]

@@ -14,7 +14,13 @@ import numpy as np
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.common.karlin_altschul import LN2, GappedParameters, score_distribution, ungapped_parameters
+from seqloom.plugins.common.karlin_altschul import (
+    LN2,
+    GappedParameters,
+    KarlinBlock,
+    score_distribution,
+    ungapped_parameters,
+)
 from seqloom.plugins.common.karlin_tables import gapped_parameters
 from seqloom.plugins.common.matrices import protein_matrix
 from seqloom.plugins.protein_blast.options import BlastpOptions
@@ -46,11 +52,12 @@ def read_as_query(codes: np.ndarray) -> np.ndarray:
     return np.where(codes == _O, np.uint8(_X), codes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProteinBlastScoring(Scoring):
     """Scoring and cutoffs of a query batch. Arrays run along the queries of the batch.
 
     Attributes:
+        matrix: i4[28, 28].
         gapped: statistics of matrix and gap costs.
         evalue_limit: largest E-value reported.
         database_residues: letters of the database for statistics.
@@ -63,18 +70,19 @@ class ProteinBlastScoring(Scoring):
         cutoff: i4[k], S: the raw score that a preliminary gapped HSP must reach.
     """
 
-    gapped: GappedParameters | None = None
-    evalue_limit: float = 10.0
-    database_residues: int = 0
-    search_space: int = 0
-    x_drop: int = 0
-    x_drop_final: int = 0
-    valid: np.ndarray | None = None
-    lambda_: np.ndarray | None = None
-    k: np.ndarray | None = None
-    x_drop_ungapped: np.ndarray | None = None
-    trigger: np.ndarray | None = None
-    cutoff: np.ndarray | None = None
+    matrix: np.ndarray
+    gapped: GappedParameters
+    evalue_limit: float
+    database_residues: int
+    search_space: int
+    x_drop: int
+    x_drop_final: int
+    valid: np.ndarray
+    lambda_: np.ndarray
+    k: np.ndarray
+    x_drop_ungapped: np.ndarray
+    trigger: np.ndarray
+    cutoff: np.ndarray
 
     def ungapped_cutoff(self, place: int) -> int:
         """Raw score that an ungapped HSP of the query at `place` in the batch must reach."""
@@ -110,23 +118,25 @@ def protein_scoring(queries: SequenceBatch, space: SearchSpace, options: BlastpO
     matrix = protein_matrix(options.matrix)
     gapped = gapped_parameters(options.matrix, options.gapopen, options.gapextend)
     residues = options.dbsize or space.letters
-    base = {
-        "evalue_limit": options.evalue,
-        "database_residues": residues,
-        "search_space": options.searchsp,
-        "gapped": gapped,
-    }
     x_drop = int(options.xdrop_gap * LN2 / gapped.karlin.lambda_)
-    x_drop_final = int(max(options.xdrop_gap_final * LN2 / gapped.karlin.lambda_, x_drop))
     count = len(queries)
-    columns: dict[str, np.ndarray] = {
-        "valid": np.zeros(count, bool),
-        "lambda_": np.full(count, np.nan),
-        "k": np.full(count, np.nan),
-        "x_drop_ungapped": np.zeros(count, np.int32),
-        "trigger": np.zeros(count, np.int32),
-        "cutoff": np.zeros(count, np.int32),
-    }
+    scoring = ProteinBlastScoring(
+        matrix=matrix,
+        gap_open=gapped.gap_open,
+        gap_extend=gapped.gap_extend,
+        gapped=gapped,
+        evalue_limit=options.evalue,
+        database_residues=residues,
+        search_space=options.searchsp,
+        x_drop=x_drop,
+        x_drop_final=int(max(options.xdrop_gap_final * LN2 / gapped.karlin.lambda_, x_drop)),
+        valid=np.zeros(count, bool),
+        lambda_=np.full(count, np.nan),
+        k=np.full(count, np.nan),
+        x_drop_ungapped=np.zeros(count, np.int32),
+        trigger=np.zeros(count, np.int32),
+        cutoff=np.zeros(count, np.int32),
+    )
     frequencies = background()
     codes = read_as_query(queries.searched())
     for place in range(count):
@@ -134,24 +144,16 @@ def protein_scoring(queries: SequenceBatch, space: SearchSpace, options: BlastpO
         own = own_parameters(letters, matrix, frequencies)
         if own is None:
             continue
-        columns["valid"][place] = True
-        columns["lambda_"][place], columns["k"][place] = own.lambda_, own.k
-        columns["x_drop_ungapped"][place] = math.ceil(options.xdrop_ungap * LN2 / own.lambda_)
-        columns["trigger"][place] = int(own.raw_from_bits(GAP_TRIGGER_BITS))
-        columns["cutoff"][place] = _score_cutoff(gapped, options, len(letters), residues)
-    return ProteinBlastScoring(
-        matrix=matrix,
-        gap_open=gapped.gap_open,
-        gap_extend=gapped.gap_extend,
-        x_drop=x_drop,
-        x_drop_final=x_drop_final,
-        **base,
-        **columns,
-    )
+        scoring.valid[place] = True
+        scoring.lambda_[place], scoring.k[place] = own.lambda_, own.k
+        scoring.x_drop_ungapped[place] = math.ceil(options.xdrop_ungap * LN2 / own.lambda_)
+        scoring.trigger[place] = int(own.raw_from_bits(GAP_TRIGGER_BITS))
+        scoring.cutoff[place] = _score_cutoff(gapped, options, len(letters), residues)
+    return scoring
 
 
-def own_parameters(letters: np.ndarray, matrix: np.ndarray, frequencies: np.ndarray):
-    """Ungapped `KarlinBlock` of a query's letters (u8 codes; X isn't counted), or None where it doesn't exist."""
+def own_parameters(letters: np.ndarray, matrix: np.ndarray, frequencies: np.ndarray) -> KarlinBlock | None:
+    """Ungapped parameters of a query's letters (u8 codes; X isn't counted), or None where it doesn't exist."""
     counts = np.bincount(letters, minlength=len(matrix)).astype(float)
     counts[[0, _X]] = 0
     if not counts.any():

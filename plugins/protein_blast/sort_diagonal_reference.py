@@ -65,6 +65,7 @@ class TwoHitDiagonals(SortStage):
         return Footprint(host=int(2 * HITS_PER_CELL * BYTES_PER_HIT * shape.query_letters * shape.target_letters))
 
     def run(self, context: Context, records: Records) -> Seeds:
+        assert isinstance(records, Seeds)
         seeds = records.take(self.order(context, byte_keys(packed_keys(records))))
         window = context.options.window()
         if window == 0:

@@ -30,16 +30,18 @@ Profile = list[list[int]]
 
 
 class Segment(NamedTuple):
-    """An ungapped extension; `stop` is the target position behind its right extension, None where that did not run."""
+    """An ungapped extension; `stop` is the target position where its right extension ended, −1 if it did not run."""
 
     score: int
     query_start: int
     target_start: int
     length: int
-    stop: int | None
+    stop: int
 
 
-def extend_left(profile: Profile, target: bytes, query_pos: int, target_pos: int, x_drop: int, score: int):
+def extend_left(
+    profile: Profile, target: bytes, query_pos: int, target_pos: int, x_drop: int, score: int
+) -> tuple[int, int]:
     """Extends leftwards, `query_pos` and `target_pos` being the first letters taken. Returns (best score, length)."""
     best, length = score, 0
     for taken in range(1, min(query_pos, target_pos) + 2):
@@ -51,7 +53,9 @@ def extend_left(profile: Profile, target: bytes, query_pos: int, target_pos: int
     return best, length
 
 
-def extend_right(profile: Profile, target: bytes, query_pos: int, target_pos: int, x_drop: int, score: int):
+def extend_right(
+    profile: Profile, target: bytes, query_pos: int, target_pos: int, x_drop: int, score: int
+) -> tuple[int, int, int]:
     """Extends rightwards from a running score. Returns (best score, length, target position where it stopped)."""
     best, length = score, 0
     room = min(len(profile) - query_pos, len(target) - target_pos)
@@ -75,7 +79,7 @@ def extend_two_hit(
             best, ahead = total, place + 1
     query_pos, target_pos = query_pos + ahead, target_pos + ahead
     score, left = extend_left(profile, target, query_pos - 1, target_pos - 1, x_drop, 0)
-    right, stop = 0, None
+    right, stop = 0, -1
     if left >= target_pos - first_end:
         score, right, stop = extend_right(profile, target, query_pos, target_pos, x_drop, score)
     return Segment(score, query_pos - left, target_pos - left, left + right, stop)
@@ -120,7 +124,7 @@ def diagonal_segments(
             last = target_pos
         elif distance >= word_size:
             segment = extend_two_hit(profile, target, query_pos, target_pos, word_size, last + word_size, x_drop)
-            extended = segment.stop is not None
+            extended = segment.stop >= 0
             last = segment.stop - (word_size - 1) if extended else target_pos
             yield segment
 
@@ -141,28 +145,29 @@ class TwoHitUngapped(ExtendStage):
         scoring, queries = context.scoring, context.queries
         letters = read_as_query(queries.searched())
         rows = scoring.matrix_rows()
-        window = context.options.window()
+        word_size, window = context.options.word_size, context.options.window()
         found: list[tuple[int, int, int, int, int, int]] = []
-        query = profile = None
-        bounds = group_starts(records.query, records.target, records.target_pos - records.query_pos).tolist()
-        columns = [records.data[name].tolist() for name in ("query", "target", "query_pos", "target_pos")]
-        target_number, target = None, b""
-        for low, high in pairwise(bounds):
-            if columns[0][low] != query:
+        names = ("query", "target", "query_pos", "target_pos")
+        query_of, target_of, query_pos, target_pos = (records.data[name].tolist() for name in names)
+        prepared: dict[int, tuple[Profile, int, int]] = {}
+        targets: dict[int, bytes] = {}
+        diagonals = group_starts(records.query, records.target, records.target_pos - records.query_pos).tolist()
+        for low, high in pairwise(diagonals):
+            query, target = query_of[low], target_of[low]
+            if query not in prepared:
                 context.cancellation.check()
-                query = columns[0][low]
                 place = int(queries.locate(query))
-                profile = [rows[code] for code in letters[queries.offsets[place] : queries.offsets[place + 1]]]
-                cutoff, x_drop = scoring.ungapped_cutoff(place), int(scoring.x_drop_ungapped[place])
-            if columns[1][low] != target_number:
-                target_number = columns[1][low]
-                target = context.target(target_number).tobytes()
-            hits = list(zip(columns[2][low:high], columns[3][low:high], strict=True))
-            word_size = context.options.word_size
-            for segment in diagonal_segments(hits, profile, target, word_size, window, x_drop):
+                span = slice(queries.offsets[place], queries.offsets[place + 1])
+                profile = [rows[code] for code in letters[span].tolist()]
+                prepared[query] = (profile, int(scoring.x_drop_ungapped[place]), scoring.ungapped_cutoff(place))
+            if target not in targets:
+                targets[target] = context.target(target).tobytes()
+            profile, x_drop, cutoff = prepared[query]
+            hits = list(zip(query_pos[low:high], target_pos[low:high], strict=True))
+            for segment in diagonal_segments(hits, profile, targets[target], word_size, window, x_drop):
                 context.counters["extensions"] += 1
                 if segment.score >= cutoff:
-                    found.append((query, target_number, *segment[:4]))
+                    found.append((query, target, *segment[:4]))
         found.sort(key=lambda row: (row[0], row[1], -row[2], row[4], -row[5], row[3]))
         return _seeds(found)
 
