@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 RUN_OPTIONS: dict[str, tuple[str, ...]] = {
     "query": ("-q",),
-    "db": ("-d", "--subject", "--database"),
+    "db": ("-d", "--subject"),
     "out": ("-o",),
     "outfmt": ("-f",),
     "num-threads": ("-p", "--cpu", "--threads"),
@@ -60,6 +60,10 @@ def expand(args: Sequence[str], macros: Mapping[str, Sequence[str]], booleans: C
     for place, word in enumerate(args):
         if word == "--":
             return [*words, *args[place:]]
+        flag, equals, value = word.partition("=")
+        if equals and dashed(flag) in booleans:
+            words += expand([flag, value], macros, booleans)
+            continue
         before = dashed(words[-1]) if words else ""
         if before in booleans and word.lower() in (*TRUE, *FALSE):
             if word.lower() in FALSE:

@@ -4,7 +4,7 @@ Rich is not used: importing it would cost more than the rest of ``seqloom --help
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -37,7 +37,8 @@ class PlainCommand(TyperCommand):
             row = param.get_help_record(ctx)
             if row is not None:
                 heading = "Arguments" if param.param_type_name == "argument" else param.rich_help_panel or OTHER
-                sections.setdefault(heading, []).append((_shown(row[0]), row[1]))
+                name = row[0].split(" ")[0] if heading == "Arguments" else _shown(row[0])
+                sections.setdefault(heading, []).append((name, row[1]))
         sections[OTHER] = sections.pop(OTHER, [])
         if self.extra_help:
             sections |= self.extra_help(ctx.meta.get("seqloom.args", []))
@@ -48,15 +49,19 @@ class PlainCommand(TyperCommand):
 
 
 class PlainGroup(TyperGroup):
-    """A group of commands with plain help."""
+    """A group of commands with plain help, in which no line is cut short."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, made.get_short_help_str(1000)) for name, made in self.commands.items()])
 
 
 def _shown(names: str) -> str:
     """Names of an option without the single-dash long forms, which are accepted and not advertised one by one."""
-    kept = [w for w in names.split(" ") if not (w.startswith("-") and not w.startswith("--") and len(w.rstrip(",")) > 2)]
-    if len(kept) > 1 and kept[0].endswith(",") and not kept[1].startswith("-"):
-        kept[0] = kept[0].rstrip(",")
-    return " ".join(kept)
+    words = [w for w in names.split(" ") if w.startswith("--") or not w.startswith("-") or len(w.rstrip(",")) == 2]
+    last = max((i for i, w in enumerate(words) if w.startswith("-")), default=0)
+    words[last] = words[last].rstrip(",")
+    return " ".join(words)
 
 
 def group(help: str, cls: type[TyperGroup] = PlainGroup) -> typer.Typer:
@@ -67,3 +72,25 @@ def group(help: str, cls: type[TyperGroup] = PlainGroup) -> typer.Typer:
 def command(app: typer.Typer, name: str) -> Any:
     """Decorator that adds a function as a command with plain help."""
     return app.command(name, cls=PlainCommand, context_settings=dict(SETTINGS))
+
+
+def argument(metavar: str, help: str) -> Any:
+    """What stands on the command line without a flag."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+def option(*flags: str, metavar: str = "", help: str = "") -> Any:
+    """What is given by a flag."""
+    return typer.Option(*flags, metavar=metavar or None, help=help)
+
+
+OutOption = Annotated[str | None, option("-o", "--out", metavar="FILE", help="file to write  [default: stdout]")]
+TableOption = Annotated[str, option("--format", metavar="table|tsv|csv|json", help="how to print")]
+MemoryOption = Annotated[str | None, option("--memory", metavar="SIZE", help="memory that may be taken, as 512M")]
+OnBadOption = Annotated[str, option("--on-bad", metavar="error|skip",
+                                    help="at a record that can't be used: stop, or report it and go on")]
+KindOption = Annotated[str | None, option("--type", metavar="protein|nucleotide",
+                                          help="kind of sequences; found out from the letters when left out")]
+ResultsOption = Annotated[str | None, option("--results", metavar="FILE",
+                                             help="results store (env SEQLOOM_RESULTS)  [default: seqloom.duckdb]")]
+RunArgument = Annotated[str, argument("RUN", "number, beginning of the id, or last")]

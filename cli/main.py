@@ -10,9 +10,8 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.main import get_command
-
 from seqloom.core.errors import SeqloomError
+from typer.main import get_command
 
 from .helping import PlainGroup, group
 from .output import say
@@ -82,7 +81,8 @@ def _version(wanted: bool) -> None:
 
 @app.callback(epilog="'seqloom COMMAND --help' tells more.")
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="print the version", callback=_version, is_eager=True)] = False,
+    version: Annotated[bool, typer.Option("--version", help="print the version", callback=_version,
+                                          is_eager=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="show where an error came from (env SEQLOOM_DEBUG)")] = False,
 ) -> None:
     if debug:

@@ -65,7 +65,8 @@ def say(text: str) -> None:
     print(f"seqloom: {text}", file=sys.stderr)
 
 
-def show(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: str = "table", stream: IO[str] | None = None) -> None:
+def show(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: str = "table",
+         stream: IO[str] | None = None) -> None:
     """Print rows as an aligned table, TSV or CSV with a header, or a JSON list."""
     stream = stream or sys.stdout
     if format not in TABLE_FORMATS:
@@ -86,7 +87,8 @@ def _aligned(columns: Sequence[str], rows: Sequence[Sequence[str]], stream: IO[s
     numeric = [bool(rows) and all(_is_number(r[i]) for r in rows) for i in range(len(columns))]
 
     def line(cells: Sequence[str]) -> str:
-        return "  ".join(c.rjust(w) if n else c.ljust(w) for c, w, n in zip(cells, widths, numeric, strict=True)).rstrip()
+        padded = [c.rjust(w) if n else c.ljust(w) for c, w, n in zip(cells, widths, numeric, strict=True)]
+        return "  ".join(padded).rstrip()
 
     stream.write(line(columns) + "\n")
     for row in rows:

@@ -1,7 +1,7 @@
 """``seqloom blastp …`` and ``seqloom search PIPELINE …``: one command per pipeline, made from what plugins declare.
 
-A command's options are those of every search (below), then those of the pipeline's family; a stage's own options are set
-through ``--set`` and listed in the help under its slot.
+A command's options are those of every search (below), then those of the pipeline's family; a stage's own options are
+set through ``--set`` and listed in the help under its slot.
 """
 
 import inspect
@@ -10,13 +10,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from seqloom.core.errors import SeqloomError, UsageError
 from typer.core import TyperGroup
 from typer.main import get_command
-
-from seqloom.core.errors import SeqloomError, UsageError
 
 from . import aliases
 from .helping import SETTINGS, PlainCommand, group
@@ -27,31 +27,44 @@ if TYPE_CHECKING:
     from seqloom.core.context import Cancellation
     from seqloom.core.options import OptionInfo
     from seqloom.core.pipeline import Pipeline
+    from seqloom.core.stages import Stage
     from seqloom.run import Run
 
 IN_OUT, MACHINE, BUILD = "Input and output", "Machine (changes no result)", "Pipeline"
 
-RUN_OPTIONS: dict[str, tuple[Any, Any, str, dict[str, Any]]] = {
-    # name: type, default, heading, settings of typer.Option
-    "query": (str, ..., IN_OUT, {"metavar": "FILE", "help": "queries; - is standard input; gzip and zstd are fine"}),
-    "db": (list[str], ..., IN_OUT, {"metavar": "FILE", "help": "what to search: a database or a FASTA file; may be repeated"}),
-    "out": (str | None, None, IN_OUT, {"metavar": "FILE", "help": "write results there instead of to standard output"}),
-    "outfmt": (str | None, None, IN_OUT, {"metavar": "FMT", "help": "output format and its fields, as '6 qseqid sseqid evalue'"}),
-    "results": (str | None, None, IN_OUT, {"metavar": "FILE", "help": "results store (env SEQLOOM_RESULTS)  [default: seqloom.duckdb]"}),
-    "no-store": (bool, False, IN_OUT, {"help": "keep nothing but the output"}),
-    "target-ids": (str | None, None, IN_OUT, {"metavar": "FILE", "help": "search only the targets named in FILE, one a line"}),
-    "on-bad": (str, "error", IN_OUT, {"metavar": "error|skip", "help": "what to do about query records that can't be used"}),
-    "quiet": (bool, False, IN_OUT, {"help": "no progress"}),
-    "backend": (str | None, None, MACHINE, {"metavar": "NAME", "help": "auto, cpu, cuda or reference (env SEQLOOM_BACKEND)  [default: auto]"}),
-    "num-threads": (str, "1", MACHINE, {"metavar": "N", "help": "threads"}),
-    "memory": (str | None, None, MACHINE, {"metavar": "SIZE", "help": "memory that the program may take, as 8G"}),
-    "device-memory": (str | None, None, MACHINE, {"metavar": "SIZE", "help": "device memory that it may take, as 60G"}),
-    "volume-letters": (str | None, None, MACHINE, {"metavar": "N", "help": "most target letters at once"}),
-    "batch-queries": (str | None, None, MACHINE, {"metavar": "N", "help": "most queries at once"}),
-    "stage": (list[str], (), BUILD, {"metavar": "SLOT=PLUGIN", "help": "fill a slot with another plugin; may be repeated"}),
-    "set": (list[str], (), BUILD, {"metavar": "SLOT.OPTION=VALUE", "help": "set an option of a slot; may be repeated"}),
-    "explain": (list[str], (), BUILD, {"metavar": "TARGET", "help": "say how far a target came; may be repeated"}),
-    "task": (str | None, None, BUILD, {"metavar": "NAME", "help": "another preset of the same family"}),
+
+@dataclass(frozen=True)
+class RunOption:
+    """An option that every search has: of type str, list[str] (may be repeated) or bool."""
+
+    heading: str
+    help: str
+    metavar: str = ""
+    type: Any = str
+    default: Any = None
+    required: bool = False
+
+
+RUN_OPTIONS = {
+    "query": RunOption(IN_OUT, "queries; - is standard input; gzip and zstd are fine", "FILE", required=True),
+    "db": RunOption(IN_OUT, "a database or a FASTA file to search; may be repeated", "FILE", list[str], required=True),
+    "out": RunOption(IN_OUT, "write results there instead of to standard output", "FILE"),
+    "outfmt": RunOption(IN_OUT, "output format and its fields, as '6 qseqid sseqid evalue'", "FMT"),
+    "results": RunOption(IN_OUT, "results store (env SEQLOOM_RESULTS)  [default: seqloom.duckdb]", "FILE"),
+    "no-store": RunOption(IN_OUT, "keep nothing but the output", type=bool, default=False),
+    "target-ids": RunOption(IN_OUT, "search only the targets named in FILE, one a line", "FILE"),
+    "on-bad": RunOption(IN_OUT, "what to do about query records that can't be used", "error|skip", default="error"),
+    "quiet": RunOption(IN_OUT, "no progress", type=bool, default=False),
+    "backend": RunOption(MACHINE, "auto, cpu, cuda or reference (env SEQLOOM_BACKEND)  [default: auto]", "NAME"),
+    "num-threads": RunOption(MACHINE, "threads", "N", default="1"),
+    "memory": RunOption(MACHINE, "memory that the program may take, as 8G", "SIZE"),
+    "device-memory": RunOption(MACHINE, "device memory that it may take, as 60G", "SIZE"),
+    "volume-letters": RunOption(MACHINE, "most target letters at once", "N"),
+    "batch-queries": RunOption(MACHINE, "most queries at once", "N"),
+    "task": RunOption(BUILD, "another preset of the same family", "NAME"),
+    "stage": RunOption(BUILD, "fill a slot with another plugin; may be repeated", "SLOT=PLUGIN", list[str]),
+    "set": RunOption(BUILD, "set an option of a slot; may be repeated", "SLOT.OPTION=VALUE", list[str]),
+    "explain": RunOption(BUILD, "say how far a target came; may be repeated", "TARGET", list[str]),
 }
 OWN = "option_"
 """Prefix of the Python names of pipeline options, which may have the name of a run option."""
@@ -71,15 +84,14 @@ def pipeline_command(name: str) -> Any:
     family = registry().family(pipeline.family)
     infos = option_infos(family.Options)
     taken: set[str] = {"-h", "--help"}
-    parameters = [_run_parameter(n, taken) for n in RUN_OPTIONS]
-    booleans = [f for p in parameters for f in _flags(p) if _is_boolean(p)]
-    for info in infos:
-        parameter = _own_parameter(info, pipeline, taken)
-        parameters.append(parameter)
-        booleans += _flags(parameter) if info.type is bool else []
+    common = [_run_parameter(n, taken) for n in RUN_OPTIONS]
+    own = [_own_parameter(i, pipeline, taken) for i in infos]
+    ahead = sum(info.heading == IN_OUT for info in RUN_OPTIONS.values())
+    parameters = [*common[:ahead], *own, *common[ahead:]]
+    booleans = [f for p, i in zip(own, infos, strict=True) if i.type is bool for f in _flags(p)]
 
     def search(**values: Any) -> None:
-        _search(name, pipeline, {i.name: i for i in infos}, values)
+        _search(pipeline, {i.name: i for i in infos}, values)
 
     search.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     search.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -87,8 +99,9 @@ def pipeline_command(name: str) -> Any:
     def slots(args: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
         return _slot_help(pipeline, args)
 
-    kind = type("PipelineCommand", (PlainCommand,), {
-        "booleans": frozenset(booleans), "macros": aliases.MACROS.get(pipeline.family, {}), "extra_help": staticmethod(slots)})
+    macros = aliases.MACROS.get(pipeline.family, {})
+    kind = type("PipelineCommand", (PlainCommand,),
+                {"booleans": frozenset(booleans), "macros": macros, "extra_help": staticmethod(slots)})
     single = typer.Typer(rich_markup_mode=None, add_completion=False)
     single.command(name, cls=kind, help=pipeline.help, context_settings=dict(SETTINGS),
                    epilog="Underscores may stand for dashes, and one dash for two: -max_target_seqs.")(search)
@@ -96,13 +109,15 @@ def pipeline_command(name: str) -> Any:
 
 
 def _run_parameter(name: str, taken: set[str]) -> inspect.Parameter:
-    kind, default, heading, settings = RUN_OPTIONS[name]
+    info = RUN_OPTIONS[name]
     flags = aliases.spellings(name, taken=taken)
     taken.update(flags)
-    option = typer.Option(*flags, rich_help_panel=heading, show_default=default not in (None, (), False, ...), **settings)
-    default = inspect.Parameter.empty if default is ... else list(default) if default == () else default
+    declared = typer.Option(*flags, help=info.help, metavar=info.metavar or None, rich_help_panel=info.heading,
+                            show_default=isinstance(info.default, str))
+    default = inspect.Parameter.empty if info.required else info.default
+    kind = info.type if info.required or info.default is not None else info.type | None
     return inspect.Parameter(name.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=default,
-                             annotation=Annotated[kind, option])
+                             annotation=Annotated[kind, declared])
 
 
 def _own_parameter(info: "OptionInfo", pipeline: "Pipeline", taken: set[str]) -> inspect.Parameter:
@@ -115,13 +130,13 @@ def _own_parameter(info: "OptionInfo", pipeline: "Pipeline", taken: set[str]) ->
         flags = [f"--{OWN.replace('_', '-')}{name}"]
     if info.type is bool:
         flags = [f"{f}/--no-{name}" if f == f"--{name}" else f for f in flags]
-        option = typer.Option(*flags, help=info.help, rich_help_panel=heading, show_default=False)
+        declared = typer.Option(*flags, help=info.help, rich_help_panel=heading, show_default=False)
         return inspect.Parameter(OWN + info.name, inspect.Parameter.KEYWORD_ONLY, default=None,
-                                 annotation=Annotated[bool | None, option])
-    option = typer.Option(*flags, help=described(info, default), rich_help_panel=heading, show_default=False,
-                          metavar=info.metavar or "|".join(info.choices) or _placeholder(info.type))
+                                 annotation=Annotated[bool | None, declared])
+    declared = typer.Option(*flags, help=described(info, default), rich_help_panel=heading, show_default=False,
+                            metavar=info.metavar or "|".join(info.choices) or _placeholder(info.type))
     return inspect.Parameter(OWN + info.name, inspect.Parameter.KEYWORD_ONLY, default=None,
-                             annotation=Annotated[str | None, option])
+                             annotation=Annotated[str | None, declared])
 
 
 def described(info: "OptionInfo", default: Any) -> str:
@@ -136,10 +151,6 @@ def _placeholder(kind: type) -> str:
 def _flags(parameter: inspect.Parameter) -> list[str]:
     option = parameter.annotation.__metadata__[0]
     return [f.split("/")[0] for f in (option.default, *(option.param_decls or ())) if isinstance(f, str)]
-
-
-def _is_boolean(parameter: inspect.Parameter) -> bool:
-    return parameter.annotation.__origin__ is bool
 
 
 def _slot_help(pipeline: "Pipeline", args: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
@@ -157,18 +168,26 @@ def _slot_help(pipeline: "Pipeline", args: Sequence[str]) -> dict[str, list[tupl
             rows.append((slot.name, f"{slot.plugin}: not installed"))
             continue
         backends = ", ".join(s.backend for s in found)
-        others = sorted({s.name for s in stages if s.kind == slot.kind and s.gives is found[0].gives
-                         and set(s.takes) & set(found[0].takes) and s.name != slot.plugin})
-        also = f" Also: {', '.join(others)}." if others and slot.kind != "index" else ""
+        others = sorted({s.name for s in stages if s.name != slot.plugin and _could_replace(s, found[0])})
+        also = f"; or {', '.join(others)}" if others else ""
         off = "" if slot.enabled else " (off)"
-        rows.append((slot.name, f"{slot.plugin} [{backends}]{off}: {found[0].help()}{also}"))
+        rows.append((slot.name, f"{slot.plugin} [{backends}]{off}: {found[0].help().rstrip('.')}{also}"))
         for info in option_infos(found[0].Options):
             default = slot.options.get(info.name, info.default)
             rows.append((f"  {slot.name}.{aliases.dashed(info.name)}", described(info, default)))
     return {"Slots (--stage SLOT=PLUGIN, --set SLOT.OPTION=VALUE; each also has enabled and backend)": rows}
 
 
-def _search(name: str, pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[str, Any]) -> None:
+def _could_replace(stage: "type[Stage]", other: "type[Stage]") -> bool:
+    """Whether ``stage`` takes and gives what ``other`` does, so that it may fill the same slot."""
+    if stage.kind != other.kind or not set(stage.takes) & set(other.takes):
+        return False
+    if stage.kind == "index":
+        return getattr(stage, "provides", "") == getattr(other, "provides", None)
+    return stage.gives is other.gives
+
+
+def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[str, Any]) -> None:
     """Carry out a search with the values of the command line."""
     from seqloom.search import search
 
