@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from ..core.registry import Registry
 
 SUFFIX = ".duckdb"
+"""End of the name of a run's file while it is under way or interrupted."""
+DONE_SUFFIX = ".done.duckdb"
+"""The same once it is finished and closed."""
 NUMBER = 0
 """Number of the run within its own file."""
 
@@ -55,6 +58,7 @@ class RunFile:
         path: of the file; None in memory.
         connection: on which the tables and views can be queried while the file is open.
         number: the run's number in the tables of this file.
+        done: whether the run is finished.
     """
 
     number = NUMBER
@@ -62,11 +66,12 @@ class RunFile:
     def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path | None) -> None:
         self.connection, self.path = connection, path
         self.is_open = True
-        rows = connection.execute("SELECT id::VARCHAR, provenance FROM runs").fetchall()
+        rows = connection.execute("SELECT id::VARCHAR, provenance, state FROM runs").fetchall()
         if len(rows) != 1:
             raise SchemaError(f"{path}: not the file of one run")
         self.id: str = rows[0][0]
         self.provenance: dict[str, Any] = json.loads(rows[0][1])
+        self.done = rows[0][2] == "done"
         self._stats = {
             slot: SlotStats(seconds, records_in, records_out, json.loads(counters))
             for slot, seconds, records_in, records_out, counters in connection.execute(
@@ -207,15 +212,22 @@ class RunFile:
                 f"UPDATE runs SET state = {literal(state)}, finished = {_utc(datetime.now(UTC))}, "
                 f"seconds = seconds + {literal(float(seconds))}, error = {literal(error)}")
         self._stats = totals
+        self.done = state == "done"
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file. That of a finished run gets the name by which it is found for merging."""
         if self.is_open:
             self.is_open = False
             self.connection.close()
+            if self.path and self.done and not self.path.name.endswith(DONE_SUFFIX):
+                done = self.path.with_name(self.id + DONE_SUFFIX)
+                with suppress(FileNotFoundError):
+                    os.rename(self.path, done)
+                self.path = done
 
     def discard(self) -> None:
         """Close and delete the file."""
+        self.done = False
         self.close()
         if self.path:
             remove(self.path)
@@ -293,17 +305,20 @@ def remove(path: Path) -> None:
 
 def _create_file(folder: Path, run_id: str, memory: int | None,
                  threads: int | None) -> tuple["duckdb.DuckDBPyConnection", Path, str]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{folder}: can't make the folder for runs: {error.strerror}; give another store with "
-                         "--results, or --no-store") from None
     for _ in range(20):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{folder}: can't make the folder for runs: {error.strerror}; give another store with "
+                             "--results, or --no-store") from None
         path = folder / f"{run_id}{SUFFIX}"
         try:
             return connect(str(path), False, "results", create=True, memory=memory, threads=threads), path, run_id
         except LockedError:  # another process looked into the folder in the moment between creating and locking
             run_id = new_run_id()
+        except StoreError:
+            if folder.is_dir():  # else another process has just removed the empty folder
+                raise
     raise StoreError(f"{folder}: no file for the run could be made and locked; does the file system support locks?")
 
 
