@@ -142,19 +142,21 @@ class Engine:
             over_device = self.settings.device_memory is not None and device_need > self.settings.device_memory
             if not over and not over_device:
                 return UnitPlan(tuple(batches), tuple(volumes))
-            largest_batch = max(self._letters(b) for b in batches)
-            largest_volume = max(v.letters for v in volumes)
-            single_batch = all(b - a == 1 for a, b in batches)
-            single_volume = all(v.sequences == 1 for v in volumes)
-            if single_batch and single_volume:
+            if all(b - a == 1 for a, b in batches) and all(v.sequences == 1 for v in volumes):
                 what = f"slot '{slot if over else device_slot}' for one query and one target"
                 if over:
                     raise BudgetError(what, need, self.settings.memory or 0, "raise --memory")
                 raise BudgetError(what, device_need, self.settings.device_memory or 0, "raise --device-memory")
-            if single_batch or (largest_volume >= largest_batch and not single_volume):
-                volume_letters = max(1, largest_volume // 2)
-            else:
-                letters = max(1, largest_batch // 2)
+            batch = max(batches, key=self._letters)
+            volume = max(volumes, key=lambda v: v.letters)
+            cut_volume = volume.sequences > 1 and (volume.letters >= self._letters(batch) or batch[1] - batch[0] == 1)
+            if cut_volume:
+                volume_letters = min(volume_letters, volume.letters) // 2
+            elif batch[1] - batch[0] > 1:
+                letters = min(letters, self._letters(batch)) // 2
+            else:  # the largest query and target stand alone; what is left to cut are lots of short ones
+                volume_letters = min(volume_letters, volume.letters) // 2
+                letters = min(letters, self._letters(batch)) // 2
 
     def _letters(self, batch: tuple[int, int]) -> int:
         return int(self.queries.lengths[batch[0] : batch[1]].sum())
@@ -350,8 +352,9 @@ class Engine:
     def _reduce(self, number: int, batch: PreparedBatch, sink: ResultSink) -> None:
         parts = sink.partials(number)
         records: Any = type(parts[0]).concat(parts) if parts else None
-        if records is None:
-            records = (self.plan.working("unit")[-1].stage.gives).empty()
+        if records is None:  # no targets
+            last = self.plan.working("unit")[-1].stage
+            records = last.gives.empty(c for p in self.plan.working("unit") for c in p.stage.columns)
         context = self._context(queries=batch.queries, scoring=batch.scoring, indexes=batch.indexes,
                                 threads=self.settings.threads)
         hits, stats = self._flow(number, self.plan.working("reduce"), context, records, set(self.settings.explain))
@@ -363,8 +366,11 @@ class Engine:
 
     def _check_columns(self, hits: Hits) -> None:
         declared = self.plan.columns
+        base = {c.name for c in (*Hits.columns, *Alignments.columns)}
         for column in (*hits.extra, *hits.alignments.extra):
-            base = {c.name for c in (*Hits.columns, *Alignments.columns)}
+            if column.name in declared and declared[column.name].type != column.type:
+                raise CompositionError(f"results have a column '{column.name}' of type {column.type}, which is "
+                                       f"declared as {declared[column.name].type}")
             if column.name not in declared and column.name not in base:
                 raise CompositionError(f"results have a column '{column.name}' that no stage of the pipeline declares")
 

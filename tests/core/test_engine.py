@@ -1,0 +1,467 @@
+"""The engine: same results however work is cut up, resumption, cancellation, budget, statistics, traces."""
+
+import random
+import threading
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.context import Cancellation, SearchSpace
+from seqloom.core.engine import Engine, Settings, check_queries, query_batches
+from seqloom.core.errors import BudgetError, Cancelled, CompositionError, InputError
+from seqloom.core.hookspecs import hookimpl
+from seqloom.core.memory import MemorySink, MemorySource, cut_spans
+from seqloom.core.pipeline import compose
+from seqloom.core.records import Column, Hits
+from seqloom.core.registry import Registry
+from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.testing import assert_same_hits, check_pipeline, check_sorter, check_stage, run_pipeline
+
+from tests.core import toy
+
+QUERIES = toy.sequences(9, 30, seed=1)
+TARGETS = toy.sequences(16, 36, seed=2)
+REGISTRY = toy.registry()
+
+
+class StrictSink(MemorySink):
+    """Refuses anything that would put a row in twice, and fails when told to.
+
+    Args:
+        fail: called with the name of every method that changes something, before ("…") and after ("… done") its effect.
+    """
+
+    def __init__(self, fail=lambda moment: None) -> None:
+        super().__init__()
+        self.fail = fail
+        self.units: list[tuple[int, int]] = []
+        self.thread = threading.get_ident()
+
+    def begin(self, plan) -> None:
+        assert self.plan() is None
+        self.fail("begin")
+        super().begin(plan)
+        self.fail("begin done")
+
+    def commit_unit(self, batch, volume, records, stats) -> None:
+        assert threading.get_ident() == self.thread, "the sink is used by one thread alone"
+        assert (batch, volume) not in self.done_units()
+        assert batch not in self.done_batches()
+        self.fail("unit")
+        super().commit_unit(batch, volume, records, stats)
+        self.units.append((batch, volume))
+        self.fail("unit done")
+
+    def commit_batch(self, batch, hits, targets, stats) -> None:
+        assert batch not in self.done_batches()
+        assert {v for b, v in self.done_units() if b == batch} == set(range(len(self.plan().volumes)))
+        assert targets.numbers.tolist() == sorted(set(hits.target.tolist()))
+        self.fail("batch")
+        super().commit_batch(batch, hits, targets, stats)
+        self.fail("batch done")
+
+
+def engine(queries=QUERIES, targets=TARGETS, registry=REGISTRY, source=None, pipeline=toy.TOY, options=None,
+           cancellation=None, progress=lambda cells: None, **limits) -> Engine:
+    plan = compose(registry, pipeline, options, "reference")
+    source = source or MemorySource(targets)
+    space = SearchSpace(source.letters, source.sequences, source.longest)
+    return Engine(plan, registry, queries, source, space, Settings(**limits), cancellation, progress)
+
+
+def whole() -> Hits:
+    return run_pipeline(toy.TOY, QUERIES, TARGETS, registry=REGISTRY)
+
+
+# ---- results
+
+
+def test_the_toy_pipeline_finds_what_brute_force_finds() -> None:
+    assert toy.found(whole()) == toy.expected(QUERIES, TARGETS)
+    few = run_pipeline("toy", QUERIES, TARGETS, {"least": 6, "max_target_seqs": 1}, registry=REGISTRY)
+    assert toy.found(few) == toy.expected(QUERIES, TARGETS, least=6, most=1)
+    assert whole().alignments.toy_letters[0] in QUERIES.text(0)
+
+
+def test_results_do_not_depend_on_volumes_batches_and_threads() -> None:
+    check_pipeline("toy", QUERIES, TARGETS, registry=REGISTRY, least=15)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(5, 400), st.integers(1, 9), st.integers(1, 100), st.integers(1, 4))
+def test_any_cut_gives_the_same_rows(volume_letters, batch_queries, batch_letters, threads) -> None:
+    sink = StrictSink()
+    engine(volume_letters=volume_letters, batch_queries=batch_queries, batch_letters=batch_letters,
+           threads=threads).run(sink)
+    assert_same_hits(whole(), sink.hits)
+
+
+def test_hits_of_a_query_do_not_depend_on_the_other_queries() -> None:
+    together = toy.found(whole())
+    for n in range(len(QUERIES)):
+        alone = replace(QUERIES.take(n, n + 1), ordinals=np.array([0]))
+        assert [(n, *h[1:]) for h in toy.found(run_pipeline("toy", alone, TARGETS, registry=REGISTRY))] == [
+            h for h in together if h[0] == n]
+
+
+def test_statistics_depend_on_the_search_space_alone() -> None:
+    space = SearchSpace(1 << 20, 7)
+    part = run_pipeline("toy", QUERIES, TARGETS.take(0, 5), registry=REGISTRY, space=space)
+    assert np.array_equal(part.bit_score, part.score - 20.0)
+
+
+def test_masking_hides_letters_from_all_stages() -> None:
+    queries = SequenceBatch.of(PROTEIN, ["CDCAAAACDC"])
+    targets = SequenceBatch.of(PROTEIN, ["CDCAAAACDC"])
+    assert toy.found(run_pipeline("toy", queries, targets, {"least": 3}, registry=REGISTRY))[0][2] == 10
+    masked = run_pipeline("toy", queries, targets, {"least": 3, "mask": True}, registry=REGISTRY)
+    assert {c["toy_letters"] for c in masked.alignments.rows()} == {"CDC"}
+
+
+@pytest.mark.parametrize("which", ["no targets", "no queries", "nothing alike", "empty sequences"])
+def test_nothing_to_find(which: str) -> None:
+    texts = {"no queries": [], "empty sequences": ["", ""]}.get(which, ["CDCD"])
+    queries = SequenceBatch.of(PROTEIN, texts)
+    targets = SequenceBatch.of(PROTEIN, [] if which == "no targets" else ["", "WWWWW"])
+    sink = StrictSink()
+    stats = engine(queries, targets, volume_letters=2).run(sink)
+    assert len(sink.hits) == len(sink.hits.alignments) == 0
+    assert set(stats) == {s.name for s in toy.TOY.slots}
+    assert len(sink.done_batches()) == (which != "no queries")
+
+
+# ---- resumption
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.05, 0.3, 0.6]))
+def test_a_run_that_fails_anywhere_any_number_of_times_ends_with_the_same_rows(seed, threads, chance) -> None:
+    dice = random.Random(seed)
+
+    class Dead(Exception):
+        pass
+
+    def fail(moment: str) -> None:
+        if dice.random() < chance:
+            raise Dead(moment)
+
+    sink = StrictSink(fail)
+    for attempt in range(100):
+        if attempt == 60:
+            sink.fail = lambda moment: None
+        try:
+            # Limits may change between attempts: the plan of the first one stays.
+            engine(volume_letters=dice.choice([60, 200, 1000]), batch_queries=dice.choice([2, 4]),
+                   threads=threads).run(sink)
+            break
+        except Dead:
+            pass
+    assert_same_hits(whole(), sink.hits)
+    assert len(sink.units) == len(set(sink.units)) == len(sink.plan().batches) * len(sink.plan().volumes)
+
+
+def test_a_run_that_is_done_does_nothing_when_run_again() -> None:
+    sink = StrictSink()
+    engine(volume_letters=100, batch_queries=3).run(sink)
+    sink.fail = lambda moment: pytest.fail(f"{moment} a second time")
+    again = engine()
+    assert again.cells(sink.plan(), sink) == 0
+    stats = again.run(sink)
+    assert all(s.seconds == 0 and s.records_in == 0 for s in stats.values())
+
+
+def test_an_error_of_a_stage_arrives_as_it_is_and_leaves_a_resumable_sink() -> None:
+    class Failing(MemorySource):
+        def read(self, span):
+            if span.first and self.broken:
+                raise OSError("disk on fire")
+            return super().read(span)
+
+    source, sink = Failing(TARGETS), StrictSink()
+    source.broken = True
+    with pytest.raises(OSError, match="disk on fire"):
+        engine(source=source, volume_letters=200, batch_queries=3, threads=2).run(sink)
+    source.broken = False
+    engine(source=source, threads=2).run(sink)
+    assert_same_hits(whole(), sink.hits)
+
+
+# ---- cancellation
+
+
+@pytest.mark.parametrize("after", range(0, 12, 3))
+def test_a_cancelled_run_can_be_resumed(after: int) -> None:
+    cancellation, left = Cancellation(), [after]
+
+    def fail(moment: str) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            cancellation.cancel()
+
+    sink = StrictSink(fail)
+    with pytest.raises(Cancelled) as caught:
+        engine(volume_letters=150, batch_queries=2, cancellation=cancellation, threads=2).run(sink)
+    assert caught.value.exit_status == 130
+    assert len(sink.done_batches()) < 5
+    sink.fail = lambda moment: None
+    engine(threads=2).run(sink)
+    assert_same_hits(whole(), sink.hits)
+
+
+def test_cancellation_stops_a_stage_in_its_loop() -> None:
+    cancellation = Cancellation()
+    queries, targets = toy.sequences(1, 4, 5), toy.sequences(1, 60, 6)
+    seen = []
+
+    class Watched(toy.WordSeeds):
+        name = "toy-watched"
+
+        def run(self, context, records):
+            seen.append(context.slot)
+            cancellation.cancel()
+            return super().run(context, records)
+
+    registry = with_stages(Watched)
+    with pytest.raises(Cancelled):
+        engine(queries, targets, registry, pipeline=toy.TOY.with_stage("seed.words", "toy-watched"),
+               cancellation=cancellation).run(StrictSink())
+    assert seen == ["seed.words"]
+
+
+# ---- budget
+
+
+@pytest.mark.parametrize("queries", [QUERIES, toy.sequences(1, 30, seed=3)])
+@pytest.mark.parametrize("share", [0.9, 0.5, 0.2])
+def test_the_budget_makes_units_smaller_and_results_stay(queries, share: float) -> None:
+    free = engine(queries).unit_plan()
+    need = engine(queries)._need(free.batches, free.volumes)[0]
+    least = engine(queries)._need([(n, n + 1) for n in range(len(queries))], MemorySource(TARGETS).plan(1))[0]
+    budget = int(least + share * (need - least))
+    tight = engine(queries, memory=budget)
+    plan = tight.unit_plan()
+    assert len(plan.batches) * len(plan.volumes) > len(free.batches) * len(free.volumes)
+    assert tight._need(plan.batches, plan.volumes)[0] <= budget
+    sink = StrictSink()
+    tight.run(sink)
+    assert_same_hits(run_pipeline("toy", queries, TARGETS, registry=REGISTRY), sink.hits)
+
+
+def test_a_budget_that_cannot_be_met_says_what_is_needed_what_is_there_and_what_to_do() -> None:
+    with pytest.raises(BudgetError) as caught:
+        engine(memory=5000).run(StrictSink())
+    longest = int(QUERIES.lengths.max())
+    assert caught.value.have == 5000
+    assert caught.value.need > 1000 * longest
+    assert "slot 'seed.words' for one query and one target needs" in str(caught.value)
+    assert str(caught.value).endswith("raise --memory")
+
+
+def test_device_memory_has_a_budget_of_its_own() -> None:
+    from seqloom.core.stages import Footprint
+
+    class Device(toy.WordSeeds):
+        name = "toy-device"
+
+        def footprint(self, shape):
+            return Footprint(device=shape.target_letters * 100)
+
+    registry, pipeline = with_stages(Device), toy.TOY.with_stage("seed.words", "toy-device")
+    longest = int(TARGETS.lengths.max())
+    plan = engine(registry=registry, pipeline=pipeline, device_memory=100 * longest).unit_plan()
+    assert max(v.letters for v in plan.volumes) <= longest
+    with pytest.raises(BudgetError, match="raise --device-memory"):
+        engine(registry=registry, pipeline=pipeline, device_memory=100 * longest - 1).unit_plan()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=8), st.lists(st.integers(0, 50), min_size=1, max_size=8),
+       st.integers(1, 100_000))
+def test_planning_always_ends(queries, targets, memory) -> None:
+    try:
+        plan = engine(SequenceBatch.of(PROTEIN, ["A" * n for n in queries]),
+                      SequenceBatch.of(PROTEIN, ["A" * n for n in targets]), memory=memory).unit_plan()
+    except BudgetError:
+        return
+    assert [b for b, _ in plan.batches] + [len(queries)] == [0] + [e for _, e in plan.batches]
+    assert [v.first for v in plan.volumes] + [len(targets)] == [0] + [v.last for v in plan.volumes]
+
+
+# ---- order of work
+
+
+class CountingSource(MemorySource):
+    def __init__(self, batch) -> None:
+        super().__init__(batch)
+        self.reads: list[int] = []
+
+    def read(self, span):
+        self.reads.append(span.first)
+        return super().read(span)
+
+
+def test_batch_by_batch_when_volumes_fit_in_memory_and_volume_by_volume_otherwise() -> None:
+    for memory, outer in ((None, 0), (TARGETS.letters, 1)):
+        source, sink = CountingSource(TARGETS), StrictSink()
+        run = engine(source=source, volume_letters=100, batch_queries=2, memory=memory)
+        # The footprint alone would exceed this budget: the plan is given.
+        sink.begin(engine(volume_letters=100, batch_queries=2).unit_plan())
+        run.run(sink)
+        blocks = [unit[outer] for unit in sink.units]
+        assert len(sink.units) > 20
+        assert sum(a != b for a, b in pairwise(blocks)) <= 2 * len(set(blocks))
+        assert sorted(source.reads) == sorted(set(source.reads)), "each volume is read once"
+        assert_same_hits(whole(), sink.hits)
+
+
+def test_progress_counts_every_cell_once() -> None:
+    cells = []
+    run = engine(volume_letters=100, batch_queries=2, progress=cells.append)
+    sink = StrictSink()
+    sink.begin(run.unit_plan())
+    assert run.cells(sink.plan(), sink) == QUERIES.letters * TARGETS.letters
+    run.run(sink)
+    assert sum(cells) == QUERIES.letters * TARGETS.letters
+    assert run.cells(sink.plan(), sink) == 0
+
+
+def test_threads_without_units_go_into_the_stages() -> None:
+    seen = set()
+
+    class Watched(toy.WordSeeds):
+        name = "toy-watched"
+
+        def run(self, context, records):
+            seen.add(context.threads)
+            return super().run(context, records)
+
+    pipeline = toy.TOY.with_stage("seed.words", "toy-watched")
+    engine(registry=with_stages(Watched), pipeline=pipeline, threads=4).run(StrictSink())
+    assert seen == {4}
+
+
+def test_cutting_queries_and_targets() -> None:
+    lengths = np.array([5, 0, 7, 20, 1, 1])
+    assert [(s.first, s.last, s.letters, s.longest) for s in cut_spans(lengths, 12)] == [
+        (0, 3, 12, 7), (3, 4, 20, 20), (4, 6, 2, 1)]
+    assert cut_spans(np.array([], np.int64), 5) == []
+    queries = SequenceBatch.of(PROTEIN, ["A" * n for n in lengths])
+    assert query_batches(queries, 2, 100) == [(0, 2), (2, 4), (4, 6)]
+    assert query_batches(queries, 100, 12) == [(0, 3), (3, 4), (4, 6)]
+
+
+# ---- statistics and traces
+
+
+def test_counters_and_seconds_of_every_slot() -> None:
+    sink = StrictSink()
+    stats = engine(volume_letters=100, batch_queries=2).run(sink)
+    assert list(stats) == [s.name for s in toy.TOY.slots]
+    assert all(s.seconds > 0 for s in stats.values())
+    assert stats["index.queries"].counters == {"sequences indexed": len(QUERIES)}
+    seeds, order, extend, score = (stats[n] for n in ("seed.words", "sort.diagonal", "extend.exact", "score.length"))
+    assert seeds.records_in == 0
+    assert seeds.records_out == order.records_in == order.records_out == extend.records_in > 0
+    assert score.records_in - score.records_out == score.counters["too short"] > 0
+    assert stats["sort.rank"].records_out == len(whole())
+    # The sink was told the same, save for indexes, which serve several units.
+    told: dict = {}
+    for entry in sink.stats:
+        for name, slot in entry.items():
+            told.setdefault(name, type(slot)()).add(slot)
+    assert {n: (s.records_in, s.records_out, s.counters) for n, s in told.items()} == {
+        n: (s.records_in, s.records_out, s.counters) for n, s in stats.items() if not n.startswith("index.")}
+
+
+def test_a_trace_says_where_a_target_was_lost() -> None:
+    queries = SequenceBatch.of(PROTEIN, ["ACDACDACD"])
+    targets = SequenceBatch.of(PROTEIN, ["ACDACDACD", "WWWACDWWW", "WWWWWWWWW", "WACDACDWW", "ACDACDACC"])
+    run = engine(queries, targets, options={"max_target_seqs": 2}, explain=frozenset(range(5)), volume_letters=18)
+    run.run(StrictSink())
+    assert run.trace.lost == {(0, 1): "score.length", (0, 2): "seed.words", (0, 3): "sort.rank"}
+    assert run.trace.seen[0, 0] == ["seed.words", "sort.diagonal", "extend.exact", "score.length", "sort.rank"]
+    assert run.trace.seen[0, 1] == ["seed.words", "sort.diagonal", "extend.exact"]
+    assert (0, 2) not in run.trace.seen
+    assert run.trace.seen[0, 3][-1] == "score.length"
+
+
+# ---- what stages must keep to
+
+
+def with_stages(*stages) -> Registry:
+    class Extra:
+        SEQLOOM_API = toy.SEQLOOM_API
+
+        @hookimpl
+        def seqloom_stages(self) -> list:
+            return list(stages)
+
+    made = toy.registry()
+    made.register(Extra(), "extra")
+    return made
+
+
+def test_columns_that_no_stage_declares_are_refused() -> None:
+    class Undeclared(toy.Rank):
+        name = "toy-undeclared"
+
+        def run(self, context, records):
+            hits = super().run(context, records)
+            return hits.replace((Column("colour", "i4", "of the hit"),), colour=np.zeros(len(hits), np.int32))
+
+    class Declared(Undeclared):
+        name, columns = "toy-declared", (Column("colour", "i4", "of the hit"),)
+
+    registry = with_stages(Undeclared, Declared)
+    with pytest.raises(CompositionError, match="a column 'colour' that no stage of the pipeline declares"):
+        run_pipeline(toy.TOY.with_stage("sort.rank", "toy-undeclared"), QUERIES, TARGETS, registry=registry)
+    hits = run_pipeline(toy.TOY.with_stage("sort.rank", "toy-declared"), QUERIES, TARGETS, registry=registry)
+    assert set(hits.colour.tolist()) == {0}
+
+
+def test_columns_of_another_type_than_declared_are_refused() -> None:
+    class Other(toy.Rank):
+        name, columns = "toy-other", (Column("colour", "i4", "of the hit"),)
+
+        def run(self, context, records):
+            hits = super().run(context, records)
+            return hits.replace((Column("colour", "str", "of the hit"),), colour=np.full(len(hits), "red", object))
+
+    with pytest.raises(CompositionError, match=r"column 'colour' of type str.*declared as i4"):
+        run_pipeline(toy.TOY.with_stage("sort.rank", "toy-other"), QUERIES, TARGETS, registry=with_stages(Other))
+
+
+def test_records_of_another_type_than_declared_are_refused() -> None:
+    class Wrong(toy.ScoreLength):
+        name = "toy-wrong"
+
+        def run(self, context, records):
+            return None
+
+    with pytest.raises(CompositionError, match=r"slot 'score.length' .* gave NoneType instead of Alignments"):
+        run_pipeline(toy.TOY.with_stage("score.length", "toy-wrong"), QUERIES, TARGETS, registry=with_stages(Wrong))
+
+
+def test_queries_and_databases_of_the_wrong_kind_are_refused() -> None:
+    plan = compose(REGISTRY, toy.TOY, backend="reference")
+    bases = SequenceBatch.of(NUCLEOTIDE, ["ACGT"])
+    models = ModelBatch(PROTEIN, [object()], np.array([3]), np.array([0]), ["m"])
+    with pytest.raises(InputError, match="'toy' takes protein queries, these are nucleotide ones"):
+        check_queries(plan, bases, MemorySource(TARGETS))
+    with pytest.raises(InputError, match="'toy' takes protein queries, these are model ones"):
+        check_queries(plan, models, MemorySource(TARGETS))
+    with pytest.raises(InputError, match="'toy' searches protein databases, this one holds nucleotide"):
+        check_queries(plan, QUERIES, MemorySource(bases))
+
+
+@pytest.mark.parametrize("name", sorted({s.name for s in REGISTRY.stages()}))
+def test_toy_stages_conform(name: str) -> None:
+    check_stage(name, REGISTRY)
+
+
+def test_the_toy_sorter_conforms() -> None:
+    check_sorter("toy-sorter", REGISTRY)
