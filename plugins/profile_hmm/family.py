@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seqloom.core.context import Scoring, SearchSpace
+from seqloom.core.context import SearchSpace
 from seqloom.core.pipeline import Pipeline, Slot
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Family
@@ -22,7 +22,7 @@ class ProfileHmmFamily(Family):
     target = "protein"
     Scoring = HmmScoring
 
-    def scoring(self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any) -> Scoring:
+    def scoring(self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any) -> HmmScoring:
         assert isinstance(queries, ModelBatch)
         return hmm_scoring(queries, space, options)
 

@@ -8,6 +8,7 @@ states are extended lane by lane (Farrar's striping; Eddy 2011). Rows are rescal
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +60,9 @@ class DpMatrix:
 
     @classmethod
     def _of_rows(cls, residues: int, slots: int, kept: int) -> DpMatrix:
-        states = (np.zeros((kept, slots, LANES), F32) for _ in range(3))
-        specials = (np.zeros(residues + 1, F32) for _ in range(5))
-        return cls(*states, *specials, np.ones(residues + 1, F32))
+        match, insert, delete = np.zeros((3, kept, slots, LANES), F32)
+        n, b, e, j, c = np.zeros((5, residues + 1), F32)
+        return cls(match, insert, delete, n, b, e, j, c, scale=np.ones(residues + 1, F32))
 
     def cells(self, i: int) -> tuple[Array32, Array32, Array32]:
         """Match, insert and delete states of row i, f32[Q, 4] views."""
@@ -223,8 +224,8 @@ def _rescale(matrix: DpMatrix, i: int, scale: np.float32) -> None:
         matrix.log_scale = F32(float(matrix.log_scale) + log(scale))
 
 
-def sum_over_lanes(lanes: Array32) -> np.float32:
-    """Sum of f32[..., 4] over the lanes in HMMER's order."""
+def sum_over_lanes(lanes: Array32) -> Any:
+    """f32[...]: sums of f32[..., 4] over the lanes in HMMER's order."""
     return (lanes[..., 0] + lanes[..., 1]) + (lanes[..., 2] + lanes[..., 3])
 
 

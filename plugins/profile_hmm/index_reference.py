@@ -25,6 +25,7 @@ class HmmProfiles(IndexStage):
         return Footprint(host=28 * (4 + 1 + 4 + 4) * shape.query_letters)
 
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
+        assert isinstance(batch, ModelBatch)
         profiles = {int(n): search_profile(batch[i]) for i, n in enumerate(batch.ordinals)}
         return Index(KIND, "query", objects={"profiles": profiles})
 

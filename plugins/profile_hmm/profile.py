@@ -161,7 +161,7 @@ class ByteProfile:
 
 def byte_cost(score: float | np.floating) -> int:
     """Cost in third-bits of a score in nats, at most 255."""
-    return int(min(255.0, -round_half_away(BYTE_SCALE * F32(score))))
+    return int(min(255.0, -float(round_half_away(BYTE_SCALE * F32(score)))))
 
 
 def byte_length_cost(length: int) -> int:

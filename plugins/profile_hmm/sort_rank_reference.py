@@ -22,6 +22,7 @@ class RankTargets(SortStage):
     scoring = HmmScoring
 
     def run(self, context: Context, records: Records) -> Records:
+        assert context.catalog is not None
         names = context.catalog.info(records.target).names
         by_score = [context.scoring.thresholds[q].ranks_by_score for q in records.query.tolist()]
         merit = np.where(by_score, records.bit_score, -records.log_p)

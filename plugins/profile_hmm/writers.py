@@ -86,7 +86,7 @@ class DomainTable(_HmmerTable):
     def heading(self, widths: _Widths) -> str:
         names = f"{'target name':<{widths.target - 2}} {'accession':<10}  tlen {'query name':<{widths.query}}"
         rules = f"{'-' * 19:>{widths.target - 1}} {'-' * 10} ----- {'-' * widths.query} {'-' * widths.accession} -----"
-        blank = " " * (widths.target + widths.query + widths.accession + 24)
+        blank = " " * (widths.target + widths.query + widths.accession + 25)
         return (
             f"#{blank} --- full sequence --- -------------- this domain -------------   hmm coord   ali coord   "
             "env coord\n"
