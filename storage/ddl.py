@@ -1,0 +1,34 @@
+"""Writes sequences.sql and results.sql from the schemas: ``python -m seqloom.storage.ddl``."""
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from duckdb_sqlalchemy import Dialect
+from sqlalchemy.schema import CreateSequence, CreateTable
+
+HEADER = "-- Generated from storage/{module}.py by: python -m seqloom.storage.ddl\n\n"
+VERSION_TABLE = "CREATE TABLE alembic_version (\n\tversion_num VARCHAR NOT NULL\n);\n"
+
+
+def statements(metadata: sa.MetaData, module: str) -> str:
+    """SQL text that makes all sequences and tables of ``metadata``, and Alembic's own table."""
+    dialect = Dialect()
+    parts = [str(CreateSequence(s).compile(dialect=dialect)).strip() for s in metadata._sequences.values()]
+    parts += [str(CreateTable(t).compile(dialect=dialect)).strip() for t in metadata.tables.values()]
+    text = "".join("\n".join(line.rstrip() for line in p.splitlines()) + ";\n\n" for p in parts)
+    return HEADER.format(module=module) + text + VERSION_TABLE
+
+
+def render() -> dict[str, str]:
+    """Text of each .sql file by its name."""
+    from . import result_schema, sequence_schema
+
+    return {
+        "sequences.sql": statements(sequence_schema.metadata, "sequence_schema"),
+        "results.sql": statements(result_schema.metadata, "result_schema"),
+    }
+
+
+if __name__ == "__main__":
+    for name, text in render().items():
+        (Path(__file__).parent / name).write_text(text)

@@ -1,0 +1,566 @@
+"""Sequence databases: DuckDB files that hold residues in checksummed chunks and a row for every sequence.
+
+``SequenceDatabase.create`` writes a new file in one pass, beside its final name, and renames it when it is whole.
+``append`` adds behind what is there in one transaction. Reading checks every chunk that it touches.
+"""
+
+import os
+import shutil
+import threading
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+import numpy as np
+
+from ..core.alphabet import Alphabet, alphabet
+from ..core.errors import DamagedError, InputError, LockedError, StoreError, UnknownNameError
+from ..core.sequences import Intervals, SequenceBatch
+from .connection import configure, connect, make_tables, translated, without_pandas
+from .fingerprint import BLOCK_LETTERS, BLOCK_ROWS, DIGEST_BYTES, fingerprint, residue_digests, row_digest
+from .literals import literal
+from .packing import RUN, pack, unpack
+
+CHUNK_LETTERS = {"protein": BLOCK_LETTERS, "nucleotide": 4 * BLOCK_LETTERS}
+"""Letters of a chunk: 4 MiB of packed residues."""
+LONGEST = 2**31 - 1
+"""Residues that a sequence may have: positions are i4."""
+COMMIT_BYTES = 64 << 20
+"""Packed residues after which a new file is brought to disk, so that they don't gather in memory."""
+DUCKDB_MEMORY = 96 << 20
+"""Bytes for DuckDB's buffers under a memory budget."""
+MAGIC = b"DUCK"
+
+_open_here: set[str] = set()
+"""Files that this process has open: a handle of our own on one, when closed, would drop DuckDB's lock on it."""
+
+
+def is_database(path: "str | Path") -> bool:
+    """Whether ``path`` is a DuckDB file, of whatever content."""
+    if os.path.realpath(path) in _open_here:
+        return True
+    try:
+        with open(path, "rb") as file:
+            return file.read(12)[8:] == MAGIC
+    except OSError:
+        return False
+
+
+class SequenceDatabase:
+    """An open sequence database. Its methods may be called from several threads.
+
+    Attributes:
+        path: the file.
+        read_only: whether it was opened for reading.
+        alphabet: of all its sequences.
+        sequences, letters, longest, shortest: numbers of what it holds.
+        fingerprint: hash of its content, see ``storage.fingerprint``.
+    """
+
+    path: Path
+    read_only: bool
+    alphabet: Alphabet
+    sequences: int
+    letters: int
+    longest: int
+    shortest: int
+    fingerprint: str
+
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, read_only: bool) -> None:
+        self.path, self.read_only, self._connection = path, read_only, connection
+        self._lock = threading.RLock()
+        self._held: tuple[int, np.ndarray] | None = None
+        self._real = os.path.realpath(path)
+        _open_here.add(self._real)
+        self._load()
+
+    @classmethod
+    def create(cls, path: "str | Path", batches: Iterable[SequenceBatch], title: str = "", memory: int | None = None,
+               threads: int | None = None) -> Self:
+        """Write a new database and open it for reading.
+
+        Args:
+            path: must not exist. Nothing is there when anything goes wrong.
+            batches: all of one alphabet, in the order in which sequences are to be numbered.
+            title: for ``info``.
+            memory: bytes that the process may take; bounds DuckDB's share.
+            threads: for DuckDB.
+
+        Raises:
+            StoreError: ``path`` exists, its folder doesn't, or the disk is full.
+            LockedError: another process is writing it.
+            InputError: no sequences, an id that is there twice, a sequence that is too long, alphabets that differ.
+        """
+        path = Path(path)
+        if path.exists():
+            raise StoreError(f"{path} exists already; choose another name, or add to it with: seqloom db append")
+        if not path.parent.is_dir():
+            raise StoreError(f"there is no folder {path.parent} for {path.name}; make it first")
+        part = Path(f"{path}.part")
+        _claim(part)
+        connection = duckdb.connect()
+        try:
+            with translated(path):
+                configure(connection, memory and DUCKDB_MEMORY, threads)
+                connection.execute(f"SET temp_directory = {literal(f'{part}.tmp')}")
+                # Nothing needs to survive a crash before the file has its name, so nothing is logged ahead.
+                connection.execute(f"ATTACH {literal(str(part))} AS made (RECOVERY_MODE no_wal_writes); USE made")
+                make_tables(connection, "sequences")
+            writer = _Writer(connection, path, title)
+            writer.begin()
+            for batch in batches:
+                writer.add(batch)
+                if writer.unsaved >= COMMIT_BYTES:
+                    writer.save()
+            writer.finish()
+            with translated(path):
+                connection.execute("COMMIT; CHECKPOINT made; USE memory; DETACH made")
+            connection.close()
+            _publish(part, path)
+        except BaseException:
+            connection.close()
+            _discard(part)
+            raise
+        return cls.open(path, memory=memory, threads=threads)
+
+    @classmethod
+    def open(cls, path: "str | Path", read_only: bool = True, memory: int | None = None,
+             threads: int | None = None) -> Self:
+        """Open an existing database; see ``storage.connection.connect`` for the errors."""
+        path = Path(path)
+        connection = connect(path, read_only, "sequences", memory=memory and min(memory, DUCKDB_MEMORY), threads=threads)
+        try:
+            return cls(path, connection, read_only)
+        except BaseException:
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        """Release the file. May be called more than once."""
+        self._connection.close()
+        _open_here.discard(self._real)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def append(self, batches: Iterable[SequenceBatch]) -> None:
+        """Add sequences behind those that are there, whose ordinals stay; all of them, or none.
+
+        Raises:
+            StoreError: opened for reading, or the disk is full.
+            InputError: an id that is there already, another alphabet, a sequence that is too long.
+        """
+        if self.read_only:
+            raise StoreError(f"{self.path} is open for reading; open it for writing to append")
+        with self._lock:
+            self._held = None
+            writer = _Writer(self._connection, self.path, self.title)
+            try:
+                writer.begin()
+                writer.resume(self)
+                for batch in batches:
+                    writer.add(batch)
+                writer.finish()
+                self._run("COMMIT")
+            except BaseException:
+                self._rollback()
+                raise
+            self._run("CHECKPOINT")
+            self._load()
+
+    def _rollback(self) -> None:
+        try:
+            self._connection.execute("ROLLBACK")
+        except duckdb.Error:  # the transaction is gone already, with all that it did
+            pass
+
+    # ---- what is in it
+
+    def info(self) -> dict[str, Any]:
+        """path, title, type, sequences, letters, longest, shortest, chunks, fingerprint, created, revision."""
+        [(created, revision, chunks)] = self._run(
+            "SELECT (SELECT created FROM database), (SELECT schema_revision FROM seqloom_file), "
+            "(SELECT count(*) FROM chunks)")
+        return {
+            "path": str(self.path), "title": self.title, "type": self.alphabet.name, "sequences": self.sequences,
+            "letters": self.letters, "longest": self.longest, "shortest": self.shortest, "chunks": chunks,
+            "fingerprint": self.fingerprint, "created": created, "revision": revision,
+        }
+
+    def list(self, like: str = "") -> Iterator[dict[str, Any]]:
+        """ordinal, name, description and length of every sequence, or of those whose name is LIKE the SQL pattern."""
+        where = f"AND name LIKE {literal(like)}" if like else ""
+        for first in range(0, self.sequences, BLOCK_ROWS):
+            rows = self._run(f"SELECT ordinal, name, description, length FROM sequences WHERE ordinal >= {first} "
+                             f"AND ordinal < {first + BLOCK_ROWS} {where} ORDER BY ordinal")
+            for row in rows:
+                yield dict(zip(("ordinal", "name", "description", "length"), row, strict=True))
+
+    def ordinals(self, names: Iterable[str]) -> np.ndarray:
+        """i8[k] ordinals of the sequences called ``names``, ascending.
+
+        Raises:
+            UnknownNameError: one name, or InputError: several, are not in the database.
+        """
+        found = self.find(names)
+        missing = [n for n in dict.fromkeys(names) if n not in found]
+        if missing:
+            raise unknown_names(missing, str(self.path))
+        return np.array(sorted(found.values()), np.int64)
+
+    def find(self, names: Iterable[str]) -> dict[str, int]:
+        """Ordinals of those of ``names`` that are there."""
+        wanted = sorted(set(names))
+        found: dict[str, int] = {}
+        for first in range(0, len(wanted), 10_000):
+            part = literal(wanted[first : first + 10_000])
+            found.update(self._run(f"SELECT name, ordinal FROM sequences WHERE name IN (SELECT unnest({part}))"))
+        return found
+
+    def extract(self, names: Sequence[str]) -> SequenceBatch:
+        """The sequences called ``names``, each once, in the order of the database, with descriptions and lower case."""
+        return self.fetch(self.ordinals(names))
+
+    def fetch(self, ordinals: np.ndarray) -> SequenceBatch:
+        """The sequences with i8[k] ascending ``ordinals``, with names, descriptions and lower case."""
+        ordinals = np.asarray(ordinals, np.int64)
+        table = self.rows(ordinals)
+        lengths = np.asarray(table["length"], np.int64)
+        return SequenceBatch(
+            self.alphabet, self.residues(np.asarray(table["start"], np.int64), lengths), offsets_of(lengths), ordinals,
+            self.lower(ordinals), names=table["name"].tolist(), descriptions=table["description"].tolist())
+
+    def rows(self, ordinals: np.ndarray) -> dict[str, np.ndarray]:
+        """Columns ordinal, name, description, length, start of the sequences with i8[k] ascending ``ordinals``."""
+        if len(ordinals) and int(ordinals[-1]) - int(ordinals[0]) + 1 == len(ordinals):
+            where = f"ordinal BETWEEN {int(ordinals[0])} AND {int(ordinals[-1])}"
+        else:
+            where = f"ordinal IN (SELECT unnest('{ordinals.tolist()}'::BIGINT[]))"
+        table = self._columns(f"SELECT ordinal, name, description, length, start FROM sequences WHERE {where} "
+                              "ORDER BY ordinal")
+        if len(table["ordinal"]) != len(ordinals):
+            raise DamagedError(f"{self.path}: {len(ordinals):,} sequences were looked for and "
+                               f"{len(table['ordinal']):,} found; run: seqloom db check")
+        return table
+
+    def lower(self, ordinals: np.ndarray) -> Intervals:
+        """Stretches in lower case of the sequences with i8[k] ascending ``ordinals``, by position in them."""
+        if not len(ordinals) or not self._masked:
+            return Intervals.empty()
+        table = self._columns(
+            'SELECT sequence, start, "end" FROM masks WHERE kind = \'lower\' AND sequence BETWEEN '
+            f"{int(ordinals[0])} AND {int(ordinals[-1])} ORDER BY sequence, start")
+        place = np.searchsorted(ordinals, table["sequence"])
+        kept = ordinals[np.minimum(place, len(ordinals) - 1)] == table["sequence"]
+        return Intervals(place[kept].astype(np.int32), table["start"][kept], table["end"][kept])
+
+    def lengths(self) -> np.ndarray:
+        """i4[k] length of every sequence, by ordinal."""
+        lengths = self._columns("SELECT length FROM sequences ORDER BY ordinal")["length"]
+        if len(lengths) != self.sequences or int(lengths.sum(dtype=np.int64)) != self.letters:
+            raise DamagedError(f"{self.path}: its sequences don't add up to what it says of itself; run: seqloom db check")
+        return lengths
+
+    # ---- residues
+
+    def residues(self, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """u8[n] codes of stretches of the row of all residues, one behind the other, in one new array.
+
+        Args:
+            starts, lengths: i8[k] each; fastest when ascending.
+
+        Raises:
+            DamagedError: a chunk is missing or doesn't match its checksum.
+        """
+        out = np.empty(int(lengths.sum()), np.uint8)
+        ends = starts + lengths
+        joined = np.flatnonzero(starts[1:] != ends[:-1]) + 1  # neighbours are read as one piece
+        first = np.concatenate([[0], joined]) if len(starts) else np.empty(0, np.int64)
+        last = np.concatenate([joined, [len(starts)]]) - 1 if len(starts) else first
+        place, size = 0, self._chunk_letters
+        for begin, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True):
+            while begin < end:
+                chunk, skip = divmod(begin, size)
+                count = min(size - skip, end - begin)
+                self._copy(chunk, skip, out[place : place + count])
+                begin, place = begin + count, place + count
+        return out
+
+    def _copy(self, chunk: int, skip: int, out: np.ndarray) -> None:
+        """Codes from position ``skip`` of a chunk into ``out``. The last chunk of which only a part was asked is kept."""
+        with self._lock:
+            if self._held is not None and self._held[0] == chunk:
+                out[:] = self._held[1][skip : skip + len(out)]
+                return
+            letters, data, runs = self._chunk(chunk)
+            if skip == 0 and len(out) == letters:
+                self._decode(letters, data, runs, out)
+                return
+            codes = self._decode(letters, data, runs)
+            if skip + len(out) > letters:
+                raise DamagedError(f"{self.path}: chunk {chunk} has {letters:,} letters and more are needed; "
+                                   "run: seqloom db check")
+            self._held = (chunk, codes)
+            out[:] = codes[skip : skip + len(out)]
+
+    def _decode(self, letters: int, data: np.ndarray, runs: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        if self.alphabet.name == "nucleotide":
+            return unpack(data, letters, runs, out)
+        if out is None:
+            return data
+        out[:] = data
+        return out
+
+    def _chunk(self, chunk: int) -> tuple[int, np.ndarray, np.ndarray]:
+        """Letters, packed residues and ambiguity runs of a chunk, checked."""
+        rows = self._run(f"SELECT letters, data, ambiguities, checksum FROM chunks WHERE chunk = {chunk}")
+        if len(rows) != 1:
+            raise DamagedError(f"{self.path}: chunk {chunk} is there {len(rows)} times; make the database anew")
+        letters, data, ambiguities, wanted = rows[0]
+        if checksum(data, ambiguities) != wanted:
+            raise DamagedError(f"{self.path}: chunk {chunk} does not match its checksum; make the database anew or "
+                               "restore it from a copy")
+        return letters, np.frombuffer(data, np.uint8), np.frombuffer(ambiguities, RUN)
+
+    # ---- checking
+
+    def check(self) -> "list[str]":
+        """Read everything and compare it with checksums, totals and the fingerprint; one line for each problem."""
+        from .database_check import problems
+
+        with self._lock:
+            return problems(self)
+
+    # ---- helpers
+
+    def _load(self) -> None:
+        rows = self._run("SELECT title, alphabet, chunk_letters, sequences, letters, longest, shortest, fingerprint, "
+                         "EXISTS (FROM masks) FROM database")
+        if len(rows) != 1:
+            raise DamagedError(f"{self.path}: its table database has {len(rows)} rows instead of one; make it anew")
+        (self.title, kind, self._chunk_letters, self.sequences, self.letters, self.longest, self.shortest,
+         self.fingerprint, self._masked) = rows[0]
+        self.alphabet = alphabet(kind)
+
+    def _run(self, sql: str) -> "list[tuple[Any, ...]]":
+        with self._lock, translated(self.path):
+            return self._connection.execute(sql).fetchall()
+
+    def _columns(self, sql: str) -> dict[str, np.ndarray]:
+        with self._lock, translated(self.path):
+            return {n: np.asarray(c) for n, c in self._connection.execute(sql).fetchnumpy().items()}
+
+
+class _Writer:
+    """Adds batches to the tables of an open connection, inside a transaction that the caller ends."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, title: str) -> None:
+        self._connection, self._path, self.title = connection, path, title
+        self._alphabet: Alphabet | None = None
+        self._sequences = self._letters = self._longest = 0
+        self._shortest = LONGEST
+        self._digests: list[bytes] = []
+        self._row_digests: list[bytes] = []
+        self._names: list[str] = []  # of the block of rows that is not full yet
+        self._lengths: list[np.ndarray] = []
+        self.unsaved = 0
+
+    def begin(self) -> None:
+        self._run("BEGIN")
+
+    def save(self) -> None:
+        """Bring what was written to disk. Only for a file that nobody sees yet."""
+        self._run("COMMIT; CHECKPOINT made; BEGIN")
+        self.unsaved = 0
+
+    def resume(self, database: SequenceDatabase) -> None:
+        """Go on behind what ``database`` holds: take back its last chunk unless it is full."""
+        self._start(database.alphabet, database._chunk_letters)
+        self._sequences, self._letters = database.sequences, database.letters
+        self._longest, self._shortest = database.longest, database.shortest
+        for row in database.list():
+            self._names.append(row["name"])
+            self._lengths.append(np.array([row["length"]], np.int64))
+            self._close_row_blocks()
+        self._digests = [d for (d,) in database._run("SELECT digests FROM chunks ORDER BY chunk")]
+        self._chunk, self._fill = divmod(self._letters, self._size)
+        if self._fill:
+            letters, data, runs = database._chunk(self._chunk)
+            database._decode(letters, data, runs, self._buffer[: self._fill])
+            self._digests.pop()
+            self._run(f"DELETE FROM chunks WHERE chunk = {self._chunk}")
+
+    def _start(self, kind: Alphabet, chunk_letters: int) -> None:
+        self._alphabet, self._size = kind, chunk_letters
+        self._buffer = np.empty(chunk_letters, np.uint8)
+        self._fill = self._chunk = 0
+
+    def add(self, batch: SequenceBatch) -> None:
+        if not len(batch):
+            return
+        if self._alphabet is None:
+            self._start(batch.alphabet, CHUNK_LETTERS[batch.alphabet.name])
+        if batch.alphabet != self._alphabet:
+            raise InputError(f"{self._path.name} holds {self._alphabet.name} sequences and these are "  # type: ignore[union-attr]
+                             f"{batch.alphabet.name} ones; make a database of its own for them")
+        lengths = batch.lengths
+        if int(lengths.max()) > LONGEST:
+            name = batch.names[int(lengths.argmax())]
+            raise InputError(f"sequence '{name}' has {int(lengths.max()):,} residues and at most {LONGEST:,} can be "
+                             "stored; cut it into pieces")
+        self._add_rows(batch, lengths)
+        self._add_residues(batch.residues)
+        self._sequences += len(batch)
+        self._letters += batch.letters
+        self._longest = max(self._longest, int(lengths.max()))
+        self._shortest = min(self._shortest, int(lengths.min()))
+
+    def _add_rows(self, batch: SequenceBatch, lengths: np.ndarray) -> None:
+        count, first = len(batch), self._sequences
+        descriptions = list(batch.descriptions) or [""] * count
+        self._insert("sequences", {
+            "ordinal": np.arange(first, first + count, dtype=np.int64),
+            "name": np.array(batch.names, object), "description": np.array(descriptions, object),
+            "length": lengths.astype(np.int32), "start": self._letters + batch.offsets[:-1],
+        })
+        if len(batch.lower):
+            low = batch.lower
+            self._insert("masks", {"sequence": first + low.sequence.astype(np.int64), "start": low.start, "end": low.end},
+                         kind="lower")
+        self._names += batch.names
+        self._lengths.append(lengths)
+        self._close_row_blocks()
+
+    def _close_row_blocks(self) -> None:
+        if len(self._names) < BLOCK_ROWS:
+            return
+        lengths = np.concatenate(self._lengths)
+        while len(self._names) >= BLOCK_ROWS:
+            self._row_digests.append(row_digest(self._names[:BLOCK_ROWS], lengths[:BLOCK_ROWS]))
+            self._names, lengths = self._names[BLOCK_ROWS:], lengths[BLOCK_ROWS:]
+        self._lengths = [lengths]
+
+    def _add_residues(self, residues: np.ndarray) -> None:
+        place = 0
+        while place < len(residues):
+            count = min(self._size - self._fill, len(residues) - place)
+            self._buffer[self._fill : self._fill + count] = residues[place : place + count]
+            self._fill, place = self._fill + count, place + count
+            if self._fill == self._size:
+                self._flush()
+
+    def _flush(self) -> None:
+        """Write the letters that were gathered as the next chunk."""
+        codes = self._buffer[: self._fill]
+        data, runs = pack(codes) if self._alphabet.name == "nucleotide" else (codes, np.empty(0, RUN))  # type: ignore[union-attr]
+        packed, ambiguities = data.tobytes(), runs.tobytes()
+        digests = residue_digests(codes)
+        blobs = np.empty((3, 1), object)
+        blobs[:, 0] = packed, ambiguities, digests
+        self._insert("chunks", {
+            "chunk": np.array([self._chunk], np.int32), "letters": np.array([self._fill]), "data": blobs[0],
+            "ambiguities": blobs[1], "checksum": np.array([checksum(packed, ambiguities)]), "digests": blobs[2],
+        })
+        self._digests.append(digests)
+        self._chunk, self._fill = self._chunk + 1, 0
+        self.unsaved += len(packed) + len(ambiguities)
+
+    def finish(self) -> None:
+        """Write what is left, check ids, and say in table ``database`` what there is."""
+        if self._alphabet is None:
+            raise InputError(f"no sequences to put into {self._path.name}; give at least one")
+        if self._fill:
+            self._flush()
+        self._check_names()
+        rows = [*self._row_digests]
+        if self._names:
+            rows.append(row_digest(self._names, np.concatenate(self._lengths)))
+        mark = fingerprint(self._alphabet.name, self._sequences, self._letters, self._digests, rows)
+        self._run(
+            "CREATE OR REPLACE TEMP TABLE before AS SELECT created FROM database; DELETE FROM database; "
+            f"INSERT INTO database SELECT {literal(self.title)}, '{self._alphabet.name}', {self._size}, "
+            f"{self._sequences}, {self._letters}, {self._longest}, {self._shortest}, '{mark}', "
+            f"coalesce((SELECT created FROM before), '{datetime.now(UTC):%Y-%m-%d %H:%M:%S}'); DROP TABLE before")
+
+    def _check_names(self) -> None:
+        [(double,)] = self._run("SELECT count(*) - count(DISTINCT name) FROM sequences")
+        if double:
+            [(name, first, second)] = self._run(
+                "SELECT name, min(ordinal), max(ordinal) FROM sequences GROUP BY name HAVING count(*) > 1 "
+                "ORDER BY min(ordinal) LIMIT 1")
+            raise InputError(f"id '{name}' is there twice, as sequences {first + 1:,} and {second + 1:,} of "
+                             f"{self._path.name}; rename one of them, or leave it out with --on-bad skip")
+
+    def _insert(self, table: str, columns: dict[str, np.ndarray], **constants: str) -> None:
+        names = ", ".join(f'"{n}"' for n in (*constants, *columns))
+        values = ", ".join([literal(v) for v in constants.values()] + [f'"{n}"' for n in columns])
+        with translated(self._path), without_pandas():
+            self._connection.register("new_rows", columns)
+            self._connection.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM new_rows")
+            self._connection.unregister("new_rows")
+
+    def _run(self, sql: str) -> "list[tuple[Any, ...]]":
+        with translated(self._path):
+            return self._connection.execute(sql).fetchall()
+
+
+def checksum(data: bytes, ambiguities: bytes) -> int:
+    """CRC-32 of a chunk as it is stored: finds every flipped byte."""
+    return zlib.crc32(ambiguities, zlib.crc32(data))
+
+
+def offsets_of(lengths: np.ndarray) -> np.ndarray:
+    """i8[k+1] offsets of sequences of i8[k] ``lengths``."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def unknown_names(missing: Sequence[str], where: str) -> InputError:
+    """The error for names that are not in a database."""
+    shown = ", ".join(f"'{n}'" for n in missing[:3]) + (", …" if len(missing) > 3 else "")
+    what = f"no sequence {shown}" if len(missing) == 1 else f"{len(missing):,} names are not there: {shown}"
+    return InputError(f"{where}: {what}; seqloom db list-sequences shows the names")
+
+
+def _claim(part: Path) -> None:
+    """Clear away what a killed process left under the name of an unfinished file; refuse when one is at work on it."""
+    import fcntl
+
+    try:
+        with open(part, "r+b") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return
+    except BlockingIOError:
+        raise LockedError(f"another process is writing {part}; wait until it is done") from None
+    except OSError as error:
+        raise StoreError(f"{part} is in the way: {error.strerror}; remove it") from None
+    _discard(part)
+
+
+def _discard(part: Path) -> None:
+    for path in (part, Path(f"{part}.wal")):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(f"{part}.tmp", ignore_errors=True)
+
+
+def _publish(part: Path, path: Path) -> None:
+    """Give a whole file its name, unless that came to be taken meanwhile."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise StoreError(f"{path} was made by someone else meanwhile; choose another name") from None
+    except OSError:  # a file system without links
+        os.rename(part, path)
+        return
+    part.unlink()
+
+
+__all__ = ["DIGEST_BYTES", "SequenceDatabase", "UnknownNameError", "is_database", "offsets_of", "unknown_names"]

@@ -1,0 +1,105 @@
+"""Tables of a sequence database: the source of truth.
+
+``sequences.sql`` is generated from it and Alembic compares with it; new files are made from ``sequences.sql``, so that
+a search imports neither SQLAlchemy nor Alembic.
+
+All residues of a database form one long row of letters, cut into chunks of ``database.chunk_letters``; every chunk but
+the last is full. A sequence is the stretch ``start`` … ``start + length`` of that row. Bulk tables have neither keys nor
+indexes, which would slow down inserting; they stand in order of ``ordinal`` and ``chunk``.
+"""
+
+import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+
+metadata = sa.MetaData()
+
+
+class RawBlob(sa.LargeBinary):
+    """A BLOB that DuckDB stores as it is; looking for a compression would cost more than writing."""
+
+
+@compiles(RawBlob)
+def _raw_blob(kind: RawBlob, compiler: object, **_: object) -> str:
+    return "BLOB USING COMPRESSION uncompressed"
+
+
+def _required(name: str, kind: object) -> sa.Column:
+    return sa.Column(name, kind, nullable=False)
+
+
+database = sa.Table(
+    "database", metadata,
+    _required("title", sa.String),
+    _required("alphabet", sa.String),
+    _required("chunk_letters", sa.BigInteger),
+    _required("sequences", sa.BigInteger),
+    _required("letters", sa.BigInteger),
+    _required("longest", sa.BigInteger),
+    _required("shortest", sa.BigInteger),
+    _required("fingerprint", sa.String),
+    _required("created", sa.DateTime),  # UTC
+)
+
+chunks = sa.Table(
+    "chunks", metadata,
+    _required("chunk", sa.Integer),
+    _required("letters", sa.BigInteger),
+    _required("data", RawBlob),  # proteins: a code per byte; nucleotides: two bits a letter, see storage.packing
+    _required("ambiguities", RawBlob),  # records of storage.packing.RUN; empty for proteins
+    _required("checksum", sa.BigInteger),  # CRC-32 of data, then ambiguities
+    _required("digests", sa.LargeBinary),  # 32 bytes for every block of letters, see storage.fingerprint
+)
+
+sequences = sa.Table(
+    "sequences", metadata,
+    _required("ordinal", sa.BigInteger),
+    _required("name", sa.String),
+    _required("description", sa.String),
+    _required("length", sa.Integer),
+    _required("start", sa.BigInteger),
+)
+
+masks = sa.Table(
+    "masks", metadata,
+    _required("kind", sa.String),  # lower: lower case in the source
+    _required("sequence", sa.BigInteger),  # ordinal
+    _required("start", sa.Integer),
+    _required("end", sa.Integer),
+)
+
+models = sa.Table(
+    "models", metadata,
+    _required("ordinal", sa.BigInteger),
+    _required("name", sa.String),
+    _required("accession", sa.String),
+    _required("description", sa.String),
+    _required("length", sa.Integer),
+    _required("source", sa.String),  # text from which a reader makes the same model again
+)
+
+indexes = sa.Table(
+    "indexes", metadata,
+    _required("number", sa.Integer),
+    _required("plugin", sa.String),
+    _required("parameters", sa.JSON),
+    _required("first", sa.BigInteger),  # ordinals of the sequences that it covers
+    _required("last", sa.BigInteger),
+    _required("fingerprint", sa.String),  # of the sequences when it was built
+)
+
+index_chunks = sa.Table(
+    "index_chunks", metadata,
+    _required("number", sa.Integer),
+    _required("array", sa.String),
+    _required("dtype", sa.String),
+    _required("chunk", sa.Integer),
+    _required("data", RawBlob),
+    _required("checksum", sa.BigInteger),
+)
+
+seqloom_file = sa.Table(
+    "seqloom_file", metadata,
+    _required("kind", sa.String),
+    _required("schema_revision", sa.String),
+    _required("created_by", sa.String),
+)

@@ -1,0 +1,211 @@
+"""Sequence databases as the engine sees them: one, several in a row, or a pick of their sequences.
+
+All implement ``VolumeSource`` of ``core.ports`` and can be combined: a chain of databases and batches in memory, and a
+pick from that.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import InputError
+from ..core.memory import cut_spans
+from ..core.ports import Span, TargetInfo, VolumeSource
+from ..core.sequences import Intervals, SequenceBatch
+from .sequence_database import SequenceDatabase, offsets_of, unknown_names
+
+
+class DatabaseSource:
+    """All sequences of one database, numbered by their ordinals."""
+
+    def __init__(self, database: SequenceDatabase) -> None:
+        self._database = database
+        self.alphabet = database.alphabet
+        self.sequences, self.letters, self.longest = database.sequences, database.letters, database.longest
+        self._lengths = database.lengths()
+        self._starts = offsets_of(self._lengths)
+
+    def fingerprints(self) -> list[dict[str, Any]]:
+        return [{"path": str(self._database.path.resolve()), "fingerprint": self._database.fingerprint,
+                 "title": self._database.title, "first_target": 0, "sequences": self.sequences,
+                 "letters": self.letters}]
+
+    def plan(self, letters: int) -> list[Span]:
+        return cut_spans(self._lengths.astype(np.int64), letters)
+
+    def read(self, span: Span) -> SequenceBatch:
+        ordinals = np.arange(span.first, span.last, dtype=np.int64)
+        begin, end = self._starts[span.first], self._starts[span.last]
+        residues = self._database.residues(np.array([begin]), np.array([end - begin]))
+        return SequenceBatch(self.alphabet, residues, self._starts[span.first : span.last + 1] - begin, ordinals,
+                             self._database.lower(ordinals))
+
+    def fetch(self, numbers: np.ndarray) -> SequenceBatch:
+        return self._database.fetch(numbers)
+
+    def info(self, numbers: np.ndarray) -> TargetInfo:
+        numbers = np.asarray(numbers, np.int64)
+        wanted, back = np.unique(numbers, return_inverse=True)
+        rows = self._database.rows(wanted)
+        return TargetInfo(numbers, rows["name"][back].tolist(), rows["description"][back].tolist(),
+                          rows["length"][back].astype(np.int64), np.zeros(len(numbers), np.int64), numbers)
+
+    def find(self, names: Sequence[str]) -> dict[str, int]:
+        """Numbers of those of ``names`` that are there."""
+        return self._database.find(names)
+
+
+class ChainedSource:
+    """Several sources of one alphabet as one row of targets."""
+
+    def __init__(self, sources: Sequence[VolumeSource]) -> None:
+        if not sources:
+            raise InputError("no database to search; give one or more")
+        for source in sources[1:]:
+            if source.alphabet != sources[0].alphabet:
+                a, b = (s.fingerprints()[0]["path"] for s in (sources[0], source))
+                raise InputError(f"{a} holds {sources[0].alphabet.name} and {b} {source.alphabet.name} sequences; "
+                                 "search them in two runs")
+        self._sources = list(sources)
+        self._first = offsets_of(np.array([s.sequences for s in sources]))
+        self.alphabet = sources[0].alphabet
+        self.sequences = int(self._first[-1])
+        self.letters = sum(s.letters for s in sources)
+        self.longest = max(s.longest for s in sources)
+
+    def fingerprints(self) -> list[dict[str, Any]]:
+        return [{**f, "first_target": f["first_target"] + int(first)}
+                for source, first in zip(self._sources, self._first[:-1], strict=True) for f in source.fingerprints()]
+
+    def plan(self, letters: int) -> list[Span]:
+        return [Span(s.first + int(first), s.last + int(first), s.letters, s.longest)
+                for source, first in zip(self._sources, self._first[:-1], strict=True) for s in source.plan(letters)]
+
+    def read(self, span: Span) -> SequenceBatch:
+        member = int(np.searchsorted(self._first, span.first, "right")) - 1
+        first = int(self._first[member])
+        return _renumbered(
+            self._sources[member].read(Span(span.first - first, span.last - first, span.letters, span.longest)), first)
+
+    def fetch(self, numbers: np.ndarray) -> SequenceBatch:
+        parts = self._spread(np.asarray(numbers, np.int64), lambda source, local, first: _renumbered(
+            source.fetch(local), first))
+        return joined([p for _, p in parts]) if parts else self._sources[0].fetch(np.empty(0, np.int64))
+
+    def info(self, numbers: np.ndarray) -> TargetInfo:
+        numbers = np.asarray(numbers, np.int64)
+        names, descriptions = [""] * len(numbers), [""] * len(numbers)
+        lengths, databases, ordinals = (np.zeros(len(numbers), np.int64) for _ in range(3))
+        before = offsets_of(np.array([len(s.fingerprints()) for s in self._sources]))
+        for (places, member), info in self._spread(numbers, lambda source, local, first: source.info(local)):
+            for n, name, description in zip(places.tolist(), info.names, info.descriptions, strict=True):
+                names[n], descriptions[n] = name, description
+            lengths[places], ordinals[places] = info.lengths, info.ordinals
+            databases[places] = info.databases + before[member]
+        return TargetInfo(numbers, names, descriptions, lengths, databases, ordinals)
+
+    def _spread(self, numbers: np.ndarray, ask: Callable[[VolumeSource, np.ndarray, int], Any]) -> list[tuple]:
+        """Ask each source for its share of ``numbers``: ((places in ``numbers``, source number), answer) of each."""
+        members = np.searchsorted(self._first, numbers, "right") - 1
+        answers = []
+        for member in np.unique(members).tolist():
+            places = np.flatnonzero(members == member)
+            first = int(self._first[member])
+            answers.append(((places, member), ask(self._sources[member], numbers[places] - first, first)))
+        return answers
+
+    def find(self, names: Sequence[str]) -> dict[str, int]:
+        """Numbers of those of ``names`` that are there; of the first source where several have a name."""
+        found: dict[str, int] = {}
+        for source, first in zip(self._sources, self._first[:-1].tolist(), strict=True):
+            for name, number in _find(source, names).items():
+                found.setdefault(name, number + first)
+        return found
+
+
+class PickedSource:
+    """The only targets that shall be searched, by name; the search space is theirs. They keep their numbers' order.
+
+    Attributes:
+        numbers: i8[k], numbers in ``source`` of the picked targets.
+    """
+
+    def __init__(self, source: VolumeSource, names: set[str]) -> None:
+        found = _find(source, sorted(names))
+        missing = sorted(names - found.keys())
+        if missing or not names:
+            where = ", ".join(f["path"] for f in source.fingerprints())
+            if not names:
+                raise InputError(f"the list of targets to search in {where} is empty; name at least one")
+            raise unknown_names(missing, where)
+        self._source = source
+        self.numbers = np.array(sorted(found.values()), np.int64)
+        self._lengths = source.info(self.numbers).lengths
+        self.alphabet = source.alphabet
+        self.sequences, self.letters = len(self.numbers), int(self._lengths.sum())
+        self.longest = int(self._lengths.max())
+
+    def fingerprints(self) -> list[dict[str, Any]]:
+        return self._source.fingerprints()
+
+    def plan(self, letters: int) -> list[Span]:
+        return cut_spans(self._lengths, letters)
+
+    def read(self, span: Span) -> SequenceBatch:
+        return self.fetch(np.arange(span.first, span.last, dtype=np.int64))
+
+    def fetch(self, numbers: np.ndarray) -> SequenceBatch:
+        from dataclasses import replace
+
+        numbers = np.asarray(numbers, np.int64)
+        return replace(self._source.fetch(self.numbers[numbers]), ordinals=numbers)
+
+    def info(self, numbers: np.ndarray) -> TargetInfo:
+        from dataclasses import replace
+
+        numbers = np.asarray(numbers, np.int64)
+        return replace(self._source.info(self.numbers[numbers]), numbers=numbers)
+
+    def find(self, names: Sequence[str]) -> dict[str, int]:
+        """Numbers of those of ``names`` that are among the picked."""
+        found = _find(self._source, names)
+        place = {number: n for n, number in enumerate(self.numbers.tolist())}
+        return {name: place[number] for name, number in found.items() if number in place}
+
+
+def _find(source: VolumeSource, names: Sequence[str]) -> dict[str, int]:
+    """Numbers of those of ``names`` that ``source`` has; by a look at all names where it can't look them up."""
+    if hasattr(source, "find"):
+        return source.find(names)
+    wanted, found = set(names), {}
+    for first in range(0, source.sequences, 100_000):
+        numbers = np.arange(first, min(first + 100_000, source.sequences), dtype=np.int64)
+        for name, number in zip(source.info(numbers).names, numbers.tolist(), strict=True):
+            if name in wanted:
+                found.setdefault(name, number)
+    return found
+
+
+def _renumbered(batch: SequenceBatch, first: int) -> SequenceBatch:
+    from dataclasses import replace
+
+    return replace(batch, ordinals=batch.ordinals + first)
+
+
+def joined(batches: Sequence[SequenceBatch]) -> SequenceBatch:
+    """Batches of one alphabet one behind the other, each sequence with the ordinal that it has."""
+    if len(batches) == 1:
+        return batches[0]
+    first = offsets_of(np.array([len(b) for b in batches]))
+
+    def together(intervals: Sequence[Intervals]) -> Intervals:
+        return Intervals(
+            np.concatenate([i.sequence + np.int32(n) for i, n in zip(intervals, first[:-1], strict=True)]).astype(np.int32),
+            np.concatenate([i.start for i in intervals]), np.concatenate([i.end for i in intervals]))
+
+    return SequenceBatch(
+        batches[0].alphabet, np.concatenate([b.residues for b in batches]),
+        offsets_of(np.concatenate([b.lengths for b in batches])), np.concatenate([b.ordinals for b in batches]),
+        together([b.lower for b in batches]), together([b.soft for b in batches]), together([b.hard for b in batches]),
+        [n for b in batches for n in b.names], [d for b in batches for d in b.descriptions])
