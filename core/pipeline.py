@@ -117,6 +117,8 @@ class Pipeline:
             raise InputError(f"{where}: missing key '{missing[0]}'")
         slots = []
         for entry in data["slots"]:
+            if not isinstance(entry, Mapping):
+                raise InputError(f"{where}: a slot is a table with name and plugin, not {entry!r}")
             if unknown := sorted(set(entry) - {"name", "plugin", "scope", "enabled", "backend", "options"}):
                 raise InputError(f"{where}: unknown key '{unknown[0]}' in a slot")
             if missing := [k for k in ("name", "plugin") if k not in entry]:
@@ -139,12 +141,20 @@ class Pipeline:
         if unknown := sorted(set(data) - {"base", "name", "help", "stages", "set", "defaults"}):
             raise InputError(f"{path}: unknown key '{unknown[0]}' beside base")
         pipeline = registry.pipeline(data["base"])
-        for slot, plugin in data.get("stages", {}).items():
+        for slot, plugin in _dotted(data.get("stages", {})).items():
             pipeline = pipeline.with_stage(slot, plugin)
-        for setting, value in data.get("set", {}).items():
+        for setting, value in _dotted(data.get("set", {})).items():
             pipeline = pipeline.with_setting(f"{setting}={value}")
         return replace(pipeline, name=data.get("name", pipeline.name), help=data.get("help", pipeline.help),
                        defaults={**pipeline.defaults, **data.get("defaults", {})})
+
+
+def _dotted(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Values by dotted name, whether a TOML file wrote ``"seed.words.step" = 2`` or ``seed.words.step = 2``."""
+    flat = {}
+    for key, value in table.items():
+        flat |= _dotted(value, f"{before}{key}.") if isinstance(value, Mapping) else {before + key: value}
+    return flat
 
 
 @dataclass(frozen=True)
@@ -259,7 +269,7 @@ def _check_sorters(plan: Plan, registry: "Registry") -> None:
 
 def _check_flow(plan: Plan) -> None:
     """Records of each slot must fit the next one, and indexes must be made before they are read."""
-    made: dict[str, str] = {}
+    made: dict[str, PlacedStage] = {}
     current: type[Records] | None = None
     source, order, scope = "the start", (), "unit"
     for p in plan.stages:
@@ -267,16 +277,23 @@ def _check_flow(plan: Plan) -> None:
         if not issubclass(plan.family.Scoring, stage.scoring):
             raise CompositionError(f"slot '{p.name}' ('{stage.name}') needs {stage.scoring.__name__}, which family "
                                    f"'{plan.family.name}' of pipeline '{plan.pipeline.name}' doesn't give")
-        if isinstance(stage, IndexStage):
-            made[stage.provides] = p.name
-            continue
         for kind in stage.reads:
             if kind not in made:
                 raise CompositionError(f"slot '{p.name}' ('{stage.name}') reads an index of kind '{kind}', and no "
                                        f"earlier slot makes one{_listing(made)}")
+            if slot.scope == "reduce" and made[kind].stage.side == "target":
+                raise CompositionError(f"slot '{p.name}' ('{stage.name}') of the reduce scope reads an index of kind "
+                                       f"'{kind}', which '{made[kind].name}' makes of each volume; only indexes of "
+                                       "queries are there in the reduce scope")
         if slot.scope not in stage.scopes:
             raise CompositionError(f"slot '{p.name}': '{stage.name}' can't run in the {slot.scope} scope, only in "
                                    + " or ".join(stage.scopes))
+        if isinstance(stage, IndexStage):
+            if stage.provides in made:
+                raise CompositionError(f"slots '{made[stage.provides].name}' and '{p.name}' both make an index of kind "
+                                       f"'{stage.provides}'; switch one of them off")
+            made[stage.provides] = p
+            continue
         if scope == "reduce" and slot.scope == "unit":
             raise CompositionError(f"slot '{p.name}' is of the unit scope and stands behind '{source}' of the reduce "
                                    "scope; unit slots come first")
@@ -302,5 +319,5 @@ def _fits(given: type[Records] | None, wanted: type[Records] | None) -> bool:
     return given is wanted if given is None or wanted is None else issubclass(given, wanted)
 
 
-def _listing(made: Mapping[str, str]) -> str:
-    return "; made are " + ", ".join(f"'{k}' by '{s}'" for k, s in made.items()) if made else ""
+def _listing(made: Mapping[str, PlacedStage]) -> str:
+    return "; made are " + ", ".join(f"'{k}' by '{p.name}'" for k, p in made.items()) if made else ""
