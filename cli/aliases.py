@@ -23,12 +23,16 @@ RUN_OPTIONS: dict[str, tuple[str, ...]] = {
 
 PIPELINE_OPTIONS: dict[str, tuple[str, ...]] = {
     "evalue": ("-e",),
+    "E": ("-e",),
     "max-target-seqs": ("-k",),
 }
 """Options of some pipelines: DIAMOND's short names."""
 
 MACROS: dict[str, dict[str, tuple[str, ...]]] = {}
 """By family: a flag of the peer and the words that it stands for."""
+
+OUTPUTS: dict[str, tuple[str, ...]] = {"profile-hmm": ("tblout", "domtblout")}
+"""By family: output formats that are also options, which write a file in that format beside the main output."""
 
 TRUE = ("true", "t", "yes", "y", "1")
 FALSE = ("false", "f", "no", "n", "0")

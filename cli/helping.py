@@ -13,6 +13,8 @@ from .aliases import dashed, expand
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": dashed, "max_content_width": 120}
 OTHER = "Options"
+WIDEST = 34
+"""Columns of an option's names in the help, at most."""
 
 
 class PlainCommand(TyperCommand):
@@ -42,10 +44,12 @@ class PlainCommand(TyperCommand):
         sections[OTHER] = sections.pop(OTHER, [])
         if self.extra_help:
             sections |= self.extra_help(ctx.meta.get("seqloom.args", []))
+        names = [name for rows in sections.values() for name, _ in rows]
+        widest = max((len(name) for name in names if len(name) <= WIDEST), default=0)
         for heading, rows in sections.items():
             if rows:
                 with formatter.section(heading):
-                    formatter.write_dl(rows, col_max=34)
+                    formatter.write_dl([(name.ljust(widest), text) for name, text in rows], col_max=WIDEST)
 
 
 class PlainGroup(TyperGroup):

@@ -16,35 +16,38 @@ TABLE_FORMATS = ("table", "tsv", "csv", "json")
 
 
 @contextmanager
-def opened(path: str | None) -> Iterator[IO[str]]:
-    """Text stream for results: stdout for None and "-", else a file.
+def placed(path: str) -> Iterator[str]:
+    """Where to write the file ``path``: a temporary name beside it, which becomes ``path`` at the end.
 
-    A file is written under a temporary name beside its own and renamed at the end; when anything goes wrong it is
-    removed and what was there before stays. Devices and pipes are written to directly.
+    When anything goes wrong the temporary file is removed and what was there before stays. Devices and pipes are
+    written to directly.
     """
-    if path is None or path == "-":
-        yield sys.stdout
-        sys.stdout.flush()
-        return
     target = Path(path)
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-        with target.open("w", encoding="utf-8") as stream:
-            yield stream
+        yield path
         return
     target = target.resolve()
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as stream:
-            yield stream
+        yield str(temporary)
         os.replace(temporary, target)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         if error.filename == str(temporary):
             error.filename = path
         raise
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
+
+
+@contextmanager
+def opened(path: str | None) -> Iterator[IO[str]]:
+    """Text stream for results: stdout for None and "-", else a file that appears only when whole."""
+    if path is None or path == "-":
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with placed(path) as place, open(place, "w", encoding="utf-8", newline="") as stream:
+        yield stream
 
 
 def check_place(path: str | None) -> None:
@@ -72,14 +75,20 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: str = "t
     if format not in TABLE_FORMATS:
         raise UnknownNameError("table format", format, TABLE_FORMATS)
     if format == "json":
-        json.dump([dict(zip(columns, row, strict=True)) for row in rows], stream, indent=1, default=str)
-        stream.write("\n")
+        print_json([dict(zip(columns, row, strict=True)) for row in rows], stream)
     elif format in ("tsv", "csv"):
         writer = csv.writer(stream, delimiter="\t" if format == "tsv" else ",", lineterminator="\n")
         writer.writerow(columns)
         writer.writerows([_plain(v) for v in row] for row in rows)
     else:
         _aligned(columns, [[_text(v) for v in row] for row in rows], stream)
+
+
+def print_json(data: Any, stream: IO[str] | None = None) -> None:
+    """Plain data as JSON; times and other types as text."""
+    stream = stream or sys.stdout
+    json.dump(data, stream, indent=1, default=str, ensure_ascii=False)
+    stream.write("\n")
 
 
 def _aligned(columns: Sequence[str], rows: Sequence[Sequence[str]], stream: IO[str]) -> None:

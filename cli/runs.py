@@ -3,9 +3,13 @@
 from typing import Annotated, Any
 
 from .helping import MemoryOption, OutOption, ResultsOption, RunArgument, TableOption, argument, command, group, option
-from .output import say, show
+from .output import print_json, say, show
 
 app = group("List, show, resume, merge and delete runs. RUN is a number, the beginning of an id, or 'last'.")
+
+
+COLUMNS = ("run", "state", "pipeline", "started", "seconds", "queries", "id")
+"""Columns of a run in the table for people; the other formats have all."""
 
 
 @command(app, "list")
@@ -13,8 +17,13 @@ def list_runs(results: ResultsOption = None, format: TableOption = "table") -> N
     """All runs: stored, waiting to be merged, running and interrupted."""
     from seqloom.results import Results
 
-    columns, rows = Results(results).runs()
-    show(columns, rows, format)
+    runs = Results(results).runs()
+    if format == "table":
+        rows = [{**r, "started": _minute(r.get("started")), "seconds": _seconds(r.get("seconds"))} for r in runs]
+        show(COLUMNS, [[row.get(c) for c in COLUMNS] for row in rows])
+        return
+    columns = list(dict.fromkeys(key for run in runs for key in run))
+    show(columns, [[run.get(c) for c in columns] for run in runs], format)
 
 
 @command(app, "show")
@@ -22,13 +31,27 @@ def show_run(run: RunArgument, results: ResultsOption = None, format: TableOptio
     """What a run did: pipeline, options, databases, and per slot its time and records."""
     from seqloom.results import Results
 
-    facts, columns, slots = Results(results).show(run)
+    facts = Results(results).show(run)
     if format == "json":
-        show(("run", "slots"), [(facts, [dict(zip(columns, slot, strict=True)) for slot in slots])], format)
+        print_json(facts)
         return
-    show(("what", "value"), list(facts.items()), format)
-    print()
-    show(columns, slots, format)
+    slots = facts.pop("slots", [])
+    databases = facts.pop("databases", [])
+    facts.pop("provenance", None)
+    options = facts.pop("options", {})
+    facts |= {f"--{name.replace('_', '-')}": value for name, value in options.items()}
+    for part in ([{"what": key, "value": value} for key, value in facts.items()], databases, slots):
+        if part:
+            show(list(part[0]), [list(row.values()) for row in part], format)
+            print()
+
+
+def _minute(moment: Any) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else ""
+
+
+def _seconds(number: Any) -> str:
+    return "" if number is None else f"{number:.1f}"
 
 
 @command(app, "resume")
@@ -47,7 +70,7 @@ def resume_run(
 
     from .search import delivery, interruptible, number, progress
 
-    with delivery(out, outfmt) as written, interruptible() as cancellation, progress(quiet) as bar:
+    with delivery([(out, outfmt)]) as written, interruptible() as cancellation, progress(quiet) as bar:
         resume(run, results, threads=number(num_threads, "--num-threads"), memory=memory, device_memory=device_memory,
                cancellation=cancellation, progress=bar, written=written)
 

@@ -86,8 +86,9 @@ def pipeline_command(name: str) -> Any:
     taken: set[str] = {"-h", "--help"}
     common = [_run_parameter(n, taken) for n in RUN_OPTIONS]
     own = [_own_parameter(i, pipeline, taken) for i in infos]
+    outputs = [_output_parameter(n, taken) for n in aliases.OUTPUTS.get(pipeline.family, ())]
     ahead = sum(info.heading == IN_OUT for info in RUN_OPTIONS.values())
-    parameters = [*common[:ahead], *own, *common[ahead:]]
+    parameters = [*common[:ahead], *outputs, *own, *common[ahead:]]
     booleans = [f for p, i in zip(own, infos, strict=True) if i.type is bool for f in _flags(p)]
 
     def search(**values: Any) -> None:
@@ -118,6 +119,15 @@ def _run_parameter(name: str, taken: set[str]) -> inspect.Parameter:
     kind = info.type if info.required or info.default is not None else info.type | None
     return inspect.Parameter(name.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=default,
                              annotation=Annotated[kind, declared])
+
+
+def _output_parameter(format: str, taken: set[str]) -> inspect.Parameter:
+    flags = aliases.spellings(format, taken=taken)
+    taken.update(flags)
+    declared = typer.Option(*flags, help=f"write a file in format {format} as well", metavar="FILE",
+                            rich_help_panel=IN_OUT)
+    return inspect.Parameter(format, inspect.Parameter.KEYWORD_ONLY, default=None,
+                             annotation=Annotated[str | None, declared])
 
 
 def _own_parameter(info: "OptionInfo", pipeline: "Pipeline", taken: set[str]) -> inspect.Parameter:
@@ -200,10 +210,13 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     if values["on_bad"] not in ("error", "skip"):
         raise UsageError(f"--on-bad must be error or skip, not '{values['on_bad']}'")
     targets = read_names(values["target_ids"]) if values["target_ids"] else None
-    with delivery(values["out"], outfmt) as written, interruptible() as cancellation, progress(values["quiet"]) as bar:
+    outputs = [(values["out"], outfmt)]
+    for name in aliases.OUTPUTS.get(pipeline.family, ()):
+        outputs += [(values[name], name)] if values.get(name) else []
+    with delivery(outputs) as written, interruptible() as cancellation, progress(values["quiet"]) as bar:
         run = search(
             pipeline, values["query"], *values["db"], backend=values["backend"],
-            threads=number(values["num_threads"], "--num-threads"), memory=values["memory"],
+            threads=number(values["num_threads"], "--num-threads") or 1, memory=values["memory"],
             device_memory=values["device_memory"], results=values["results"], store=not values["no_store"],
             stages=values["stage"] or (), settings=values["set"] or (), target_ids=targets,
             volume_letters=number(values["volume_letters"], "--volume-letters"),
@@ -245,18 +258,22 @@ def read_names(path: str) -> list[str]:
 
 
 @contextmanager
-def delivery(path: str | None, outfmt: str) -> "Iterator[Callable[[Run], None]]":
-    """Gives the function that writes a run's output. What goes wrong with the output is raised at the end, when the run
-    itself has been kept."""
-    check_place(path)
+def delivery(outputs: Sequence[tuple[str | None, str]]) -> "Iterator[Callable[[Run], None]]":
+    """Gives the function that writes a run's outputs: (file or None for standard output, format) each.
+
+    What goes wrong with the output is raised at the end, when the run itself has been kept.
+    """
+    for path, _ in outputs:
+        check_place(path)
     problems: list[Exception] = []
 
     def written(run: "Run") -> None:
-        try:
-            with opened(path) as stream:
-                run.write(stream, outfmt)
-        except (OSError, SeqloomError) as error:
-            problems.append(error)
+        for path, outfmt in outputs:
+            try:
+                with opened(path) as stream:
+                    run.write(stream, outfmt)
+            except (OSError, SeqloomError) as error:
+                problems.append(error)
 
     yield written
     for problem in problems:

@@ -25,6 +25,6 @@ def sql(
     from seqloom.results import Results
 
     check_place(out)
-    columns, rows = Results(results).sql(sys.stdin.read() if query == "-" else query)
+    table = Results(results).sql(sys.stdin.read() if query == "-" else query)
     with opened(out) as stream:
-        show(columns, rows, format, stream)
+        show(table.column_names, zip(*(c.to_pylist() for c in table.columns), strict=True), format, stream)
