@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from seqloom.core.hookspecs import hookimpl
+from seqloom.plugins.protein_blast.dfa_reference import DfaHits, NeighbourhoodDfa
 from seqloom.plugins.protein_blast.family import PIPELINES, ProteinBlast
 from seqloom.plugins.protein_blast.gapped_reference import PreliminaryGapped
 from seqloom.plugins.protein_blast.index_reference import NeighbourhoodWords
@@ -20,6 +21,8 @@ def seqloom_stages():
     return [
         NeighbourhoodWords,
         WordHits,
+        NeighbourhoodDfa,
+        DfaHits,
         TwoHitDiagonals,
         TwoHitUngapped,
         PreliminaryGapped,

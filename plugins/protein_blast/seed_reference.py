@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
-from seqloom.core.records import Pairs, Records, Seeds
+from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, SeedStage, Shape
 from seqloom.plugins.protein_blast.index_reference import KIND
@@ -42,6 +42,42 @@ def word_hits(
     return index["query"][entries], index["position"][entries], target, hit_places - targets.offsets[target]
 
 
+def wanted_pairs(context: Context, records: Records | None) -> np.ndarray | None:
+    """bool[queries, targets] by place: the pairs that `records` narrow the search to; None for all."""
+    if records is None:
+        return None
+    wanted = np.zeros((len(context.queries), len(context.targets)), bool)
+    wanted[context.queries.locate(records.query), context.targets.locate(records.target)] = True
+    return wanted
+
+
+def seeds_of(
+    context: Context,
+    index: Index,
+    query: np.ndarray,
+    query_pos: np.ndarray,
+    target: np.ndarray,
+    target_pos: np.ndarray,
+    wanted: np.ndarray | None,
+) -> Seeds:
+    """Hits by place in query batch and volume as `Seeds`, those of `wanted` pairs only."""
+    if wanted is not None:
+        kept = wanted[query, target]
+        query, query_pos, target, target_pos = query[kept], query_pos[kept], target[kept], target_pos[kept]
+    frame = np.ones(len(query), np.int8)
+    return Seeds(
+        {
+            "query": context.queries.ordinals[query],
+            "target": context.targets.ordinals[target],
+            "query_pos": query_pos,
+            "target_pos": target_pos,
+            "length": np.full(len(query), index.parameters["word_size"], np.int32),
+            "query_frame": frame,
+            "target_frame": frame,
+        }
+    )
+
+
 class WordHits(SeedStage):
     """Every word hit of the volume, in the order of targets and target positions."""
 
@@ -57,27 +93,6 @@ class WordHits(SeedStage):
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index = context.index(KIND)
-        targets = context.targets
-        chosen = None
-        if records is not None:
-            chosen = np.zeros(len(targets), bool)
-            chosen[targets.locate(records.target)] = True
-        query, query_pos, target, target_pos = word_hits(index, targets, chosen)
-        if isinstance(records, Pairs):
-            wanted = np.zeros((len(context.queries), len(targets)), bool)
-            wanted[context.queries.locate(records.query), targets.locate(records.target)] = True
-            kept = wanted[query, target]
-            query, query_pos, target, target_pos = query[kept], query_pos[kept], target[kept], target_pos[kept]
-        count = len(query)
-        frame = np.ones(count, np.int8)
-        return Seeds(
-            {
-                "query": context.queries.ordinals[query],
-                "target": targets.ordinals[target],
-                "query_pos": query_pos,
-                "target_pos": target_pos,
-                "length": np.full(count, index.parameters["word_size"], np.int32),
-                "query_frame": frame,
-                "target_frame": frame,
-            }
-        )
+        wanted = wanted_pairs(context, records)
+        chosen = None if wanted is None else wanted.any(axis=0)
+        return seeds_of(context, index, *word_hits(index, context.targets, chosen), wanted)

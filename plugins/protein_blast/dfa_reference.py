@@ -1,0 +1,92 @@
+"""The word index as a deterministic finite automaton, and the scan that walks it (cuBLASTP sections 2.1 and 3.5).
+
+A state is the last w − 1 letters read. Reading a letter leads to the next state and at the same time completes a word,
+whose query positions the transition points to. Finds the same hits in the same order as `neighbourhood-words` with
+`word-hits`; it shows the paper's first data structure and is what a kernel that keeps the states close will lay out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.records import Records, Seeds
+from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.core.stages import Footprint, IndexStage, SeedStage, Shape
+from seqloom.plugins.protein_blast.index_reference import neighbourhood_table
+from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring
+from seqloom.plugins.protein_blast.seed_reference import BYTES_PER_HIT, HITS_PER_CELL, seeds_of, wanted_pairs
+from seqloom.plugins.protein_blast.words import LETTERS
+
+KIND = "neighbourhood-dfa"
+
+
+def transitions(word_size: int) -> np.ndarray:
+    """i4[28^(w − 1), 28]: the state that follows a state when a letter is read; states number w − 1 letters."""
+    states = LETTERS ** (word_size - 1)
+    words = np.arange(states)[:, None] * LETTERS + np.arange(LETTERS)
+    return (words % states).astype(np.int32)
+
+
+def walk(index: Index, target: bytes) -> list[tuple[int, int, int]]:
+    """Hits of one target as (query place, query position, target position), in the order in which they are read."""
+    word_size = index.parameters["word_size"]
+    following, starts = index["transitions"].tolist(), index["starts"].tolist()
+    query, position = index["query"].tolist(), index["position"].tolist()
+    hits = []
+    state = 0
+    for place, letter in enumerate(target):
+        if place >= word_size - 1:
+            word = state * LETTERS + letter
+            for entry in range(starts[word], starts[word + 1]):
+                hits.append((query[entry], position[entry], place - word_size + 1))
+        state = following[state][letter]
+    return hits
+
+
+class NeighbourhoodDfa(IndexStage):
+    """Query positions by neighbourhood word, at the transitions of a finite automaton."""
+
+    name = "neighbourhood-dfa"
+    backend = "reference"
+    side = "query"
+    provides = KIND
+    scoring = ProteinBlastScoring
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=LETTERS**3 * 12 + 100 * 40 * shape.query_letters)
+
+    def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
+        assert isinstance(batch, SequenceBatch)
+        options, scoring = context.options, context.scoring
+        threshold = options.neighbour_threshold()
+        arrays = neighbourhood_table(batch, scoring.valid, scoring.matrix, options.word_size, threshold)
+        arrays["transitions"] = transitions(options.word_size)
+        return Index(KIND, "query", arrays, {"word_size": options.word_size, "threshold": threshold})
+
+
+class DfaHits(SeedStage):
+    """Every word hit of the volume, found by walking the automaton along each target."""
+
+    name = "dfa-hits"
+    backend = "reference"
+    gives = Seeds
+    gives_order = ("target", "target_pos")
+    reads = (KIND,)
+    scoring = ProteinBlastScoring
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=int(3 * HITS_PER_CELL * BYTES_PER_HIT * shape.query_letters * shape.target_letters))
+
+    def run(self, context: Context, records: Records | None) -> Seeds:
+        index = context.index(KIND)
+        targets = context.targets
+        wanted = wanted_pairs(context, records)
+        rows: list[tuple[int, int, int, int]] = []
+        for place in range(len(targets)):
+            context.cancellation.check()
+            if wanted is None or wanted[:, place].any():
+                found = walk(index, targets[place].tobytes())
+                rows += [(query, query_pos, place, target_pos) for query, query_pos, target_pos in found]
+        table = np.array(rows, np.int64).reshape(-1, 4)
+        return seeds_of(context, index, table[:, 0], table[:, 1], table[:, 2], table[:, 3], wanted)
