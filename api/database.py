@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from .core.alphabet import alphabet
 from .core.sequences import SequenceBatch
-from .inputs import read_sequences
+from .inputs import Ids, read_sequences
 from .installed import registry
 from .storage.sequence_database import SequenceDatabase
 
@@ -35,10 +35,9 @@ class Database:
             title: shown by ``info``; the files' names when left out.
             memory: bytes that the process may take, about.
         """
-        batches = _read(files, type, on_bad)
+        batches = _read(files, type, on_bad, Ids())
         title = title or ", ".join(Path(f).name if str(f) != "-" else "standard input" for f in files)
-        SequenceDatabase.create(path, batches, title=title, memory=memory).close()
-        return cls.open(path, memory=memory)
+        return cls(SequenceDatabase.create(path, batches, title=title, memory=memory))
 
     @classmethod
     def open(cls, path: PathLike, read_only: bool = True, memory: int | None = None) -> Self:
@@ -55,7 +54,7 @@ class Database:
         if self._database.read_only:
             self._database.close()
             self._database = SequenceDatabase.open(self.path, read_only=False)
-        self._database.append(_read(files, kind, on_bad))
+        self._database.append(_read(files, kind, on_bad, Ids(self._database.find)))
 
     def info(self) -> dict[str, Any]:
         """Title, type, numbers, fingerprint, revision."""
@@ -91,10 +90,10 @@ class Database:
                 f"{info['letters']:,} letters>")
 
 
-def _read(files: Iterable[PathLike], type: str | None, on_bad: str) -> Iterator[SequenceBatch]:
-    """Batches of all files in order, all of the alphabet of the first."""
+def _read(files: Iterable[PathLike], type: str | None, on_bad: str, ids: Ids) -> Iterator[SequenceBatch]:
+    """Batches of all files in order, all of the alphabet of the first, every name once."""
     letters = alphabet(type) if type else None
     for file in files:
-        for batch in read_sequences(str(file), registry(), letters, on_bad=on_bad):
+        for batch in read_sequences(str(file), registry(), letters, on_bad=on_bad, ids=ids):
             letters = batch.alphabet
             yield batch
