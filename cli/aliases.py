@@ -9,7 +9,7 @@ Rules that hold for every option ``--some-name`` of a search:
 The tables below say the rest. A spelling is only taken where it isn't an option of the pipeline by itself.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 RUN_OPTIONS: dict[str, tuple[str, ...]] = {
     "query": ("-q",),
@@ -28,11 +28,17 @@ PIPELINE_OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """Options of some pipelines: DIAMOND's short names."""
 
-MACROS: dict[str, dict[str, tuple[str, ...]]] = {}
-"""By family: a flag of the peer and the words that it stands for."""
-
 OUTPUTS: dict[str, tuple[str, ...]] = {"profile-hmm": ("tblout", "domtblout")}
 """By family: output formats that are also options, which write a file in that format beside the main output."""
+
+_MUMMER = {
+    "forward-coordinates": ("-c", "c", "count reverse matches on the query as given"),
+    "names-always": ("-F", "F", "name the reference on every line even if there is one only"),
+    "show-lengths": ("-L", "L", "show the lengths of queries in the headers"),
+    "show-letters": ("-s", "s", "show the matched letters after each line"),
+}
+FORMAT_WORDS: dict[str, dict[str, tuple[str, str, str]]] = {"exact-match": _MUMMER, "exact-match-protein": _MUMMER}
+"""By family: yes-or-no options that add a word to the output format: their short flag, that word, and help."""
 
 TRUE = ("true", "t", "yes", "y", "1")
 FALSE = ("false", "f", "no", "n", "0")
@@ -52,26 +58,20 @@ def spellings(name: str, further: Collection[str] = (), taken: Collection[str] =
     return [f for f in dict.fromkeys(flags) if f not in taken]
 
 
-def expand(args: Sequence[str], macros: Mapping[str, Sequence[str]], booleans: Collection[str]) -> list[str]:
-    """``args`` with the peers' flags spelled out.
-
-    Args:
-        args: words of a command line.
-        macros: flags that stand for other words.
-        booleans: flags, with their dashes, that may be followed by a word for yes or no.
-    """
+def expand(args: Sequence[str], booleans: Collection[str]) -> list[str]:
+    """``args`` with ``--flag yes`` as ``--flag`` and ``--flag no`` as ``--no-flag``, for the flags in ``booleans``."""
     words: list[str] = []
     for place, word in enumerate(args):
         if word == "--":
             return [*words, *args[place:]]
         flag, equals, value = word.partition("=")
         if equals and dashed(flag) in booleans:
-            words += expand([flag, value], macros, booleans)
+            words += expand([flag, value], booleans)
             continue
         before = dashed(words[-1]) if words else ""
         if before in booleans and word.lower() in (*TRUE, *FALSE):
             if word.lower() in FALSE:
                 words[-1] = "--no-" + before.lstrip("-")
         else:
-            words += macros.get(dashed(word), (word,))
+            words.append(word)
     return words

@@ -3,7 +3,6 @@
 Rich is not used: importing it would cost more than the rest of ``seqloom --help``.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -13,25 +12,25 @@ from .aliases import dashed, expand
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": dashed, "max_content_width": 120}
 OTHER = "Options"
+YES = "[default: yes]"
+"""Ends the help of an option that is on unless switched off; the others are shown without their --no- form."""
 WIDEST = 34
 """Columns of an option's names in the help, at most."""
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help shows options under headings and whose parser knows other programs' spellings.
+    """A command whose help shows options under headings.
 
-    ``macros`` maps a flag of another program to the words that it stands for; ``booleans`` lists flags that may be
-    followed by a word such as ``true`` or ``no``, as BLAST's are.
+    ``booleans`` lists flags that may be followed by a word such as ``true`` or ``no``, as BLAST's are.
     """
 
-    macros: Mapping[str, Sequence[str]] = {}
     booleans: frozenset[str] = frozenset()
     extra_help: Any = None
     """Called with the raw arguments; gives further sections of the help: (heading, rows of (term, text))."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta["seqloom.args"] = list(args)
-        return super().parse_args(ctx, expand(args, self.macros, self.booleans))
+        return super().parse_args(ctx, expand(args, self.booleans))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -40,6 +39,7 @@ class PlainCommand(TyperCommand):
             if row is not None:
                 heading = "Arguments" if param.param_type_name == "argument" else param.rich_help_panel or OTHER
                 name = row[0].split(" ")[0] if heading == "Arguments" else _shown(row[0])
+                name = name if row[1].endswith(YES) else name.split(" / ")[0]
                 sections.setdefault(heading, []).append((name, row[1]))
         sections[OTHER] = sections.pop(OTHER, [])
         if self.extra_help:

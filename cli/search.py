@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from . import aliases
-from .helping import SETTINGS, PlainCommand, group
+from .helping import SETTINGS, YES, PlainCommand, group
 from .output import check_place, opened, say
 from .plugs import registry
 
@@ -87,6 +87,8 @@ def pipeline_command(name: str) -> Any:
     common = [_run_parameter(n, taken) for n in RUN_OPTIONS]
     own = [_own_parameter(i, pipeline, taken) for i in infos]
     outputs = [_output_parameter(n, taken) for n in aliases.OUTPUTS.get(pipeline.family, ())]
+    outputs += [_format_parameter(n, f, h, taken)
+                for n, (f, _, h) in aliases.FORMAT_WORDS.get(pipeline.family, {}).items()]
     ahead = sum(info.heading == IN_OUT for info in RUN_OPTIONS.values())
     parameters = [*common[:ahead], *outputs, *own, *common[ahead:]]
     booleans = [f for p, i in zip(own, infos, strict=True) if i.type is bool for f in _flags(p)]
@@ -100,9 +102,8 @@ def pipeline_command(name: str) -> Any:
     def slots(args: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
         return _slot_help(pipeline, args)
 
-    macros = aliases.MACROS.get(pipeline.family, {})
     kind = type("PipelineCommand", (PlainCommand,),
-                {"booleans": frozenset(booleans), "macros": macros, "extra_help": staticmethod(slots)})
+                {"booleans": frozenset(booleans), "extra_help": staticmethod(slots)})
     single = typer.Typer(rich_markup_mode=None, add_completion=False)
     single.command(name, cls=kind, help=pipeline.help, context_settings=dict(SETTINGS),
                    epilog="Underscores may stand for dashes, and one dash for two: -max_target_seqs.")(search)
@@ -130,6 +131,14 @@ def _output_parameter(format: str, taken: set[str]) -> inspect.Parameter:
                              annotation=Annotated[str | None, declared])
 
 
+def _format_parameter(name: str, flag: str, help: str, taken: set[str]) -> inspect.Parameter:
+    flags = aliases.spellings(name, (flag,), taken)
+    taken.update(flags)
+    declared = typer.Option(*flags, help=help, rich_help_panel=IN_OUT, show_default=False)
+    return inspect.Parameter(name.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=False,
+                             annotation=Annotated[bool, declared])
+
+
 def _own_parameter(info: "OptionInfo", pipeline: "Pipeline", taken: set[str]) -> inspect.Parameter:
     default = pipeline.defaults.get(info.name, info.default)
     name = aliases.dashed(info.name)
@@ -140,7 +149,8 @@ def _own_parameter(info: "OptionInfo", pipeline: "Pipeline", taken: set[str]) ->
         flags = [f"--{OWN.replace('_', '-')}{name}"]
     if info.type is bool:
         flags = [f"{f}/--no-{name}" if f == f"--{name}" else f for f in flags]
-        declared = typer.Option(*flags, help=info.help, rich_help_panel=heading, show_default=False)
+        help = f"{info.help}  {YES}" if default else info.help
+        declared = typer.Option(*flags, help=help, rich_help_panel=heading, show_default=False)
         return inspect.Parameter(OWN + info.name, inspect.Parameter.KEYWORD_ONLY, default=None,
                                  annotation=Annotated[bool | None, declared])
     declared = typer.Option(*flags, help=described(info, default), rich_help_panel=heading, show_default=False,
@@ -206,10 +216,13 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     if values["task"] is not None:
         pipeline = _task(pipeline, values["task"])
     outfmt = values["outfmt"] or pipeline.writer
-    registry().writer(outfmt.split()[0] if outfmt.split() else outfmt)
+    registry().writer((outfmt.split() or [outfmt])[0])
     if values["on_bad"] not in ("error", "skip"):
         raise UsageError(f"--on-bad must be error or skip, not '{values['on_bad']}'")
     targets = read_names(values["target_ids"]) if values["target_ids"] else None
+    if outfmt.split()[0] == pipeline.writer:
+        words = aliases.FORMAT_WORDS.get(pipeline.family, {}).items()
+        outfmt = " ".join([outfmt, *(word for name, (_, word, _) in words if values[name.replace("-", "_")])])
     outputs = [(values["out"], outfmt)]
     for name in aliases.OUTPUTS.get(pipeline.family, ()):
         outputs += [(values[name], name)] if values.get(name) else []
