@@ -8,9 +8,11 @@ import pluggy
 from . import hookspecs
 from .errors import BackendError, PluginError, UnknownNameError
 from .pipeline import Pipeline
-from .stages import API_VERSION, BACKENDS, KINDS, Family, Masker, Reader, Sorter, Stage, Writer
+from .stages import API_VERSION, BACKENDS, KINDS, Family, IndexStage, Masker, Reader, Sorter, Stage, Writer
 
 ENTRY_POINT_GROUP = "seqloom"
+_SORTER_BACKENDS = {"reference": ("reference",)}
+"""Back ends whose sorters the stages of a back end may use, where these are not cpu and then reference."""
 
 
 class Registry:
@@ -36,11 +38,14 @@ class Registry:
         from importlib.metadata import entry_points
 
         registry = cls()
-        for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda e: e.name):
+        def place(entry: Any) -> tuple[bool, str]:
+            return entry.dist is None or entry.dist.name != "seqloom", entry.name  # no stranger takes a built-in's name
+
+        for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=place):
             distribution = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "unknown distribution"
             try:
                 registry.register(entry.load(), entry.name, distribution)
-            except Exception as error:  # a stranger's plugin may fail in any way; the program must go on
+            except (Exception, SystemExit) as error:  # a stranger's plugin may fail in any way; the program goes on
                 registry.problems[entry.name] = f"{type(error).__name__}: {error} ({entry.value}, {distribution})"
         return registry
 
@@ -55,15 +60,23 @@ class Registry:
         if version != API_VERSION:
             raise PluginError(f"plugin '{name}' was written for version {version} of the plugin interface; "
                               f"this seqloom has version {API_VERSION}")
+        if name in self.plugins:
+            raise PluginError(f"a plugin '{name}' is provided twice: by {self.plugins[name]} and {provider or name}")
         provider = f"{name} ({provider})" if provider else name
         caller = self._manager.subset_hook_caller
         others = self._manager.get_plugins()
+        if plugin in others:
+            raise PluginError(f"plugin '{name}' is registered already as '{self._manager.get_name(plugin)}'")
         self._manager.register(plugin, name)
         try:
-            offers = {hook: [item for items in caller(hook, others)() for item in items]
+            self._manager.check_pending()
+            offers = {hook: _items(hook, caller(hook, others)(), provider)
                       for hook in ("seqloom_stages", "seqloom_sorters", "seqloom_families", "seqloom_pipelines",
                                    "seqloom_maskers", "seqloom_readers", "seqloom_writers")}
             added = self._checked(offers, provider)
+        except pluggy.PluginValidationError as error:
+            self._manager.unregister(plugin, name)
+            raise PluginError(f"plugin {provider}: {error}") from None
         except BaseException:
             self._manager.unregister(plugin, name)
             raise
@@ -74,20 +87,21 @@ class Registry:
     def _checked(self, offers: dict[str, list], provider: str) -> list[tuple[dict, Any, Any]]:
         added: list[tuple[dict, Any, Any]] = []
         claims: dict[tuple[str, ...], str] = {}
-        tables: list[tuple[str, str, dict, Callable[[Any], Any]]] = [
-            ("seqloom_stages", "stage", self._stages, lambda s: (s.name, s.backend)),
-            ("seqloom_sorters", "sorter", self._sorters, lambda s: (s.name, s.backend)),
-            ("seqloom_families", "family", self._families, lambda f: f.name),
-            ("seqloom_pipelines", "pipeline", self._pipelines, lambda p: p.name),
-            ("seqloom_maskers", "masker", self._maskers, lambda m: m.name),
-            ("seqloom_readers", "reader", self._readers, lambda r: r.name),
-            ("seqloom_writers", "writer", self._writers, lambda w: w.name),
+        tables: list[tuple[str, str, type, dict, Callable[[Any], Any]]] = [
+            ("seqloom_stages", "stage", Stage, self._stages, lambda s: (s.name, s.backend)),
+            ("seqloom_sorters", "sorter", Sorter, self._sorters, lambda s: (s.name, s.backend)),
+            ("seqloom_families", "family", Family, self._families, lambda f: f.name),
+            ("seqloom_pipelines", "pipeline", Pipeline, self._pipelines, lambda p: p.name),
+            ("seqloom_maskers", "masker", Masker, self._maskers, lambda m: m.name),
+            ("seqloom_readers", "reader", Reader, self._readers, lambda r: r.name),
+            ("seqloom_writers", "writer", Writer, self._writers, lambda w: w.name),
         ]
-        for hook, what, table, key_of in tables:
+        for hook, what, base, table, key_of in tables:
             for item in offers[hook]:
                 try:
+                    _check_whole(item, base)
                     key = key_of(item)
-                except AttributeError as error:
+                except (AttributeError, TypeError) as error:
                     raise PluginError(f"{what} {item!r} of plugin {provider} is not whole: {error}") from None
                 if what == "stage" and (item.kind not in KINDS or item.backend not in BACKENDS):
                     raise PluginError(f"stage '{item.name}' of plugin {provider} has kind '{item.kind}' and back end "
@@ -109,11 +123,10 @@ class Registry:
 
     def sorter(self, name: str, backend: str = "auto") -> Sorter:
         """A sorter. A stage on a back end that has no such sorter of its own uses the next slower one's."""
-        order = {"cuda": ("cpu", "reference"), "cpu": ("cpu", "reference"), "reference": ("reference",)}
-        for candidate in order.get(backend, ("cpu", "reference")):
+        for candidate in _SORTER_BACKENDS.get(backend, ("cpu", "reference")):
             if (name, candidate) in self._sorters:
                 return self._sorters[name, candidate]()
-        raise UnknownNameError("sorter", name, sorted({n for n, _ in self._sorters}))
+        raise UnknownNameError("sorter", name, list(self.sorters(backend)))
 
     def _choose(self, what: str, table: dict[tuple[str, str], Any], name: str, backend: str) -> Any:
         if backend != "auto" and backend not in BACKENDS:
@@ -166,15 +179,38 @@ class Registry:
         return [self._stages[k] for k in sorted(self._stages)]
 
     def sorters(self, backend: str = "auto") -> dict[str, Sorter]:
-        """Every sorter by name, as ``sorter`` chooses them."""
-        return {name: self.sorter(name, backend) for name in sorted({n for n, _ in self._sorters})}
+        """Every sorter that the back end can use, by name, as ``sorter`` chooses them."""
+        usable = {n for n, b in self._sorters if b in _SORTER_BACKENDS.get(backend, ("cpu", "reference"))}
+        return {name: self.sorter(name, backend) for name in sorted(usable)}
 
     def inventory(self) -> Iterable[tuple[str, str, str, str, str]]:
         """(what, name, back end, provider, help) of everything registered, in order of name."""
         for label in sorted(self._providers):
             what, name, backend = label[0], label[1], label[2] if len(label) > 2 else ""
-            item = (self._stages.get((name, backend)) if what == "stage" else
+            item: Any = (self._stages.get((name, backend)) if what == "stage" else
                     self._sorters.get((name, backend)) if what == "sorter" else
                     getattr(self, "_families" if what == "family" else f"_{what}s").get(name))
             help_text = item.help if isinstance(item, Pipeline) else ((item.__doc__ or "").strip().split("\n")[0])
             yield (f"{item.kind} stage" if what == "stage" else what), name, backend, self._providers[label], help_text
+
+
+def _items(hook: str, lists: list, provider: str) -> list:
+    """What a plugin's hook gave (pluggy wraps it in a list)."""
+    for items in lists:
+        if not isinstance(items, list | tuple):
+            raise PluginError(f"{hook} of plugin {provider} must give a list, not {items!r}")
+    return [item for items in lists for item in items]
+
+
+def _check_whole(item: Any, base: type) -> None:
+    """Raise ``TypeError`` or ``AttributeError`` for what isn't a pipeline, or a class with all its methods."""
+    if base is Pipeline:
+        if not isinstance(item, Pipeline):
+            raise TypeError("it is no Pipeline")
+    elif not (isinstance(item, type) and issubclass(item, base)):
+        raise TypeError(f"it is no class derived from {base.__name__}")
+    elif missing := sorted(getattr(item, "__abstractmethods__", ())):
+        raise TypeError(f"it lacks {', '.join(missing)}")
+    elif base is Stage:
+        for name in ("name", "kind", "side", "provides") if issubclass(item, IndexStage) else ("name", "kind", "gives"):
+            getattr(item, name)
