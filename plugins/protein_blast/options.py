@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seqloom.core.errors import OptionError
-from seqloom.core.options import option
+from seqloom.core.options import build_options, option
 from seqloom.plugins.common.karlin_tables import gapped_parameters
 from seqloom.plugins.common.matrices import MATRIX_NAMES
+from seqloom.plugins.common.seg import SegOptions
 
 WORDS_BY_MATRIX = {
     "BLOSUM62": (11, 40),
@@ -23,7 +24,7 @@ WORDS_BY_MATRIX = {
 class BlastpOptions:
     """Pipeline options of blastp. Bits are converted to raw scores with the parameters that each stage uses."""
 
-    evalue: float = option(10.0, "largest E-value reported", minimum=0.0)
+    evalue: float = option(10.0, "largest E-value reported", minimum=1e-300)
     max_target_seqs: int = option(500, "most targets reported per query", minimum=1)
     max_hsps: int | None = option(None, "most alignments per target; none = all", minimum=1)
     qcov_hsp_perc: float = option(0.0, "least percentage of the query that an alignment covers", minimum=0, maximum=100)
@@ -51,7 +52,7 @@ class BlastpOptions:
                 "statistics) is. Compare with blastp -comp_based_stats 0."
             )
         gapped_parameters(self.matrix, self.gapopen, self.gapextend)
-        self.seg_parameters()
+        build_options(SegOptions, self.seg_parameters() or {}, "--seg")
 
     def seg_parameters(self) -> dict[str, float] | None:
         """Options of the SEG masker, or None when SEG is off."""
