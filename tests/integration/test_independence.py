@@ -1,0 +1,55 @@
+"""Every pipeline gives the same rows however queries and targets are cut up, and for any number of threads."""
+
+import numpy as np
+import pytest
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.memory import MemorySink
+from seqloom.core.sequences import SequenceBatch
+from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
+
+from tests.integration.samples import globin_model, mitochondria, pieces, proteins
+
+
+def queries_and_targets(name: str):
+    human, orang = mitochondria()
+    if name in ("blastn", "megablast", "mum"):
+        return pieces(human, 700, 9), pieces(orang, 1500, 10)
+    if name == "hmmsearch":
+        return globin_model(), proteins().take(240, 262)
+    sample = proteins()
+    return sample.take(3, 12), sample.take(0, 60)
+
+
+@pytest.mark.parametrize("name", ["blastp", "sw", "blastn", "megablast", "hmmsearch", "mum"])
+def test_same_rows_for_any_cut(name: str) -> None:
+    queries, targets = queries_and_targets(name)
+    check_pipeline(name, queries, targets, least=5)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 100])
+def test_many_queries_in_batches_and_seven_volumes(batch: int) -> None:
+    sample = proteins()
+    queries, targets = sample.take(0, 100), sample.take(0, 140)
+    whole = run_pipeline("blastp", queries, targets, {"evalue": 1e-3})
+    sink = MemorySink()
+    cut = run_pipeline("blastp", queries, targets, {"evalue": 1e-3}, batch_queries=batch,
+                       volume_letters=targets.letters // 7, sink=sink)
+    assert_same_hits(whole, cut)
+    plan = sink.plan()
+    assert plan is not None and len(plan.volumes) >= 7 and len(plan.batches) == -(-100 // batch)
+    assert len(set(whole.query.tolist())) == 100  # every protein finds itself at least
+
+
+def test_one_pair_with_ten_thousand_seeds_is_never_cut() -> None:
+    repeat = SequenceBatch.of(PROTEIN, ["ARNDCQEGHI" * 33], ["repeat"])
+    sample = proteins().take(0, 12)
+    letters = np.concatenate([sample.residues, repeat.residues])
+    offsets = np.concatenate([sample.offsets, [len(letters)]])
+    targets = SequenceBatch(PROTEIN, letters, offsets, np.arange(13), names=[*sample.names, "repeat"])
+    sink = MemorySink()
+    whole = run_pipeline("blastp", repeat, targets, sink=sink)
+    seeds = sink.stats[0]["seed.words"].records_out
+    assert seeds >= 10_000
+    assert int(whole.target[0]) == 12
+    for cut in ({"volume_letters": 1}, {"volume_letters": targets.letters // 7}, {"threads": 2, "volume_letters": 400}):
+        assert_same_hits(whole, run_pipeline("blastp", repeat, targets, **cut))
