@@ -1,0 +1,85 @@
+"""Checks of records and stages on a CUDA device, or on tiny inputs in its simulator (``NUMBA_ENABLE_CUDASIM=1``)."""
+
+import numpy as np
+from numba import cuda
+from seqloom.core import backends, engine
+from seqloom.core.backends import place
+from seqloom.core.hookspecs import hookimpl
+from seqloom.core.records import Alignments, Column, Hits, Ragged, Seeds
+from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
+
+from tests.core import toy
+
+
+@cuda.jit
+def long_enough(scores, least, kept):
+    n = cuda.grid(1)
+    if n < scores.size:
+        kept[n] = scores[n] >= least
+
+
+def check_round_trip() -> None:
+    assert backends.cuda_available()
+    extra = (Column("word", "str", "text"), Column("mark", "bool", "flag"), Column("p", "f8", "probability"))
+    names = ("score", "query_start", "query_end", "target_start", "target_end", "query_frame", "target_frame")
+    for count in (0, 1, 5):
+        numbers = np.arange(count)
+        made = Alignments({"query": numbers, "target": numbers, **dict.fromkeys(names, numbers),
+                           "word": np.array([f"w{n}" for n in numbers], object), "mark": numbers % 2 == 0,
+                           "p": numbers / 7, "path": Ragged.of([[n] * n for n in numbers])}, extra)
+        there = place(made, "cuda")
+        assert there.device == "cuda"
+        assert not isinstance(there.score, np.ndarray)
+        assert there.extra == made.extra
+        assert len(there) == count
+        assert place(there, "cuda") is there
+        assert_same_records(made, place(there, "host"))
+        hits = Hits({n: made.data[n] for n in ("query", "target", "score")}, alignments=made)
+        assert_same_hits(hits, place(place(hits, "cuda"), "host"))
+
+
+def check_records_made_on_the_device() -> None:
+    """A kernel gives only some columns; nullable ones are filled in."""
+    columns = {n: cuda.to_device(np.arange(3, dtype=np.int32)) for n in ("query_pos", "target_pos", "length")}
+    columns |= {n: cuda.to_device(np.ones(3, np.int8)) for n in ("query_frame", "target_frame")}
+    columns |= {"query": cuda.to_device(np.zeros(3, np.int32)), "target": cuda.to_device(np.arange(3))}
+    host = place(Seeds(columns, device="cuda"), "host")
+    assert host.score.tolist() == [-1, -1, -1]
+    assert host.target.tolist() == [0, 1, 2]
+    assert place(place(host, "cuda"), "host").rows() == host.rows()
+
+
+def check_a_run_over_devices() -> None:
+    """A stage on the device between two on the host: transfers stand where neighbours differ, results are the same."""
+    class OnDevice(toy.ScoreLength):
+        backend = "cuda"
+
+        def run(self, context, records):
+            assert context.device == records.device == "cuda"
+            assert not isinstance(records.score, np.ndarray)
+            kept = cuda.device_array(len(records), np.bool_)
+            if len(records):
+                long_enough[1, len(records)](records.score, context.options.least, kept)
+            host = place(records, "host").take(kept.copy_to_host())
+            return place(host.replace(bit_score=host.score - np.log2(context.space.letters)), "cuda")
+
+    class Plugin:
+        SEQLOOM_API = toy.SEQLOOM_API
+
+        @hookimpl
+        def seqloom_stages(self):
+            return [OnDevice]
+
+    registry = toy.registry()
+    registry.register(Plugin(), "device")
+    moves = []
+    original = engine.place
+    engine.place = lambda records, device: (moves.append((getattr(records, "device", None), device)),
+                                            original(records, device))[1]
+    queries, targets = toy.sequences(3, 20, 1), toy.sequences(6, 20, 2)
+    wanted = run_pipeline("toy", queries, targets, registry=toy.registry())
+    assert not [m for m in moves if "cuda" in m]
+    found = run_pipeline("toy", queries, targets, settings=["score.length.backend=cuda"], registry=registry)
+    assert [m for m in moves if m[0] and m[0] != m[1]] == [("host", "cuda"), ("cuda", "host")]
+    assert_same_hits(wanted, found)
+    assert len(wanted)

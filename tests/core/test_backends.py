@@ -1,0 +1,58 @@
+"""Where records are: transfers (in numba's simulator of CUDA) and producers of unknown amounts."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from seqloom.core import backends
+from seqloom.core.backends import place, with_capacity
+from seqloom.core.errors import BackendError
+from seqloom.core.records import Pairs
+
+ROOT = Path(__file__).parents[2]
+
+
+def pairs() -> Pairs:
+    return Pairs({"query": [1, 2], "target": [3, 4], "score": [5, 6]})
+
+
+def test_records_that_are_there_already_are_not_copied() -> None:
+    records = pairs()
+    assert place(records, "host") is records
+    assert place(None, "cuda") is None
+
+
+def test_no_device_is_said_in_one_line(monkeypatch) -> None:
+    monkeypatch.setattr(backends, "cuda_available", lambda: False)
+    with pytest.raises(BackendError, match="no CUDA device can be used; --backend cpu or reference"):
+        place(pairs(), "cuda")
+
+
+@pytest.mark.parametrize(("capacity", "launches"), [(10, [10]), (7, [7]), (6, [6, 7]), (0, [0, 7])])
+def test_a_producer_is_launched_again_with_the_capacity_it_asked_for(capacity: int, launches: list[int]) -> None:
+    tried = []
+
+    def launch(room: int):
+        tried.append(room)
+        return 7, list(range(min(room, 7)))
+
+    assert with_capacity(launch, capacity) == list(range(7))
+    assert tried == launches
+
+
+def test_a_producer_of_more_than_memory_holds_says_what_helps() -> None:
+    assert with_capacity(lambda room: (7, room), 1, largest=7) == 7
+    with pytest.raises(BackendError, match=r"makes 7,000 records at once and memory holds 6,999; use smaller volumes"):
+        with_capacity(lambda room: (7000, room), 1, largest=6999)
+
+
+@pytest.mark.parametrize("check", ["check_round_trip", "check_records_made_on_the_device", "check_a_run_over_devices"])
+def test_in_the_simulator_of_cuda(check: str) -> None:
+    """In a process of its own, as the simulator must be chosen before numba is imported."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda, which brings the simulator, is not installed")
+    script = f"from tests.core import on_device\non_device.{check}()"
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
