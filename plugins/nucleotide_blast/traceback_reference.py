@@ -35,7 +35,7 @@ from seqloom.plugins.nucleotide_blast.strands import MINUS, mirrored
 GOOD_RUN, VERY_GOOD_RUN = 10, 15
 """A start point stays when more than so many equal letters run through it; else the first longer run is looked for."""
 
-Trace = Callable[[Hsp], TracedHsp | None]
+Trace = Callable[[Hsp], TracedHsp]
 
 
 def start_point(hsp: Hsp, query: bytes, target: bytes) -> tuple[int, int]:
@@ -78,9 +78,12 @@ class Traceback(ExtendStage):
     takes_order = ("query", "target")
     gives_order = ("query", "target")
 
+    rescores_all = False
+    """Whether all alignments are re-scored, and not only those that were cut."""
+
     @abstractmethod
-    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes, cutoff: int) -> Trace:
-        """The function that traces a preliminary alignment; it gives None when nothing worth keeping is left."""
+    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Trace:
+        """The function that traces a preliminary alignment."""
 
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Alignments)
@@ -109,7 +112,7 @@ class Traceback(ExtendStage):
         cutoff = int(scoring.cutoff[context.queries.locate(query)])
         searched = strand_codes(searched_query(context, query), frame)
         true = strand_codes(context.query(query), frame)
-        trace = self.aligner(scoring, searched, target, cutoff)
+        trace = self.aligner(scoring, searched, target)
         saved = SavedHsps(separation)
         traced = []
         for hsp in hsps:
@@ -117,13 +120,15 @@ class Traceback(ExtendStage):
                 continue
             hsp.anchor_query, hsp.anchor_target = start_point(hsp, searched, target)
             done = trace(hsp)
-            if done is not None and identity(done, true, target) >= context.options.perc_identity:
-                saved.add(done)
-                traced.append(done)
-        kept, leftovers = cut_common_ends(traced)
+            saved.add(done)
+            traced.append(done)
+        kept, rest = cut_common_ends(traced)
+        if self.rescores_all:
+            kept, rest = [], kept + rest
         costs = letter_costs(scoring)
-        rest = (best_part(hsp, searched, target, costs, cutoff) for hsp in leftovers)
-        kept += [hsp for hsp in rest if hsp is not None]
+        parts = (best_part(hsp, searched, target, costs, cutoff) for hsp in rest)
+        kept += [part for part in parts if part is not None]
+        kept = [hsp for hsp in kept if identity(hsp, true, target) >= context.options.perc_identity]
         return drop_contained(purge_common_endpoints(kept), separation)
 
 
@@ -132,7 +137,7 @@ class XDropTraceback(Traceback):
 
     name = "nucleotide-xdrop-traceback"
 
-    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes, cutoff: int) -> Trace:
+    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Trace:
         assert scoring.matrix is not None
         matrix = scoring.matrix.tolist()
         x_drop = max(scoring.xdrop_final, scoring.gap_open + scoring.gap_extend)
@@ -157,23 +162,22 @@ class GreedyTraceback(Traceback):
     """Traceback by greedy alignment; every alignment is re-scored over the true letters (megablast)."""
 
     name = "nucleotide-greedy-traceback"
+    rescores_all = True
 
-    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes, cutoff: int) -> Trace:
+    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Trace:
         refuse_affine(scoring)
         aligner = GreedyAligner(query, target, scoring.reward, scoring.penalty, scoring.xdrop_final)
-        costs = letter_costs(scoring)
 
-        def trace(hsp: Hsp) -> TracedHsp | None:
+        def trace(hsp: Hsp) -> TracedHsp:
             found = aligner.align(hsp.anchor_query, hsp.anchor_target, trace=True)
             script = clean_gaps(
                 found.script,
                 query[found.query_start : found.query_end],
                 target[found.target_start : found.target_end],
             )
-            whole = TracedHsp(
+            return TracedHsp(
                 found.score, found.query_start, found.query_end, found.target_start, found.target_end, script=script
             )
-            return best_part(whole, query, target, costs, cutoff)
 
         return trace
 
