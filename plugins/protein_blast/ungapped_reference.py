@@ -88,9 +88,8 @@ def extend_two_hit(
 def extend_one_hit(
     profile: Profile, target: bytes, query_pos: int, target_pos: int, word_size: int, x_drop: int
 ) -> Segment:
-    """Extension of a single hit from the best segment inside its word."""
-    best = total = begin = best_begin = 0
-    end = word_size
+    """Extension of a single hit from the best segment inside its word, empty at its start if none is positive."""
+    best = total = begin = best_begin = end = 0
     for place in range(word_size):
         total += profile[query_pos + place][target[target_pos + place]]
         if total > best:

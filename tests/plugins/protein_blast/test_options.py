@@ -1,0 +1,45 @@
+"""Options of blastp: defaults by matrix, and refusals that say what to do."""
+
+import pytest
+from seqloom.core.errors import OptionError
+from seqloom.core.options import build_options
+from seqloom.plugins.protein_blast.options import BlastpOptions
+
+
+def options(**values) -> BlastpOptions:
+    return build_options(BlastpOptions, values)
+
+
+@pytest.mark.parametrize(
+    "matrix, threshold, window",
+    [("BLOSUM62", 11, 40), ("BLOSUM45", 14, 60), ("BLOSUM80", 12, 25), ("PAM30", 16, 15), ("PAM250", 11, 40)],
+)
+def test_words_follow_the_matrix(matrix, threshold, window):
+    chosen = options(matrix=matrix)
+    assert (chosen.neighbour_threshold(), chosen.window()) == (threshold, window)
+    given = options(matrix=matrix, threshold=13.9, window_size=0)
+    assert (given.neighbour_threshold(), given.window()) == (13, 0)
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ({"comp_based_stats": "2"}, "only 0"),
+        ({"comp_based_stats": "D"}, "only 0"),
+        ({"gapopen": 3}, "take one of"),
+        ({"seg": "12 2.2"}, "window locut hicut"),
+        ({"seg": "12 3.0 2.0"}, "locut"),
+        ({"matrix": "PAM120"}, "BLOSUM62"),
+        ({"word_size": 6}, "at most 4"),
+        ({"threshold": 0}, "at least 1"),
+    ],
+)
+def test_refusals(values, message):
+    with pytest.raises(OptionError, match=message):
+        options(**values)
+
+
+def test_seg_parameters():
+    assert options(seg="no").seg_parameters() is None
+    assert options(seg="yes").seg_parameters() == {}
+    assert options(seg="10 1.8 2.1").seg_parameters() == {"window": 10, "locut": 1.8, "hicut": 2.1}

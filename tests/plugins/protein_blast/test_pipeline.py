@@ -1,0 +1,157 @@
+"""The blastp pipeline as a whole: independence of how work is cut, options, masking, and invalid queries.
+
+Agreement with the peer is tested in tests/gold/test_blastp.py.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.errors import CompositionError
+from seqloom.core.records import Hits, Pairs
+from seqloom.core.sequences import SequenceBatch
+from seqloom.installed import registry
+from seqloom.testing import assert_same_hits, check_pipeline, check_stage, run_pipeline
+
+from tests.plugins.protein_blast.proteins import families
+
+STAGES = (
+    "neighbourhood-words",
+    "neighbourhood-dfa",
+    "word-hits",
+    "dfa-hits",
+    "two-hit-diagonals",
+    "two-hit-ungapped",
+    "preliminary-gapped",
+    "final-traceback",
+    "finite-size-evalue",
+    "rank-targets",
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return families()
+
+
+def run(data, **options) -> Hits:
+    return run_pipeline("blastp", *data, options)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_declarations(name):
+    check_stage(name)
+
+
+def test_results_do_not_depend_on_how_the_work_is_cut(data):
+    check_pipeline("blastp", *data, {"evalue": 1.0}, least=15)
+
+
+def test_restricted_and_masked_searches_neither(data):
+    check_pipeline("blastp", *data, {"evalue": 1e-5, "seg": "yes", "max_target_seqs": 3}, least=4)
+
+
+def test_the_automaton_finds_the_same(data):
+    stages = ["index.words=neighbourhood-dfa", "seed.words=dfa-hits"]
+    assert_same_hits(run(data), run_pipeline("blastp", *data, stages=stages))
+
+
+def test_an_automaton_without_its_scan_is_refused(data):
+    with pytest.raises(CompositionError, match=r"seed\.words"):
+        run_pipeline("blastp", *data, stages=["index.words=neighbourhood-dfa"])
+
+
+def test_ranking_and_ties(data):
+    hits = run(data)
+    for query in range(len(data[0])):
+        evalues = hits.evalue[hits.query == query]
+        assert (np.diff(evalues) >= 0).all()
+    last, twin = len(data[1]) - 1, 1
+    ranks = {int(target): place for place, target in enumerate(hits.target.tolist()) if hits.query[place] == 1}
+    assert ranks[last] + 1 == ranks[twin]  # of equal targets the later one comes first
+
+
+def test_cuts_keep_the_best(data):
+    everything, few = run(data, evalue=1000), run(data, evalue=1000, max_target_seqs=2, max_hsps=1)
+    for query in range(len(data[0])):
+        best = everything.target[everything.query == query][:2]
+        assert few.target[few.query == query].tolist() == best.tolist()
+    assert len(few.alignments) == len(few)
+    covering = run(data, qcov_hsp_perc=50).alignments
+    lengths = data[0].lengths[covering.query]
+    assert (100 * (covering.query_end - covering.query_start) / lengths >= 49.5).all()
+
+
+def test_paths_lead_from_start_to_end(data):
+    alignments = run(data).alignments
+    assert len(alignments) > 10
+    for row in alignments.rows():
+        spans = {1: 0, 2: 0, 7: 0, 8: 0}
+        for run_ in row["path"]:
+            spans[run_ & 15] += run_ >> 4
+        assert spans[1] + spans[7] + spans[8] == row["query_end"] - row["query_start"]
+        assert spans[2] + spans[7] + spans[8] == row["target_end"] - row["target_start"]
+        assert row["length"] == sum(spans.values()) and row["identities"] == spans[7]
+
+
+def test_a_wider_search_space_only_raises_evalues(data):
+    small, large = run(data, evalue=1e-3), run(data, evalue=1e-3, dbsize=10**9)
+    kept = dict(zip(zip(small.query, small.target), small.evalue))
+    assert 0 < len(large) <= len(small)
+    assert all(evalue > kept[key] for key, evalue in zip(zip(large.query, large.target), large.evalue))
+
+
+def test_plain_evalues_of_a_given_space(data):
+    alignments = run(data, searchsp=10**6).alignments
+    assert alignments.evalue == pytest.approx(1e6 * 2.0**-alignments.bit_score)
+
+
+def test_hard_and_soft_masks(data):
+    queries = SequenceBatch.of(PROTEIN, ["A" * 40 + PROTEIN.decode(data[0][0]), "A" * 60])
+    targets = SequenceBatch.of(PROTEIN, ["A" * 50, PROTEIN.decode(data[0][0]), "A" * 40 + PROTEIN.decode(data[0][0])])
+    assert len(run((queries, targets))) > 2
+    hard = run((queries, targets), seg="yes")
+    assert set(zip(hard.query.tolist(), hard.target.tolist())) == {(0, 1), (0, 2)}
+    soft = run((queries, targets), seg="yes", soft_masking=True)
+    assert soft.score.tolist()[0] > hard.score.tolist()[0]
+    lower = replace(queries, lower=hard_mask(queries))
+    assert_same_hits(run((lower, targets), lcase_masking=True), hard)
+
+
+def hard_mask(queries: SequenceBatch):
+    return registry().masker("seg")().intervals(queries)
+
+
+def test_queries_without_statistics_find_nothing(data):
+    queries = SequenceBatch.of(PROTEIN, ["X" * 50, PROTEIN.decode(data[0][1]), "", "MK"])
+    assert set(run((queries, data[1])).query.tolist()) == {1}
+
+
+def test_seeds_can_be_narrowed_to_pairs(data):
+    """Word hits for chosen pairs are those of all pairs that belong to them."""
+    from seqloom.core.context import Context, SearchSpace
+    from seqloom.plugins.protein_blast.index_reference import NeighbourhoodWords
+    from seqloom.plugins.protein_blast.options import BlastpOptions
+    from seqloom.plugins.protein_blast.scoring import protein_scoring
+    from seqloom.plugins.protein_blast.seed_reference import WordHits
+
+    queries, targets = data
+    options = BlastpOptions()
+    scoring = protein_scoring(queries, SearchSpace(10**6, 100), options)
+    context = Context(queries=queries, targets=targets, scoring=scoring, options=options)
+    index = NeighbourhoodWords().run(context, queries)
+    context = replace(context, indexes={"index.words": index})
+    whole = WordHits().run(context, None)
+    pairs = Pairs({"query": [1, 3, 0], "target": [4, 4, 9], "score": [0, 0, 0]})
+    chosen = {(1, 4), (3, 4), (0, 9)}
+    kept = np.array([pair in chosen for pair in zip(whole.query.tolist(), whole.target.tolist())])
+    assert kept.any()
+    assert WordHits().run(context, pairs).rows() == whole.take(kept).rows()
+
+
+def test_short_preset():
+    targets = SequenceBatch.of(PROTEIN, ["MKWCHYFRNDPWWQ", "GGGSGGGSGGGSGG"])
+    queries = SequenceBatch.of(PROTEIN, ["WCHYFRNDPW"])
+    (hit,) = run_pipeline("blastp-short", queries, targets).rows()
+    assert hit["target"] == 0 and hit["evalue"] < 1e-3
