@@ -1,0 +1,173 @@
+"""Writers against the output of BLAST+ on the same alignments, and against what BLAST has no output for."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.errors import OptionError, UnknownNameError
+from seqloom.core.memory import MemorySource
+from seqloom.core.records import Alignments, Column, Hits, Ragged
+from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.plugins.formats import numbers
+from seqloom.plugins.formats.fields import FIELDS
+from seqloom.plugins.formats.writer_pairwise import Pairwise
+from seqloom.plugins.formats.writer_tabular import CommaSeparated, Commented, Tabular
+
+from tests.plugins.formats.blast_json import DATA, MemoryReport, blast_report
+
+KINDS = [("protein", False), ("nucleotide", False), ("nucleotide", True)]
+BLAST_FIELDS = [name for name in FIELDS if name not in (
+    "qtitle", "cigar", "rank", "number", "full_qseq", "full_sseq")]
+
+
+def written(writer: type, report: MemoryReport, *fields: str) -> str:
+    stream = io.StringIO()
+    writer().write(report, stream, fields)
+    return stream.getvalue()
+
+
+def expected(kind: str, format: str) -> str:
+    return (DATA / f"{kind}.{format}.txt").read_text()
+
+
+def as_blast(text: str, program: str) -> str:
+    """Our comment lines with BLAST's name in place of ours."""
+    text = re.sub(r"^# seqloom 1\.0 .*$", f"# {program} 2.12.0+", text, flags=re.M)
+    return text.replace("# seqloom processed", "# BLAST processed")
+
+
+@pytest.mark.parametrize(("kind", "turn"), KINDS)
+def test_tabular_is_byte_identical(kind, turn):
+    assert written(Tabular, blast_report(kind, turn)) == expected(kind, "6")
+
+
+@pytest.mark.parametrize(("kind", "turn"), KINDS)
+def test_commented_with_every_field_is_byte_identical(kind, turn):
+    text = written(Commented, blast_report(kind, turn), *BLAST_FIELDS)
+    program = "BLASTP" if kind == "protein" else "BLASTN"
+    database = "targets_p" if kind == "protein" else "targets_n"
+    assert as_blast(text, program) == expected(kind, "7").replace(f"Database: {database}", "Database: targets")
+
+
+@pytest.mark.parametrize(("kind", "turn"), KINDS)
+def test_comma_separated_is_byte_identical(kind, turn):
+    assert written(CommaSeparated, blast_report(kind, turn), "std", "stitle", "btop") == expected(kind, "10")
+
+
+def alignments_of(text: str) -> list[str]:
+    """The part of pairwise output that says something of hits, without trailing blanks."""
+    lines = [line.rstrip() for line in text.split("\n")]
+    kept, inside = [], False
+    for line in lines:
+        if line.startswith("Query="):
+            inside = True
+        if line.startswith(("Lambda", "Effective", "  Database:")):
+            inside = False
+        if inside and line:
+            kept.append(line)
+    return kept
+
+
+@pytest.mark.parametrize(("kind", "turn"), KINDS)
+def test_pairwise_reads_like_blast(kind, turn):
+    ours = alignments_of(written(Pairwise, blast_report(kind, turn)))
+    theirs = alignments_of(expected(kind, "0"))
+    if kind == "protein":  # BLAST breaks a query's name of more than 68 letters, we don't
+        ours, theirs = (re.sub(r"Query= averyvery.*?Length", "", "\n".join(lines), flags=re.S).split("\n")
+                        for lines in (ours, theirs))
+    assert ours == theirs
+
+
+def test_delimiter():
+    assert written(CommaSeparated, blast_report("nucleotide"), "delim=@", "qacc", "score").startswith("nq@179\n")
+    with pytest.raises(OptionError, match="one character"):
+        written(Tabular, blast_report("nucleotide"), "delim=", "qacc")
+
+
+def test_unknown_field_names_the_nearest():
+    with pytest.raises(UnknownNameError, match="unknown output field 'qseqidd'; did you mean 'qseqid'"):
+        written(Tabular, blast_report("protein"), "qseqidd")
+
+
+def test_own_fields():
+    report = blast_report("nucleotide", turn=True)
+    lines = written(Tabular, report, "qtitle", "cigar", "rank", "number", "full_sseq", "full_qseq").splitlines()
+    title, cigar, rank, number, subject, query = lines[0].split("\t")
+    assert (title, cigar, rank, number) == ("nq the query", "45=1D48=", "1", "1")
+    assert NUCLEOTIDE.encode(subject).tolist() == report.source.fetch(np.array([0]))[0].tolist()
+    assert query == report.queries_batch.text(0)
+    turned = next(line for line in lines if line.startswith("rc\t13=1X2="))
+    assert turned.split("\t")[2:4] == ["2", "3"]
+
+
+def small_report(**changed) -> MemoryReport:
+    """One query, three targets; the second hit has no alignment; columns of a plugin."""
+    extra = (Column("accuracy", "f4", "mean posterior probability", True), Column("note", "str", "a remark", True),
+             Column("passes", "i4", "how often", True), Column("good", "bool", "whether"))
+    children = Alignments({
+        "query": [0, 0], "target": [2, 0], "score": [20, 10], "query_start": [0, 1], "query_end": [4, 3],
+        "target_start": [3, 0], "target_end": [7, 2], "query_frame": [1, 1], "target_frame": [1, 1],
+        "path": Ragged.of([[4 << 4 | 7], []]), "accuracy": [0.875, np.nan], "note": ["fine", None], "passes": [3, -1],
+        "good": [True, False]}, extra)
+    hits = Hits({"query": [0, 0, 0], "target": [2, 1, 0], "score": [20, 15, 10], "evalue": [1e-5, np.nan, np.nan],
+                 "bias": [0.5, 0.25, 0]}, [Column("bias", "f8", "of the hit")], alignments=children)
+    targets = SequenceBatch.of(PROTEIN, ["MKVLAAG", "ACDE", "WWWMKVL"], ["t0", "t1", "t2"])
+    queries = SequenceBatch.of(PROTEIN, ["MKVL", "AC"], ["q0", "q1"])
+    run = {"pipeline": "toy", "version": "1.0", "target_type": "protein", "databases": [], "queries": 2}
+    return MemoryReport(changed.get("queries", queries), MemorySource(targets), changed.get("hits", hits), run)
+
+
+def test_absent_values_hits_without_alignments_and_columns_of_plugins():
+    text = written(Tabular, small_report(), "sseqid", "score", "evalue", "bitscore", "qstart", "send", "pident", "btop",
+                   "qcovs", "accuracy", "note", "passes", "good", "bias")
+    assert text == ("t2\t20\t*\t*\t1\t7\t100.000\t4\t100\t0.875\tfine\t3\ttrue\t0.5\n"
+                    "t1\t15\t*\t*\t*\t*\t*\t*\t*\t*\t*\t*\tfalse\t0.25\n"
+                    "t0\t10\t*\t*\t2\t2\t*\t*\t50\t*\t*\t*\tfalse\t0\n")
+
+
+def test_pairwise_without_paths_and_statistics():
+    text = written(Pairwise, small_report())
+    assert " Score = 20\n Identities = 4/4 (100%), Gaps = 0/4 (0%)\n Accuracy = 0.88\n" in text
+    assert ">t1\nLength=4\n\n Score = 15\n" in text
+    assert " Score = 10\n Query 2-3, Sbjct 1-2\n" in text
+    assert "Query  1  MKVL  4\n          MKVL\nSbjct  4  MKVL  7\n" in text
+    assert "***** No hits found *****" in text
+
+
+def test_models_have_no_residues():
+    models = ModelBatch(PROTEIN, [None, None], np.array([4, 2]), np.arange(2), ["m0", "m1"], ["PF1", ""], ["", ""])
+    report = small_report(queries=models)
+    assert written(Tabular, report, "qseqid", "qseq", "sseq", "btop").startswith("m0\t*\tMKVL\t*\n")
+    assert "Query  1  xxxx  4\n          ||||\nSbjct  4  MKVL  7\n" in written(Pairwise, report)
+
+
+def test_no_hits():
+    hits = Hits.empty()
+    assert written(Tabular, small_report(hits=hits)) == ""
+    assert written(Commented, small_report(hits=hits)) == (
+        "# seqloom 1.0 toy\n# Query: q0\n# Database: \n# 0 hits found\n"
+        "# seqloom 1.0 toy\n# Query: q1\n# Database: \n# 0 hits found\n# seqloom processed 2 queries\n")
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (0.0, "0.0"), (9.9e-181, "0.0"), (1e-180, "1.00e-180"), (3.051e-5, "3.05e-05"), (8.99e-4, "8.99e-04"),
+    (9e-4, "0.001"), (0.0062, "0.006"), (0.1, "0.10"), (0.999, "1.00"), (1.0, "1.0"), (9.95, "9.9"), (10.0, "10"),
+    (565.4, "565"), (float("nan"), "*")])
+def test_evalue_text(value, text):
+    assert numbers.evalue_text(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (9.46, " 9.5"), (12.34, "12.3"), (99.9, "99.9"), (99.95, "99"), (100.9, "100"), (99999.0, "99999"),
+    (123456.0, "1.235e+05"), (float("nan"), "*")])
+def test_bit_score_text(value, text):
+    assert numbers.bit_score_text(value) == text
+
+
+def test_percentages():
+    assert numbers.percent_text(87, 320, 3) == "27.187"
+    assert numbers.percent_text(1, 0, 3) == numbers.percent_text(-1, 5, 3) == "*"
+    assert [numbers.short_percent(n, 1000) for n in (999, 1000, 625, 4)] == [99, 100, 63, 0]
+    assert [numbers.coverage_text(n, 1000) for n in (985, 996, 1000, 5, 4)] == ["99", "99", "100", "1", "0"]
