@@ -1,4 +1,4 @@
-"""Files of sequences and models: opened whatever their compression, recognised by their content, checked as they are read.
+"""Files of sequences and models: opened whatever their compression, recognised by their content, checked while read.
 
 Plain, gzip and zstd files and standard input ("-") are read alike. Everything that is wrong with a file is one
 ``InputError`` that names the file, the line and what to do; with ``on_bad="skip"`` records that can't be used are told
@@ -73,7 +73,8 @@ def read_models(path: str, registry: Registry, on_bad: str = "error") -> Iterato
     where = "standard input" if path == "-" else path
     some = False
     with opened(path) as stream:
-        for batch in find_reader(stream, where, registry, "models").read(stream, where, None, on_bad_of(on_bad), LETTERS):
+        reader = find_reader(stream, where, registry, "models")
+        for batch in reader.read(stream, where, None, on_bad_of(on_bad), LETTERS):
             some = some or len(batch) > 0
             yield batch
     if not some:
@@ -104,7 +105,7 @@ def opened(path: str) -> IO[bytes]:
         raw = io.BufferedReader(_Unclosed(sys.stdin.buffer), HEAD)
     else:
         try:
-            raw = open(path, "rb", buffering=1 << 16)
+            raw = open(path, "rb", buffering=1 << 16)  # noqa: SIM115 (the caller closes the stream)
         except FileNotFoundError:
             raise InputError(f"{path}: there is no such file; check the name") from None
         except IsADirectoryError:
@@ -154,8 +155,8 @@ class _Checked(io.RawIOBase):
         try:
             return self._unpacked.readinto(buffer)
         except EOFError:
-            raise InputError(f"{self._where}: the {self._kind} data end too early; the file is cut off: copy or download "
-                             "it again") from None
+            raise InputError(f"{self._where}: the {self._kind} data end too early, the file is cut off; copy or "
+                             "download it again") from None
         except Exception as error:  # each library has its own
             raise InputError(f"{self._where}: damaged {self._kind} data ({error}); copy or download the file again"
                              ) from None
@@ -205,7 +206,8 @@ def find_reader(stream: IO[bytes], where: str, registry: Registry, gives: str) -
         reader = kind()
         if reader.sniff(head):
             if reader.gives != gives:
-                raise InputError(f"{where}: holds {reader.gives} ({reader.name}) and {gives} are wanted; give another file")
+                raise InputError(f"{where}: holds {reader.gives} ({reader.name}) and {gives} are wanted; "
+                                 "give another file")
             return reader
         if reader.gives == gives:
             formats.append(reader.name)
@@ -318,7 +320,8 @@ def kept_of(batch: SequenceBatch, kept: np.ndarray) -> SequenceBatch:
 
     def cut(intervals: Intervals) -> Intervals:
         stays = kept[intervals.sequence]
-        return Intervals(place[intervals.sequence[stays]].astype(np.int32), intervals.start[stays], intervals.end[stays])
+        sequence = place[intervals.sequence[stays]].astype(np.int32)
+        return Intervals(sequence, intervals.start[stays], intervals.end[stays])
 
     index = np.flatnonzero(kept).tolist()
     return SequenceBatch(

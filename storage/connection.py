@@ -15,7 +15,6 @@ from typing import Literal
 import duckdb
 
 from ..core.errors import DamagedError, LockedError, SchemaError, SeqloomError, StoreError
-
 from .revisions import HEAD, KNOWN, READABLE
 
 Kind = Literal["sequences", "results"]
@@ -56,8 +55,8 @@ def connect(path: "str | Path", read_only: bool, kind: Kind, create: bool = Fals
         if revision == HEAD[kind] or (read_only and revision in READABLE[kind]):
             return connection
         if read_only:
-            raise SchemaError(f"{path} was made by an earlier version of seqloom (revision {revision}, now {HEAD[kind]}); "
-                              "open it once for writing to bring it up to date")
+            raise SchemaError(f"{path} was made by an earlier version of seqloom (revision {revision}, now "
+                              f"{HEAD[kind]}); open it once for writing to bring it up to date")
     except BaseException:
         connection.close()
         raise
@@ -97,8 +96,8 @@ def _open(path: str, read_only: bool, memory: int | None, threads: int | None) -
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    rows = connection.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()").fetchall()
-    return [name for (name,) in rows]
+    found = connection.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()")
+    return [name for (name,) in found.fetchall()]
 
 
 def _revision(connection: duckdb.DuckDBPyConnection, path: str, kind: Kind) -> str:
@@ -107,7 +106,8 @@ def _revision(connection: duckdb.DuckDBPyConnection, path: str, kind: Kind) -> s
         raise SchemaError(f"{path} is a DuckDB file but not a {WORDS[kind]} of seqloom; give another path")
     rows = connection.execute("SELECT kind, schema_revision, created_by FROM seqloom_file").fetchall()
     if len(rows) != 1:
-        raise DamagedError(f"{path}: its table seqloom_file has {len(rows)} rows instead of one; restore it from a copy")
+        raise DamagedError(f"{path}: its table seqloom_file has {len(rows)} rows instead of one; restore it from a "
+                           "copy")
     found, revision, creator = rows[0]
     if found != kind:
         raise SchemaError(f"{path} is a {WORDS.get(found, found)}, not a {WORDS[kind]}; give another path")
@@ -135,7 +135,8 @@ def as_ours(error: duckdb.Error, path: str) -> SeqloomError:
         who = f"process {pid[1]}" if pid else "another process"
         return LockedError(f"{path} is in use: {who} has it open; wait until it is done, or work on a copy")
     if has("different configuration"):
-        return LockedError(f"{path} is open in this program in another way (for reading or for writing); close it there first")
+        return LockedError(f"{path} is open in this program in another way (for reading or for writing); close it "
+                           "there first")
     if has("no space left") or has("disk full") or has("file too large") or has("disk quota") or has("enospc"):
         return StoreError(f"{path} can't be written: the disk is full; free some space or choose another place")
     if has("out of memory") or has("could not allocate"):

@@ -17,7 +17,7 @@ DIGEST_BYTES = 32
 
 
 def residue_digests(codes: np.ndarray) -> bytes:
-    """SHA-256 of each block of u8[n] ``codes`` (one byte a letter), one behind the other; the last block may be short."""
+    """SHA-256 of each block of u8[n] ``codes`` (a byte a letter), one behind the other; the last may be short."""
     return b"".join(hashlib.sha256(np.ascontiguousarray(codes[n : n + BLOCK_LETTERS])).digest()
                     for n in range(0, len(codes), BLOCK_LETTERS))
 

@@ -9,6 +9,7 @@ import shutil
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -17,10 +18,10 @@ import duckdb
 import numpy as np
 
 from ..core.alphabet import Alphabet, alphabet
-from ..core.errors import DamagedError, InputError, LockedError, StoreError, UnknownNameError
+from ..core.errors import DamagedError, InputError, LockedError, StoreError
 from ..core.sequences import Intervals, SequenceBatch
 from .connection import configure, connect, make_tables, translated, without_pandas
-from .fingerprint import BLOCK_LETTERS, BLOCK_ROWS, DIGEST_BYTES, fingerprint, residue_digests, row_digest
+from .fingerprint import BLOCK_LETTERS, BLOCK_ROWS, fingerprint, residue_digests, row_digest
 from .literals import literal
 from .packing import RUN, pack, unpack
 
@@ -131,7 +132,8 @@ class SequenceDatabase:
              threads: int | None = None) -> Self:
         """Open an existing database; see ``storage.connection.connect`` for the errors."""
         path = Path(path)
-        connection = connect(path, read_only, "sequences", memory=memory and min(memory, DUCKDB_MEMORY), threads=threads)
+        share = memory and min(memory, DUCKDB_MEMORY)
+        connection = connect(path, read_only, "sequences", memory=share, threads=threads)
         try:
             return cls(path, connection, read_only)
         except BaseException:
@@ -175,10 +177,8 @@ class SequenceDatabase:
             self._load()
 
     def _rollback(self) -> None:
-        try:
+        with suppress(duckdb.Error):  # the transaction may be gone already, with all that it did
             self._connection.execute("ROLLBACK")
-        except duckdb.Error:  # the transaction is gone already, with all that it did
-            pass
 
     # ---- what is in it
 
@@ -206,8 +206,9 @@ class SequenceDatabase:
         """i8[k] ordinals of the sequences called ``names``, ascending.
 
         Raises:
-            UnknownNameError: one name, or InputError: several, are not in the database.
+            InputError: some are not in the database.
         """
+        names = [*names]
         found = self.find(names)
         missing = [n for n in dict.fromkeys(names) if n not in found]
         if missing:
@@ -264,7 +265,8 @@ class SequenceDatabase:
         """i4[k] length of every sequence, by ordinal."""
         lengths = self._columns("SELECT length FROM sequences ORDER BY ordinal")["length"]
         if len(lengths) != self.sequences or int(lengths.sum(dtype=np.int64)) != self.letters:
-            raise DamagedError(f"{self.path}: its sequences don't add up to what it says of itself; run: seqloom db check")
+            raise DamagedError(f"{self.path}: its sequences don't add up to what it says of itself; "
+                               "run: seqloom db check")
         return lengths
 
     # ---- residues
@@ -293,7 +295,7 @@ class SequenceDatabase:
         return out
 
     def _copy(self, chunk: int, skip: int, out: np.ndarray) -> None:
-        """Codes from position ``skip`` of a chunk into ``out``. The last chunk of which only a part was asked is kept."""
+        """Codes from position ``skip`` of a chunk into ``out``. A chunk of which only a part was asked is kept."""
         with self._lock:
             if self._held is not None and self._held[0] == chunk:
                 out[:] = self._held[1][skip : skip + len(out)]
@@ -330,7 +332,7 @@ class SequenceDatabase:
 
     # ---- checking
 
-    def check(self) -> "list[str]":
+    def check(self) -> Sequence[str]:
         """Read everything and compare it with checksums, totals and the fingerprint; one line for each problem."""
         from .database_check import problems
 
@@ -348,7 +350,7 @@ class SequenceDatabase:
          self.fingerprint, self._masked) = rows[0]
         self.alphabet = alphabet(kind)
 
-    def _run(self, sql: str) -> "list[tuple[Any, ...]]":
+    def _run(self, sql: str) -> Sequence[tuple[Any, ...]]:
         with self._lock, translated(self.path):
             return self._connection.execute(sql).fetchall()
 
@@ -430,8 +432,8 @@ class _Writer:
             "length": lengths.astype(np.int32), "start": self._letters + batch.offsets[:-1],
         })
         if len(batch.lower):
-            low = batch.lower
-            self._insert("masks", {"sequence": first + low.sequence.astype(np.int64), "start": low.start, "end": low.end},
+            sequence = first + batch.lower.sequence.astype(np.int64)
+            self._insert("masks", {"sequence": sequence, "start": batch.lower.start, "end": batch.lower.end},
                          kind="lower")
         self._names += batch.names
         self._lengths.append(lengths)
@@ -505,7 +507,7 @@ class _Writer:
             self._connection.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM new_rows")
             self._connection.unregister("new_rows")
 
-    def _run(self, sql: str) -> "list[tuple[Any, ...]]":
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
         with translated(self._path):
             return self._connection.execute(sql).fetchall()
 
@@ -563,4 +565,4 @@ def _publish(part: Path, path: Path) -> None:
     part.unlink()
 
 
-__all__ = ["DIGEST_BYTES", "SequenceDatabase", "UnknownNameError", "is_database", "offsets_of", "unknown_names"]
+__all__ = ["SequenceDatabase", "is_database", "offsets_of", "unknown_names"]

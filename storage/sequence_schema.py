@@ -3,9 +3,9 @@
 ``sequences.sql`` is generated from it and Alembic compares with it; new files are made from ``sequences.sql``, so that
 a search imports neither SQLAlchemy nor Alembic.
 
-All residues of a database form one long row of letters, cut into chunks of ``database.chunk_letters``; every chunk but
-the last is full. A sequence is the stretch ``start`` … ``start + length`` of that row. Bulk tables have neither keys nor
-indexes, which would slow down inserting; they stand in order of ``ordinal`` and ``chunk``.
+All residues of a database form one long row of letters, cut into chunks of ``database.chunk_letters``; every chunk
+but the last is full. A sequence is the stretch ``start`` … ``start + length`` of that row. Bulk tables have neither
+keys nor indexes, which would slow down inserting; they stand in order of ``ordinal`` and ``chunk``.
 """
 
 import sqlalchemy as sa

@@ -200,9 +200,9 @@ def joined(batches: Sequence[SequenceBatch]) -> SequenceBatch:
     first = offsets_of(np.array([len(b) for b in batches]))
 
     def together(intervals: Sequence[Intervals]) -> Intervals:
-        return Intervals(
-            np.concatenate([i.sequence + np.int32(n) for i, n in zip(intervals, first[:-1], strict=True)]).astype(np.int32),
-            np.concatenate([i.start for i in intervals]), np.concatenate([i.end for i in intervals]))
+        sequence = np.concatenate([i.sequence + n for i, n in zip(intervals, first[:-1], strict=True)])
+        return Intervals(sequence.astype(np.int32), np.concatenate([i.start for i in intervals]),
+                         np.concatenate([i.end for i in intervals]))
 
     return SequenceBatch(
         batches[0].alphabet, np.concatenate([b.residues for b in batches]),

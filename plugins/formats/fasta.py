@@ -1,8 +1,8 @@
 """Reads FASTA: bytes straight into codes, offsets and names.
 
-The file is taken in blocks that end at a line's end where a header is concerned and anywhere where residues are. Of each
-block, numpy finds line ends and headers; one pass of ``bytes.translate`` turns letters into codes and drops line ends.
-No step loops over letters or lines in Python, and nothing needs to be compiled, so that a small file is read at once.
+The file is taken in blocks that end anywhere but in a header. Of each block, numpy finds line ends and headers, and one
+pass of ``bytes.translate`` turns letters into codes and drops line ends. No step loops over letters or lines in Python,
+and nothing needs to be compiled, so that a small file is read at once.
 """
 
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import IO
 
 import numpy as np
-
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, PROTEIN, Alphabet
 from seqloom.core.errors import AlphabetError, InputError
 from seqloom.core.stages import Intervals, OnBad, Reader, SequenceBatch
 
 BLOCK = 4 << 20
-"""Bytes that are looked at in one go."""
+"""Bytes that are looked at in one go; fewer, but no fewer than ``SMALL_BLOCK``, for small batches."""
+SMALL_BLOCK = 1 << 16
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
 LONGEST_HEADER = 64 << 20
@@ -30,7 +30,7 @@ BASES = b"ACGTUNacgtun"
 
 
 def looks_like(sample: bytes) -> Alphabet:
-    """Nucleotide if more than nine of ten letters of ``sample`` (bare residues) are A, C, G, T, U or N, else protein."""
+    """Nucleotide if more than nine of ten letters of ``sample`` are A, C, G, T, U or N, else protein."""
     return NUCLEOTIDE if share_of_bases(sample) > 0.9 else PROTEIN
 
 
@@ -54,12 +54,13 @@ def check_kind(sample: bytes, alphabet: Alphabet, where: str) -> None:
     """
     share = share_of_bases(sample)
     if alphabet is PROTEIN and share > 0.9 and len(sample) >= FEW:
-        raise AlphabetError(f"{where}: protein sequences are wanted, but {share:.0%} of the first {len(sample):,} letters are "
-                            "A, C, G, T, U or N; give proteins, or use these as nucleotides (--type nucleotide)")
+        raise AlphabetError(f"{where}: protein sequences are wanted, but {share:.0%} of the first {len(sample):,} "
+                            "letters are A, C, G, T, U or N; give proteins, or use these as nucleotides "
+                            "(--type nucleotide)")
     if alphabet is NUCLEOTIDE and share <= 0.5 and any(NUCLEOTIDE.codes[b] == INVALID for b in set(sample)):
         raise AlphabetError(f"{where}: nucleotide sequences are wanted, but only {share:.0%} of the first "
-                            f"{len(sample):,} letters are A, C, G, T, U or N; give nucleotides, or use these as proteins "
-                            "(--type protein)")
+                            f"{len(sample):,} letters are A, C, G, T, U or N; give nucleotides, or use these as "
+                            "proteins (--type protein)")
 
 
 @dataclass
@@ -95,7 +96,7 @@ class _Reading:
     def __init__(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, letters: int) -> None:
         self._stream, self._where, self._alphabet, self._on_bad = stream, where, alphabet, on_bad
         self._limit = max(1, letters)
-        self._block = min(BLOCK, max(1 << 16, letters))
+        self._block = min(BLOCK, max(SMALL_BLOCK, letters))
         self._line = 1  # number of the line in which the block begins
         self._at_line_start = True
         self._sample = b""
@@ -275,6 +276,7 @@ class _Reading:
             batch.lower = [(begin[sooner], np.minimum(end[sooner], cut))]
         batch.codes, batch.letters = [codes[:cut]], cut
         batch.headers, batch.lines, batch.starts = batch.headers[:last], batch.lines[:last], [starts[:-1]]
+        batch.bad.discard(last)
         self._batch = rest
         return self._finish(batch)
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import IO
 
 import numpy as np
-
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, Alphabet
 from seqloom.core.errors import InputError
 from seqloom.core.stages import OnBad, Reader, SequenceBatch
@@ -61,8 +60,8 @@ class FastqReader(Reader):
             return False
         wrong = sequence.encode("latin-1", "replace").translate(table).find(bytes([INVALID]))
         if wrong >= 0:
-            on_bad(where, line + 1, f"letter {sequence[wrong]!r} in sequence '{words[0]}' is not in the {kind.name} alphabet",
-                   "correct or remove the record")
+            what = f"letter {sequence[wrong]!r} in sequence '{words[0]}' is not in the {kind.name} alphabet"
+            on_bad(where, line + 1, what, "correct or remove the record")
             return False
         return True
 
@@ -73,6 +72,7 @@ class FastqReader(Reader):
         edges = np.flatnonzero(np.diff((np.frombuffer(text, np.uint8) > 96).view(np.int8), prepend=0, append=0))
         return LocatedBatch(
             kind, np.frombuffer(text.translate(table), np.uint8), offsets,
-            np.arange(first, first + len(records), dtype=np.int64), runs_of_records([(edges[::2], edges[1::2])], offsets),
+            np.arange(first, first + len(records), dtype=np.int64),
+            runs_of_records([(edges[::2], edges[1::2])], offsets),
             names=[w[0] for w in words], descriptions=[w[1] if len(w) > 1 else "" for w in words],
             lines=np.array([line for _, _, line in records], np.int64))

@@ -1,0 +1,156 @@
+"""The FASTA reader against a slow, obvious one, however the file is cut into blocks and batches."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.errors import AlphabetError, InputError
+from seqloom.core.stages import OnBad
+from seqloom.plugins.formats import fasta
+from seqloom.plugins.formats.fasta import FastaReader, looks_like
+
+
+class Stop(OnBad):
+    def __call__(self, where, line, what, remedy):
+        raise InputError(f"{where}: line {line}: {what}; {remedy}")
+
+
+class Note(OnBad):
+    def __init__(self):
+        self.notes = []
+
+    def __call__(self, where, line, what, remedy):
+        self.notes.append((line, what))
+
+
+def read(data, alphabet=PROTEIN, on_bad=None, letters=1 << 20):
+    return list(FastaReader().read(io.BytesIO(data), "x.fa", alphabet, on_bad or Stop(), letters))
+
+
+def records(batches):
+    """(name, description, letters with case, line) of all records."""
+    return [(b.names[n], b.descriptions[n], b.text(n), int(b.lines[n])) for b in batches for n in range(len(b))]
+
+
+def slow(data, alphabet):
+    """The same records from a loop over lines, and (line, name) of the bad ones."""
+    found, current = [], None
+    for number, line in enumerate(data.decode().split("\n"), 1):
+        if line.startswith(">"):
+            words = line[1:].split(None, 1)
+            current = [words[0] if words else "", words[1].rstrip() if len(words) > 1 else "", "", number, 0]
+            found.append(current)
+        elif current:
+            letters = re.sub(r"[ \t\r]", "", line)
+            wrong = [c for c in letters if c not in alphabet.letters + alphabet.letters.lower() + "Uu" or c == "-"]
+            current[4] = current[4] or (number if wrong else 0)
+            current[2] += letters
+    good = [tuple(r[:4]) for r in found if r[0] and r[2] and not r[4]]
+    bad = [(r[4] or r[3]) for r in found if not r[0] or not r[2] or r[4]]
+    return good, bad
+
+
+line = st.text("ACDEFGHIKLMNPQRSTVWYacdefghik*XUO", max_size=12)
+end = st.sampled_from(["\n", "\r\n", " \n", "\n\n"])
+header = st.text(st.characters(min_codepoint=32, max_codepoint=0x17F, exclude_characters="\x85\xa0"), max_size=12)
+record = st.tuples(header, st.lists(st.tuples(line, end), max_size=5)).map(
+    lambda r: ">" + r[0] + "\n" + "".join(a + b for a, b in r[1]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(record, min_size=1, max_size=6).map("".join), st.integers(1, 40), st.integers(1, 60),
+       st.sampled_from(["", "1", "-", "@"]), st.integers(0, 300))
+def test_any_file_reads_as_by_the_slow_reader(text, block, letters, intruder, place):
+    first = text.index("\n") + 1
+    place = max(first, place)
+    data = (text[:place] + intruder + text[place:]).encode()
+    good, bad = slow(data, PROTEIN)
+    note = Note()
+    old = fasta.SMALL_BLOCK, fasta.BLOCK
+    fasta.SMALL_BLOCK = fasta.BLOCK = block
+    try:
+        got = records(read(data, PROTEIN, note, letters)) if good or bad else []
+    except AlphabetError:  # few of these random texts look like nucleotides
+        return
+    finally:
+        fasta.SMALL_BLOCK, fasta.BLOCK = old
+    assert got == good
+    assert sorted(n for n, _ in note.notes) == sorted(bad)
+
+
+def test_lower_case_across_records_and_blocks(monkeypatch):
+    monkeypatch.setattr(fasta, "SMALL_BLOCK", 5)
+    monkeypatch.setattr(fasta, "BLOCK", 5)
+    [batch] = read(b">a\nMKvl\nacM\n>b\nkk\n>c\nMM\n>d\nllM\n")
+    assert batch.lower.rows() == [(0, 2, 6), (1, 0, 2), (3, 0, 2)]
+    assert [batch.text(n) for n in range(4)] == ["MKvlacM", "kk", "MM", "llM"]
+
+
+def test_batches_are_numbered_on():
+    batches = read(b">a\nMKV\n>b\nMKV\n>c\nMKV\n", letters=1)
+    assert np.concatenate([b.ordinals for b in batches]).tolist() == [0, 1, 2]
+
+
+def test_kind_is_told_from_the_letters():
+    assert read(b">a\nACGUNacgtnACGTACGTACGT\n", None)[0].alphabet is NUCLEOTIDE
+    assert read(b">a\nMKVLAAGIVGLLLAQWERTY\n", None)[0].alphabet is PROTEIN
+    assert looks_like(b"A" * 9 + b"L") is PROTEIN
+    assert looks_like(b"A" * 10 + b"L") is NUCLEOTIDE
+
+
+def test_byte_order_mark_and_missing_last_line_end():
+    assert records(read(b"\xef\xbb\xbf>a b  c \nMK\nV")) == [("a", "b  c", "MKV", 1)]
+
+
+def test_latin_1_headers():
+    assert records(read(b">a caf\xe9\nMKV\n"))[0][1] == "caf\xe9"
+
+
+def test_old_codes_of_nucleotides():
+    [batch] = read(b">a\nACGUacguRYKMSWBDHVN\n", NUCLEOTIDE)
+    assert batch.alphabet.decode(batch.residues) == "ACGTACGTRYKMSWBDHVN"
+
+
+@pytest.mark.parametrize("data, alphabet, message", [
+    (b"MKV\n", PROTEIN,
+     "x.fa: line 1: not FASTA: a header line that begins with '>' is expected; check the file's format"),
+    (b"\n\nMKV\n>a\nMKV\n", PROTEIN,
+     "x.fa: line 3: not FASTA: a header line that begins with '>' is expected; check the file's format"),
+    (b">a\nMKV\n>b two\n\n>c\nMKV\n", PROTEIN,
+     "x.fa: line 3: record 'b' has no sequence; add its sequence or remove the record"),
+    (b">a\nMKV\nMK1V\n", PROTEIN,
+     "x.fa: line 3: letter '1' in sequence 'a' is not in the protein alphabet; correct or remove the record"),
+    (b">a\nMKV\nMK-V\n", PROTEIN,
+     "x.fa: line 3: gap '-' in sequence 'a'; sequences are read without gaps: remove those of an alignment"),
+    (b">a\nACGT\n>b\nACGTACGTACGTXA\n", NUCLEOTIDE,
+     "x.fa: line 4: letter 'X' in sequence 'b' is not in the nucleotide alphabet; correct or remove the record"),
+    (b">\nMKV\n", PROTEIN, "x.fa: line 1: the header has no name; write one behind the '>'"),
+    (b">a\n" + b"ACGTN" * 5 + b"\n", PROTEIN,
+     "x.fa: protein sequences are wanted, but 100% of the first 25 letters are A, C, G, T, U or N; give proteins, or "
+     "use these as nucleotides (--type nucleotide)"),
+    (b">a\nMKVLAAGIVGLLLAQWERTY\n", NUCLEOTIDE,
+     "x.fa: nucleotide sequences are wanted, but only 30% of the first 20 letters are A, C, G, T, U or N; give "
+     "nucleotides, or use these as proteins (--type protein)"),
+])
+def test_bad_input_is_told_in_one_line(data, alphabet, message):
+    with pytest.raises(InputError) as error:
+        read(data, alphabet)
+    assert str(error.value) == message
+
+
+def test_bad_records_are_left_out_and_told_once():
+    note = Note()
+    got = records(read(b">a\nMKV\n>b\nM1V\nM2V\n>c\n\n>\nMK\n>d\nmKV\n", on_bad=note))
+    assert [(name, letters) for name, _, letters, _ in got] == [("a", "MKV"), ("d", "mKV")]
+    assert note.notes == [(4, "letter '1' in sequence 'b' is not in the protein alphabet"),
+                          (6, "record 'c' has no sequence"), (8, "the header has no name")]
+
+
+def test_a_sequence_that_is_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr(fasta, "LONGEST", 5)
+    with pytest.raises(InputError, match=r"line 3: sequence 'b' has 6 residues and at most 5 can be used; cut it"):
+        read(b">a\nMKVLA\n>b\nMKVLAA\n")
