@@ -34,6 +34,7 @@ clean:  # remove what these verbs made
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "seqloom needs Python 3.11 or newer (make PYTHON=/path/to/python)" >&2; exit 1; }
-	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	@echo "setting up .venv, once; this takes a minute or two"
+	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e ".[test]"
 	@touch $@

@@ -25,7 +25,7 @@ SESSION = (
      ["blastp", "-q", "query.fasta", "-d", "proteins.duckdb", "--evalue", "1e-5", "--max-target-seqs", "5", "--backend",
       "reference", "--outfmt", "6 qseqid sseqid pident length evalue bitscore"]),
     ("Search it with the profile of a family:",
-     ["hmmsearch", "-q", "globins4.hmm", "-d", "proteins.duckdb", "-E", "1e-30", "--backend", "reference", "--outfmt",
+     ["hmmsearch", "-q", "globins4.hmm", "-d", "proteins.duckdb", "-E", "1e-60", "--backend", "reference", "--outfmt",
       "6 qseqid sseqid evalue bitscore"]),
     ("Every hit is a row. Ask the stored results by SQL:",
      ["sql", QUESTION]),

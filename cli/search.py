@@ -181,9 +181,12 @@ def _slot_help(pipeline: "Pipeline", args: Sequence[str]) -> dict[str, list[tupl
         if word in ("--stage", "-stage") and place + 1 < len(args):
             pipeline = pipeline.with_stage(*args[place + 1].split("=", 1)) if "=" in args[place + 1] else pipeline
     rows = []
-    stages = registry().stages()
+    scoring = registry().family(pipeline.family).Scoring
+    filled = {slot.plugin for slot in pipeline.slots}
+    made = {getattr(s, "provides", "") for s in registry().stages() if s.name in filled}
+    stages = [s for s in registry().stages() if issubclass(scoring, s.scoring) and made.issuperset(s.reads)]
     for slot in pipeline.slots:
-        found = [s for s in stages if s.name == slot.plugin]
+        found = [s for s in registry().stages() if s.name == slot.plugin]
         if not found:
             rows.append((slot.name, f"{slot.plugin}: not installed"))
             continue
@@ -209,16 +212,20 @@ def _could_replace(stage: "type[Stage]", other: "type[Stage]") -> bool:
 
 def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[str, Any]) -> None:
     """Carry out a search with the values of the command line."""
+    from seqloom.core.units import parse_bytes
     from seqloom.search import search
 
+    if values["on_bad"] not in ("error", "skip"):
+        raise UsageError(f"--on-bad must be error or skip, not '{values['on_bad']}'")
+    numbers = {name: number(values[name], f"--{name.replace('_', '-')}")
+               for name in ("num_threads", "volume_letters", "batch_queries")}
+    memory, device_memory = parse_bytes(values["memory"]), parse_bytes(values["device_memory"], "--device-memory")
     options = {n.removeprefix(OWN): v for n, v in values.items() if n.startswith(OWN) and v is not None}
     options = {n: infos[n].parse(v) for n, v in options.items()}
     if values["task"] is not None:
         pipeline = _task(pipeline, values["task"])
     outfmt = values["outfmt"] or pipeline.writer
     registry().writer((outfmt.split() or [outfmt])[0])
-    if values["on_bad"] not in ("error", "skip"):
-        raise UsageError(f"--on-bad must be error or skip, not '{values['on_bad']}'")
     targets = read_names(values["target_ids"]) if values["target_ids"] else None
     if outfmt.split()[0] == pipeline.writer:
         words = aliases.FORMAT_WORDS.get(pipeline.family, {}).items()
@@ -229,11 +236,10 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     with delivery(outputs) as written, interruptible() as cancellation, progress(values["quiet"]) as bar:
         run = search(
             pipeline, values["query"], *values["db"], backend=values["backend"],
-            threads=number(values["num_threads"], "--num-threads") or 1, memory=values["memory"],
-            device_memory=values["device_memory"], results=values["results"], store=not values["no_store"],
-            stages=values["stage"] or (), settings=values["set"] or (), target_ids=targets,
-            volume_letters=number(values["volume_letters"], "--volume-letters"),
-            batch_queries=number(values["batch_queries"], "--batch-queries"), on_bad=values["on_bad"],
+            threads=numbers["num_threads"] or 1, memory=memory, device_memory=device_memory,
+            results=values["results"], store=not values["no_store"], stages=values["stage"] or (),
+            settings=values["set"] or (), target_ids=targets,
+            volume_letters=numbers["volume_letters"], batch_queries=numbers["batch_queries"], on_bad=values["on_bad"],
             explain=values["explain"] or (), command=shlex.join(["seqloom", *sys.argv[1:]]), cancellation=cancellation,
             progress=bar, written=written, **options)
     for line in run.explanation() if values["explain"] else ():

@@ -1,0 +1,124 @@
+"""What becomes of mistakes: one line on stderr, nothing on stdout, the right exit status, nothing left behind."""
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from seqloom.cli import main as root
+from seqloom.cli import search
+from seqloom.core.errors import BudgetError, Cancelled, DamagedError, InputError
+
+USAGE = [
+    (["blastq"], "No such command 'blastq'. Did you mean 'blastp'"),
+    (["db"], "Missing command"),
+    (["db", "crate", "x"], "No such command 'crate'. Did you mean 'create'"),
+    (["db", "create"], "Missing argument"),
+    (["--foo"], "No such option"),
+    (["blastp"], "Missing option"),
+    (["blastp", "-q", "x"], "Missing option"),
+    (["blastp", "-q", "x", "-d", "y", "--fo"], "No such option: --fo"),
+    (["blastp", "-q", "x", "-d", "y", "--evalue"], "requires an argument"),
+    (["blastp", "-q", "x", "-d", "y", "--evalue", "low"], "--evalue needs a value of type float, not 'low'"),
+    (["blastp", "-q", "x", "-d", "y", "-evalue", "-1"], "--evalue must be at least 0, not -1"),
+    (["blastp", "-q", "x", "-d", "y", "--matrix", "BLOSUM61"], "--matrix must be one of"),
+    (["blastp", "-q", "x", "-d", "y", "-p", "0"], "--num-threads needs a number from 1 on, not '0'"),
+    (["blastp", "-q", "x", "-d", "y", "--volume-letters", "many"], "--volume-letters needs a number from 1 on"),
+    (["blastp", "-q", "x", "-d", "y", "--memory", "lots"], "--memory needs a size such as 512M or 8G, not 'lots'"),
+    (["blastp", "-q", "x", "-d", "y", "--on-bad", "ignore"], "--on-bad must be error or skip"),
+    (["blastp", "-q", "x", "-d", "y", "--outfmt", "66"], "unknown output format '66'"),
+    (["blastp", "-q", "x", "-d", "y", "--backend", "gpu"], "unknown back end 'gpu'"),
+    (["blastp", "-q", "x", "-d", "y", "--stage", "seed.wrds=word-hits"], "unknown slot of pipeline 'blastp'"),
+    (["blastp", "-q", "x", "-d", "y", "--stage", "seed.words"], "--stage takes slot=plugin"),
+    (["blastp", "-q", "x", "-d", "y", "--stage", "seed.words=word-hit"], "unknown stage 'word-hit'; did you mean"),
+    (["blastp", "-q", "x", "-d", "y", "--stage", "seed.words=two-hit-ungapped"], "slot 'seed.words' takes"),
+    (["blastp", "-q", "x", "-d", "y", "--set", "sort.rank.sorter"], "--set takes slot.option=value"),
+    (["blastp", "-q", "x", "-d", "y", "--set", "sort.rank.srter=x"], "unknown option of sort.rank 'srter'"),
+    (["blastp", "-q", "x", "-d", "y", "--task", "blastn"], "--task blastn is not of the family of 'blastp'"),
+    (["blastp", "-q", "x", "-d", "y", "--task", "blastz"], "unknown pipeline 'blastz'"),
+    (["hmmsearch", "-q", "x", "-d", "y", "-E", "1", "--cut_ga"], ""),
+    (["mum", "-q", "x", "-d", "y", "-mum", "-maxmatch"], "--mum and --maxmatch exclude each other"),
+    (["search", "blastq", "-q", "x", "-d", "y"], "No such command 'blastq'"),
+    (["db", "create", "x.duckdb", "y", "--type", "rna"], "--type must be protein or nucleotide, not 'rna'"),
+    (["db", "extract", "x.duckdb"], "name the sequences to extract, or give --ids FILE"),
+    (["mask", "x", "--masker", "sag"], "unknown masker 'sag'; did you mean 'seg'?"),
+    (["mask", "x", "--masker", "seg", "--outfmt", "html"], "--outfmt must be interval or fasta"),
+    (["mask", "x", "--masker", "seg", "--set", "window"], "--set takes option=value"),
+    (["plugins", "show", "word-hit"], "unknown plugin 'word-hit'; did you mean 'word-hits'?"),
+    (["plugins", "list", "--kind", "seeds"], "unknown kind 'seeds'; did you mean 'seed'?"),
+    (["plugins", "list", "--format", "xml"], "unknown table format 'xml'"),
+    (["pipelines", "show", "blastq"], "unknown pipeline 'blastq'"),
+    (["runs", "show", "7"], "unknown run in"),
+]
+
+
+@pytest.mark.parametrize("words, message", USAGE, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
+def test_usage(seqloom: Callable, tmp_path: Path, words: list[str], message: str) -> None:
+    result = seqloom(*words)
+    assert result.status == 2, result
+    assert message in result.err
+    assert result.err.startswith("seqloom: ") and result.err.count("\n") == 1, result.err
+    assert result.out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_usage_says_where_the_help_is(seqloom: Callable) -> None:
+    assert seqloom("db", "create").err.rstrip().endswith("(see 'seqloom db create --help')")
+
+
+FAILURES = [
+    (["blastp", "-q", "none", "-d", "y"], "none"),
+    (["pipelines", "show", "none.toml"], "none.toml"),
+    (["blastp", "-q", "x", "-d", "y", "-o", "nowhere/o"], "nowhere/o can't be written: there is no folder"),
+    (["blastp", "-q", "x", "-d", "y", "-o", "."], ". is a folder; -o takes a file"),
+    (["blastp", "-q", "x", "-d", "y", "--target-ids", "none"], "none: No such file or directory"),
+    (["db", "info", "none.duckdb"], "none.duckdb"),
+    (["sql", "SELECT 1"], "there is no results store seqloom.duckdb"),
+]
+
+
+@pytest.mark.parametrize("words, message", FAILURES, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
+def test_failures(seqloom: Callable, tmp_path: Path, words: list[str], message: str) -> None:
+    result = seqloom(*words)
+    assert result.status == 1, result
+    assert message in result.err
+    assert result.err.startswith("seqloom: ") and result.err.count("\n") == 1, result.err
+    assert result.out == ""
+    assert not list(tmp_path.iterdir())
+
+
+RAISED = [
+    (InputError("a.fasta, line 3: no"), 1, "seqloom: a.fasta, line 3: no\n"),
+    (DamagedError("two\nlines"), 1, "seqloom: two lines\n"),
+    (BudgetError("slot 'x'", 1 << 30, 1 << 20, "raise --memory"), 1,
+     "seqloom: slot 'x' needs 1,024 MiB, the budget has 1 MiB; raise --memory\n"),
+    (Cancelled("interrupted"), 130, "seqloom: interrupted\n"),
+    (OSError(errno.ENOSPC, "No space left on device", "hits.tsv"), 1, "seqloom: hits.tsv: No space left on device\n"),
+    (PermissionError(errno.EACCES, "Permission denied", "x"), 1, "seqloom: x: Permission denied\n"),
+    (KeyboardInterrupt(), 130, "seqloom: interrupted\n"),
+    (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
+    (ValueError("boom"), 1, "seqloom: internal error: ValueError: boom (seqloom --debug … shows where)\n"),
+]
+
+
+@pytest.mark.parametrize("error, status, line", RAISED, ids=lambda x: type(x).__name__)
+def test_errors_of_a_search(seqloom: Callable, monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int,
+                            line: str) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(search, "_search", fail)
+    monkeypatch.setattr(root, "_close_stdout", lambda: root.BROKEN_PIPE)
+    result = seqloom("blastp", "-q", "x", "-d", "y")
+    assert (result.status, result.out, result.err) == (status, "", line)
+
+
+def test_debug_shows_where(seqloom: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("boom")
+
+    monkeypatch.setenv("SEQLOOM_DEBUG", "")
+    monkeypatch.setattr(search, "_search", fail)
+    result = seqloom("--debug", "blastp", "-q", "x", "-d", "y")
+    assert result.status == 1
+    assert "Traceback" in result.err and "boom" in result.err

@@ -1,0 +1,147 @@
+"""What the help shows: every command, every option of a pipeline, and every slot with its plugin's own options."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from seqloom.cli import helping, plugs, search
+from seqloom.cli.main import MODULES, SECTIONS
+from seqloom.cli.pipelines_table import BUILT_IN
+from seqloom.core.hookspecs import hookimpl
+from seqloom.core.options import option, option_infos
+from seqloom.core.pipeline import Pipeline, Slot
+from seqloom.core.records import Records, Seeds
+from seqloom.core.registry import Registry
+from seqloom.core.stages import SeedStage
+from seqloom.installed import registry
+
+
+def test_table_of_pipelines_is_the_registry() -> None:
+    """The table stands in for the registry in `seqloom --help`; of strangers' pipelines it knows nothing."""
+    ours = {p.name: p.help for p in registry().pipelines() if _is_ours(p.name)}
+    assert ours == BUILT_IN
+
+
+def _is_ours(pipeline: str) -> bool:
+    return any(row[:2] == ("pipeline", pipeline) and "(seqloom " in row[3] for row in registry().inventory())
+
+
+def test_root_names_every_command(seqloom: Callable) -> None:
+    shown = seqloom("--help").out
+    for section in SECTIONS.values():
+        for name in section:
+            assert f"\n  {name} " in shown
+
+
+def test_no_words_is_help(seqloom: Callable) -> None:
+    assert seqloom() == seqloom("--help")
+
+
+@pytest.mark.parametrize("command", [*MODULES, *BUILT_IN, "search"])
+def test_every_command_has_help(seqloom: Callable, command: str) -> None:
+    result = seqloom(command, "--help")
+    assert result.status == 0
+    assert result.out.startswith(f"Usage: seqloom {command}")
+    assert result.err == ""
+    assert seqloom(command, "-h").out == result.out
+
+
+@pytest.mark.parametrize("pipeline", [p.name for p in registry().pipelines()])
+def test_help_of_a_pipeline_shows_all_its_options_and_slots(seqloom: Callable, pipeline: str) -> None:
+    shown = seqloom(pipeline, "--help").out
+    preset = registry().pipeline(pipeline)
+    for name in search.RUN_OPTIONS:
+        assert f"--{name}" in shown
+    for info in option_infos(registry().family(preset.family).Options):
+        assert info.flag in shown
+    for slot in preset.slots:
+        stage = next(s for s in registry().stages() if s.name == slot.plugin)
+        assert f"\n  {slot.name} " in shown and slot.plugin in shown
+        for info in option_infos(stage.Options):
+            assert f"{slot.name}.{info.name.replace('_', '-')}" in shown
+
+
+@dataclass(frozen=True)
+class MotifOptions:
+    """Options of a stranger's stage."""
+
+    spread: int = option(5, "letters between the two halves of a motif")
+
+
+class MotifHits(SeedStage):
+    """Finds motifs in two halves."""
+
+    name = "motif-hits"
+    Options = MotifOptions
+
+    def run(self, context: object, records: Records | None) -> Records:
+        return Seeds.empty()
+
+
+class Stranger:
+    """A third-party plugin."""
+
+    SEQLOOM_API = 1
+
+    @hookimpl
+    def seqloom_stages(self) -> list:
+        return [MotifHits]
+
+    @hookimpl
+    def seqloom_pipelines(self) -> list:
+        blastp = registry().pipeline("blastp")
+        slots = tuple(Slot(s.name, "motif-hits") if s.name == "seed.words" else s for s in blastp.slots)
+        return [Pipeline("motif", "two halves of a motif", blastp.family, slots)]
+
+
+@pytest.fixture
+def with_stranger(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    plugins = Registry.discover()
+    plugins.register(Stranger(), "stranger", "stranger 1.0")
+    monkeypatch.setattr(search, "registry", lambda: plugins)
+    monkeypatch.setattr("seqloom.cli.plugins.registry", lambda: plugins)
+    monkeypatch.setattr("seqloom.cli.pipelines.registry", lambda: plugins)
+    return plugins
+
+
+@pytest.mark.parametrize("words", [["motif"], ["search", "motif"], ["blastp", "--stage", "seed.words=motif-hits"]])
+def test_a_strangers_option_is_in_the_help(seqloom: Callable, with_stranger: Registry, words: list[str]) -> None:
+    shown = seqloom(*words, "--help").out
+    assert "motif-hits [reference]: Finds motifs in two halves" in shown
+    assert "seed.words.spread" in shown
+    assert "letters between the two halves of a motif  [default: 5]" in " ".join(shown.split("\n"))
+
+
+def test_a_strangers_stage_is_offered_for_slots_that_it_fits(seqloom: Callable, with_stranger: Registry) -> None:
+    shown = " ".join(seqloom("blastp", "--help").out.split())
+    assert "seed.words word-hits [reference]" in shown
+    assert "; or motif-hits" in shown
+
+
+def test_a_strangers_pipeline_is_listed(seqloom: Callable, with_stranger: Registry) -> None:
+    assert "motif" in seqloom("search", "--help").out
+    assert "two halves of a motif" in seqloom("pipelines", "list").out
+    assert "option spread: letters between" in seqloom("plugins", "show", "motif-hits").out
+
+
+def test_broken_plugins_are_reported_once_and_the_others_work(
+        seqloom: Callable, with_stranger: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_stranger.problems["torn"] = "ImportError: no module named torn"
+    monkeypatch.setattr("seqloom.installed.registry", lambda: with_stranger)
+    monkeypatch.setattr("seqloom.cli.plugins.registry", plugs.registry)
+    plugs.registry.cache_clear()
+    try:
+        result = seqloom("plugins", "list")
+        again = seqloom("plugins", "list")
+    finally:
+        plugs.registry.cache_clear()
+    assert result.status == 0 and "motif-hits" in result.out
+    assert result.err == ("seqloom: plugin 'torn' could not be loaded and is left out: "
+                          "ImportError: no module named torn\n")
+    assert again.err == ""
+
+
+def test_names_of_single_dash_forms_are_not_shown(seqloom: Callable) -> None:
+    assert helping._shown("-k, -max-target-seqs, --max-target-seqs N") == "-k, --max-target-seqs N"
+    assert helping._shown("-E, --E, -evalue, --evalue X") == "-E, --E, --evalue X"
+    assert "-max-target-seqs" not in seqloom("blastp", "--help").out.replace("--max-target-seqs", "")
