@@ -1,0 +1,123 @@
+"""MUMmer's own output: a header per query and strand, then one line per match."""
+
+from collections.abc import Sequence
+from functools import cmp_to_key
+from typing import IO, ClassVar
+
+import numpy as np
+from seqloom.core.errors import OptionError, UnknownNameError
+from seqloom.core.ports import QueryReport, Report
+from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import Writer
+from seqloom.plugins.exact_match.symbols import complement_table, end, separator, target_text
+
+_FLAGS = "cFLs"
+
+
+class MummerWriter(Writer):
+    """The lines of mummer 3, byte for byte; words after the name are its flags c, F, L and s.
+
+    ``c``: positions of reverse matches count on the query as given; ``F``: the reference's name on every line even if
+    there is one only; ``L``: lengths of queries in the headers; ``s``: the matched letters after each line.
+
+    Lines stand in MUMmer's order, which is that of the reference suffixes for equal starts among all maximal matches.
+    Where two references end alike behind such matches, MUMmer reads on in the next reference; here the next one with a
+    match of the query takes its place.
+
+    Source: the MUMmer 3 manual, mummer.
+    """
+
+    name: ClassVar[str] = "mummer"
+
+    def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
+        flags = {field.lstrip("-") for field in fields}
+        for flag in sorted(flags):
+            if len(flag) != 1 or flag not in _FLAGS:
+                raise UnknownNameError("flag of output format 'mummer'", flag, list(_FLAGS))
+        options = report.run["options"]
+        frames = (1, -1) if options.get("both") else (-1,) if options.get("reverse") else (1,)
+        if "c" in flags and -1 not in frames:
+            raise OptionError("flag c of output format 'mummer' needs matches of the reverse strand: give -b or -r")
+        named = "F" in flags or int(report.run["sequences"]) > 1
+        width = _name_width(report) if named else None
+        mode = "mum" if options.get("mum") else "maxmatch" if options.get("maxmatch") else "mumreference"
+        suffixes = _SuffixOrder(bool(options.get("acgt_only")), int(report.run["sequences"]))
+        for query in report.queries(residues=mode == "maxmatch" or "s" in flags):
+            for frame in frames:
+                title = f"> {query.name}" + (" Reverse" if frame < 0 else "")
+                stream.write(title + (f"  Len = {query.length}\n" if "L" in flags else "\n"))
+                _write_block(stream, query, frame, mode, suffixes, flags, width)
+
+
+def _name_width(report: Report) -> int:
+    """Length of the longest reference name; of those with matches where the run doesn't say."""
+    known = report.run.get("longest_name")
+    if known is not None:
+        return int(known)
+    return max((len(name) for query in report.queries() for name in query.targets.names), default=0)
+
+
+def _write_block(stream: IO[str], query: QueryReport, frame: int, mode: str, suffixes: "_SuffixOrder",
+                 flags: set[str], width: int | None) -> None:
+    """Lines of one query and strand."""
+    matches = query.hits.alignments
+    matches = matches.take(matches.query_frame == frame)
+    starts = matches.query_start.astype(np.int64) if frame > 0 else query.length - matches.query_end.astype(np.int64)
+    places = list(zip(matches.target.tolist(), matches.target_start.tolist(), strict=True))
+    rows = range(len(matches))
+    if mode == "mum":
+        order = sorted(rows, key=places.__getitem__)
+    elif mode == "mumreference":
+        order = sorted(rows, key=starts.__getitem__)
+    else:
+        targets = query.sequences
+        assert targets is not None
+        order = sorted(rows, key=cmp_to_key(
+            lambda a, b: int(starts[a] - starts[b]) or suffixes.compare(targets, places[a], places[b])))
+    names = dict(zip(query.targets.numbers.tolist(), query.targets.names, strict=True))
+    letters = _strand_text(query, frame) if "s" in flags else ""
+    for n in order:
+        position = int(matches.query_end[n]) if frame < 0 and "c" in flags else int(starts[n]) + 1
+        name = "" if width is None else f"  {names[int(matches.target[n])]:<{width}}  "
+        length = int(matches.length[n])
+        stream.write(f"{name}{int(matches.target_start[n]) + 1:8d}  {position:8d}  {length:8d}\n")
+        if letters:
+            stream.write(letters[starts[n] : starts[n] + length] + "\n")
+
+
+def _strand_text(query: QueryReport, frame: int) -> str:
+    """Lower-case letters of the strand that was searched."""
+    assert query.residues is not None and query.sequences is not None
+    alphabet = query.sequences.alphabet
+    residues = query.residues if frame > 0 else complement_table(alphabet)[query.residues][::-1]
+    return alphabet.decode(residues).lower()
+
+
+class _SuffixOrder:
+    """Compares reference suffixes; the text of the references is made when first needed and kept while they stay."""
+
+    def __init__(self, acgt_only: bool, references: int) -> None:
+        self.acgt_only, self.references = acgt_only, references
+        self._targets: SequenceBatch | None = None
+        self._text, self._starts = np.empty(0, np.uint8), np.empty(0, np.int64)
+
+    def compare(self, targets: SequenceBatch, one: tuple[int, int], other: tuple[int, int]) -> int:
+        """Negative, 0 or positive for the suffixes that begin at two places (target, position)."""
+        self._read(targets)
+        left, right = (int(self._starts[targets.locate(target)]) + position for target, position in (one, other))
+        width = 64
+        while left != right:
+            a, b = self._text[left : left + width].tobytes(), self._text[right : right + width].tobytes()
+            if a != b:
+                return -1 if a < b else 1
+            left, right, width = left + width, right + width, 2 * width
+        return 0
+
+    def _read(self, targets: SequenceBatch) -> None:
+        if self._targets is not None and np.array_equal(self._targets.ordinals, targets.ordinals):
+            return
+        self._targets = targets
+        text, self._starts = target_text(targets, self.acgt_only)
+        if int(targets.ordinals[-1]) < self.references - 1:
+            text[-1] = separator(targets.alphabet)  # another reference follows, one without a match
+        self._text = np.append(text, np.uint8(end(targets.alphabet)))

@@ -1,0 +1,156 @@
+"""Maximal exact matches by backward search in the Burrows–Wheeler transform of the references.
+
+Every stretch of ``length`` query letters is looked up from its last letter to its first; this gives the range of the
+suffixes that begin with it. A suffix whose symbol before equals the query letter before belongs to a longer match
+that starts further left, and is left out; the others are extended to the right.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.records import Records, Seeds
+from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import Footprint, SeedStage, Shape
+from seqloom.plugins.exact_match.symbols import NEVER, complement_table, symbol_table
+
+_STRETCHES = 1 << 14  # looked up together
+_SUFFIXES = 1 << 20  # resolved together
+_BLOCK = 64  # letters compared at a time
+
+
+class _Strand(NamedTuple):
+    """One strand of all queries: symbols one query behind the other, ``NEVER`` before, between and behind them."""
+
+    symbols: np.ndarray
+    starts: np.ndarray
+    frame: int
+
+
+class MaximalMatches(SeedStage):
+    """All maximal exact matches of at least ``length`` letters, on the strands that the options ask for.
+
+    A match is maximal when it can't be extended on either side; it never crosses the end of a sequence. Seeds come by
+    query, strand (plus first), start on the strand searched, and then in the order of the suffixes of the volume.
+
+    Source: A. Drozd's thesis on string sorting and BWT alignment, 3.4.3 and figure 3.7, after Ferragina & Manzini 2000.
+    """
+
+    name: ClassVar[str] = "maximal-matches"
+    takes: ClassVar[tuple[type[Records] | None, ...]] = (None,)
+    gives: ClassVar[type[Records]] = Seeds
+    reads: ClassVar[tuple[str, ...]] = ("suffix-array",)
+    gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=8 * shape.query_letters + _STRETCHES * 400 + _SUFFIXES * 64)
+
+    def run(self, context: Context, records: Records | None) -> Seeds:
+        index = context.index("suffix-array")
+        parts = [part for frame in context.options.frames()
+                 for part in _matches(context, index, _strand(context.queries, frame, context.options.acgt_only))]
+        seeds = Seeds.concat(parts) if parts else Seeds.empty()
+        return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
+
+
+def _strand(queries: SequenceBatch, frame: int, acgt_only: bool) -> _Strand:
+    table = symbol_table(queries.alphabet, acgt_only, NEVER)
+    starts = queries.offsets[:-1] + 1 + np.arange(len(queries))
+    symbols = np.full(queries.letters + len(queries) + 1 + _BLOCK, NEVER, np.uint8)
+    for place, start in enumerate(starts.tolist()):
+        letters = queries[place]
+        if frame < 0:
+            letters = complement_table(queries.alphabet)[letters][::-1]
+        symbols[start : start + len(letters)] = table[letters]
+    return _Strand(symbols, starts, frame)
+
+
+def _matches(context: Context, index: Index, strand: _Strand) -> Iterator[Seeds]:
+    """Matches of one strand of all queries, in order of query, start and suffix."""
+    length = context.options.length
+    text = np.concatenate([index["text"], np.full(_BLOCK, NEVER - 1, np.uint8)])
+    usable = np.concatenate([[0], np.cumsum(strand.symbols == NEVER)])
+    stretches = np.flatnonzero(usable[length:] == usable[:-length])
+    for block in np.array_split(stretches, len(stretches) // _STRETCHES + 1):
+        context.cancellation.check()
+        low, high = backward_search(index, strand.symbols, block, length)
+        for part in np.split(np.arange(len(block)), _cuts(high - low)):
+            found = np.repeat(part, (high - low)[part])
+            first = np.repeat(np.cumsum((high - low)[part]) - (high - low)[part], (high - low)[part])
+            rows = low[found] + np.arange(len(found)) - first
+            places = block[found]
+            context.count("suffixes", len(rows))
+            begins = index["bwt"][rows] != strand.symbols[places - 1]
+            places, suffixes = places[begins], index["suffixes"][rows[begins]]
+            lengths = common_length(strand.symbols, places, text, suffixes, length)
+            yield _seeds(context, index, strand, places, suffixes, lengths)
+
+
+def _cuts(sizes: np.ndarray) -> np.ndarray:
+    """Where to cut a row of jobs so that none of the parts has much more than ``_SUFFIXES`` results."""
+    return np.flatnonzero(np.diff(np.cumsum(sizes) // _SUFFIXES)) + 1
+
+
+def backward_search(index: Index, symbols: np.ndarray, stretches: np.ndarray,
+                    length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ranges of suffixes that begin with stretches of a query.
+
+    Args:
+        index: of kind "suffix-array".
+        symbols: u8, the query; the stretches hold no ``NEVER``.
+        stretches: i8[k], where each begins.
+        length: letters of each.
+
+    Returns:
+        i8[k] first and i8[k] behind the last place in the suffix array; equal where there is none.
+    """
+    low = np.zeros(len(stretches), np.int64)
+    high = np.full(len(stretches), len(index["bwt"]), np.int64)
+    for place in range(length - 1, -1, -1):
+        open_ = np.flatnonzero(low < high)
+        symbol = symbols[stretches[open_] + place]
+        smaller = index["smaller"][symbol]
+        low[open_], high[open_] = (smaller + _occurrences(index, symbol, bound[open_]) for bound in (low, high))
+    return low, high
+
+
+def _occurrences(index: Index, symbol: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """i8[k]: how often each symbol occurs in the transform before a place."""
+    bucket = index.parameters["bucket"]
+    first = before // bucket * bucket
+    places = first[:, None] + np.arange(bucket)
+    bwt = index["bwt"]
+    equal = (bwt[np.minimum(places, len(bwt) - 1)] == symbol[:, None]) & (places < before[:, None])
+    return index["counts"][before // bucket, symbol] + equal.sum(axis=1)
+
+
+def common_length(query: np.ndarray, places: np.ndarray, text: np.ndarray, suffixes: np.ndarray,
+                  known: int) -> np.ndarray:
+    """i8[k]: letters that query and text share from ``places`` and ``suffixes`` on, of which ``known`` are known."""
+    lengths = np.full(len(places), known, np.int64)
+    going = np.arange(len(places))
+    window = np.arange(_BLOCK)
+    while len(going):
+        ahead = lengths[going, None] + window
+        equal = query[places[going, None] + ahead] == text[suffixes[going, None] + ahead]
+        whole = equal.all(axis=1)
+        lengths[going] += np.where(whole, _BLOCK, equal.argmin(axis=1))
+        going = going[whole]
+    return lengths
+
+
+def _seeds(context: Context, index: Index, strand: _Strand, places: np.ndarray, suffixes: np.ndarray,
+           lengths: np.ndarray) -> Seeds:
+    queries, targets = context.queries, context.targets
+    query = np.searchsorted(strand.starts, places, "right") - 1
+    target = np.searchsorted(index["starts"], suffixes, "right") - 1
+    start = places - strand.starts[query]
+    if strand.frame < 0:
+        start = queries.lengths[query] - start - lengths
+    return Seeds({
+        "query": queries.ordinals[query], "target": targets.ordinals[target], "score": lengths, "query_pos": start,
+        "target_pos": suffixes - index["starts"][target], "length": lengths,
+        "query_frame": np.full(len(places), strand.frame), "target_frame": np.ones(len(places)),
+    })

@@ -1,0 +1,97 @@
+"""Which matches are unique, decided once all volumes are done, and their order.
+
+A match is unique in the reference when its letters occur there once. Any other occurrence of them extends to a maximal
+match of the same query and strand that covers the query interval of the first; conversely, another maximal match that
+covers the interval shows a further occurrence, because two maximal matches never overlap on one diagonal. So uniqueness
+follows from the query intervals alone, whichever volumes the matches come from.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.keys import byte_keys
+from seqloom.core.records import Alignments, Hits, Records
+from seqloom.core.stages import Scope, SortStage
+
+
+class UniqueMatches(SortStage):
+    """Keeps the matches that the mode asks for: all, those unique in the reference, or those unique in both.
+
+    ``maxmatch`` keeps all. ``mumreference`` keeps a match if no other match of the same query and strand covers its
+    query interval. ``mum`` drops, of these, a match whose reference interval lies within that of another one of the
+    same query, strand and target. Of matches with equal intervals none is kept.
+
+    Source: the MUMmer 3 manual; uniqueness in the query is per query sequence and strand.
+    """
+
+    name: ClassVar[str] = "unique-matches"
+    takes: ClassVar[tuple[type[Records] | None, ...]] = (Alignments,)
+    gives: ClassVar[type[Records]] = Alignments
+    gives_order: ClassVar[tuple[str, ...] | None] = None
+    scopes: ClassVar[tuple[Scope, ...]] = ("reduce",)
+
+    def run(self, context: Context, records: Records) -> Alignments:
+        assert isinstance(records, Alignments)
+        mode = context.options.mode()
+        if mode != "maxmatch":
+            covered = self._covered(context, [records.query, records.query_frame],
+                                    records.query_start, records.query_end)
+            context.count("repeated_in_reference", int(covered.sum()))
+            records = records.take(~covered)
+        if mode == "mum":
+            covered = self._covered(context, [records.query, records.query_frame, records.target],
+                                    records.target_start, records.target_end)
+            context.count("repeated_in_query", int(covered.sum()))
+            records = records.take(~covered)
+        return records
+
+    def _covered(self, context: Context, group: list[np.ndarray], start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """bool[n]: whether another interval of the same group contains each interval, or equals it."""
+        covered = np.zeros(len(start), bool)
+        if not len(start):
+            return covered
+        order = self.order(context, byte_keys([*group, start, end], descending=[False] * (len(group) + 1) + [True]))
+        begins = np.zeros(len(order), bool)
+        begins[0] = True
+        for key in group:
+            begins[1:] |= key[order][1:] != key[order][:-1]
+        # Ends lifted group by group: a running maximum of them never looks back across a group's first interval.
+        number = np.cumsum(begins)
+        lifted = end[order] + number * (int(end.max()) + 1)
+        longest = np.maximum.accumulate(lifted)
+        inside = np.zeros(len(order), bool)
+        inside[1:] = (lifted[1:] <= longest[:-1]) & ~begins[1:]
+        equal = ~begins[1:] & (start[order][1:] == start[order][:-1]) & (end[order][1:] == end[order][:-1])
+        inside[:-1] |= equal
+        covered[order] = inside
+        return covered
+
+
+class MatchRank(SortStage):
+    """Groups matches into hits; a hit's score is its longest match, ties in order of the database.
+
+    Matches of a hit come by strand (plus first), start on the strand searched, and start in the target.
+    """
+
+    name: ClassVar[str] = "match-rank"
+    takes: ClassVar[tuple[type[Records] | None, ...]] = (Alignments,)
+    gives: ClassVar[type[Records]] = Hits
+    gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
+    scopes: ClassVar[tuple[Scope, ...]] = ("reduce",)
+
+    def run(self, context: Context, records: Records) -> Hits:
+        assert isinstance(records, Alignments)
+        lengths = context.queries.lengths[context.queries.locate(records.query)]
+        begin = np.where(records.query_frame > 0, records.query_start, lengths - records.query_end)
+        children = records.take(self.order(context, byte_keys(
+            [records.query, records.target, records.query_frame, begin, records.target_start],
+            descending=[False, False, True, False, False])))
+        if not len(children):
+            return Hits.empty().with_alignments(children)
+        changes = (children.query[1:] != children.query[:-1]) | (children.target[1:] != children.target[:-1])
+        first = np.flatnonzero(np.concatenate([[True], changes]))
+        hits = Hits({"query": children.query[first], "target": children.target[first],
+                     "score": np.maximum.reduceat(children.score, first)}, alignments=children)
+        return hits.take(self.order(context, byte_keys([hits.query, hits.score, hits.target],
+                                                       descending=[False, True, False])))

@@ -1,0 +1,68 @@
+"""Symbols of exact matching: letters in the order of their lower-case bytes, then what ends a match.
+
+This is the order in which MUMmer sorts suffixes: letters, then rejected letters (where only a, c, g and t match), then
+the separators between sequences, then the end of the text.
+"""
+
+from functools import cache
+
+import numpy as np
+from seqloom.core.alphabet import Alphabet
+from seqloom.core.sequences import SequenceBatch
+
+NEVER = 255
+"""Query symbol that equals no symbol of a text."""
+
+
+@cache
+def letters_in_order(alphabet: Alphabet) -> str:
+    """Letters of the alphabet by their lower-case bytes; a letter's symbol is its place here."""
+    return "".join(sorted(alphabet.letters, key=str.lower))
+
+
+def rejected(alphabet: Alphabet) -> int:
+    """Symbol of letters that can't match; behind it come ``separator`` and ``end``."""
+    return len(alphabet)
+
+
+def separator(alphabet: Alphabet) -> int:
+    """Symbol between two sequences."""
+    return len(alphabet) + 1
+
+
+def end(alphabet: Alphabet) -> int:
+    """Symbol behind the last sequence, the greatest."""
+    return len(alphabet) + 2
+
+
+@cache
+def symbol_table(alphabet: Alphabet, acgt_only: bool, bad: int) -> np.ndarray:
+    """u8[256]: symbol of each code; with ``acgt_only`` every letter but A, C, G and T is ``bad``."""
+    table = np.full(256, bad, np.uint8)
+    for symbol, letter in enumerate(letters_in_order(alphabet)):
+        if not acgt_only or letter in "ACGT":
+            table[alphabet.letters.index(letter)] = symbol
+    return table
+
+
+@cache
+def complement_table(alphabet: Alphabet) -> np.ndarray:
+    """u8[256]: code of each letter's complement as MUMmer takes it; a gap becomes the unknown letter."""
+    table = alphabet.complement.copy()
+    table[alphabet.letters.index("-")] = alphabet.unknown_code
+    return table
+
+
+def target_text(batch: SequenceBatch, acgt_only: bool) -> tuple[np.ndarray, np.ndarray]:
+    """All sequences of a batch as one text: separators between them, the end symbol last.
+
+    Returns:
+        u8[n] symbols, and i8[k] place in the text where each sequence starts.
+    """
+    alphabet = batch.alphabet
+    text = np.full(batch.letters + max(1, len(batch)), separator(alphabet), np.uint8)
+    text[-1] = end(alphabet)
+    shifts = np.arange(len(batch), dtype=np.int64)
+    places = np.arange(batch.letters) + np.repeat(shifts, batch.lengths)
+    text[places] = symbol_table(alphabet, acgt_only, rejected(alphabet))[batch.residues]
+    return text, batch.offsets[:-1] + shifts
