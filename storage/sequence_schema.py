@@ -9,18 +9,10 @@ keys nor indexes, which would slow down inserting; they stand in order of ``ordi
 """
 
 import sqlalchemy as sa
-from sqlalchemy.ext.compiler import compiles
+
+from .column_types import RawBlob
 
 metadata = sa.MetaData()
-
-
-class RawBlob(sa.LargeBinary):
-    """A BLOB that DuckDB stores as it is; looking for a compression would cost more than writing."""
-
-
-@compiles(RawBlob)
-def _raw_blob(kind: RawBlob, compiler: object, **_: object) -> str:
-    return "BLOB USING COMPRESSION uncompressed"
 
 
 def _required(name: str, kind: object) -> sa.Column:

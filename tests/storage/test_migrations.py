@@ -1,0 +1,90 @@
+"""Schemas, generated SQL, revisions and the steps between them say the same; a file of the first revision still opens."""
+
+import gzip
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from seqloom.storage import connection, ddl, migrate, result_schema, revisions, sequence_schema
+
+DATA = Path(__file__).parent / "data"
+SCHEMAS = {"sequences": sequence_schema.metadata, "results": result_schema.metadata}
+kinds = pytest.mark.parametrize("kind", SCHEMAS)
+
+
+@kinds
+def test_sql_is_generated_from_the_schema(kind):
+    text = (Path(ddl.__file__).parent / f"{kind}.sql").read_text()
+    assert text == ddl.render()[f"{kind}.sql"], "run: python -m seqloom.storage.ddl"
+
+
+@kinds
+def test_revisions_are_those_of_the_scripts(kind):
+    scripts = ScriptDirectory.from_config(migrate.configuration(kind))
+    assert scripts.get_heads() == [revisions.HEAD[kind]]
+    assert [s.revision for s in scripts.walk_revisions()][::-1] == list(revisions.KNOWN[kind])
+    assert set(revisions.READABLE[kind]) <= set(revisions.KNOWN[kind])
+
+
+def shape(made):
+    """Tables and columns of a DuckDB connection."""
+    return made.execute("SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns() WHERE NOT internal "
+                        "AND table_name <> 'alembic_version' ORDER BY ALL").fetchall()
+
+
+@kinds
+def test_migrations_make_what_the_schema_says(kind, tmp_path):
+    """Both by Alembic's comparison and column by column of a file that went through all steps and of a new one."""
+    with migrate.engine(tmp_path / "stepped.duckdb").connect() as stepped:
+        command.upgrade(migrate.configuration(kind, stepped), "head")
+        stepped.commit()
+        context = MigrationContext.configure(stepped, opts={"compare_type": migrate.differs})
+        assert compare_metadata(context, SCHEMAS[kind]) == []
+    new = connection.connect(":memory:", False, kind, create=True)
+    with duckdb.connect(str(tmp_path / "stepped.duckdb")) as made:
+        assert shape(made) == shape(new)
+
+
+@kinds
+def test_new_files_are_stamped(kind):
+    new = connection.connect(":memory:", False, kind, create=True)
+    assert new.execute("SELECT version_num FROM alembic_version").fetchall() == [(revisions.HEAD[kind],)]
+    [(found, revision, creator)] = new.execute("FROM seqloom_file").fetchall()
+    assert (found, revision) == (kind, revisions.HEAD[kind])
+    assert creator.startswith("seqloom ")
+
+
+# ---- a database written by the first revision: 66,000 short nucleotide sequences r0, r1, … (two blocks of rows)
+
+FIRST_FINGERPRINT = "1fe0c2847e0f0c8d05f15e07154f1cc0"
+
+
+@pytest.fixture
+def first(tmp_path):
+    path = tmp_path / "first.duckdb"
+    path.write_bytes(gzip.decompress((DATA / "sequences_0001.duckdb.gz").read_bytes()))
+    return path
+
+
+def first_sequences():
+    """What was put into the file of the first revision."""
+    generator = np.random.default_rng(2026)
+    rich, plain = (np.frombuffer(letters, np.uint8) for letters in (b"ACGTACGTACGTACGTNRYacgt", b"ACGT"))
+    return [generator.choice(rich if n < 200 else plain, generator.integers(3, 9) if n < 200 else 3 + n % 3).tobytes()
+            .decode() for n in range(66_000)]
+
+
+def assert_holds_the_first(database):
+    batch = database.fetch(np.arange(66_000))
+    assert [batch.text(n) for n in range(200)] == first_sequences()[:200]
+    assert batch.alphabet.decode(batch.residues) == "".join(first_sequences()).upper()
+    assert list(batch.names) == [f"r{n}" for n in range(66_000)]
+    assert list(batch.descriptions) == ["first"] + [""] * 65_999
+    assert database.title == "first revision"
+    assert database.fingerprint == FIRST_FINGERPRINT
+    assert database.check() == []
