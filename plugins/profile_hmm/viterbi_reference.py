@@ -49,4 +49,4 @@ def viterbi_score(profile: WordProfile, target: NDArray[np.uint8]) -> np.float32
 
 def _add(a: NDArray[np.int32], b: NDArray[np.int32] | int) -> NDArray[np.int32]:
     """Saturating 16-bit addition."""
-    return np.clip(a + b, MINUS_INFINITY, 32767)
+    return np.minimum(np.maximum(a + b, MINUS_INFINITY), 32767)

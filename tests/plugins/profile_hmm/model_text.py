@@ -1,0 +1,31 @@
+"""Text of small HMMER3 files in every version of the format."""
+
+from seqloom.plugins.profile_hmm.residues import MODEL_LETTERS
+
+_EMISSIONS = "  ".join(["2.99573"] * 20)
+_TRANSITIONS = "0.05129  3.68888  3.68888  0.69315  0.69315  0.69315  0.69315"
+_LAST = "0.05129  2.99573        *  0.69315  0.69315  0.00000        *"
+
+
+def model_text(
+    version: str = "f", length: int = 3, composition: bool = True, extra: str = "", end: str = "//\n"
+) -> str:
+    """A model of ``length`` nodes; ``extra`` lines go into the header."""
+    if version == "a":
+        statistics = "VLAMBDA 0.70000\nVMU -8.0\nFTAU -4.0\n"
+    else:
+        statistics = "".join(
+            f"STATS LOCAL {name} {place} 0.70000\n"
+            for name, place in (("MSV", -8.0), ("VITERBI", -9.0), ("FORWARD", -4.0))
+        )
+    annotation = {"a": "- - -", "b": "- - -", "c": "- - -", "d": "- - -", "e": "- w - -", "f": "- w - - -"}[version]
+    consensus = "CONS  yes\n" if version in "ef" else ""
+    lines = [f"HMMER3/{version} [3.3 | 2020]", "NAME  toy", f"LENG  {length}", "ALPH  amino", "RF    no", "CS    no"]
+    text = "\n".join(lines) + "\n" + consensus + extra + statistics
+    text += f"HMM     {'   '.join(MODEL_LETTERS)}\n        m->m m->i m->d i->m i->i d->m d->d\n"
+    text += f"  COMPO   {_EMISSIONS}\n" if composition else ""
+    text += f"          {_EMISSIONS}\n          {_TRANSITIONS}\n"
+    for node in range(1, length + 1):
+        text += f"      {node}   {_EMISSIONS}   {annotation}\n          {_EMISSIONS}\n"
+        text += f"          {_LAST if node == length else _TRANSITIONS}\n"
+    return text + end

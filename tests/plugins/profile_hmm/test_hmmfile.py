@@ -1,0 +1,91 @@
+"""Reading HMMER3 model files: every format, what is computed from them, and what is refused."""
+
+import io
+
+import numpy as np
+import pytest
+from seqloom.core.errors import InputError
+from seqloom.plugins.profile_hmm.hmmfile import DM, MD, read_models
+from seqloom.plugins.profile_hmm.reader import Hmmer3Reader
+
+from tests.plugins.profile_hmm.model_text import model_text
+from tests.plugins.profile_hmm.models import shared_model
+from tests.shared import needs_shared
+
+
+def read(text):
+    return [model for model, _ in read_models(io.StringIO(text), "toy.hmm")]
+
+
+@pytest.mark.parametrize("version", "abcdef")
+def test_every_format(version):
+    (model,) = read(model_text(version))
+    assert (model.name, model.length) == ("toy", 3)
+    assert np.allclose(model.match[1:], 0.05, rtol=1e-4)
+    assert model.transitions[3, MD] == 0.0 and model.transitions[3, DM] == 1.0
+    expected = (-8.0, -8.0) if version == "a" else (-8.0, -9.0)
+    assert (model.msv_mu, model.viterbi_mu) == expected
+    assert model.forward_lambda == float(np.float32(0.7))
+    assert model.consensus == ("www" if version in "ef" else "aaa")
+
+
+def test_probabilities_are_those_of_single_precision_exp():
+    (model,) = read(model_text())
+    assert model.match[1, 0] == np.float32(0.05000011622905731)
+
+
+def test_models_follow_each_other_with_their_text():
+    first, second = model_text(), model_text(length=5, composition=False)
+    found = list(read_models(io.StringIO(first + "\n" + second), "two.hmm"))
+    assert [m.length for m, _ in found] == [3, 5]
+    assert [text for _, text in found] == [first, second]
+    assert not found[1][0].composition.any()
+
+
+def test_cutoffs_accession_and_description():
+    (model,) = read(model_text(extra="ACC   PF1.2\nDESC  two words\nGA    25.10 22.00;\nTC    30 28\n"))
+    assert (model.accession, model.description) == ("PF1.2", "two words")
+    assert model.gathering == (float(np.float32(25.1)), 22.0)
+    assert model.trusted == (30.0, 28.0)
+    assert model.noise is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("HMMER2.0\n", "line 1: a model must begin with HMMER3/a"),
+        (model_text(end=""), "the file ends where '//' should follow"),
+        (model_text().replace("LENG  3", "LENG  4"), "line 25: match emissions of node 4 must begin with 4"),
+        (model_text().replace("LENG  3", "LENG  2"), "'//' must follow the 2 nodes"),
+        (model_text().replace("LENG  3\n", ""), "LENG must be a positive number"),
+        (model_text().replace("NAME  toy\n", ""), "no NAME"),
+        (model_text().replace("amino", "DNA"), "only protein models"),
+        (model_text().replace("0.05129", "zero", 1), "'zero' is not a number"),
+        (model_text().replace("2.99573  ", "", 1), "COMPO must be 20 numbers, not 19"),
+        (model_text().replace("STATS LOCAL VITERBI -9.0 0.70000\n", ""), "lacks its score statistics"),
+        (model_text(extra="GA    high\n"), "GA must be two numbers"),
+        (model_text(extra="//\n"), "ends before its line HMM"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_line(text, message):
+    with pytest.raises(InputError, match=r"toy\.hmm, line [0-9]+: ") as error:
+        read(text)
+    assert message in str(error.value)
+
+
+def test_reader_makes_batches():
+    reader = Hmmer3Reader()
+    content = (model_text() * 3).encode()
+    assert reader.sniff(content[:100]) and not reader.sniff(b">sequence\n")
+    batches = list(reader.read(io.BytesIO(content), "toy.hmm", None, None, 5))
+    assert [b.ordinals.tolist() for b in batches] == [[0, 1], [2]]
+    assert batches[0].lengths.tolist() == [3, 3]
+    assert batches[1].sources == [model_text()]
+
+
+@needs_shared
+def test_a_real_model():
+    model = shared_model("globins4")
+    assert (model.name, model.length) == ("globins4", 149)
+    assert model.consensus.startswith("vvLseaektkvka")
+    assert model.match[1:].sum(axis=1) == pytest.approx(np.ones(149), abs=1e-4)
