@@ -7,6 +7,7 @@ from typing import IO, ClassVar
 import numpy as np
 from seqloom.core.errors import OptionError, UnknownNameError
 from seqloom.core.ports import QueryReport, Report
+from seqloom.core.records import Alignments
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Writer
 from seqloom.plugins.exact_match.symbols import complement_table, end, separator, target_text
@@ -63,26 +64,33 @@ def _write_block(stream: IO[str], query: QueryReport, frame: int, mode: str, suf
     matches = query.hits.alignments
     matches = matches.take(matches.query_frame == frame)
     starts = matches.query_start.astype(np.int64) if frame > 0 else query.length - matches.query_end.astype(np.int64)
-    places = list(zip(matches.target.tolist(), matches.target_start.tolist(), strict=True))
-    rows = range(len(matches))
-    if mode == "mum":
-        order = sorted(rows, key=places.__getitem__)
-    elif mode == "mumreference":
-        order = sorted(rows, key=starts.__getitem__)
-    else:
-        targets = query.sequences
-        assert targets is not None
-        order = sorted(rows, key=cmp_to_key(
-            lambda a, b: int(starts[a] - starts[b]) or suffixes.compare(targets, places[a], places[b])))
     names = dict(zip(query.targets.numbers.tolist(), query.targets.names, strict=True))
     letters = _strand_text(query, frame) if "s" in flags else ""
-    for n in order:
+    for n in _line_order(query, matches, starts, mode, suffixes):
         position = int(matches.query_end[n]) if frame < 0 and "c" in flags else int(starts[n]) + 1
         name = "" if width is None else f"  {names[int(matches.target[n])]:<{width}}  "
         length = int(matches.length[n])
         stream.write(f"{name}{int(matches.target_start[n]) + 1:8d}  {position:8d}  {length:8d}\n")
         if letters:
             stream.write(letters[starts[n] : starts[n] + length] + "\n")
+
+
+def _line_order(query: QueryReport, matches: Alignments, starts: np.ndarray, mode: str,
+                suffixes: "_SuffixOrder") -> list[int]:
+    """Rows of ``matches`` in the order of their lines; ``starts`` are on the strand searched."""
+    places = list(zip(matches.target.tolist(), matches.target_start.tolist(), strict=True))
+    rows = range(len(matches))
+    if mode == "mum":
+        return sorted(rows, key=lambda n: places[n])
+    if mode == "mumreference":
+        return sorted(rows, key=lambda n: int(starts[n]))
+    targets = query.sequences
+    assert targets is not None
+
+    def compare(one: int, other: int) -> int:
+        return int(starts[one] - starts[other]) or suffixes.compare(targets, places[one], places[other])
+
+    return sorted(rows, key=cmp_to_key(compare))
 
 
 def _strand_text(query: QueryReport, frame: int) -> str:

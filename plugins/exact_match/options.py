@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.errors import OptionError
-from seqloom.core.sequences import SequenceBatch
+from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Family, option
 
 
@@ -62,7 +62,8 @@ class ExactMatch(Family):
     query: ClassVar[str] = "nucleotide"
     target: ClassVar[str] = "nucleotide"
 
-    def scoring(self, queries: SequenceBatch, space: SearchSpace, options: ProteinMatchOptions) -> Scoring:
+    def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace,
+                options: ProteinMatchOptions) -> Scoring:
         """Nothing: a match counts its letters."""
         return Scoring()
 

@@ -61,10 +61,16 @@ class Packed:
             residues[start : start + len(target)] = target
         return cls(residues, starts, lengths, scoring)
 
+    @property
+    def matrix(self) -> np.ndarray:
+        """i4[a, a], rows query letters."""
+        assert self.scoring.matrix is not None
+        return self.scoring.matrix
+
     @cached_property
     def ramp(self) -> np.ndarray:
         """i4[n] or i8[n]: the price of all letters up to a column, and of all separators."""
-        best = max(0, int(self.scoring.matrix.max()))
+        best = max(0, int(self.matrix.max()))
         steps = np.full(len(self.residues), self.scoring.gap_extend, np.int64)
         steps[self.starts - 1] += np.r_[0, self.lengths[:-1] * best + 1]
         ramp = np.cumsum(steps)
@@ -78,7 +84,7 @@ class Packed:
     def profile(self, letter: int) -> np.ndarray:
         """Score of a query letter against every column; separators score below anything an alignment can reach."""
         if letter not in self._profile:
-            row = self.scoring.matrix[letter].astype(self.ramp.dtype)[self.residues]
+            row = self.matrix[letter].astype(self.ramp.dtype)[self.residues]
             row[self.starts - 1] = -(1 << 30)
             self._profile[letter] = row
         return self._profile[letter]

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.errors import OptionError
-from seqloom.core.sequences import SequenceBatch
+from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Family, option
 from seqloom.plugins.common.karlin_altschul import GappedParameters
 from seqloom.plugins.common.karlin_tables import DEFAULT_COSTS, GAPPED, gapped_parameters
@@ -103,7 +103,8 @@ class SmithWaterman(Family):
     Options: ClassVar[type] = SmithWatermanOptions
     Scoring: ClassVar[type[Scoring]] = SmithWatermanScoring
 
-    def scoring(self, queries: SequenceBatch, space: SearchSpace, options: SmithWatermanOptions) -> Scoring:
+    def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace,
+                options: SmithWatermanOptions) -> SmithWatermanScoring:
         costs = options.costs()
         known = costs in GAPPED[options.matrix]
         return SmithWatermanScoring(
@@ -122,7 +123,8 @@ class SmithWatermanNucleotide(Family):
     query: ClassVar[str] = "nucleotide"
     target: ClassVar[str] = "nucleotide"
 
-    def scoring(self, queries: SequenceBatch, space: SearchSpace, options: NucleotideOptions) -> Scoring:
+    def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace,
+                options: NucleotideOptions) -> SmithWatermanScoring:
         frames: Sequence[int] = {"both": (1, -1), "plus": (1,), "minus": (-1,)}[options.strand]
         return SmithWatermanScoring(nucleotide_matrix(options.match, options.mismatch), options.gapopen,
                                     options.gapextend, database_letters=space.letters, frames=tuple(frames))

@@ -23,7 +23,7 @@ class LsdRadix(Sorter):
     def order(self, keys: Ragged) -> np.ndarray:
         starts, lengths = keys.offsets[:-1], np.diff(keys.offsets)
         by_length = np.argsort(-lengths, kind="stable")
-        joined = np.cumsum(np.bincount(lengths)[::-1])[::-1] if len(keys) else []  # strings at least so long
+        joined = np.cumsum(np.bincount(lengths, minlength=1)[::-1])[::-1]  # number of strings at least so long
         order = np.empty(0, np.int64)
         for depth in range(len(joined) - 1, 0, -1):
             order = np.concatenate([by_length[len(order) : joined[depth]], order])

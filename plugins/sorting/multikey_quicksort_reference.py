@@ -50,5 +50,5 @@ class MultikeyQuicksort(Sorter):
             still_open[:, _EQUAL] &= pivot > 0  # strings that end together are equal
             places = places[np.repeat(still_open.ravel(), counts.ravel())]
             sizes = counts[still_open]
-            depth = (depth[:, None] + [0, 1, 0])[still_open]
+            depth = (depth[:, None] + np.array([0, 1, 0]))[still_open]
         return order
