@@ -41,6 +41,7 @@ class ProteinBlast(Family):
 
 SLOTS = (
     Slot("index.words", "neighbourhood-words"),
+    Slot("seed.scan", "ungapped-scan", enabled=False),  # changes no result; worth its time where it is a fast kernel
     Slot("seed.words", "word-hits"),
     Slot("sort.diagonal", "two-hit-diagonals"),
     Slot("extend.ungapped", "two-hit-ungapped"),

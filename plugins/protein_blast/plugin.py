@@ -7,6 +7,7 @@ from seqloom.plugins.protein_blast.dfa_reference import DfaHits, NeighbourhoodDf
 from seqloom.plugins.protein_blast.family import PIPELINES, ProteinBlast
 from seqloom.plugins.protein_blast.gapped_reference import PreliminaryGapped
 from seqloom.plugins.protein_blast.index_reference import NeighbourhoodWords
+from seqloom.plugins.protein_blast.scan_reference import UngappedScan
 from seqloom.plugins.protein_blast.score_reference import FiniteSizeEvalue
 from seqloom.plugins.protein_blast.seed_reference import WordHits
 from seqloom.plugins.protein_blast.sort_diagonal_reference import TwoHitDiagonals
@@ -20,6 +21,7 @@ SEQLOOM_API = 1
 def seqloom_stages():
     return [
         NeighbourhoodWords,
+        UngappedScan,
         WordHits,
         NeighbourhoodDfa,
         DfaHits,

@@ -19,6 +19,7 @@ from tests.plugins.protein_blast.proteins import families
 STAGES = (
     "neighbourhood-words",
     "neighbourhood-dfa",
+    "ungapped-scan",
     "word-hits",
     "dfa-hits",
     "two-hit-diagonals",
@@ -55,6 +56,12 @@ def test_restricted_and_masked_searches_neither(data):
 def test_the_automaton_finds_the_same(data):
     stages = ["index.words=neighbourhood-dfa", "seed.words=dfa-hits"]
     assert_same_hits(run(data), run_pipeline("blastp", *data, stages=stages))
+
+
+@pytest.mark.parametrize("options", [{}, {"evalue": 1e-3, "seg": "yes"}, {"evalue": 1000, "soft_masking": True}])
+def test_the_scan_leaves_out_no_hit(data, options):
+    scanned = run_pipeline("blastp", *data, options, settings=["seed.scan.enabled=true"])
+    assert_same_hits(run(data, **options), scanned)
 
 
 def test_an_automaton_without_its_scan_is_refused(data):
