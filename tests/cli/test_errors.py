@@ -20,7 +20,7 @@ USAGE = [
     (["blastp", "-q", "x", "-d", "y", "--fo"], "No such option: --fo"),
     (["blastp", "-q", "x", "-d", "y", "--evalue"], "requires an argument"),
     (["blastp", "-q", "x", "-d", "y", "--evalue", "low"], "--evalue needs a value of type float, not 'low'"),
-    (["blastp", "-q", "x", "-d", "y", "-evalue", "-1"], "--evalue must be at least 0, not -1"),
+    (["blastp", "-q", "x", "-d", "y", "-evalue", "-1"], "--evalue must be at least"),
     (["blastp", "-q", "x", "-d", "y", "--matrix", "BLOSUM61"], "--matrix must be one of"),
     (["blastp", "-q", "x", "-d", "y", "-p", "0"], "--num-threads needs a number from 1 on, not '0'"),
     (["blastp", "-q", "x", "-d", "y", "--volume-letters", "many"], "--volume-letters needs a number from 1 on"),

@@ -1,0 +1,193 @@
+"""Every command on real data, as in a first session."""
+
+import csv
+import io
+import json
+import subprocess
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+QUICK = ("--evalue", "1e-20", "--outfmt", "6 qseqid sseqid evalue")
+
+
+@pytest.fixture
+def session(seqloom: Callable, sample: Path) -> Callable:
+    """An empty folder with the sample files and a database."""
+    assert seqloom("demo", "--files", ".").status == 0
+    assert seqloom("db", "create", "proteins.duckdb", "proteins.fasta").status == 0
+    return seqloom
+
+
+def test_demo(seqloom: Callable, tmp_path: Path) -> None:
+    result = seqloom("demo")
+    assert result.status == 0, result.err
+    assert "$ seqloom blastp" in result.out and "RBFA_FINM2" in result.out
+    assert "$ seqloom hmmsearch" in result.out and "MYG_ESCGI" in result.out
+    assert "$ seqloom sql" in result.out and "mean_identity" in result.out
+    assert not list(tmp_path.iterdir())
+
+
+def test_demo_in_a_folder_that_is_kept(seqloom: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEQLOOM_RESULTS", "elsewhere.duckdb")
+    monkeypatch.setattr("seqloom.cli.demo.SESSION", (("Make it:", ["db", "create", "p.duckdb", "proteins.fasta"]),))
+    assert seqloom("demo", "--folder", "here").status == 0
+    assert (tmp_path / "here" / "p.duckdb").exists()
+    again = seqloom("demo", "--folder", "here")
+    assert again.status == 1 and "p.duckdb" in again.err
+
+
+def test_databases(session: Callable, tmp_path: Path) -> None:
+    assert session("db", "create", "proteins.duckdb", "proteins.fasta").status == 1  # it is there already
+    made = session("db", "create", "two.duckdb", "query.fasta", "--title", "two of them")
+    assert (made.status, made.out) == (0, "")
+    assert made.err == "seqloom: two.duckdb: 2 protein sequences, 315 letters\n"
+    facts = json.loads(session("db", "info", "two.duckdb", "--format", "json").out)[0]
+    assert (facts["title"], facts["type"], facts["sequences"], facts["letters"]) == ("two of them", "protein", 2, 315)
+    assert "two of them" in session("db", "info", "two.duckdb").out
+    listed = list(csv.DictReader(io.StringIO(session("db", "list-sequences", "two.duckdb").out), delimiter="\t"))
+    assert [r["name"] for r in listed] == ["sp|B9LBJ3|RBFA_CHLSY", "sp|Q4UKM7|EFP_RICFE"]
+    assert [r["length"] for r in listed] == ["127", "188"]
+    assert "EFP" not in session("db", "list_sequences", "two.duckdb", "--like", "%RBFA%").out
+    assert session("db", "extract", "two.duckdb", "sp|Q4UKM7|EFP_RICFE", "sp|B9LBJ3|RBFA_CHLSY").out == (
+        tmp_path / "query.fasta").read_text()
+    again = session("db", "append", "two.duckdb", "proteins.fasta")
+    assert again.status == 1 and "line 875: id 'sp|B9LBJ3|RBFA_CHLSY' is there already" in again.err
+    (tmp_path / "more.fasta").write_text(">c\nMKVL\n>d\nMKVLAE\n")
+    added = session("db", "append", "two.duckdb", "more.fasta")
+    assert added.err == "seqloom: two.duckdb: 2 sequences added, 4 in all\n"
+    (tmp_path / "ids").write_text("c\n\nd and more\n")
+    assert session("db", "extract", "two.duckdb", "--ids", "ids", "-o", "two.fasta").status == 0
+    assert (tmp_path / "two.fasta").read_text().count(">") == 2
+    assert "all is well" in session("db", "check", "two.duckdb").err
+    unknown = session("db", "extract", "two.duckdb", "nobody")
+    assert unknown.status in (1, 2) and "nobody" in unknown.err
+
+
+def test_bad_records(session: Callable, tmp_path: Path) -> None:
+    (tmp_path / "bad.fasta").write_text(">good\nMKV\n>empty\n>odd\nMK1V\n>good\nMKVL\n>fine\nMKVLA\n")
+    result = session("db", "create", "bad.duckdb", "bad.fasta", "--type", "protein")
+    assert result.status == 1 and "bad.fasta" in result.err and not (tmp_path / "bad.duckdb").exists()
+    result = session("db", "create", "bad.duckdb", "bad.fasta", "--type", "protein", "--on-bad", "skip")
+    assert result.status == 0 and "2 protein sequences, 8 letters" in result.err
+    assert all(word in result.err for word in ("empty", "odd", "good"))
+
+
+def test_a_search_and_what_is_kept_of_it(session: Callable, tmp_path: Path) -> None:
+    found = session("blastp", "-query", "query.fasta", "-db", "proteins.duckdb", *QUICK)
+    assert found.status == 0 and found.err == ""
+    rows = [line.split("\t") for line in found.out.splitlines()]
+    assert ["sp|Q4UKM7|EFP_RICFE", "sp|A8GMN6|EFP_RICAH"] in [row[:2] for row in rows]
+    to_file = session("blastp", "-q", "query.fasta", "-d", "proteins.duckdb", *QUICK, "-o", "hits.tsv", "--results",
+                      "r.duckdb")
+    assert (to_file.status, to_file.out) == (0, "")
+    assert (tmp_path / "hits.tsv").read_text() == found.out
+    asked = session("sql", "SELECT qseqid, sseqid FROM hsps ORDER BY qnumber, rank, number", "--format", "csv").out
+    assert asked.splitlines()[1:] == [",".join(row[:2]) for row in rows]
+    runs = json.loads(session("runs", "list", "--format", "json").out)
+    assert [(r["run"], r["state"], r["pipeline"]) for r in runs] == [(1, "stored", "blastp")]
+    assert runs[0]["id"] in session("runs", "list").out
+    shown = session("runs", "show", "1").out
+    assert "two-hit-ungapped" in shown and "--matrix" in shown and "proteins.duckdb" in shown
+    assert json.loads(session("runs", "show", "last", "--format", "json").out)["options"]["evalue"] == 1e-20
+    exported = list(csv.DictReader(io.StringIO(session("export", "last").out), delimiter="\t"))
+    assert [(r["qseqid"], r["sseqid"]) for r in exported] == [tuple(row[:2]) for row in rows]
+    for format in ("csv", "jsonl", "parquet"):
+        result = session("export", "1", "--format", format, "--level", "hits", "-o", f"hits.{format}")
+        assert (result.status, result.err) == (0, f"seqloom: hits.{format}: {len(rows)} rows\n")
+    assert len((tmp_path / "hits.jsonl").read_text().splitlines()) == len(rows)
+    assert (tmp_path / "hits.parquet").read_bytes()[:4] == b"PAR1"
+    wrong = session("sql", "SELECT nothing FROM hits")
+    assert wrong.status == 1 and "nothing" in wrong.err and wrong.err.count("\n") == 1
+    assert session("runs", "merge").err == "seqloom: 0 runs merged\n"
+    assert session("runs", "delete", "1").err == f"seqloom: run {runs[0]['id']} deleted\n"
+    assert json.loads(session("runs", "list", "--format", "json").out) == []
+
+
+def test_searches_in_other_ways(session: Callable, tmp_path: Path) -> None:
+    common = ("-q", "query.fasta", *QUICK)
+    whole = session("blastp", *common, "-d", "proteins.duckdb").out
+    assert session("blastp", *common, "-d", "proteins.fasta", "--no-store").out == whole
+    assert session("search", "blastp", *common, "-d", "proteins.duckdb", "--no-store").out == whole
+    preset = session("pipelines", "show", "blastp", "--toml").out
+    assert tomllib.loads(preset)["name"] == "blastp"
+    (tmp_path / "mine.toml").write_text(preset)
+    assert session("search", "mine.toml", *common, "-d", "proteins.duckdb", "--no-store").out == whole
+    (tmp_path / "over.toml").write_text('base = "blastp"\n[set]\n"sort.rank.sorter" = "lsd-radix"\n')
+    assert session("search", "over.toml", *common, "-d", "proteins.duckdb", "--no-store").out == whole
+    assert session("over.toml", *common, "-d", "proteins.duckdb", "--no-store").out == whole
+    cut_up = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "-p", "2", "--volume-letters", "9000",
+                     "--batch-queries", "1", "--memory", "1G", "--set", "sort.rank.sorter=multikey-quicksort")
+    assert cut_up.out == whole
+    (tmp_path / "ids").write_text("sp|A8GMN6|EFP_RICAH\n")
+    picked = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "--target-ids", "ids").out
+    assert [line.split("\t")[1] for line in picked.splitlines()] == ["sp|A8GMN6|EFP_RICAH"]
+    told = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "--explain", "sp|A8GMN6|EFP_RICAH").err
+    assert "sp|A8GMN6|EFP_RICAH" in told and "reported" in told
+    short = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "--task", "blastp-short")
+    assert short.status == 0 and short.out != whole
+
+
+def test_hmmsearch_and_its_tables(session: Callable, tmp_path: Path) -> None:
+    (tmp_path / "ids").write_text("HBB_MANSP\nMYG_MUSAN\nsp|A8GMN6|EFP_RICAH\n")
+    result = session("hmmsearch", "-q", "globins4.hmm", "-d", "proteins.duckdb", "--target-ids", "ids", "-o", "main",
+                     "--tblout", "t", "--domtblout", "d")
+    assert (result.status, result.out, result.err) == (0, "", "")
+    assert (tmp_path / "main").read_text() == (tmp_path / "t").read_text() != (tmp_path / "d").read_text()
+
+
+def test_mum_with_mummers_flags(session: Callable) -> None:
+    result = session("mum", "-mum", "-l", "40", "-b", "-c", "-L", "-q", "mito_orang.fasta", "-d", "mito_human.fasta")
+    assert result.status == 0
+    assert result.out.splitlines()[0] == "> MT_orang  Len = 16499"
+    wrong = session("mum", "-c", "-q", "mito_orang.fasta", "-d", "mito_human.fasta", "--no-store")
+    assert wrong.status == 2 and "-b or -r" in wrong.err
+
+
+def test_mask(session: Callable, tmp_path: Path) -> None:
+    mixed = "MKVLAERTGQWYHDCN"
+    (tmp_path / "low.fasta").write_text(f">a x\n{mixed}{'A' * 30}{mixed}\n>b\n{mixed}\n")
+    assert session("mask", "low.fasta", "--masker", "seg").out == ">a\n16 - 45\n>b\n"
+    soft = session("mask", "low.fasta", "--masker", "seg", "--outfmt", "fasta").out
+    assert soft.replace("\n", "") == ">a xMKVLAERTGQWYHDCN" + "a" * 30 + "MKVLAERTGQWYHDCN>bMKVLAERTGQWYHDCN"
+    hard = session("mask", "low.fasta", "--masker", "seg", "-f", "fasta", "--hard").out
+    assert hard == soft.replace("a" * 14, "X" * 14).replace("a" * 16, "X" * 16).replace("a", "X").replace(">X", ">a")
+    (tmp_path / "soft.fasta").write_text(">a\nACGTacgtACGT\n")
+    assert session("mask", "soft.fasta", "--masker", "lower-case", "--type", "nucleotide").out == ">a\n4 - 7\n"
+    wrong = session("mask", "soft.fasta", "--masker", "dust", "--type", "protein")
+    assert wrong.status != 0 and "dust" in wrong.err
+
+
+def test_plugins_and_pipelines(seqloom: Callable) -> None:
+    assert "msd-radix" in seqloom("plugins", "list", "--kind", "sorter").out
+    rows = list(csv.DictReader(io.StringIO(seqloom("plugins", "list", "--format", "csv").out)))
+    assert {"seed stage", "family", "masker", "pipeline", "reader", "writer"} <= {row["kind"] for row in rows}
+    for row in rows:
+        shown = seqloom("plugins", "show", row["name"])
+        assert shown.status == 0 and row["what it does"] in shown.out
+    for name in ("word-hits", "msd-radix", "blastp"):
+        assert "in order" in seqloom("plugins", "check", name).err
+    assert "index.words" in seqloom("pipelines", "show", "blastp").out
+
+
+def test_doctor(seqloom: Callable) -> None:
+    result = seqloom("doctor")
+    for what in ("Python", "packages", "processors", "memory", "kernel cache", "results store", "CUDA", "plugins"):
+        assert f" {what}: " in result.out
+    assert result.status == ("BAD" in result.out)
+
+
+def test_version(seqloom: Callable) -> None:
+    from importlib.metadata import version
+
+    assert seqloom("--version").out == f"seqloom {version('seqloom')}\n"
+
+
+@pytest.mark.parametrize("path", ["Makefile", ".ci/run"])
+def test_the_verbs_are_there(path: str) -> None:
+    text = (Path(__file__).parents[2] / path).read_text()
+    assert "test" in text
+    if path == ".ci/run":
+        assert "make test" in text and subprocess.run(["sh", "-n", Path(__file__).parents[2] / path]).returncode == 0

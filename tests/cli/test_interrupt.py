@@ -1,0 +1,84 @@
+"""Ctrl-C: the first stops so that the run can be resumed, the second at once; and readers that go away."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from seqloom.cli.search import interruptible
+
+from .conftest import start
+
+PRESS = """
+import os, signal
+from seqloom.storage.run_file import RunFile
+commit, seen = RunFile.commit_unit, []
+def press(self, *unit):
+    commit(self, *unit)
+    seen.append(unit)
+    if len(seen) == 3:
+        for _ in range(TIMES):
+            os.kill(os.getpid(), signal.SIGINT)
+RunFile.commit_unit = press
+"""
+
+
+def words(sample: Path) -> list[str]:
+    return ["blastp", "-q", str(sample / "query.fasta"), "-d", str(sample / "proteins.fasta"), "--backend", "reference",
+            "--volume-letters", "8000", "--outfmt", "6 std cigar"]
+
+
+def test_the_first_ctrl_c_leaves_a_run_that_can_be_resumed(seqloom: Callable, sample: Path, tmp_path: Path) -> None:
+    whole = seqloom(*words(sample), "--no-store")
+    assert whole.status == 0 and whole.out
+    process = start(*words(sample), code=PRESS.replace("TIMES", "1"), cwd=tmp_path)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    first, second = err.strip().split("\n")
+    assert first == "seqloom: stopping; what is done stays. Ctrl-C again stops at once"
+    assert second.startswith("seqloom: interrupted; ")
+    run = second.split()[-1]
+    assert "incomplete" in seqloom("runs", "list").out
+    resumed = seqloom("runs", "resume", run, "--outfmt", "6 std cigar")
+    assert (resumed.status, resumed.out) == (0, whole.out), resumed.err
+    assert "stored" in seqloom("runs", "list").out
+    again = seqloom("runs", "resume", run)
+    assert again.status == 1 and "complete" in again.err
+
+
+def test_the_second_ctrl_c_stops_at_once(sample: Path, tmp_path: Path) -> None:
+    process = start(*words(sample), code=PRESS.replace("TIMES", "2"), cwd=tmp_path)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert "Traceback" not in err
+    assert err.startswith("seqloom: stopping; ")
+
+
+def test_the_handler_is_put_back() -> None:
+    former = signal.getsignal(signal.SIGINT)
+    with interruptible() as cancellation:
+        assert signal.getsignal(signal.SIGINT) is not former
+        assert not cancellation.requested
+    assert signal.getsignal(signal.SIGINT) is former
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    """As in `seqloom blastp … | head -1`: nothing on stderr, and the run is kept."""
+    code = "from seqloom.core.registry import Registry; Registry.inventory = lambda self: [('x' * 100,) * 5] * 2000"
+    process = start("plugins", "list", "--format", "tsv", code=code, cwd=tmp_path)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(60) == 141
+    process.stderr.close()
+
+
+def test_a_search_whose_reader_has_gone_is_kept(sample: Path, tmp_path: Path) -> None:
+    code = "import sys; from seqloom.cli.main import run; run()"
+    command = " ".join([f"{sys.executable} -c '{code}'", *(f"'{w}'" for w in words(sample)), "| true"])
+    done = subprocess.run(["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (141, "")
+    assert [p.name for p in tmp_path.iterdir()] == ["seqloom.duckdb"]
