@@ -19,6 +19,7 @@ def problems(database: "SequenceDatabase") -> list[str]:
     found: list[str] = []
     found += _checked(_residues(database))
     found += _checked(_rows(database))
+    found += _checked(_names(database))
     found += _checked(_masks(database))
     if not found:
         found += _checked(_fingerprint(database))
@@ -87,6 +88,20 @@ def _rows(database: "SequenceDatabase") -> Iterator[str]:
         yield f"sequences: id '{name}' is there {times} times"
 
 
+def _names(database: "SequenceDatabase") -> Iterator[str]:
+    if database.revision == "0001":  # has no digests of rows; the fingerprint covers them
+        return
+    kept = dict(database._run("SELECT block, digest FROM row_blocks"))
+    blocks = -(-database.sequences // BLOCK_ROWS)
+    if sorted(kept) != list(range(blocks)):
+        yield f"row blocks: {len(kept):,} digests, and {blocks:,} wanted"
+    for block in range(blocks):
+        first, last = block * BLOCK_ROWS, min((block + 1) * BLOCK_ROWS, database.sequences)
+        table = database.rows(np.arange(first, last))
+        if row_digest(table["name"].tolist(), table["length"].astype(np.int64)) != kept.get(block):
+            yield f"sequences {first + 1:,} to {last:,}: names or lengths don't match their digest"
+
+
 def _masks(database: "SequenceDatabase") -> Iterator[str]:
     [(wrong,)] = database._run(
         'SELECT count(*) FROM masks LEFT JOIN sequences ON sequence = ordinal WHERE ordinal IS NULL OR masks.start < 0 '
@@ -97,10 +112,13 @@ def _masks(database: "SequenceDatabase") -> Iterator[str]:
 
 def _fingerprint(database: "SequenceDatabase") -> Iterator[str]:
     digests = [d for (d,) in database._run("SELECT digests FROM chunks ORDER BY chunk")]
-    rows = []
-    for first in range(0, database.sequences, BLOCK_ROWS):
-        table = database.rows(np.arange(first, min(first + BLOCK_ROWS, database.sequences)))
-        rows.append(row_digest(table["name"].tolist(), table["length"].astype(np.int64)))
+    if database.revision == "0001":
+        rows = []
+        for first in range(0, database.sequences, BLOCK_ROWS):
+            table = database.rows(np.arange(first, min(first + BLOCK_ROWS, database.sequences)))
+            rows.append(row_digest(table["name"].tolist(), table["length"].astype(np.int64)))
+    else:
+        rows = [d for (d,) in database._run("SELECT digest FROM row_blocks ORDER BY block")]
     mark = fingerprint(database.alphabet.name, database.sequences, database.letters, digests, rows)
     if mark != database.fingerprint:
         yield f"names, lengths or residues are not those of fingerprint {database.fingerprint} (theirs: {mark})"

@@ -23,10 +23,9 @@ def migrate(path: "str | Path", kind: str, revision: str) -> None:
     Says so on stderr before it begins.
     """
     print(f"seqloom: {path}: bringing it from schema revision {revision} to {HEAD[kind]}", file=sys.stderr)
-    with engine(path).connect() as connection:
+    with engine(path).begin() as connection:
         command.upgrade(configuration(kind, connection), HEAD[kind])
         connection.execute(sa.text("UPDATE seqloom_file SET schema_revision = :head"), {"head": HEAD[kind]})
-        connection.commit()
 
 
 def engine(path: "str | Path") -> sa.Engine:
@@ -52,7 +51,8 @@ def run_migrations(context: Any, metadata: sa.MetaData) -> None:
         context.run_migrations()
 
 
-def differs(context: Any, inspected: sa.Column, wanted: sa.Column, inspected_type: Any, wanted_type: Any) -> bool | None:
+def differs(context: Any, inspected: sa.Column, wanted: sa.Column, inspected_type: Any,
+            wanted_type: Any) -> bool | None:
     """For Alembic: whether a column's type is another one. How a BLOB is compressed can't be seen in a file."""
     return False if isinstance(wanted_type, RawBlob) and isinstance(inspected_type, sa.LargeBinary) else None
 

@@ -1,9 +1,9 @@
 """Which schema revisions this version knows, so that nothing needs to ask Alembic at start.
 
-``HEAD`` is what new files get; a test compares it with Alembic's heads. Files of the revisions in ``READABLE`` can be
-read without migrating them.
+``HEAD`` is what new files get; ``KNOWN`` lists all, oldest first; a test compares both with Alembic's scripts. Files of
+the revisions in ``READABLE`` can be read without migrating them.
 """
 
-HEAD = {"sequences": "0001", "results": "0001"}
-KNOWN = {"sequences": ("0001",), "results": ("0001",)}
-READABLE = {"sequences": ("0001",), "results": ("0001",)}
+HEAD = {"sequences": "0002", "results": "0001"}
+KNOWN = {"sequences": ("0001", "0002"), "results": ("0001",)}
+READABLE = {"sequences": ("0001", "0002"), "results": ("0001",)}

@@ -59,6 +59,7 @@ class SequenceDatabase:
         alphabet: of all its sequences.
         sequences, letters, longest, shortest: numbers of what it holds.
         fingerprint: hash of its content, see ``storage.fingerprint``.
+        revision: schema revision of the file.
     """
 
     path: Path
@@ -69,6 +70,7 @@ class SequenceDatabase:
     longest: int
     shortest: int
     fingerprint: str
+    revision: str
 
     def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, read_only: bool) -> None:
         self.path, self.read_only, self._connection = path, read_only, connection
@@ -184,13 +186,11 @@ class SequenceDatabase:
 
     def info(self) -> dict[str, Any]:
         """path, title, type, sequences, letters, longest, shortest, chunks, fingerprint, created, revision."""
-        [(created, revision, chunks)] = self._run(
-            "SELECT (SELECT created FROM database), (SELECT schema_revision FROM seqloom_file), "
-            "(SELECT count(*) FROM chunks)")
+        [(created, chunks)] = self._run("SELECT (SELECT created FROM database), (SELECT count(*) FROM chunks)")
         return {
             "path": str(self.path), "title": self.title, "type": self.alphabet.name, "sequences": self.sequences,
             "letters": self.letters, "longest": self.longest, "shortest": self.shortest, "chunks": chunks,
-            "fingerprint": self.fingerprint, "created": created, "revision": revision,
+            "fingerprint": self.fingerprint, "created": created, "revision": self.revision,
         }
 
     def list(self, like: str = "") -> Iterator[dict[str, Any]]:
@@ -343,11 +343,11 @@ class SequenceDatabase:
 
     def _load(self) -> None:
         rows = self._run("SELECT title, alphabet, chunk_letters, sequences, letters, longest, shortest, fingerprint, "
-                         "EXISTS (FROM masks) FROM database")
+                         "EXISTS (FROM masks), (SELECT schema_revision FROM seqloom_file) FROM database")
         if len(rows) != 1:
             raise DamagedError(f"{self.path}: its table database has {len(rows)} rows instead of one; make it anew")
         (self.title, kind, self._chunk_letters, self.sequences, self.letters, self.longest, self.shortest,
-         self.fingerprint, self._masked) = rows[0]
+         self.fingerprint, self._masked, self.revision) = rows[0]
         self.alphabet = alphabet(kind)
 
     def _run(self, sql: str) -> Sequence[tuple[Any, ...]]:
@@ -386,10 +386,12 @@ class _Writer:
         self._start(database.alphabet, database._chunk_letters)
         self._sequences, self._letters = database.sequences, database.letters
         self._longest, self._shortest = database.longest, database.shortest
-        for row in database.list():
-            self._names.append(row["name"])
-            self._lengths.append(np.array([row["length"]], np.int64))
-            self._close_row_blocks()
+        whole, rest = divmod(self._sequences, BLOCK_ROWS)
+        self._row_digests = [d for (d,) in database._run(
+            f"SELECT digest FROM row_blocks WHERE block < {whole} ORDER BY block")]
+        if rest:
+            table = database.rows(np.arange(whole * BLOCK_ROWS, self._sequences))
+            self._names, self._lengths = table["name"].tolist(), [table["length"].astype(np.int64)]
         self._digests = [d for (d,) in database._run("SELECT digests FROM chunks ORDER BY chunk")]
         self._chunk, self._fill = divmod(self._letters, self._size)
         if self._fill:
@@ -483,6 +485,10 @@ class _Writer:
         rows = [*self._row_digests]
         if self._names:
             rows.append(row_digest(self._names, np.concatenate(self._lengths)))
+        self._run("DELETE FROM row_blocks")
+        digests = np.empty(len(rows), object)
+        digests[:] = rows
+        self._insert("row_blocks", {"block": np.arange(len(rows), dtype=np.int32), "digest": digests})
         mark = fingerprint(self._alphabet.name, self._sequences, self._letters, self._digests, rows)
         self._run(
             "CREATE OR REPLACE TEMP TABLE before AS SELECT created FROM database; DELETE FROM database; "

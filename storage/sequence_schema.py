@@ -49,6 +49,13 @@ sequences = sa.Table(
     _required("description", sa.String),
     _required("length", sa.Integer),
     _required("start", sa.BigInteger),
+    sa.Column("taxid", sa.Integer),
+)
+
+row_blocks = sa.Table(
+    "row_blocks", metadata,
+    _required("block", sa.Integer),
+    _required("digest", sa.LargeBinary),  # of names and lengths of a block of rows, see storage.fingerprint
 )
 
 masks = sa.Table(

@@ -26,7 +26,13 @@ CREATE TABLE sequences (
 	name VARCHAR NOT NULL,
 	description VARCHAR NOT NULL,
 	length INTEGER NOT NULL,
-	start BIGINT NOT NULL
+	start BIGINT NOT NULL,
+	taxid INTEGER
+);
+
+CREATE TABLE row_blocks (
+	block INTEGER NOT NULL,
+	digest BYTEA NOT NULL
 );
 
 CREATE TABLE masks (

@@ -1,6 +1,7 @@
-"""Schemas, generated SQL, revisions and the steps between them say the same; a file of the first revision still opens."""
+"""Schemas, generated SQL, revisions and the steps between them agree; a file of the first revision still opens."""
 
 import gzip
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -10,8 +11,13 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.errors import SchemaError
+from seqloom.core.sequences import SequenceBatch
 from seqloom.storage import connection, ddl, migrate, result_schema, revisions, sequence_schema
+from seqloom.storage.sequence_database import SequenceDatabase
 
+HEAD = revisions.HEAD["sequences"]
 DATA = Path(__file__).parent / "data"
 SCHEMAS = {"sequences": sequence_schema.metadata, "results": result_schema.metadata}
 kinds = pytest.mark.parametrize("kind", SCHEMAS)
@@ -33,8 +39,8 @@ def test_revisions_are_those_of_the_scripts(kind):
 
 def shape(made):
     """Tables and columns of a DuckDB connection."""
-    return made.execute("SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns() WHERE NOT internal "
-                        "AND table_name <> 'alembic_version' ORDER BY ALL").fetchall()
+    return made.execute("SELECT table_name, column_name, data_type, is_nullable FROM duckdb_columns() WHERE NOT "
+                        "internal AND table_name <> 'alembic_version' ORDER BY ALL").fetchall()
 
 
 @kinds
@@ -71,6 +77,7 @@ def first(tmp_path):
     return path
 
 
+@cache
 def first_sequences():
     """What was put into the file of the first revision."""
     generator = np.random.default_rng(2026)
@@ -88,3 +95,56 @@ def assert_holds_the_first(database):
     assert database.title == "first revision"
     assert database.fingerprint == FIRST_FINGERPRINT
     assert database.check() == []
+
+
+def test_the_first_revision_can_be_read_as_it_is(first, capfd):
+    before = first.read_bytes()
+    with SequenceDatabase.open(first) as database:
+        assert database.revision == "0001"
+        assert_holds_the_first(database)
+    assert first.read_bytes() == before
+    assert capfd.readouterr().err == ""
+
+
+def test_the_first_revision_is_brought_to_head_when_opened_for_writing(first, capfd):
+    more = SequenceBatch.of(NUCLEOTIDE, ["ACGTN", "GG"], ["x", "y"])
+    with SequenceDatabase.open(first, read_only=False) as database:
+        assert capfd.readouterr().err == f"seqloom: {first}: bringing it from schema revision 0001 to {HEAD}\n"
+        assert database.revision == HEAD
+        assert_holds_the_first(database)
+        assert database._run("SELECT version_num FROM alembic_version") == [(HEAD,)]
+        assert database._run("SELECT count(*), count(taxid) FROM sequences") == [(66_000, 0)]
+        database.append([more])
+        mark = database.fingerprint
+        assert database.check() == []
+    with SequenceDatabase.open(first, read_only=False) as database:
+        assert capfd.readouterr().err == ""
+        assert database.extract(["r0", "y"]).names == ["r0", "y"]
+    whole = SequenceBatch.of(NUCLEOTIDE, first_sequences(), [f"r{n}" for n in range(66_000)])
+    with SequenceDatabase.create(first.parent / "new.duckdb", [whole, more]) as database:
+        assert database.fingerprint == mark
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was(first, monkeypatch):
+    """One transaction: tables, rows and stamp are those of the old revision."""
+    upgrade = migrate.command.upgrade
+
+    def upgrade_and_fail(config, target):
+        upgrade(config, target)
+        raise SchemaError("stopped on the way")
+
+    monkeypatch.setattr(migrate.command, "upgrade", upgrade_and_fail)
+    with pytest.raises(SchemaError, match="stopped on the way"):
+        SequenceDatabase.open(first, read_only=False)
+    with SequenceDatabase.open(first) as database:
+        assert database.revision == "0001"
+        assert database._run("SELECT version_num FROM alembic_version") == [("0001",)]
+        assert database._run("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'row_blocks'") == [(0,)]
+
+
+def test_an_old_revision_that_can_not_be_read_names_the_remedy(first, monkeypatch):
+    monkeypatch.setitem(revisions.READABLE, "sequences", (HEAD,))
+    with pytest.raises(SchemaError) as error:
+        SequenceDatabase.open(first)
+    assert str(error.value) == (f"{first} was made by an earlier version of seqloom (revision 0001, now {HEAD}); open "
+                                "it once for writing to bring it up to date")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import DamagedError, InputError, LockedError, SchemaError, StoreError
 from seqloom.core.sequences import SequenceBatch
-from seqloom.storage import fingerprint, sequence_database
+from seqloom.storage import database_check, fingerprint, sequence_database
 from seqloom.storage.connection import connect
 from seqloom.storage.sequence_database import SequenceDatabase, is_database
 from seqloom.storage.sources import joined
@@ -24,7 +24,7 @@ def small_chunks(monkeypatch):
     """Chunks of 64 letters and blocks of 4 rows, so that small databases have many."""
     monkeypatch.setattr(sequence_database, "CHUNK_LETTERS", {"protein": 64, "nucleotide": 64})
     monkeypatch.setattr(fingerprint, "BLOCK_LETTERS", 64)
-    for module in (fingerprint, sequence_database):
+    for module in (fingerprint, sequence_database, database_check):
         monkeypatch.setattr(module, "BLOCK_ROWS", 4)
 
 
@@ -92,6 +92,7 @@ def test_fingerprint_and_content_depend_on_the_sequences_alone(tmp_path_factory,
     patch.setattr(fingerprint, "BLOCK_LETTERS", 64)
     patch.setattr(fingerprint, "BLOCK_ROWS", 4)
     patch.setattr(sequence_database, "BLOCK_ROWS", 4)
+    patch.setattr(database_check, "BLOCK_ROWS", 4)
     folder = tmp_path_factory.mktemp("d")
     try:
         whole = random_batch([PROTEIN, NUCLEOTIDE][seed % 2], seed, 20)
@@ -382,7 +383,11 @@ def test_a_flipped_bit_is_found(damaged, byte, bit, chunk):
      "sequences: ordinals or places are not in a row from sequence 6 on"),
     ("UPDATE sequences SET length = length + 1 WHERE ordinal = 5", "letters in all, and"),
     ("UPDATE sequences SET name = 's2' WHERE ordinal = 5", "sequences: id 's2' is there 2 times"),
-    ("UPDATE sequences SET name = 'other' WHERE ordinal = 5", "are not those of fingerprint"),
+    ("UPDATE sequences SET name = 'other' WHERE ordinal = 5", "names or lengths don't match their digest"),
+    ("UPDATE row_blocks SET digest = from_hex('00') WHERE block = 1",
+     "sequences 5 to 8: names or lengths don't match their digest"),
+    ("DELETE FROM row_blocks WHERE block = 2", "row blocks: 2 digests, and 3 wanted"),
+    ("UPDATE database SET fingerprint = 'x'", "names, lengths or residues are not those of fingerprint x (theirs: "),
     ("UPDATE masks SET \"end\" = 10000 WHERE rowid = 0", "masks: 1 stretches lie outside their sequence"),
     ("UPDATE chunks SET letters = letters - 1 WHERE chunk = 0", "chunk 0: "),
 ])
