@@ -94,5 +94,5 @@ class WordHits(SeedStage):
     def run(self, context: Context, records: Records | None) -> Seeds:
         index = context.index(KIND)
         wanted = wanted_pairs(context, records)
-        chosen = None if wanted is None else wanted.any(axis=0)
+        chosen = None if wanted is None else np.any(wanted, axis=0)
         return seeds_of(context, index, *word_hits(index, context.targets, chosen), wanted)
