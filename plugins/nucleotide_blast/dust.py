@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.options import option
 from seqloom.core.sequences import Intervals, SequenceBatch

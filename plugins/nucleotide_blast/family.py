@@ -23,7 +23,15 @@ def _slots(aligner: str, separation: int) -> tuple[Slot, ...]:
 
 
 FAMILY = NucleotideBlast.name
-MEGABLAST = {"word_size": 28, "reward": 1, "penalty": -2, "gapopen": 0, "gapextend": 0, "xdrop_gap": 25.0}
+MEGABLAST = {
+    "word_size": 28,
+    "reward": 1,
+    "penalty": -2,
+    "gapopen": 0,
+    "gapextend": 0,
+    "xdrop_ungap": None,
+    "xdrop_gap": 25.0,
+}
 SHORT = {"word_size": 7, "reward": 1, "penalty": -3, "dust": "no"}
 
 PIPELINES = [

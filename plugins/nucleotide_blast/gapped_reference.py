@@ -13,7 +13,6 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.errors import OptionError
 from seqloom.core.options import option

@@ -10,7 +10,6 @@ so does this table, for each query alone. (BLAST counts the words of all queries
 from __future__ import annotations
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.errors import OptionError
 from seqloom.core.options import option
@@ -48,7 +47,9 @@ class NucleotideBlastOptions:
     penalty: int = option(-3, "score of unequal bases", maximum=-1)
     gapopen: int = option(5, "cost of a gap beside its length", minimum=0)
     gapextend: int = option(2, "cost per letter of a gap; 0 with gapopen 0: reward / 2 - penalty", minimum=0)
-    xdrop_ungap: float = option(20.0, "X-drop of the ungapped extension, bits", minimum=0)
+    xdrop_ungap: float | None = option(
+        20.0, "X-drop of the ungapped extension, bits; none: the score that a segment must reach", minimum=0
+    )
     xdrop_gap: float = option(30.0, "X-drop of the preliminary gapped extension, bits", minimum=0)
     xdrop_gap_final: float = option(100.0, "X-drop of the traceback, bits", minimum=0)
     dust: str = option("20 64 1", "mask queries by DUST: yes, no, or 'level window linker'")
@@ -77,7 +78,8 @@ class NucleotideScoring(Scoring):
         cutoff: i4[k], least score of a gapped alignment.
         ungapped_cutoff: i4[k], least score of an ungapped segment that is worth a gapped extension.
         reduced_cutoff: i4[k], least approximate score that is worth an exact ungapped extension.
-        xdrop_ungapped, xdrop_gapped, xdrop_final: X-drops.
+        xdrop_ungapped: i4[k], X-drop of the ungapped extension.
+        xdrop_gapped, xdrop_final: X-drops of the preliminary gapped extension and of the traceback.
     """
 
     reward: int = 0
@@ -89,7 +91,7 @@ class NucleotideScoring(Scoring):
     cutoff: np.ndarray | None = None
     ungapped_cutoff: np.ndarray | None = None
     reduced_cutoff: np.ndarray | None = None
-    xdrop_ungapped: int = 0
+    xdrop_ungapped: np.ndarray | None = None
     xdrop_gapped: int = 0
     xdrop_final: int = 0
 
@@ -208,6 +210,9 @@ class NucleotideBlast(Family):
         cutoff = [max(1, math.ceil(_score_of(options.evalue, size, karlin))) for size in spaces]
         trigger = int(ungapped.raw_from_bits(GAP_TRIGGER_BITS))
         ungapped_cutoff = [min(trigger, score) for score in cutoff]
+        bits = options.xdrop_ungap
+        fixed = math.ceil(bits * LN2 / ungapped.lambda_) if bits else 0
+        xdrop_ungapped = [fixed or score for score in ungapped_cutoff]
         xdrop_gapped = int(options.xdrop_gap * LN2 / karlin.lambda_)
         codes = queries.searched()
         return NucleotideScoring(
@@ -223,7 +228,7 @@ class NucleotideBlast(Family):
             cutoff=np.array(cutoff, np.int32),
             ungapped_cutoff=np.array(ungapped_cutoff, np.int32),
             reduced_cutoff=np.array([int(REDUCED_CUTOFF * score) for score in ungapped_cutoff], np.int32),
-            xdrop_ungapped=math.ceil(options.xdrop_ungap * LN2 / ungapped.lambda_),
+            xdrop_ungapped=np.array(xdrop_ungapped, np.int32),
             xdrop_gapped=xdrop_gapped,
             xdrop_final=int(max(options.xdrop_gap_final * LN2 / karlin.lambda_, xdrop_gapped)),
         )

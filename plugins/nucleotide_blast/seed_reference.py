@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds

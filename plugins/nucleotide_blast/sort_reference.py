@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Records, Seeds

@@ -7,7 +7,6 @@ hold forward coordinates. A half-open stretch or a boundary between two letters 
 from __future__ import annotations
 
 import numpy as np
-
 from seqloom.core.alphabet import NUCLEOTIDE
 
 SENTINEL = 15

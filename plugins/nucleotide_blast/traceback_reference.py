@@ -12,7 +12,6 @@ from collections.abc import Callable
 from itertools import groupby
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Ragged, Records
 from seqloom.core.stages import ExtendStage
@@ -120,8 +119,10 @@ class Traceback(ExtendStage):
                 continue
             hsp.anchor_query, hsp.anchor_target = start_point(hsp, searched, target)
             done = trace(hsp)
-            saved.add(done)
-            traced.append(done)
+            # Random bases of the preliminary stage may have been all there was.
+            if done.script:
+                saved.add(done)
+                traced.append(done)
         kept, rest = cut_common_ends(traced)
         if self.rescores_all:
             kept, rest = [], kept + rest

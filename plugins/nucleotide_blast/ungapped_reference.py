@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.records import Column, Records, Seeds
 from seqloom.core.stages import ExtendStage
@@ -49,10 +48,10 @@ class Extender:
     ``strands``, which has a sentinel between the strands.
     """
 
-    def __init__(self, strands: np.ndarray, bases: np.ndarray, scoring: NucleotideScoring) -> None:
+    def __init__(self, strands: np.ndarray, bases: np.ndarray, scoring: NucleotideScoring, x_drop: int) -> None:
         assert scoring.matrix is not None
         self.matrix = scoring.matrix.tolist()
-        self.x_drop = scoring.xdrop_ungapped
+        self.x_drop = x_drop
         self.query = strands.tobytes() + bytes([SENTINEL])
         self.target = bases.tobytes()
         self.query_groups = packed(strands).tobytes()
@@ -150,9 +149,10 @@ class UngappedExtension(ExtendStage):
         for (query, target, chunk), group in groupby(seeds, key=lambda seed: seed[:3]):
             context.cancellation.check()
             strands = both_strands(_searched(context, query))
+            x_drop = int(context.scoring.xdrop_ungapped[context.queries.locate(query)])
             low = int(context.targets.offsets[context.targets.locate(target)]) + chunk
             high = min(low + CHUNK, int(context.targets.offsets[context.targets.locate(target) + 1]))
-            extender = Extender(strands, bases[low:high], context.scoring)
+            extender = Extender(strands, bases[low:high], context.scoring, x_drop)
             hits = [seed[3:] for seed in group]
             rows += [
                 (query, target, chunk, *row) for row in _extend_all(context, extender, query, chunk, hits)
