@@ -15,8 +15,8 @@ from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, SeedStage, Shape
 from seqloom.plugins.protein_blast.index_reference import neighbourhood_table
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring
-from seqloom.plugins.protein_blast.seed_reference import BYTES_PER_HIT, HITS_PER_CELL, seeds_of, wanted_pairs
-from seqloom.plugins.protein_blast.words import LETTERS
+from seqloom.plugins.protein_blast.seed_reference import seeds_of, wanted_pairs
+from seqloom.plugins.protein_blast.words import LETTERS, hits_footprint
 
 KIND = "neighbourhood-dfa"
 
@@ -76,7 +76,7 @@ class DfaHits(SeedStage):
     scoring = ProteinBlastScoring
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=int(3 * HITS_PER_CELL * BYTES_PER_HIT * shape.query_letters * shape.target_letters))
+        return Footprint(host=3 * hits_footprint(shape).host)  # plain tuples
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index = context.index(KIND)

@@ -10,11 +10,7 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, SeedStage, Shape
 from seqloom.plugins.protein_blast.index_reference import KIND
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring
-from seqloom.plugins.protein_blast.words import spread, word_codes, word_starts
-
-HITS_PER_CELL = 0.003
-"""Word hits per pair of letters with the default words; real proteins show 0.0017 to 0.0022."""
-BYTES_PER_HIT = 120
+from seqloom.plugins.protein_blast.words import hits_footprint, spread, word_codes, word_starts
 
 
 def word_hits(
@@ -89,7 +85,7 @@ class WordHits(SeedStage):
     scoring = ProteinBlastScoring
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=int(HITS_PER_CELL * BYTES_PER_HIT * shape.query_letters * shape.target_letters))
+        return hits_footprint(shape)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index = context.index(KIND)

@@ -15,7 +15,7 @@ from seqloom.core.keys import byte_keys
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape, SortStage
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring
-from seqloom.plugins.protein_blast.seed_reference import BYTES_PER_HIT, HITS_PER_CELL
+from seqloom.plugins.protein_blast.words import hits_footprint
 
 ORDER = ("query", "target", "diagonal", "target_pos")
 
@@ -62,7 +62,7 @@ class TwoHitDiagonals(SortStage):
     scoring = ProteinBlastScoring
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=int(2 * HITS_PER_CELL * BYTES_PER_HIT * shape.query_letters * shape.target_letters))
+        return hits_footprint(shape)
 
     def run(self, context: Context, records: Records) -> Seeds:
         assert isinstance(records, Seeds)

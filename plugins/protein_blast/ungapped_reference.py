@@ -20,10 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Records, Seeds
-from seqloom.core.stages import ExtendStage
+from seqloom.core.stages import ExtendStage, Footprint, Shape
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, read_as_query
 from seqloom.plugins.protein_blast.sort_diagonal_reference import ORDER
+from seqloom.plugins.protein_blast.words import hits_footprint
 
 Profile = list[list[int]]
 """Matrix rows of the query's letters: `profile[query_pos][target_code]`."""
@@ -138,6 +139,9 @@ class TwoHitUngapped(ExtendStage):
     takes_order = ORDER
     gives_order = ("query", "target")
     scoring = ProteinBlastScoring
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return hits_footprint(shape)
 
     def run(self, context: Context, records: Records) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
