@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .database import Database as Database
     from .run import Run as Run
-    from .search import search as search
+    from .searches import search as search
 
 __all__ = ["Database", "Run", "search"]
-_HOMES = {"Database": "database", "Run": "run", "search": "search"}
+_HOMES = {"Database": "database", "Run": "run", "search": "searches"}
 
 
 def __getattr__(name: str) -> Any:
