@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .search import results_path
+from .searches import results_path
 from .storage.result_store import ResultStore
 
 if TYPE_CHECKING:

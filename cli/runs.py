@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from .helping import MemoryOption, OutOption, ResultsOption, RunArgument, TableOption, argument, command, group, option
-from .output import print_json, say, show
+from .output import check_place, print_json, say, show
 
 app = group("List, show, resume, merge and delete runs. RUN is a number, the beginning of an id, or 'last'.")
 
@@ -66,10 +66,11 @@ def resume_run(
     quiet: Annotated[bool, option("--quiet", help="no progress")] = False,
 ) -> None:
     """Go on with an interrupted run from where it stopped, and write its results."""
-    from seqloom.search import resume
+    from seqloom.searches import resume
 
     from .search import delivery, interruptible, number, progress
 
+    check_place(out)
     with delivery([(out, outfmt)]) as written, interruptible() as cancellation, progress(quiet) as bar:
         resume(run, results, threads=number(num_threads, "--num-threads"), memory=memory, device_memory=device_memory,
                cancellation=cancellation, progress=bar, written=written)

@@ -5,6 +5,7 @@ set through ``--set`` and listed in the help under its slot.
 """
 
 import inspect
+import os
 import shlex
 import signal
 import sys
@@ -213,7 +214,7 @@ def _could_replace(stage: "type[Stage]", other: "type[Stage]") -> bool:
 def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[str, Any]) -> None:
     """Carry out a search with the values of the command line."""
     from seqloom.core.units import parse_bytes
-    from seqloom.search import search
+    from seqloom.searches import search
 
     if values["on_bad"] not in ("error", "skip"):
         raise UsageError(f"--on-bad must be error or skip, not '{values['on_bad']}'")
@@ -225,14 +226,14 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     if values["task"] is not None:
         pipeline = _task(pipeline, values["task"])
     outfmt = values["outfmt"] or pipeline.writer
-    registry().writer((outfmt.split() or [outfmt])[0])
     targets = read_names(values["target_ids"]) if values["target_ids"] else None
-    if outfmt.split()[0] == pipeline.writer:
+    if outfmt.split()[:1] == [pipeline.writer]:
         words = aliases.FORMAT_WORDS.get(pipeline.family, {}).items()
         outfmt = " ".join([outfmt, *(word for name, (_, word, _) in words if values[name.replace("-", "_")])])
     outputs = [(values["out"], outfmt)]
     for name in aliases.OUTPUTS.get(pipeline.family, ()):
         outputs += [(values[name], name)] if values.get(name) else []
+    check_outputs(pipeline, options, values, outputs)
     with delivery(outputs) as written, interruptible() as cancellation, progress(values["quiet"]) as bar:
         run = search(
             pipeline, values["query"], *values["db"], backend=values["backend"],
@@ -244,6 +245,19 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
             progress=bar, written=written, **options)
     for line in run.explanation() if values["explain"] else ():
         say(line)
+
+
+def check_outputs(pipeline: "Pipeline", options: dict[str, Any], values: dict[str, Any],
+                  outputs: Sequence[tuple[str | None, str]]) -> None:
+    """Refuse output formats and places that can't be written before any work."""
+    from seqloom.core.pipeline import compose
+    from seqloom.output_formats import check_format
+
+    backend = values["backend"] or os.environ.get("SEQLOOM_BACKEND") or "auto"
+    plan = compose(registry(), pipeline, options, backend, values["stage"] or (), values["set"] or ())
+    for path, outfmt in outputs:
+        check_format(outfmt, plan)
+        check_place(path)
 
 
 def _task(pipeline: "Pipeline", task: str) -> "Pipeline":
@@ -282,8 +296,6 @@ def delivery(outputs: Sequence[tuple[str | None, str]]) -> "Iterator[Callable[[R
 
     What goes wrong with the output is raised at the end, when the run itself has been kept.
     """
-    for path, _ in outputs:
-        check_place(path)
     problems: list[Exception] = []
 
     def written(run: "Run") -> None:
