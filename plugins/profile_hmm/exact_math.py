@@ -8,7 +8,6 @@ HMMER rounds at exact places: C's single-precision ``expf``/``logf`` while it re
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import math
 from functools import cache
 
@@ -24,8 +23,8 @@ Array32 = NDArray[np.float32]
 
 @cache
 def _libm_function(name: str):  # type: ignore[no-untyped-def]
-    library = ctypes.CDLL(ctypes.util.find_library("m") or None)
-    function = getattr(library, name)
+    # The interpreter itself is linked with libm; looking a library up by name would start other programs.
+    function = getattr(ctypes.CDLL(None), name)
     function.argtypes = [ctypes.c_float]
     function.restype = ctypes.c_float
     return function

@@ -10,8 +10,8 @@ from seqloom.core.stages import ExtendStage
 from .bias_reference import bias_odds, bias_score
 from .columns import PAIR_COLUMNS, by_query, residues_of
 from .index_reference import KIND, profile_of
+from .p_values import bits, gumbel_survival
 from .scoring import HmmScoring
-from .statistics import bits, gumbel_survival
 
 
 class BiasFilter(ExtendStage):

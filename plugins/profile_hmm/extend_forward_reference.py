@@ -10,9 +10,9 @@ from seqloom.core.stages import ExtendStage, Footprint, Shape
 from .columns import PAIR_COLUMNS, by_query, residues_of
 from .forward_reference import forward_parser
 from .index_reference import KIND, profile_of
+from .p_values import bits, exponential_survival
 from .profile import LengthModel
 from .scoring import HmmScoring
-from .statistics import bits, exponential_survival
 
 
 class ForwardFilter(ExtendStage):

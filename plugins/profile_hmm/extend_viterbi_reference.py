@@ -9,8 +9,8 @@ from seqloom.core.stages import ExtendStage
 
 from .columns import PAIR_COLUMNS, by_query, residues_of
 from .index_reference import KIND, profile_of
+from .p_values import bits, gumbel_survival
 from .scoring import HmmScoring
-from .statistics import bits, gumbel_survival
 from .viterbi_reference import viterbi_score
 
 

@@ -11,9 +11,9 @@ from seqloom.core.stages import Footprint, SeedStage, Shape
 from .columns import PAIR_COLUMNS, residues_of
 from .index_reference import KIND, profile_of
 from .msv_reference import LANES, msv_scores
+from .p_values import bits, gumbel_survival
 from .profile import SearchProfile, null_score
 from .scoring import HmmScoring
-from .statistics import bits, gumbel_survival
 
 
 class MsvFilter(SeedStage):

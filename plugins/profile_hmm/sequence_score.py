@@ -14,8 +14,8 @@ import numpy as np
 
 from .exact_math import F32, log, log_sum
 from .hmmfile import ProfileHmm
+from .p_values import bits, exponential_log_survival
 from .profile import null_score
-from .statistics import bits, exponential_log_survival
 
 _LOG_OMEGA = log(1.0 / 256.0)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from seqloom.plugins.profile_hmm.bias_reference import bias_odds, bias_score
 from seqloom.plugins.profile_hmm.exact_math import F32, compensated_sum, expf, log_sum, odds
 from seqloom.plugins.profile_hmm.msv_reference import msv_scores
+from seqloom.plugins.profile_hmm.p_values import exponential_log_survival, exponential_survival, gumbel_survival
 from seqloom.plugins.profile_hmm.profile import (
     BYTE_BASE,
     BYTE_SCALE,
@@ -23,7 +24,6 @@ from seqloom.plugins.profile_hmm.profile import (
     word_move,
 )
 from seqloom.plugins.profile_hmm.random_numbers import RandomNumbers
-from seqloom.plugins.profile_hmm.statistics import exponential_log_survival, exponential_survival, gumbel_survival
 
 from tests.plugins.profile_hmm.models import random_model, random_target
 

@@ -6,14 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.context import SearchSpace
+from seqloom.core.context import Context, SearchSpace
 from seqloom.core.errors import OptionError, UsageError
 from seqloom.core.memory import MemorySink
 from seqloom.core.options import build_options
-from seqloom.core.records import Hits
+from seqloom.core.records import Hits, Pairs
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.profile_hmm.index_reference import HmmProfiles
 from seqloom.plugins.profile_hmm.options import HmmsearchOptions
 from seqloom.plugins.profile_hmm.plugin import seqloom_stages
+from seqloom.plugins.profile_hmm.scoring import hmm_scoring
+from seqloom.plugins.profile_hmm.seed_msv_reference import MsvFilter
 from seqloom.plugins.profile_hmm.writers import DomainTable, TargetTable
 from seqloom.testing import check_pipeline, check_stage, run_pipeline
 
@@ -159,3 +162,17 @@ def test_tables_of_other_searches_are_refused(search):
         table(TargetTable, *search, other)
     with pytest.raises(UsageError, match="fixed columns"):
         TargetTable().write(Report(*search, other), io.StringIO(), ["qseqid"])
+
+
+def test_msv_can_be_narrowed_to_pairs(search):
+    queries, targets = search
+    options = HmmsearchOptions()
+    scoring = hmm_scoring(queries, SearchSpace(targets.letters, len(targets)), options)
+    context = Context(queries=queries, targets=targets, scoring=scoring, options=options)
+    context = replace(context, indexes={"index.profile": HmmProfiles().run(context, queries)})
+    everything = MsvFilter().run(context, None)
+    pairs = Pairs({"query": [0, 0, 1], "target": [1, 3, 2], "score": [0, 0, 0]})
+    narrowed = MsvFilter().run(context, pairs)
+    wanted = {(0, 1), (0, 3), (1, 2)}
+    expected = [n for n, row in enumerate(everything.rows()) if (row["query"], row["target"]) in wanted]
+    assert len(expected) and narrowed.rows() == everything.take(np.array(expected)).rows()
