@@ -37,9 +37,10 @@ class PlainCommand(TyperCommand):
         for param in self.get_params(ctx):
             row = param.get_help_record(ctx)
             if row is not None:
-                heading = "Arguments" if param.param_type_name == "argument" else param.rich_help_panel or OTHER
-                name = row[0].split(" ")[0] if heading == "Arguments" else _shown(row[0])
-                name = name if row[1].endswith(YES) else name.split(" / ")[0]
+                heading = getattr(param, "rich_help_panel", None) or OTHER
+                name = _shown(row[0]) if row[1].endswith(YES) else _shown(row[0]).split(" / ")[0]
+                if param.param_type_name == "argument":
+                    heading, name = "Arguments", row[0].split(" ")[0]
                 sections.setdefault(heading, []).append((name, row[1]))
         sections[OTHER] = sections.pop(OTHER, [])
         if self.extra_help:
