@@ -19,6 +19,8 @@ MAY_IMPORT = {
     "cli": {"cli", "api", "storage", "core"},
 }
 """Directions of dependency. ``api`` is the package ``seqloom`` itself. Migrations compare files with the schema."""
+EXCEPT = {("storage/migrate.py", "migrations")}
+"""The module that runs the migrations finds their folder by its package."""
 
 
 def modules() -> list[Path]:
@@ -66,7 +68,8 @@ def test_dependencies_point_one_way() -> None:
     for path in modules():
         here = path.relative_to(ROOT).parts[0]
         wrong += [f"{path.relative_to(ROOT)}:{line} imports {'.'.join(name)}" for line, name in imported(path)
-                  if (there := folder_of(name)) and there not in MAY_IMPORT[here]]
+                  if (there := folder_of(name)) and there not in MAY_IMPORT[here]
+                  and (str(path.relative_to(ROOT)), there) not in EXCEPT]
     assert not wrong, "\n".join(wrong)
 
 
