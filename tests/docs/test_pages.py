@@ -1,5 +1,6 @@
 """What the pages say is what the program does: every code block of the README and of docs/ runs."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,25 @@ def test_code_on_the_page_runs(page: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", [*PAGES, *(p for p in [ROOT / "CHANGELOG.md"] if p.exists())], ids=lambda p: p.name)
 def test_links_of_the_page_lead_somewhere(page: Path) -> None:
-    import re
-
     text = "".join(part for n, part in enumerate(re.split(r"^```", page.read_text(), flags=re.M)) if n % 2 == 0)
     for target in re.findall(r"\]\((?!https?:|mailto:|#)([^)#]+)", text):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_hook_is_on_the_page_about_plugins() -> None:
+    hooks = re.findall(r"^def (seqloom_\w+)", (ROOT / "core" / "hookspecs.py").read_text(), flags=re.MULTILINE)
+    page = (ROOT / "docs" / "plugins.md").read_text()
+    assert len(hooks) >= 7
+    assert not [h for h in hooks if f"| `{h}` |" not in page]
+
+
+def test_every_pipeline_and_view_is_on_some_page() -> None:
+    from seqloom.installed import registry
+    from seqloom.storage.result_views import VIEWS
+
+    text = " ".join(p.read_text() for p in (*PAGES, ROOT / "CHANGELOG.md") if p.exists())
+    ours = [p.name for p in registry().pipelines()]
+    assert not [name for name in (*ours, *VIEWS) if f"`{name}`" not in text]
 
 
 # ---- the runner itself
