@@ -24,7 +24,7 @@ class _Widths(NamedTuple):
 
 
 class _HmmerTable(Writer):
-    """Names and accessions in columns of their own width, a heading before the first query."""
+    """Names and accessions in columns of their own width, a heading before the first query, provenance at the end."""
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         if fields:
@@ -39,6 +39,7 @@ class _HmmerTable(Writer):
                 stream.write(self.heading(widths))
             for line in self.lines(query, widths):
                 stream.write(line + "\n")
+        stream.write(_closing(report))
 
     def heading(self, widths: _Widths) -> str:
         raise NotImplementedError
@@ -112,6 +113,20 @@ class DomainTable(_HmmerTable):
                     target["description"] or "-",
                 ]
                 yield " ".join(words)
+
+
+def _closing(report: Report) -> str:
+    """What made the table; its last line says that it is whole."""
+    databases = ", ".join(str(database.get("path", "")) for database in report.run.get("databases", ()))
+    return (
+        "#\n"
+        "# Program:         seqloom\n"
+        f"# Version:         {report.run.get('version', '')}\n"
+        f"# Pipeline mode:   {report.run.get('pipeline', '')}\n"
+        f"# Target file:     {databases}\n"
+        f"# Option settings: {report.run.get('command', '')}\n"
+        "# [ok]\n"
+    )
 
 
 def _hits(query: QueryReport) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -146,7 +146,8 @@ def test_tables(search):
     targets = replace(targets, descriptions=["", "first one", "second", "", ""])
     hits = run_pipeline("hmmsearch", queries, targets)
     lines = table(TargetTable, queries, targets, hits)
-    assert len([line for line in lines if line.startswith("#")]) == 3
+    assert [line.startswith("#") for line in lines] == [True] * 3 + [False] * 3 + [True] * 7
+    assert lines[-1] == "# [ok]"
     rows = [line.split(maxsplit=18) for line in lines if not line.startswith("#")]
     assert [row[0] for row in rows] == ["two", "one", "half"]
     assert rows[0][4] == f"{hits.evalue[0]:.2g}" and rows[1][18] == "first one" and rows[2][18] == "-"
