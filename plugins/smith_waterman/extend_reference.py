@@ -20,6 +20,7 @@ _ALIVE, _PAIRS, _INSERTS, _INSERT_OPENS, _DELETE_OPENS = 1, 2, 4, 8, 16
 """Bits of a cell: above 0; reached by a pair of letters; by query letters against a gap; the gap in query or in target
 letters that ends here has one letter."""
 _MOST_CELLS = 1 << 26
+_USUAL_REACH = 16  # target letters per query letter; with BLOSUM62 and 11/1 it's 12
 
 
 class Traced(NamedTuple):
@@ -48,7 +49,7 @@ class SmithWatermanTraceback(ExtendStage):
     scoring: ClassVar[type[Scoring]] = SmithWatermanScoring
 
     def footprint(self, shape: Shape) -> Footprint:
-        cells = shape.longest_query * (shape.longest_target + 1)
+        cells = shape.longest_query * min(shape.longest_target + 1, 2 * _USUAL_REACH * shape.longest_query)
         return Footprint(host=2 * max(_MOST_CELLS, cells) + 8 * 48 * shape.longest_target)
 
     def run(self, context: Context, records: Records) -> Hits:
@@ -70,13 +71,35 @@ def _alignments(context: Context, hits: Hits, query: int) -> Alignments:
     best: list[tuple[int, Traced]] = []
     for frame in scoring.frames:
         strand = letters if frame > 0 else queries.alphabet.complement[letters][::-1]
+        windows = _windows(context, strand, wanted)
+        parts = [target[start:end] for target, (start, end) in zip(wanted, windows, strict=True)]
         traced = []
-        for _, packed in packed_chunks(wanted, scoring, _MOST_CELLS // max(1, len(letters))):
+        for _, packed in packed_chunks(parts, scoring, _MOST_CELLS // max(1, len(letters))):
             context.cancellation.check()
             traced += trace(strand, packed)
-        found = [(frame, t) for t in traced]
+        found = [(frame, t._replace(target_start=t.target_start + start, target_end=t.target_end + start))
+                 for t, (start, _) in zip(traced, windows, strict=True)]
         best = [max(pair, key=lambda f: f[1].score) for pair in zip(best, found, strict=True)] if best else found
     return _records(context, query, letters, numbers, wanted, best)
+
+
+def _windows(context: Context, query: np.ndarray, targets: list[np.ndarray]) -> list[tuple[int, int]]:
+    """Stretch of each target that decides over its best alignment: all of it, or what reaches to the end of the best.
+
+    An alignment of m query letters scores at most m times the best letter score, so that its gaps take a bounded number
+    of target letters. Twice that before the end holds the alignment and all that its choice depends on.
+    """
+    scoring = context.scoring
+    windows = [(0, len(target)) for target in targets]
+    if not scoring.gap_extend:
+        return windows
+    reach = len(query) + len(query) * max(0, int(scoring.matrix.max())) // scoring.gap_extend
+    for n, target in enumerate(targets):
+        if len(target) > 2 * reach:
+            context.cancellation.check()
+            (_, _, last), = best_ends(query, Packed.of([target], scoring))
+            windows[n] = (max(0, last + 1 - 2 * reach), last + 1)
+    return windows
 
 
 def _records(context: Context, query: int, letters: np.ndarray, numbers: np.ndarray, wanted: list[np.ndarray],
@@ -105,13 +128,44 @@ def _records(context: Context, query: int, letters: np.ndarray, numbers: np.ndar
     })
 
 
+def best_ends(query: np.ndarray, packed: Packed) -> list[tuple[int, int, int]]:
+    """Per packed target: best score, and query and target position (0-based) of the last pair; (0, −1, −1) if none."""
+    best = _Best(packed)
+    for i, row in enumerate(packed.rows(query)):
+        best.see(i, row.h)
+    return best.ends(packed)
+
+
+class _Best:
+    """Best score of each column, and the first row that has it."""
+
+    def __init__(self, packed: Packed) -> None:
+        self.score = np.zeros(len(packed.residues), packed.ramp.dtype)
+        self.row = np.zeros(len(packed.residues), np.int64)
+
+    def see(self, i: int, h: np.ndarray) -> None:
+        better = np.flatnonzero(h > self.score)
+        self.score[better] = h[better]
+        self.row[better] = i
+
+    def ends(self, packed: Packed) -> list[tuple[int, int, int]]:
+        """As ``best_ends``: the smallest query position, then the smallest target position that has the best score."""
+        found = []
+        for start, length in zip(packed.starts.tolist(), packed.lengths.tolist(), strict=True):
+            mine = slice(start, start + length)
+            score = int(self.score[mine].max(initial=0))
+            columns = np.flatnonzero(self.score[mine] == score)
+            column = int(columns[np.argmin(self.row[mine][columns])]) if score else -1
+            found.append((score, int(self.row[mine][column]) if score else -1, column))
+        return found
+
+
 def trace(query: np.ndarray, packed: Packed) -> list[Traced]:
     """Best alignment of u8[m] ``query`` with each packed target; an empty one where nothing scores above 0."""
     first = packed.scoring.gap_open + packed.scoring.gap_extend
     columns = len(packed.residues)
     cells = np.empty((len(query), columns), np.uint8)
-    best = np.zeros(columns, packed.ramp.dtype)  # best score of a column, and the first row that has it
-    best_row = np.zeros(columns, np.int64)
+    best = _Best(packed)
     for i, row in enumerate(packed.rows(query)):
         bits = cells[i]
         bits[:] = (row.h > 0) * np.uint8(_ALIVE)
@@ -119,21 +173,16 @@ def trace(query: np.ndarray, packed: Packed) -> list[Traced]:
         bits |= (row.h == row.f) * np.uint8(_INSERTS)
         bits |= (row.f == row.above - first) * np.uint8(_INSERT_OPENS)
         bits[1:] |= (row.e[1:] == row.h[:-1] - first) * np.uint8(_DELETE_OPENS)
-        better = row.h > best
-        best[better] = row.h[better]
-        best_row[better] = i
+        best.see(i, row.h)
     traced = []
-    for start, length in zip(packed.starts.tolist(), packed.lengths.tolist(), strict=True):
-        mine = slice(start, start + length)
-        score = int(best[mine].max(initial=0))
-        if score == 0:
+    for start, length, (score, i, j) in zip(packed.starts.tolist(), packed.lengths.tolist(), best.ends(packed),
+                                            strict=True):
+        if not score:
             traced.append(Traced(0, 0, 0, 0, 0, []))
             continue
-        ends = np.flatnonzero(best[mine] == score)
-        end = int(ends[np.argmin(best_row[mine][ends])])
-        table = np.ascontiguousarray(cells[:, start - 1 : start + length])
-        traced.append(_walk(table.tobytes(), length + 1, int(best_row[mine][end]), end + 1, score, query,
-                            packed.residues[start - 1 : start + length]))
+        mine = slice(start - 1, start + length)
+        table = np.ascontiguousarray(cells[:, mine]).tobytes()
+        traced.append(_walk(table, length + 1, i, j + 1, score, query, packed.residues[mine]))
     return traced
 
 

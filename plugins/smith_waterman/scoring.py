@@ -25,6 +25,7 @@ class _ReportOptions:
                                   minimum=0)
     min_score: int = option(1, "smallest raw score reported", minimum=1)
     max_target_seqs: int = option(500, "most targets reported per query, the best ones", minimum=1, aliases=("--top",))
+    dbsize: int = option(0, "letters of the database for statistics; 0 for the true number", minimum=0)
     score_only: bool = option(False, "report scores and statistics without alignments")
 
 
@@ -111,7 +112,7 @@ class SmithWaterman(Family):
             printed_matrix(options.matrix), *costs,
             statistics=gapped_parameters(options.matrix, *costs) if known else None,
             largest_evalue=DEFAULT_EVALUE if options.evalue is None else options.evalue,
-            database_letters=space.letters)
+            database_letters=options.dbsize or space.letters)
 
 
 class SmithWatermanNucleotide(Family):
@@ -126,5 +127,6 @@ class SmithWatermanNucleotide(Family):
     def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace,
                 options: NucleotideOptions) -> SmithWatermanScoring:
         frames: Sequence[int] = {"both": (1, -1), "plus": (1,), "minus": (-1,)}[options.strand]
-        return SmithWatermanScoring(nucleotide_matrix(options.match, options.mismatch), options.gapopen,
-                                    options.gapextend, database_letters=space.letters, frames=tuple(frames))
+        return SmithWatermanScoring(
+            nucleotide_matrix(options.match, options.mismatch), options.gapopen, options.gapextend,
+            database_letters=options.dbsize or space.letters, frames=tuple(frames))

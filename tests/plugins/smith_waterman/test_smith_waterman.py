@@ -95,6 +95,22 @@ def test_the_choice_among_equally_good_alignments():
     assert paths("WWAAWW", "WWAAAWW") == (47, 0, 6, 0, 7, [2 << 4 | MATCH, 1 << 4 | DELETE, 4 << 4 | MATCH])
 
 
+def test_a_long_target_is_aligned_as_if_it_were_traced_whole():
+    rng = np.random.default_rng(12)
+    for _ in range(30):
+        query = "".join(rng.choice(list("ACGT"), rng.integers(1, 25)))
+        pieces = ["".join(rng.choice(list("ACGT" if n % 2 else "AT"), rng.integers(0, 40))) for n in range(20)]
+        target = query[:9].join(pieces) + query + query[: len(query) // 2].join(pieces[:5])
+        options = {"match": 2, "mismatch": -1, "gapopen": int(rng.integers(0, 3)), "gapextend": int(rng.integers(1, 3)),
+                   "strand": "plus"}
+        row = run_pipeline("sw-nucleotide", SequenceBatch.of(NUCLEOTIDE, [query]),
+                           SequenceBatch.of(NUCLEOTIDE, [target]), options).alignments.rows()[0]
+        system = scoring(options["gapopen"], options["gapextend"], nucleotide_matrix(2, -1))
+        whole = trace(NUCLEOTIDE.encode(query), Packed.of([NUCLEOTIDE.encode(target)], system))[0]
+        names = ("score", "query_start", "query_end", "target_start", "target_end", "path")
+        assert tuple(row[name] for name in names) == whole
+
+
 @pytest.mark.parametrize("name", sorted(PRINTED_ROWS))
 def test_printed_matrices_are_parasails(name):
     parasail = pytest.importorskip("parasail")
