@@ -73,7 +73,7 @@ def _matches(context: Context, index: Index, strand: _Strand) -> Iterator[Seeds]
     text = np.concatenate([index["text"], np.full(_BLOCK, NEVER - 1, np.uint8)])
     usable = np.concatenate([[0], np.cumsum(strand.symbols == NEVER)])
     stretches = np.flatnonzero(usable[length:] == usable[:-length])
-    for block in np.array_split(stretches, len(stretches) // _STRETCHES + 1):
+    for block in np.array_split(stretches, -(-len(stretches) // _STRETCHES)) if len(stretches) else ():
         context.cancellation.check()
         low, high = backward_search(index, strand.symbols, block, length)
         for part in np.split(np.arange(len(block)), _cuts(high - low)):

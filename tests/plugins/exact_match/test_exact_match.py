@@ -148,6 +148,13 @@ def test_a_match_is_an_alignment_of_equal_letters_without_statistics():
     assert np.isnan([row["bit_score"], row["evalue"]]).all() and np.isnan(hits.evalue).all()
 
 
+def test_queries_that_can_not_match_give_nothing():
+    queries = SequenceBatch.of(NUCLEOTIDE, ["ACG", "", "NNNNNNNNNNNNNNNNNNNNNNNNNNNNNN"])
+    targets = SequenceBatch.of(NUCLEOTIDE, ["", "ACGTTGCATT", ""])
+    for length in (4, 10**9):
+        assert not len(run_pipeline("mum", queries, targets, {"length": length, "both": True, "acgt_only": True}))
+
+
 def test_hits_are_ranked_by_their_longest_match():
     targets = ["ACGTTGCATT", "GGGG", "TTACGTTGCATTGA"]
     hits = run_pipeline("mum", SequenceBatch.of(NUCLEOTIDE, ["ACGTTGCATTGA"]), SequenceBatch.of(NUCLEOTIDE, targets),
