@@ -3,6 +3,8 @@
 Rich is not used: importing it would cost more than the rest of ``seqloom --help``.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +20,22 @@ WIDEST = 34
 """Columns of an option's names in the help, at most."""
 
 
+def plain(params: list[Any]) -> list[Any]:
+    """The same options and arguments, whose values are taken as the texts that they are.
+
+    Typer's own conversion of values imports pydantic, which costs a warm search a fifth of its time.
+    """
+    for param in params:
+        param.process_value = partial(_as_text, param, type(param).process_value)
+    return params
+
+
+def _as_text(param: Any, convert: Callable[..., Any], ctx: Any, value: Any) -> Any:
+    if param.required and value in (None, (), []):
+        return convert(param, ctx, value)  # which refuses it
+    return value if param.callback is None else param.callback(ctx, param, value)
+
+
 class PlainCommand(TyperCommand):
     """A command whose help shows options under headings.
 
@@ -27,6 +45,9 @@ class PlainCommand(TyperCommand):
     booleans: frozenset[str] = frozenset()
     extra_help: Any = None
     """Called with the raw arguments; gives further sections of the help: (heading, rows of (term, text))."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return plain(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta["seqloom.args"] = list(args)
@@ -55,6 +76,9 @@ class PlainCommand(TyperCommand):
 
 class PlainGroup(TyperGroup):
     """A group of commands with plain help, in which no line is cut short."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return plain(super().get_params(ctx))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
