@@ -16,7 +16,7 @@ from seqloom.plugins.exact_match.symbols import end, target_text
 class SuffixArrayOptions:
     """How the index is laid out."""
 
-    bucket: int = option(64, "symbols of the transform between two stored occurrence counts", minimum=1)
+    bucket: int = option(32, "symbols of the transform between two stored occurrence counts", minimum=1)
 
 
 class SuffixArray(IndexStage):
