@@ -1,10 +1,10 @@
 """The results store: all finished runs of a folder in one DuckDB file, and the files of runs beside it.
 
-A run writes to a file of its own in ``<store>.runs/``: ``<id>.duckdb`` while it is under way or interrupted,
-``<id>.done.duckdb`` from when it is finished and closed until it is merged. Whoever finishes a run tries the store's
-lock without waiting. If another process has it, that process looks into the folder again after letting the lock go, so
-that no finished run stays behind when many end at once. A run is merged in one transaction and its file is deleted
-afterwards; a file whose run is in the store already is only deleted.
+A run writes to a file of its own, ``<store>.runs/<id>.duckdb``; an empty file ``<id>.done`` beside it says that the run
+is finished and waits to be merged. Whoever finishes a run tries the store's lock without waiting. If another process
+has it, that process looks into the folder again after letting the lock go, so that no finished run stays behind when
+many end at once. A run is merged in one transaction and its file is deleted afterwards; a file whose run is in the
+store already is only deleted.
 """
 
 import logging
@@ -27,7 +27,7 @@ from .report import run_description
 from .result_rows import wider
 from .result_views import create_views, drop_views
 from .revisions import HEAD
-from .run_file import DONE_SUFFIX, SUFFIX, RunFile, remove
+from .run_file import DONE_SUFFIX, SUFFIX, RunFile, mark_done, mark_of, new_run_id, remove
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,10 +40,16 @@ TABLES = ("runs", "run_databases", "run_slots", "queries", "targets", "hit", "al
 
 FORMATS = {"tsv": "FORMAT csv, HEADER, DELIMITER '\t'", "csv": "FORMAT csv, HEADER", "parquet": "FORMAT parquet",
            "jsonl": "FORMAT json"}
+HEADER_BYTES = 12288
+"""Size of a DuckDB file in which nothing has been checkpointed yet."""
+NEW_SUFFIX = ".new"
+"""End of the name of a store that is being made."""
 LEVELS = {"hsps": "qnumber, rank, number", "hits": "qnumber, rank", "best_hits": "qnumber",
           "coverage": "qnumber, snumber"}
 """Views that can be exported, and the order of their rows."""
 
+LEFTOVER_SECONDS = 60.0
+"""Age from which files that say nothing of themselves are taken for leftovers of killed processes."""
 State = Literal["stored", "pending", "incomplete", "running"]
 _log = logging.getLogger("seqloom")
 
@@ -75,16 +81,20 @@ class ResultStore:
 
     # ---- merging
 
-    def merge_pending(self) -> list[str]:
+    def merge_pending(self, age: float = LEFTOVER_SECONDS) -> list[str]:
         """Merge every finished run into the store, unless another process has the store open.
+
+        Args:
+            age: seconds since anything was written to it from which a file is looked into that no process holds and
+                that isn't marked: its process was killed. 0 for all of them, which takes time when many run.
 
         Returns:
             Identifiers of the runs merged by this call. Runs that can't be merged stay as they are and are warned of.
         """
-        self._adopt()
+        self._mark_leftovers(age)
         merged: list[str] = []
         refused: set[Path] = set()
-        while pending := [p for p in self._files(DONE_SUFFIX) if p not in refused]:
+        while pending := [p for p in self._pending() if p not in refused]:
             try:
                 connection = self._open_for_writing()
             except LockedError:
@@ -96,22 +106,38 @@ class ResultStore:
                     except SeqloomError as error:
                         refused.add(path)
                         if path.exists():  # else it has just been deleted
-                            _log.warning("run %s stays in %s: %s", _id_of(path), path, error)
+                            _log.warning("run %s stays in %s: %s", path.stem, path, error)
             finally:
                 connection.close()
         with suppress(OSError):
             self.runs_folder.rmdir()  # only an empty folder goes
         return merged
 
-    def _adopt(self) -> None:
-        """Give files of finished runs the name that says so, where a process ended before it could."""
-        for path in self._files(SUFFIX):
+    def _pending(self) -> list[Path]:
+        """Files of finished runs. Marks whose files are gone are deleted on the way."""
+        found = []
+        for mark in self._files(DONE_SUFFIX):
+            path = mark.with_suffix(SUFFIX)
+            if path.exists():
+                found.append(path)
+            else:
+                remove(path)
+        return found
+
+    def _mark_leftovers(self, age: float) -> None:
+        """Tidy up after processes that were killed: mark finished runs, delete files in which none was begun yet."""
+        for path in (*self._files(SUFFIX), *self._files(NEW_SUFFIX)):
             with suppress(SeqloomError, OSError):
-                run_file = RunFile.open(path)
-                run_file.close()
+                if mark_of(path).exists() or time.time() - _written(path) < age:
+                    continue
+                run = {} if path.suffix == NEW_SUFFIX else self._beside(path)
+                if run and run["state"] == "pending":
+                    mark_done(path)
+                elif run == {} and time.time() - _written(path) > LEFTOVER_SECONDS:  # else its maker may still be at it
+                    remove(path)
 
     def _merge(self, store: "duckdb.DuckDBPyConnection", path: Path) -> list[str]:
-        run_id = _id_of(path)
+        run_id = path.stem
         known = f"SELECT 1 FROM runs WHERE id = {literal(run_id)}::UUID"
         if store.execute(known).fetchall():
             remove(path)
@@ -123,28 +149,23 @@ class ResultStore:
         return [run_id]
 
     def _copy(self, store: "duckdb.DuckDBPyConnection", number: int) -> None:
-        theirs, ours = _columns(store, "run_file"), _columns(store, "main")
-        changed = False
-        for level in ("hit", "alignment"):
-            for name, kind in theirs[level].items():
-                if name not in ours[level]:
-                    store.execute(f"ALTER TABLE {level} ADD COLUMN {identifier(name)} {kind}")
-                    changed = True
-                elif (both := wider(ours[level][name], kind, name)) != ours[level][name]:
-                    drop_views(store)
-                    store.execute(f"ALTER TABLE {level} ALTER COLUMN {identifier(name)} TYPE {both}")
-                    changed = True
+        changes = [change for (level,) in store.execute("SELECT DISTINCT level FROM run_file.extra_columns").fetchall()
+                   for change in _column_changes(store, level)]
+        if changes:
+            drop_views(store)
+            store.execute(";".join(changes))
         for table in TABLES:
-            names = ", ".join(identifier(n) for n in theirs[table] if n != "run")
-            store.execute(f"INSERT INTO {table} (run, {names}) SELECT {number}, {names} FROM run_file.{table}")
-        if changed:
+            store.execute(f"INSERT INTO {table} BY NAME SELECT * REPLACE ({number} AS run) FROM run_file.{table}")
+        if changes:
             create_views(store)
 
     def _open_for_writing(self) -> "duckdb.DuckDBPyConnection":
         """The store, made where there is none: under another name first, so that no half-made file is ever seen."""
         if not self.path.exists():
-            new = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
+            new = self.runs_folder / f"{new_run_id()}{NEW_SUFFIX}"
             try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.runs_folder.mkdir(exist_ok=True)
                 connection = connect(new, False, "results", create=True)
                 create_views(connection)
                 connection.close()
@@ -163,8 +184,7 @@ class ResultStore:
 
         Of a running one only what its file's name says is known.
         """
-        beside = {_id_of(p): self._beside(p) for p in (*self._files(SUFFIX), *self._files(DONE_SUFFIX))}
-        found: list[dict[str, Any]] = [r for r in beside.values() if r]
+        found = [run for run in map(self._beside, self._files(SUFFIX)) if run]
         if self.path.exists():
             stored = self._reading(_all_runs)
             known = {r["id"] for r in stored}
@@ -227,17 +247,20 @@ class ResultStore:
         Raises:
             ResumeError: the run is complete or still running.
         """
-        where = self.locate(reference)
-        if where.state == "incomplete":
-            with suppress(LockedError):
-                run_file = RunFile.open(where.path)
-                if not run_file.done:
-                    return run_file
-                run_file.close()
+        end = time.monotonic() + 2.0
+        while True:
+            where = self.locate(reference)
+            if where.state in ("stored", "pending"):
                 raise ResumeError(f"run {where.id} is complete; there is nothing to resume")
-        if where.state in ("stored", "pending"):
-            raise ResumeError(f"run {where.id} is complete; there is nothing to resume")
-        raise ResumeError(f"run {where.id} is still running; wait for it, or end its process first")
+            if where.state == "incomplete":
+                with suppress(LockedError):
+                    run_file = RunFile.open(where.path)
+                    if not run_file.done:
+                        return run_file
+                    run_file.close()
+            elif time.monotonic() > end:  # someone who only looks into the file lets it go sooner
+                raise ResumeError(f"run {where.id} is still running; wait for it, or end its process first")
+            time.sleep(0.05)
 
     # ---- changing
 
@@ -287,8 +310,7 @@ class ResultStore:
             raise StoreError(f"SQL: {error}") from None
         finally:
             connection.close()
-            if self._files(DONE_SUFFIX):  # of runs that ended while the store was in use here
-                self.merge_pending()
+            self.merge_pending()  # runs that ended while the store was in use here
 
     def export(self, reference: str | int, format: str, out: str | Path = "-", level: str = "hsps") -> int:
         """Write rows of a run to a file.
@@ -326,23 +348,25 @@ class ResultStore:
     # ---- inside
 
     def _files(self, suffix: str) -> list[Path]:
-        """Run files whose names end so (not those of a longer ending), oldest first."""
+        """Files beside the store whose names end so, oldest run first."""
         try:
             names = os.listdir(self.runs_folder)
         except FileNotFoundError:
             return []
-        return [self.runs_folder / n for n in sorted(names) if n.partition(".")[1:] == (".", suffix[1:])]
+        return [self.runs_folder / n for n in sorted(names) if n.endswith(suffix)]
 
     def _beside(self, path: Path) -> dict[str, Any] | None:
-        """What is known of a run that isn't in the store; None if its file has just gone."""
+        """What is known of a run by its own file; empty if it holds none yet, None if it has gone or can't be read."""
         try:
             connection = connect(path, True, "results")
         except LockedError:
-            return {"run": None, "id": _id_of(path), "state": "running", "started": _started(_id_of(path)),
+            return {"run": None, "id": path.stem, "state": "running", "started": _started(path.stem),
                     "file": str(path)}
-        except StoreError:
-            if path.exists():
-                _log.warning("%s can't be read and is left out", path)
+        except StoreError as error:
+            with suppress(FileNotFoundError):
+                if path.stat().st_size <= HEADER_BYTES:
+                    return {}
+                _log.warning("left out: %s", error)
             return None
         try:
             rows = _all_runs(connection)
@@ -351,7 +375,7 @@ class ResultStore:
         for run in rows:
             return {**run, "run": None, "state": "pending" if run["state"] == "done" else "incomplete",
                     "file": str(path)}
-        return None
+        return {}
 
     def _reading(self, read: Callable[["duckdb.DuckDBPyConnection"], list[dict[str, Any]]]) -> list[dict[str, Any]]:
         connection = self._patiently(lambda: connect(self.path, True, "results"), 10.0)
@@ -363,20 +387,23 @@ class ResultStore:
     def _enter(self, where: Located) -> "_Opened":
         if where.state == "running":
             raise LockedError(f"run {where.id} is still running")
-        return _Opened(connect(where.path, True, "results"), where.number or 0)
+        try:
+            return _Opened(connect(where.path, True, "results"), where.number or 0)
+        except StoreError:
+            if where.path.exists():
+                raise
+            raise LockedError(f"run {where.id} is just being merged into {self.path}; try again") from None
 
     def _opened(self, where: Located) -> "_Opened":
         return self._patiently(lambda: self._enter(where), 10.0)
 
     def _patiently(self, act: Callable[[], T], wait: float) -> T:
-        """Try again while a file is in use, or has just been merged, for up to ``wait`` seconds."""
+        """Try again while a file is in use for up to ``wait`` seconds."""
         end = time.monotonic() + wait
         while True:
             try:
                 return act()
-            except UnknownNameError:
-                raise
-            except (LockedError, StoreError):
+            except LockedError:
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.05)
@@ -424,8 +451,10 @@ def _link(new: Path, path: Path) -> None:
         os.rename(new, path)
 
 
-def _id_of(path: Path) -> str:
-    return path.name.partition(".")[0]
+def _written(path: Path) -> float:
+    """When anything was last written to a run's file (seconds since the epoch)."""
+    log = Path(f"{path}.wal")
+    return max(p.stat().st_mtime for p in (path, log) if p is path or p.exists())
 
 
 def _started(run_id: str) -> datetime | None:
@@ -442,15 +471,23 @@ def _all_runs(connection: "duckdb.DuckDBPyConnection") -> list[dict[str, Any]]:
     return [dict(zip(names, row)) for row in connection.execute(f"SELECT {chosen} FROM runs").fetchall()]
 
 
-def _columns(connection: "duckdb.DuckDBPyConnection", database: str) -> dict[str, dict[str, str]]:
-    """SQL types of all columns by table and name."""
-    which = "current_database()" if database == "main" else literal(database)
-    found: dict[str, dict[str, str]] = {}
-    for table, name, kind in connection.execute(
-            "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'main' "
-            f"AND database_name = {which} ORDER BY table_name, column_index").fetchall():
-        found.setdefault(table, {})[name] = kind
-    return found
+def _column_changes(store: "duckdb.DuckDBPyConnection", table: str) -> list[str]:
+    """Statements that make room for columns that plugins added to a table of the attached run."""
+    theirs, ours = (_columns(store, database, table) for database in ("'run_file'", "current_database()"))
+    changes = []
+    for name, kind in theirs.items():
+        if name not in ours:
+            changes.append(f"ALTER TABLE {table} ADD COLUMN {identifier(name)} {kind}")
+        elif (both := wider(ours[name], kind, name)) != ours[name]:
+            changes.append(f"ALTER TABLE {table} ALTER COLUMN {identifier(name)} TYPE {both}")
+    return changes
+
+
+def _columns(connection: "duckdb.DuckDBPyConnection", database: str, table: str) -> dict[str, str]:
+    """SQL types of the columns of a table by name; ``database`` is an SQL expression."""
+    return dict(connection.execute(
+        f"SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = {database} "
+        f"AND schema_name = 'main' AND table_name = {literal(table)} ORDER BY column_index").fetchall())
 
 
 @contextmanager

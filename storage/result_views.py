@@ -23,7 +23,8 @@ HITS = """
 CREATE OR REPLACE VIEW hits AS
 SELECT h.run, q.name AS qseqid, t.name AS sseqid, h.rank, h.score, h.bit_score AS bitscore, h.evalue,
     (SELECT count(*) FROM alignment a WHERE a.run = h.run AND a.query = h.query AND a.target = h.target) AS hsps,
-    q.length AS qlen, t.length AS slen, nullif(t.description, '') AS stitle, h.query AS qnumber, h.target AS snumber{extra}
+    q.length AS qlen, t.length AS slen, concat_ws(' ', t.name, nullif(t.description, '')) AS stitle,
+    h.query AS qnumber, h.target AS snumber{extra}
 FROM hit h
 JOIN queries q ON q.run = h.run AND q.query = h.query
 JOIN targets t ON t.run = h.run AND t.target = h.target
@@ -39,7 +40,9 @@ SELECT a.run, q.name AS qseqid, t.name AS sseqid, round(a.identities / a.length 
     round(a.positives / a.length * 100, 2) AS ppos, a.gaps, sign(a.query_frame) * a.query_frame AS qframe,
     sign(a.query_frame) * a.target_frame AS sframe,
     if(a.query_frame * a.target_frame < 0, 'minus', 'plus') AS sstrand, q.length AS qlen, t.length AS slen,
-    round((a.query_end - a.query_start) / q.length * 100) AS qcovhsp, nullif(t.description, '') AS stitle,
+    floor(100.0 * (a.query_end - a.query_start) / q.length
+        + if(100.0 * (a.query_end - a.query_start) / q.length < 99, 0.5, 0))::INTEGER AS qcovhsp,
+    concat_ws(' ', t.name, nullif(t.description, '')) AS stitle,
     array_to_string(list_transform(if(a.query_frame < 0, list_reverse(a.path), a.path),
         lambda op: (op >> 4) || substr('MIDNSHP=X', (op & 15) + 1, 1)), '') AS cigar,
     h.rank, a.number, a.query AS qnumber, a.target AS snumber{extra}

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from ..core.registry import Registry
 
 SUFFIX = ".duckdb"
-"""End of the name of a run's file while it is under way or interrupted."""
-DONE_SUFFIX = ".done.duckdb"
-"""The same once it is finished and closed."""
+"""End of the name of a run's file."""
+DONE_SUFFIX = ".done"
+"""End of the name of the empty file that says that a run is finished and its file closed."""
 NUMBER = 0
 """Number of the run within its own file."""
 
@@ -215,15 +215,14 @@ class RunFile:
         self.done = state == "done"
 
     def close(self) -> None:
-        """Let go of the file. That of a finished run gets the name by which it is found for merging."""
+        """Let go of the file. A finished run is marked for merging."""
         if self.is_open:
             self.is_open = False
+            if self.done:  # its log is as good as tables that are copied and deleted soon
+                self.connection.execute("PRAGMA disable_checkpoint_on_shutdown")
             self.connection.close()
-            if self.path and self.done and not self.path.name.endswith(DONE_SUFFIX):
-                done = self.path.with_name(self.id + DONE_SUFFIX)
-                with suppress(FileNotFoundError):
-                    os.rename(self.path, done)
-                self.path = done
+            if self.path and self.done:
+                mark_done(self.path)
 
     def discard(self) -> None:
         """Close and delete the file."""
@@ -296,9 +295,19 @@ class RunFile:
         }, {"run": NUMBER})
 
 
+def mark_of(path: Path) -> Path:
+    """The mark that belongs to a run's file."""
+    return path.with_suffix(DONE_SUFFIX)
+
+
+def mark_done(path: Path) -> None:
+    """Say that the run in this file is finished. The file itself keeps its name, so that nobody misses it."""
+    mark_of(path).touch()
+
+
 def remove(path: Path) -> None:
-    """Delete a run's file. Its write-ahead log goes first: a file without its log is recognised by its name."""
-    for name in (f"{path}.wal", str(path)):
+    """Delete a run's file and all that belongs to it."""
+    for name in (f"{path}.wal", str(path), str(mark_of(path))):
         with suppress(FileNotFoundError):
             os.unlink(name)
 
@@ -317,7 +326,7 @@ def _create_file(folder: Path, run_id: str, memory: int | None,
         except LockedError:  # another process looked into the folder in the moment between creating and locking
             run_id = new_run_id()
         except StoreError:
-            if folder.is_dir():  # else another process has just removed the empty folder
+            if folder.is_dir():  # else another process has just removed the folder because it was empty
                 raise
     raise StoreError(f"{folder}: no file for the run could be made and locked; does the file system support locks?")
 
