@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from seqloom.core.pipeline import Pipeline, Slot
+from seqloom.plugins.nucleotide_blast.discontiguous_reference import DiscontiguousBlast
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlast
 
 
-def _slots(aligner: str, separation: int) -> tuple[Slot, ...]:
-    """Slots of a pipeline with the "xdrop" or "greedy" aligner."""
+def _slots(words: str, aligner: str, separation: int, window: int = 0) -> tuple[Slot, ...]:
+    """Slots of a pipeline with "nucleotide" or "discontiguous" words and the "xdrop" or "greedy" aligner."""
     options = {"diagonal_separation": separation}
     return (
-        Slot("index.words", "nucleotide-word-table"),
+        Slot("index.words", f"{words}-word-table"),
         Slot("index.bases", "nucleotide-bases"),
-        Slot("seed.words", "nucleotide-word-hits"),
+        Slot("seed.words", f"{words}-word-hits"),
         Slot("sort.diagonal", "strand-diagonal"),
-        Slot("extend.ungapped", "nucleotide-ungapped"),
+        Slot("extend.ungapped", "nucleotide-ungapped", {"window": window} if window else {}),
         Slot("extend.gapped", f"nucleotide-{aligner}", options),
         Slot("extend.traceback", f"nucleotide-{aligner}-traceback", options),
         Slot("score.evalue", "search-space-evalue"),
@@ -22,7 +23,7 @@ def _slots(aligner: str, separation: int) -> tuple[Slot, ...]:
     )
 
 
-FAMILY = NucleotideBlast.name
+SHORT = {"word_size": 7, "reward": 1, "penalty": -3, "dust": "no"}
 MEGABLAST = {
     "word_size": 28,
     "reward": 1,
@@ -32,22 +33,32 @@ MEGABLAST = {
     "xdrop_ungap": None,
     "xdrop_gap": 25.0,
 }
-SHORT = {"word_size": 7, "reward": 1, "penalty": -3, "dust": "no"}
 
 PIPELINES = [
-    Pipeline("blastn", "nucleotide BLAST with words of 11, as blastn -task blastn", FAMILY, _slots("xdrop", 50)),
+    Pipeline(
+        "blastn",
+        "nucleotide BLAST with words of 11, as blastn -task blastn",
+        NucleotideBlast.name,
+        _slots("nucleotide", "xdrop", 50),
+    ),
     Pipeline(
         "blastn-short",
         "nucleotide BLAST for queries under 30 letters, as blastn -task blastn-short",
-        FAMILY,
-        _slots("xdrop", 50),
+        NucleotideBlast.name,
+        _slots("nucleotide", "xdrop", 50),
         SHORT,
     ),
     Pipeline(
         "megablast",
         "nucleotide BLAST for very similar sequences, greedy, as blastn -task megablast",
-        FAMILY,
-        _slots("greedy", 6),
+        NucleotideBlast.name,
+        _slots("nucleotide", "greedy", 6),
         MEGABLAST,
+    ),
+    Pipeline(
+        "dc-megablast",
+        "nucleotide BLAST with discontiguous words, two on a diagonal, as blastn -task dc-megablast",
+        DiscontiguousBlast.name,
+        _slots("discontiguous", "xdrop", 6, window=40),
     ),
 ]

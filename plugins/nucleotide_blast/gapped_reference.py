@@ -26,7 +26,7 @@ from seqloom.plugins.nucleotide_blast.index_reference import BASES
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, CHUNK_COLUMN
 from seqloom.plugins.nucleotide_blast.strands import both_strands, mirrored, strand_start
-from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP, WORD_COLUMNS
+from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP, WORD_COLUMNS, searched_query
 
 START_ROOM, START_SHIFT = 8, 3
 """A gapped extension starts this much further into a word hit whose segment reaches at least so far beyond its start."""
@@ -63,12 +63,6 @@ def strand_codes(codes: np.ndarray, frame: int) -> bytes:
     """The strand of a query (u8 codes) that a frame names."""
     start = strand_start(frame, len(codes))
     return both_strands(codes)[start : start + len(codes)].tobytes()
-
-
-def searched_query(context: Context, number: int) -> np.ndarray:
-    """u8 codes of a query with hard masks applied."""
-    place = int(context.queries.locate(number))
-    return context.queries.searched()[context.queries.offsets[place] : context.queries.offsets[place + 1]]
 
 
 class GappedExtension(ExtendStage):

@@ -89,43 +89,51 @@ class NucleotideWords(IndexStage):
     provides = WORDS
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
-        options = context.options
-        residues, allowed = batch.searched(), batch.indexable()
-        parts = [
-            _query_words(residues[low:high], allowed[low:high], options.word_size, options.strand)
-            for low, high in zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
-        ]
-        arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
-        lengths = [len(part["strands"]) for part in parts]
-        words = [len(part["words"]) for part in parts]
-        arrays["strand_offsets"] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        arrays["word_offsets"] = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
-        context.count("words", sum(words))
-        return Index(WORDS, "query", arrays, {"word_size": options.word_size, "strand": options.strand})
+        word_size = context.options.word_size
+        parts = []
+        for strands, searched in searched_strands(batch, context.options.strand):
+            stretches = open_stretches(searched)
+            width = table_width(word_size, int((stretches[:, 1] - stretches[:, 0] - 1).sum()))
+            indexed = indexed_positions(strands, searched, word_size, width)
+            positions = np.flatnonzero(indexed)
+            words = word_codes(np.minimum(strands, 3), width)[positions]
+            parts.append((strands, searched, indexed, words, positions, width, word_size - width + 1))
+        return index_of_parts(context, WORDS, parts)
 
 
-def _query_words(codes: np.ndarray, allowed: np.ndarray, word_size: int, strand: str) -> dict[str, np.ndarray]:
-    strands = both_strands(codes)
-    searched = np.concatenate([allowed, [False], allowed[::-1]])
-    if strand == "plus":
-        searched[len(codes) :] = False
-    elif strand == "minus":
-        searched[: len(codes)] = False
-    stretches = open_stretches(searched)
-    width = table_width(word_size, int((stretches[:, 1] - stretches[:, 0] - 1).sum()))
-    indexed = indexed_positions(strands, searched, word_size, width)
-    positions = np.flatnonzero(indexed)
-    words = word_codes(np.minimum(strands, 3), width)[positions]
-    order = np.argsort(words, kind="stable")
-    return {
-        "strands": strands,
-        "masked": ~searched,
-        "indexed": indexed,
-        "words": words[order],
-        "positions": positions[order].astype(np.int32),
-        "width": np.array([width], np.int32),
-        "stride": np.array([word_size - width + 1], np.int32),
+def searched_strands(batch: SequenceBatch, strand: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Both strands of every query, u8[2n + 1], and which of their letters may seed, bool[2n + 1]."""
+    residues, allowed = batch.searched(), batch.indexable()
+    for low, high in zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True):
+        open_letters = allowed[low:high]
+        searched = np.concatenate([open_letters & (strand != "minus"), [False], open_letters[::-1] & (strand != "plus")])
+        yield both_strands(residues[low:high]), searched
+
+
+Part = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, int]
+"""Strands, letters that may seed, starts of table words, words, their positions, width, stride."""
+
+
+def index_of_parts(context: Context, kind: str, parts: list[Part]) -> Index:
+    """The index of a batch from the parts of its queries, words sorted."""
+    orders = [np.argsort(words, kind="stable") for _, _, _, words, _, _, _ in parts]
+
+    def joined(arrays: list[np.ndarray], dtype: type) -> np.ndarray:
+        return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype)
+
+    arrays = {
+        "strands": joined([part[0] for part in parts], np.uint8),
+        "masked": ~joined([part[1] for part in parts], np.bool_),
+        "indexed": joined([part[2] for part in parts], np.bool_),
+        "words": joined([part[3][order] for part, order in zip(parts, orders, strict=True)], np.int32),
+        "positions": joined([part[4][order] for part, order in zip(parts, orders, strict=True)], np.int32),
+        "width": np.array([part[5] for part in parts], np.int32),
+        "stride": np.array([part[6] for part in parts], np.int32),
+        "strand_offsets": np.cumsum([0, *(len(part[0]) for part in parts)], dtype=np.int64),
+        "word_offsets": np.cumsum([0, *(len(order) for order in orders)], dtype=np.int64),
     }
+    context.count("words", len(arrays["words"]))
+    return Index(kind, "query", arrays, {"word_size": context.options.word_size, "strand": context.options.strand})
 
 
 class NucleotideBases(IndexStage):

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from seqloom.core.hookspecs import hookimpl
+from seqloom.plugins.nucleotide_blast.discontiguous_reference import (
+    DiscontiguousBlast,
+    DiscontiguousWordHits,
+    DiscontiguousWords,
+)
 from seqloom.plugins.nucleotide_blast.dust import Dust
 from seqloom.plugins.nucleotide_blast.family import PIPELINES
 from seqloom.plugins.nucleotide_blast.gapped_reference import GreedyExtension, XDropExtension
@@ -23,6 +28,8 @@ def seqloom_stages():
         NucleotideWords,
         NucleotideBases,
         WordHits,
+        DiscontiguousWords,
+        DiscontiguousWordHits,
         StrandDiagonal,
         UngappedExtension,
         XDropExtension,
@@ -35,7 +42,7 @@ def seqloom_stages():
 
 @hookimpl
 def seqloom_families():
-    return [NucleotideBlast]
+    return [NucleotideBlast, DiscontiguousBlast]
 
 
 @hookimpl

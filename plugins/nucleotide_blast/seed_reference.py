@@ -53,9 +53,12 @@ def chunk_starts(length: int) -> range:
     return range(0, max(1, length - CHUNK_OVERLAP), step)
 
 
-def look_up(table: QueryWords, target_words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of (position in the strands, place in ``target_words``) of equal words, by place then position."""
-    present = np.zeros(4**table.width, bool)
+def look_up(table: QueryWords, target_words: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of (position in the strands, place in ``target_words``) of equal words, by place then position.
+
+    words: how many different words there can be. A presence vector first picks the places where there is anything.
+    """
+    present = np.zeros(words, bool)
     present[table.words] = True
     places = np.flatnonzero(present[target_words])
     first = np.searchsorted(table.words, target_words[places], "left")
@@ -149,15 +152,15 @@ class WordHits(SeedStage):
                     key = (target, chunk, table.width, table.stride)
                     if key not in scanned:
                         scanned[key] = word_codes(piece, table.width, table.stride)
-                    found, places = look_up(table, scanned[key])
+                    found, places = look_up(table, scanned[key], 4**table.width)
                     context.count("table_hits", len(found))
                     hits = mini_extend(table.strands, piece, found, places * table.stride, table.width, word_size)
                     starts, opposite, shift = skip_masked(table, piece, *hits, word_size)
-                    parts.append(_seeds(ordinal, number, chunk, starts, opposite, shift, table.strands, word_size))
+                    parts.append(forward_seeds(ordinal, number, chunk, starts, opposite, shift, table.strands, word_size))
         return Seeds.concat(parts) if parts else Seeds.empty(self.columns)
 
 
-def _seeds(
+def forward_seeds(
     query: int, target: int, chunk: int, starts: np.ndarray, opposite: np.ndarray, shift: np.ndarray,
     strands: np.ndarray, word_size: int,
 ) -> Seeds:  # fmt: skip

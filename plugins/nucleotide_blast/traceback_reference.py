@@ -23,13 +23,13 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import (
     GappedOptions,
     reach,
     refuse_affine,
-    searched_query,
     strand_codes,
 )
 from seqloom.plugins.nucleotide_blast.greedy import PAIR, GreedyAligner, Script
 from seqloom.plugins.nucleotide_blast.rescore import LetterCosts, TracedHsp, best_part, cut_common_ends
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
 from seqloom.plugins.nucleotide_blast.strands import MINUS, mirrored
+from seqloom.plugins.nucleotide_blast.ungapped_reference import searched_query
 
 GOOD_RUN, VERY_GOOD_RUN = 10, 15
 """A start point stays when more than so many equal letters run through it; else the first longer run is looked for."""

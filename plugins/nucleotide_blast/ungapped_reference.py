@@ -4,17 +4,21 @@ The extension is first done approximately, four bases at a time as a two-bit dat
 the approximate score is promising. Words shorter than eleven letters are extended exactly at once. A hit inside the
 part of its diagonal that an earlier hit has explored is passed over.
 
+With a window (discontiguous words) the first hit on a diagonal is only remembered, and a second one near it is extended.
+
 BLAST keeps its diagonals in a hash for long queries, where one can lose its state to another; then a region may be
 extended twice, which the gapped stage undoes. Here every diagonal has a state of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.options import option
 from seqloom.core.records import Column, Records, Seeds
 from seqloom.core.stages import ExtendStage
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
@@ -57,6 +61,14 @@ class Extender:
         self.query_groups = packed(strands).tobytes()
         self.target_groups = packed(bases)[::GROUP].tobytes()
         self.group_scores = group_scores(scoring.reward, scoring.penalty)
+
+    def extend(self, hit: WordHit, reduced: int) -> Segment:
+        """Segment around a word hit, exact if it is short or its approximate score reaches ``reduced``."""
+        if hit.length >= SHORTEST_APPROXIMATE_WORD:
+            segment = self.approximate(hit.query, hit.target, hit.target + hit.length)
+            if segment.score < reduced:
+                return segment
+        return self.exact(hit.query, hit.target)
 
     def approximate(self, query: int, target: int, word_end: int) -> Segment:
         """Segment of whole groups around a word hit; groups begin at multiples of four in the target.
@@ -125,13 +137,26 @@ def group_scores(reward: int, penalty: int) -> list[int]:
     return [sum(penalty if bits >> shift & 3 else reward for shift in (0, 2, 4, 6)) for bits in range(256)]
 
 
+@dataclass(frozen=True)
+class UngappedOptions:
+    """Options of ungapped extension."""
+
+    window: int = option(
+        0, "extend only the second of two hits on a diagonal whose ends are at most so many letters apart; 0: every hit",
+        minimum=0,
+    )  # fmt: skip
+
+
 class UngappedExtension(ExtendStage):
     """Ungapped extension of word hits; keeps the segments that are worth a gapped extension.
 
-    A segment comes with the word hit that it grew from, where a gapped extension may start.
+    A segment comes with the word hit that it grew from, where a gapped extension may start. With a window, the peer
+    also extends a single contiguous hit of twice the word length and looks at nearby diagonals when asked to; here a
+    second hit on the same diagonal is always needed, which is its rule for discontiguous words.
     """
 
     name = "nucleotide-ungapped"
+    Options = UngappedOptions
     takes = (Seeds,)
     gives = Seeds
     reads = (BASES,)
@@ -143,67 +168,86 @@ class UngappedExtension(ExtendStage):
     def run(self, context: Context, records: Records) -> Seeds:
         assert isinstance(records, Seeds)
         rows: list[tuple[int, ...]] = []
-        bases = context.index(BASES)["bases"]
-        names = ("query", "target", "chunk", "query_frame", "query_pos", "target_pos", "shift")
+        bases, offsets = context.index(BASES)["bases"], context.targets.offsets
+        names = ("query", "target", "chunk", "query_frame", "query_pos", "target_pos", "length", "shift")
         seeds = zip(*(records.data[name].tolist() for name in names), strict=True)
         for (query, target, chunk), group in groupby(seeds, key=lambda seed: seed[:3]):
             context.cancellation.check()
-            strands = both_strands(_searched(context, query))
-            x_drop = int(context.scoring.xdrop_ungapped[context.queries.locate(query)])
-            low = int(context.targets.offsets[context.targets.locate(target)]) + chunk
-            high = min(low + CHUNK, int(context.targets.offsets[context.targets.locate(target) + 1]))
+            place, at = int(context.queries.locate(query)), int(context.targets.locate(target))
+            strands = both_strands(searched_query(context, query))
+            low = int(offsets[at]) + chunk
+            high = min(low + CHUNK, int(offsets[at + 1]))
+            x_drop = int(context.scoring.xdrop_ungapped[place])
             extender = Extender(strands, bases[low:high], context.scoring, x_drop)
-            hits = [seed[3:] for seed in group]
-            rows += [
-                (query, target, chunk, *row) for row in _extend_all(context, extender, query, chunk, hits)
-            ]
-        table = np.array(rows, np.int64).reshape(-1, 10)
+            hits = [WordHit.of(seed[3:], len(strands) // 2, chunk) for seed in group]
+            limits = int(context.scoring.ungapped_cutoff[place]), int(context.scoring.reduced_cutoff[place])
+            for hit, segment in extend_hits(extender, hits, self.options.window, *limits):
+                rows.append((query, target, chunk, *_forward(hit, segment, len(strands) // 2, chunk)))
+            context.count("hits", len(hits))
         columns = (
             "query", "target", "chunk", "query_frame", "query_pos", "target_pos", "length", "score", "word_query",
             "word_target",
         )  # fmt: skip
+        table = np.array(rows, np.int64).reshape(-1, len(columns))
         data = {name: table[:, place] for place, name in enumerate(columns)}
         data["target_frame"] = np.ones(len(table))
         return Seeds(data, self.columns)
 
 
-def _searched(context: Context, query: int) -> np.ndarray:
-    place = int(context.queries.locate(query))
+def searched_query(context: Context, number: int) -> np.ndarray:
+    """u8 codes of a query with hard masks applied."""
+    place = int(context.queries.locate(number))
     return context.queries.searched()[context.queries.offsets[place] : context.queries.offsets[place + 1]]
 
 
-def _extend_all(
-    context: Context, extender: Extender, query: int, chunk: int, hits: list[tuple[int, ...]]
-) -> list[tuple[int, ...]]:
-    """Rows (frame, query start, target start, length, score, word query, word target) of the segments that pass."""
-    scoring, word = context.scoring, context.options.word_size
-    place = int(context.queries.locate(query))
-    cutoff, reduced = int(scoring.ungapped_cutoff[place]), int(scoring.reduced_cutoff[place])
-    length = (len(extender.query) - 1) // 2
-    rows = []
-    last: tuple[int, int] | None = None
-    explored = 0
-    for frame, query_pos, target_pos, shift in hits:
-        offset = strand_start(frame, length)
-        q = mirrored(query_pos, query_pos + word, length, frame)[0] + offset
-        t = target_pos - chunk
-        if last != (frame, t - q):
-            last, explored = (frame, t - q), 0
-        if t - shift < explored:
+@dataclass(frozen=True)
+class WordHit:
+    """A word hit: its start in ``both_strands`` of the query and in the chunk, its length, its shift and its frame."""
+
+    query: int
+    target: int
+    length: int
+    shift: int
+    frame: int
+
+    @classmethod
+    def of(cls, row: tuple[int, ...], query_length: int, chunk: int) -> WordHit:
+        """From the record columns query_frame, query_pos, target_pos, length, shift."""
+        frame, query_pos, target_pos, length, shift = row
+        start = mirrored(query_pos, query_pos + length, query_length, frame)[0]
+        return cls(start + strand_start(frame, query_length), target_pos - chunk, length, shift, frame)
+
+
+def extend_hits(
+    extender: Extender, hits: list[WordHit], window: int, cutoff: int, reduced: int
+) -> Iterator[tuple[WordHit, Segment]]:
+    """Hits in order of their diagonals that grow to segments of at least ``cutoff``, with these segments.
+
+    reduced: approximate score from which on a hit is extended exactly.
+    """
+    diagonal: int | None = None
+    for hit in hits:
+        if hit.target - hit.query != diagonal:
+            diagonal, explored, saved = hit.target - hit.query, -window, False
+        if hit.target - hit.shift < explored:
             continue
-        context.count("extended")
-        if word < SHORTEST_APPROXIMATE_WORD:
-            segment = extender.exact(q, t)
-        else:
-            segment = extender.approximate(q, t, t + word)
-            if segment.score >= reduced:
-                segment = extender.exact(q, t)
-        if segment.score < cutoff:
-            explored = t + word
+        end = hit.target + hit.length
+        if window and (saved or end > explored + window):
+            explored, saved = end, False
             continue
-        explored = segment.target + segment.length
-        start = segment.query - offset
-        forward = mirrored(start, start + segment.length, length, frame)[0]
-        word_query = mirrored(q - offset, q - offset, length, frame)[0]
-        rows.append((frame, forward, segment.target + chunk, segment.length, segment.score, word_query, t + chunk))
-    return rows
+        segment = extender.extend(hit, reduced)
+        saved = segment.score >= cutoff
+        explored = segment.target + segment.length if saved else end
+        if saved:
+            yield hit, segment
+
+
+def _forward(hit: WordHit, segment: Segment, length: int, chunk: int) -> tuple[int, ...]:
+    """Record columns: frame, query start, target start, length, score, word in query and target."""
+    offset = strand_start(hit.frame, length)
+    start = segment.query - offset
+    query = mirrored(start, start + segment.length, length, hit.frame)[0]
+    word = mirrored(hit.query - offset, hit.query - offset, length, hit.frame)[0]
+    return (
+        hit.frame, query, segment.target + chunk, segment.length, segment.score, word, hit.target + chunk,
+    )  # fmt: skip
