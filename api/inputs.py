@@ -19,7 +19,7 @@ from .core.registry import Registry
 from .core.sequences import Intervals, ModelBatch, SequenceBatch
 from .core.stages import OnBad, Reader
 
-LETTERS = 8 << 20
+LETTERS = 4 << 20
 """Residues of a batch, about."""
 HEAD = 4096
 """Bytes from which a format is recognised."""

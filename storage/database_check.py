@@ -39,7 +39,7 @@ def _checked(lines: Iterator[str]) -> list[str]:
 def _residues(database: "SequenceDatabase") -> Iterator[str]:
     from .sequence_database import checksum
 
-    wanted = -(-database.letters // database._chunk_letters)
+    wanted = -(-database.letters // database._about.chunk_letters)
     there = [n for (n,) in database._run("SELECT chunk FROM chunks ORDER BY chunk")]
     for chunk in sorted(set(range(wanted)) - set(there)):
         yield f"chunk {chunk}: missing"
@@ -50,7 +50,7 @@ def _residues(database: "SequenceDatabase") -> Iterator[str]:
 
 
 def _chunk(database: "SequenceDatabase", chunk: int, checksum: object) -> Iterator[str]:
-    size = database._chunk_letters
+    size = database._about.chunk_letters
     rows = database._run(f"SELECT letters, data, ambiguities, checksum, digests FROM chunks WHERE chunk = {chunk}")
     for letters, data, ambiguities, wanted, digests in rows:
         if checksum(data, ambiguities) != wanted:  # type: ignore[operator]

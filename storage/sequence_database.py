@@ -8,9 +8,12 @@ import os
 import shutil
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +27,7 @@ from .connection import configure, connect, make_tables, translated, without_pan
 from .fingerprint import BLOCK_LETTERS, BLOCK_ROWS, fingerprint, residue_digests, row_digest
 from .literals import literal
 from .packing import RUN, pack, unpack
+from .revisions import HEAD
 
 CHUNK_LETTERS = {"protein": BLOCK_LETTERS, "nucleotide": 4 * BLOCK_LETTERS}
 """Letters of a chunk: 4 MiB of packed residues."""
@@ -50,6 +54,23 @@ def is_database(path: "str | Path") -> bool:
         return False
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What table ``database`` says, with the file's revision and whether there are masks."""
+
+    title: str
+    alphabet: str
+    chunk_letters: int
+    sequences: int
+    letters: int
+    longest: int
+    shortest: int
+    fingerprint: str
+    created: datetime
+    revision: str
+    masked: bool
+
+
 class SequenceDatabase:
     """An open sequence database. Its methods may be called from several threads.
 
@@ -72,13 +93,14 @@ class SequenceDatabase:
     fingerprint: str
     revision: str
 
-    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection, read_only: bool) -> None:
-        self.path, self.read_only, self._connection = path, read_only, connection
+    def __init__(self, path: Path, open_file: Callable[[], duckdb.DuckDBPyConnection], read_only: bool,
+                 facts: "Facts | None" = None) -> None:
+        self.path, self.read_only, self._open = path, read_only, open_file
+        self._opened: duckdb.DuckDBPyConnection | None = None
         self._lock = threading.RLock()
         self._held: tuple[int, np.ndarray] | None = None
         self._real = os.path.realpath(path)
-        _open_here.add(self._real)
-        self._load()
+        self._know(facts or self._facts())
 
     @classmethod
     def create(cls, path: "str | Path", batches: Iterable[SequenceBatch], title: str = "", memory: int | None = None,
@@ -114,10 +136,7 @@ class SequenceDatabase:
                 make_tables(connection, "sequences")
             writer = _Writer(connection, path, title)
             writer.begin()
-            for batch in batches:
-                writer.add(batch)
-                if writer.unsaved >= COMMIT_BYTES:
-                    writer.save()
+            _write_all(writer, batches)
             writer.finish()
             with translated(path):
                 connection.execute("COMMIT; CHECKPOINT made; USE memory; DETACH made")
@@ -127,25 +146,37 @@ class SequenceDatabase:
             connection.close()
             _discard(part)
             raise
-        return cls.open(path, memory=memory, threads=threads)
+        return cls(path, partial(_for_reading, path, memory, threads), True, writer.facts)
 
     @classmethod
     def open(cls, path: "str | Path", read_only: bool = True, memory: int | None = None,
              threads: int | None = None) -> Self:
         """Open an existing database; see ``storage.connection.connect`` for the errors."""
         path = Path(path)
-        share = memory and min(memory, DUCKDB_MEMORY)
-        connection = connect(path, read_only, "sequences", memory=share, threads=threads)
+        if read_only:
+            connection = _for_reading(path, memory, threads)
+        else:
+            share = memory and min(memory, DUCKDB_MEMORY)
+            connection = connect(path, False, "sequences", memory=share, threads=threads)
         try:
-            return cls(path, connection, read_only)
+            return cls(path, lambda: connection, read_only)
         except BaseException:
             connection.close()
             raise
 
+    @property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        if self._opened is None:
+            self._opened = self._open()
+            _open_here.add(self._real)
+        return self._opened
+
     def close(self) -> None:
         """Release the file. May be called more than once."""
-        self._connection.close()
-        _open_here.discard(self._real)
+        if self._opened is not None:
+            self._opened.close()
+            _open_here.discard(self._real)
+        self._open = partial(_closed, self.path)
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +207,7 @@ class SequenceDatabase:
                 self._rollback()
                 raise
             self._run("CHECKPOINT")
-            self._load()
+            self._know(self._facts())
 
     def _rollback(self) -> None:
         with suppress(duckdb.Error):  # the transaction may be gone already, with all that it did
@@ -186,11 +217,11 @@ class SequenceDatabase:
 
     def info(self) -> dict[str, Any]:
         """path, title, type, sequences, letters, longest, shortest, chunks, fingerprint, created, revision."""
-        [(created, chunks)] = self._run("SELECT (SELECT created FROM database), (SELECT count(*) FROM chunks)")
         return {
             "path": str(self.path), "title": self.title, "type": self.alphabet.name, "sequences": self.sequences,
-            "letters": self.letters, "longest": self.longest, "shortest": self.shortest, "chunks": chunks,
-            "fingerprint": self.fingerprint, "created": created, "revision": self.revision,
+            "letters": self.letters, "longest": self.longest, "shortest": self.shortest,
+            "chunks": -(-self.letters // self._about.chunk_letters),
+            "fingerprint": self.fingerprint, "created": self._about.created, "revision": self.revision,
         }
 
     def list(self, like: str = "") -> Iterator[dict[str, Any]]:
@@ -252,7 +283,7 @@ class SequenceDatabase:
 
     def lower(self, ordinals: np.ndarray) -> Intervals:
         """Stretches in lower case of the sequences with i8[k] ascending ``ordinals``, by position in them."""
-        if not len(ordinals) or not self._masked:
+        if not len(ordinals) or not self._about.masked:
             return Intervals.empty()
         table = self._columns(
             'SELECT sequence, start, "end" FROM masks WHERE kind = \'lower\' AND sequence BETWEEN '
@@ -285,7 +316,7 @@ class SequenceDatabase:
         joined = np.flatnonzero(starts[1:] != ends[:-1]) + 1  # neighbours are read as one piece
         first = np.concatenate([[0], joined]) if len(starts) else np.empty(0, np.int64)
         last = np.concatenate([joined, [len(starts)]]) - 1 if len(starts) else first
-        place, size = 0, self._chunk_letters
+        place, size = 0, self._about.chunk_letters
         for begin, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True):
             while begin < end:
                 chunk, skip = divmod(begin, size)
@@ -341,14 +372,19 @@ class SequenceDatabase:
 
     # ---- helpers
 
-    def _load(self) -> None:
+    def _know(self, facts: "Facts") -> None:
+        self._about = facts
+        self.alphabet = alphabet(facts.alphabet)
+        self.sequences, self.letters, self.longest, self.shortest = (
+            facts.sequences, facts.letters, facts.longest, facts.shortest)
+        self.title, self.fingerprint, self.revision = facts.title, facts.fingerprint, facts.revision
+
+    def _facts(self) -> "Facts":
         rows = self._run("SELECT title, alphabet, chunk_letters, sequences, letters, longest, shortest, fingerprint, "
-                         "EXISTS (FROM masks), (SELECT schema_revision FROM seqloom_file) FROM database")
+                         "created, (SELECT schema_revision FROM seqloom_file), EXISTS (FROM masks) FROM database")
         if len(rows) != 1:
             raise DamagedError(f"{self.path}: its table database has {len(rows)} rows instead of one; make it anew")
-        (self.title, kind, self._chunk_letters, self.sequences, self.letters, self.longest, self.shortest,
-         self.fingerprint, self._masked, self.revision) = rows[0]
-        self.alphabet = alphabet(kind)
+        return Facts(*rows[0])
 
     def _run(self, sql: str) -> Sequence[tuple[Any, ...]]:
         with self._lock, translated(self.path):
@@ -360,13 +396,19 @@ class SequenceDatabase:
 
 
 class _Writer:
-    """Adds batches to the tables of an open connection, inside a transaction that the caller ends."""
+    """Adds batches to the tables of an open connection, inside a transaction that the caller ends.
+
+    ``facts``: what the database is, once ``finish`` was called.
+    """
+
+    facts: Facts
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, title: str) -> None:
         self._connection, self._path, self.title = connection, path, title
         self._alphabet: Alphabet | None = None
         self._sequences = self._letters = self._longest = 0
         self._shortest = LONGEST
+        self._created = datetime.now(UTC).replace(microsecond=0, tzinfo=None)
         self._digests: list[bytes] = []
         self._row_digests: list[bytes] = []
         self._names: list[str] = []  # of the block of rows that is not full yet
@@ -383,9 +425,10 @@ class _Writer:
 
     def resume(self, database: SequenceDatabase) -> None:
         """Go on behind what ``database`` holds: take back its last chunk unless it is full."""
-        self._start(database.alphabet, database._chunk_letters)
+        self._start(database.alphabet, database._about.chunk_letters)
         self._sequences, self._letters = database.sequences, database.letters
         self._longest, self._shortest = database.longest, database.shortest
+        self._created = database._about.created
         whole, rest = divmod(self._sequences, BLOCK_ROWS)
         self._row_digests = [d for (d,) in database._run(
             f"SELECT digest FROM row_blocks WHERE block < {whole} ORDER BY block")]
@@ -427,12 +470,10 @@ class _Writer:
 
     def _add_rows(self, batch: SequenceBatch, lengths: np.ndarray) -> None:
         count, first = len(batch), self._sequences
-        descriptions = list(batch.descriptions) or [""] * count
         self._insert("sequences", {
-            "ordinal": np.arange(first, first + count, dtype=np.int64),
-            "name": np.array(batch.names, object), "description": np.array(descriptions, object),
-            "length": lengths.astype(np.int32), "start": self._letters + batch.offsets[:-1],
-        })
+            "ordinal": np.arange(first, first + count, dtype=np.int64), "length": lengths.astype(np.int32),
+            "start": self._letters + batch.offsets[:-1],
+        }, {"name": batch.names, "description": batch.descriptions or [""] * count})
         if len(batch.lower):
             sequence = first + batch.lower.sequence.astype(np.int64)
             self._insert("masks", {"sequence": sequence, "start": batch.lower.start, "end": batch.lower.end},
@@ -490,11 +531,12 @@ class _Writer:
         digests[:] = rows
         self._insert("row_blocks", {"block": np.arange(len(rows), dtype=np.int32), "digest": digests})
         mark = fingerprint(self._alphabet.name, self._sequences, self._letters, self._digests, rows)
-        self._run(
-            "CREATE OR REPLACE TEMP TABLE before AS SELECT created FROM database; DELETE FROM database; "
-            f"INSERT INTO database SELECT {literal(self.title)}, '{self._alphabet.name}', {self._size}, "
-            f"{self._sequences}, {self._letters}, {self._longest}, {self._shortest}, '{mark}', "
-            f"coalesce((SELECT created FROM before), '{datetime.now(UTC):%Y-%m-%d %H:%M:%S}'); DROP TABLE before")
+        [(masked,)] = self._run("SELECT EXISTS (FROM masks)")
+        self.facts = Facts(self.title, self._alphabet.name, self._size, self._sequences, self._letters, self._longest,
+                           self._shortest, mark, self._created, HEAD["sequences"], masked)
+        said = (self.title, self._alphabet.name, self._size, self._sequences, self._letters, self._longest, self._shortest,
+                mark, str(self._created))
+        self._run(f"DELETE FROM database; INSERT INTO database VALUES ({', '.join(map(literal, said))})")
 
     def _check_names(self) -> None:
         [(double,)] = self._run("SELECT count(*) - count(DISTINCT name) FROM sequences")
@@ -505,22 +547,63 @@ class _Writer:
             raise InputError(f"id '{name}' is there twice, as sequences {first + 1:,} and {second + 1:,} of "
                              f"{self._path.name}; rename one of them, or leave it out with --on-bad skip")
 
-    def _insert(self, table: str, columns: dict[str, np.ndarray], **constants: str) -> None:
-        names = ", ".join(f'"{n}"' for n in (*constants, *columns))
-        values = ", ".join([literal(v) for v in constants.values()] + [f'"{n}"' for n in columns])
+    def _insert(self, table: str, columns: dict[str, np.ndarray], texts: Mapping[str, Sequence[str]] | None = None,
+                **constants: str) -> None:
+        """Append rows: ``columns`` as arrays, ``texts`` as lists without line ends, ``constants`` the same in all.
+
+        Texts are handed over by the thousand and split by DuckDB, which looks long at every single one.
+        """
+        source = "new_rows"
+        if texts:
+            split = ", ".join(f"unnest(string_split({n}, chr(10))) AS {n}" for n in texts)
+            source = f"(SELECT {split} FROM new_texts) POSITIONAL JOIN new_rows"
+        names = ", ".join(f'"{n}"' for n in (*constants, *columns, *(texts or ())))
+        values = ", ".join([*map(literal, constants.values()), *(f'"{n}"' for n in (*columns, *(texts or ())))])
         with translated(self._path), without_pandas():
             self._connection.register("new_rows", columns)
-            self._connection.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM new_rows")
+            if texts:
+                self._connection.register("new_texts", {n: _joined(t) for n, t in texts.items()})
+            self._connection.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM {source}")
             self._connection.unregister("new_rows")
+            self._connection.unregister("new_texts")
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         with translated(self._path):
             return self._connection.execute(sql).fetchall()
 
 
+def _joined(texts: Sequence[str]) -> np.ndarray:
+    """object[k]: each with up to 2,048 of ``texts`` (one vector of DuckDB's), between them line ends."""
+    parts = ["\n".join(texts[n : n + 2048]) for n in range(0, len(texts), 2048)]
+    if sum(part.count("\n") + 1 for part in parts) != len(texts):
+        bad = next(text for text in texts if "\n" in text)
+        raise InputError(f"a name or description has a line end in it: {bad!r}; take it out")
+    made = np.empty(len(parts), object)
+    made[:] = parts
+    return made
+
+
 def checksum(data: bytes, ambiguities: bytes) -> int:
     """CRC-32 of a chunk as it is stored: finds every flipped byte."""
     return zlib.crc32(ambiguities, zlib.crc32(data))
+
+
+def _write_all(writer: "_Writer", batches: Iterable[SequenceBatch]) -> None:
+    """Write every batch while the next one is read."""
+
+    def write(batch: SequenceBatch) -> None:
+        writer.add(batch)
+        if writer.unsaved >= COMMIT_BYTES:
+            writer.save()
+
+    with ThreadPoolExecutor(1, thread_name_prefix="write") as pool:
+        writing = None
+        for batch in batches:
+            if writing:
+                writing.result()
+            writing = pool.submit(write, batch)
+        if writing:
+            writing.result()
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:
@@ -535,6 +618,14 @@ def unknown_names(missing: Sequence[str], where: str) -> InputError:
     shown = ", ".join(f"'{n}'" for n in missing[:3]) + (", …" if len(missing) > 3 else "")
     what = f"no sequence {shown}" if len(missing) == 1 else f"{len(missing):,} names are not there: {shown}"
     return InputError(f"{where}: {what}; seqloom db list-sequences shows the names")
+
+
+def _for_reading(path: Path, memory: int | None, threads: int | None) -> duckdb.DuckDBPyConnection:
+    return connect(path, True, "sequences", memory=memory and min(memory, DUCKDB_MEMORY), threads=threads)
+
+
+def _closed(path: Path) -> duckdb.DuckDBPyConnection:
+    raise StoreError(f"{path} was closed; open it again")
 
 
 def _claim(part: Path) -> None:

@@ -1,8 +1,8 @@
 """Reads FASTA: bytes straight into codes, offsets and names.
 
-The file is taken in blocks that end anywhere but in a header. Of each block, numpy finds line ends and headers, and one
-pass of ``bytes.translate`` turns letters into codes and drops line ends. No step loops over letters or lines in Python,
-and nothing needs to be compiled, so that a small file is read at once.
+The file is taken in blocks that end anywhere but in a header. In each block numpy finds the headers and
+takes them out; one pass of ``bytes.translate`` turns the rest into codes and drops line ends. No step loops over
+letters or lines in Python, and nothing needs to be compiled, so that a small file is read at once.
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
 LONGEST_HEADER = 64 << 20
 _BLANK = b"\n\r \t"
+_BLANKS = np.array([chr(byte).isspace() and byte < 128 for byte in range(256)])
 _NEWLINE, _RETURN, _HEADER, _GAP = 10, 13, ord(">"), ord("-")
 SAMPLE = 10_000
 """Letters that are enough to tell nucleotides from proteins."""
@@ -69,7 +70,8 @@ class _Batch:
 
     codes: list[bytes] = field(default_factory=list)
     letters: int = 0
-    headers: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    descriptions: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     starts: list[np.ndarray] = field(default_factory=list)
     lower: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
@@ -116,13 +118,13 @@ class _Reading:
             block, rest = self._cut(block, last=not data)
             if block:
                 self._take(block)
-            if self._batch.letters >= self._limit and len(self._batch.headers) > 1:
+            if self._batch.letters >= self._limit and len(self._batch.names) > 1:
                 whole = self._split()
                 if whole is not None:
                     yield whole
             if not data:
                 break
-        if self._batch.headers:
+        if self._batch.names:
             self._judge_kind()
             whole = self._finish(self._batch)
             if whole is not None:
@@ -142,32 +144,39 @@ class _Reading:
         return block, b""
 
     def _take(self, block: bytes) -> None:
-        """Add the records and parts of records in ``block`` to the batch."""
-        raw = np.frombuffer(block, np.uint8)
+        """Add the records and parts of records in ``block`` to the batch.
+
+        A stretch is what goes on from the block before, which may be nothing, and then each record.
+        """
+        raw = np.frombuffer(block, np.uint8).copy()
         newlines = np.flatnonzero(raw == _NEWLINE)
         headers = np.flatnonzero(raw == _HEADER)
         before = headers - 1
-        first = np.where(before >= 0, raw[before] == _NEWLINE, self._at_line_start)
-        headers = headers[first]
+        headers = headers[np.where(before >= 0, raw[before] == _NEWLINE, self._at_line_start)]
         index = np.searchsorted(newlines, headers)
         ends = np.append(newlines, len(raw))[index]
-        begin = np.concatenate([[0], np.minimum(ends + 1, len(raw))])  # stretches of residues: before the first
-        stop = np.concatenate([headers, [len(raw)]])  # header, and after each
-        body = b"".join([block[b:s] for b, s in zip(begin.tolist(), stop.tolist(), strict=True)])
-        if not self._batch.headers and body[: stop[0]].strip():
+        if not self._batch.names and block[: headers[0] if len(headers) else len(raw)].strip():
             self._not_fasta(block)
+        names, descriptions = _blank_out(raw, headers, ends)
+        body = raw.tobytes()
         self._see(body)
         table = reading_table(self._alphabet or PROTEIN)
         codes = body.translate(table, _BLANK)
-        lengths = self._lengths(body, stop - begin, newlines, begin, stop, len(codes))
+        begin = np.concatenate([[0], np.minimum(ends + 1, len(raw))])
+        stop = np.append(headers, len(raw))
+        lengths = stop - begin - _between(newlines, begin, stop)
+        if int(lengths.sum()) != len(codes):  # there are other blanks than line ends
+            lengths -= _between(np.flatnonzero((raw == _RETURN) | (raw == 32) | (raw == 9)), begin, stop)
         batch = self._batch
-        known = len(batch.headers)
-        batch.headers += self._texts(block, headers, ends)
+        known = len(batch.names)
+        batch.names += names
+        batch.descriptions += descriptions
         batch.lines += (self._line + index).tolist()
         batch.starts.append(batch.letters + np.cumsum(lengths[:-1]))
         if codes.find(bytes([INVALID])) >= 0:
-            self._invalid(raw, table, newlines, begin, stop, known)
-        self._mark_lower(body, batch.letters)
+            self._invalid(raw, table, newlines, headers, known)
+        if (raw > 96).any():
+            self._mark_lower(body, batch.letters)
         batch.codes.append(codes)
         batch.letters += len(codes)
         self._line += len(newlines)
@@ -190,52 +199,23 @@ class _Reading:
         else:
             check_kind(self._sample, self._alphabet, self._where)
 
-    def _lengths(self, body: bytes, spans: np.ndarray, newlines: np.ndarray, begin: np.ndarray, stop: np.ndarray,
-                 total: int) -> np.ndarray:
-        """i8 residues of each stretch: its bytes less the blanks among them."""
-        blanks = np.searchsorted(newlines, stop) - np.searchsorted(newlines, begin)
-        lengths = spans - blanks
-        if int(lengths.sum()) != total:  # there are other blanks than line ends
-            raw = np.frombuffer(body, np.uint8)
-            others = np.flatnonzero((raw == _RETURN) | (raw == 32) | (raw == 9))
-            edges = np.concatenate([[0], np.cumsum(spans)])
-            lengths = lengths - np.diff(np.searchsorted(others, edges))
-        return lengths.astype(np.int64)
-
-    def _texts(self, block: bytes, headers: np.ndarray, ends: np.ndarray) -> list[str]:
-        """Header lines without their ">"."""
-        if not len(headers):
-            return []
-        lines = b"\n".join([block[b:e] for b, e in zip((headers + 1).tolist(), ends.tolist(), strict=True)])
-        try:
-            return lines.decode("utf-8").split("\n")
-        except UnicodeDecodeError:
-            return lines.decode("latin-1").split("\n")
-
     def _mark_lower(self, body: bytes, first: int) -> None:
         """Note runs of lower case, by position in the batch."""
-        if not (np.frombuffer(body, np.uint8) > 96).any():
-            return
         letters = np.frombuffer(body.translate(None, _BLANK), np.uint8)
         edges = np.flatnonzero(np.diff((letters > 96).view(np.int8), prepend=0, append=0))
         self._batch.lower.append((first + edges[::2], first + edges[1::2]))
 
-    def _invalid(self, raw: np.ndarray, table: bytes, newlines: np.ndarray, begin: np.ndarray, stop: np.ndarray,
-                 known: int) -> None:
+    def _invalid(self, raw: np.ndarray, table: bytes, newlines: np.ndarray, headers: np.ndarray, known: int) -> None:
         """Report the first bad letter of each record that has one in this block."""
         wrong = (np.frombuffer(table, np.uint8)[raw] == INVALID) & ~np.isin(raw, np.frombuffer(_BLANK, np.uint8))
         places = np.flatnonzero(wrong)
-        part = np.searchsorted(begin, places, "right") - 1
-        within = places < stop[part]  # not in a header
-        places, part = places[within], part[within]
-        part, first = np.unique(part, return_index=True)
-        for stretch, place in zip(part.tolist(), places[first].tolist(), strict=True):
+        stretches, first = np.unique(np.searchsorted(headers, places), return_index=True)
+        for stretch, place in zip(stretches.tolist(), places[first].tolist(), strict=True):
             record = known - 1 + stretch
             if record in self._batch.bad:
                 continue
             line = self._line + int(np.searchsorted(newlines, place))
-            letter = chr(raw[place])
-            self._report(record, line, *self._about_letter(letter, name_of(self._batch.headers[record])))
+            self._report(record, line, *self._about_letter(chr(raw[place]), self._batch.names[record]))
 
     def _about_letter(self, letter: str, name: str) -> tuple[str, str]:
         if letter == "-":
@@ -263,10 +243,10 @@ class _Reading:
         """The whole records as a batch; the last one, which may go on, stays behind."""
         batch = self._batch
         starts = np.concatenate(batch.starts)
-        cut, last = int(starts[-1]), len(batch.headers) - 1
+        cut, last = int(starts[-1]), len(batch.names) - 1
         codes = b"".join(batch.codes)
-        rest = _Batch([codes[cut:]], batch.letters - cut, batch.headers[last:], batch.lines[last:],
-                      [np.zeros(1, np.int64)], bad={0} if last in batch.bad else set())
+        rest = _Batch([codes[cut:]], batch.letters - cut, batch.names[last:], batch.descriptions[last:],
+                      batch.lines[last:], [np.zeros(1, np.int64)], bad={0} if last in batch.bad else set())
         if batch.lower:
             begin, end = (np.concatenate(edges) for edges in zip(*batch.lower, strict=True))
             later = end > cut
@@ -275,7 +255,8 @@ class _Reading:
             sooner = begin < cut
             batch.lower = [(begin[sooner], np.minimum(end[sooner], cut))]
         batch.codes, batch.letters = [codes[:cut]], cut
-        batch.headers, batch.lines, batch.starts = batch.headers[:last], batch.lines[:last], [starts[:-1]]
+        batch.starts = [starts[:-1]]
+        del batch.names[last:], batch.descriptions[last:], batch.lines[last:]
         batch.bad.discard(last)
         self._batch = rest
         return self._finish(batch)
@@ -287,33 +268,69 @@ class _Reading:
         self._batch, rest = batch, self._batch  # reports go to the batch in hand
         for record in np.flatnonzero(lengths == 0).tolist():
             if record not in batch.bad:
-                self._report(record, batch.lines[record], f"record '{name_of(batch.headers[record])}' has no sequence",
+                self._report(record, batch.lines[record], f"record '{batch.names[record]}' has no sequence",
                              "add its sequence or remove the record")
         for record in np.flatnonzero(lengths > LONGEST).tolist():
             self._report(record, batch.lines[record],
-                         f"sequence '{name_of(batch.headers[record])}' has {lengths[record]:,} residues and at most "
+                         f"sequence '{batch.names[record]}' has {lengths[record]:,} residues and at most "
                          f"{LONGEST:,} can be used", "cut it into pieces")
-        words = [header.split(None, 1) for header in batch.headers]
-        for record, word in enumerate(words):
-            if not word and record not in batch.bad:
+        for record in [n for n, name in enumerate(batch.names) if not name] if "" in batch.names else []:
+            if record not in batch.bad:
                 self._report(record, batch.lines[record], "the header has no name", "write one behind the '>'")
         self._batch = rest
         residues = np.frombuffer(b"".join(batch.codes), np.uint8)
         lower = runs_of_records(batch.lower, offsets)
+        names, descriptions, lines = batch.names, batch.descriptions, np.array(batch.lines, np.int64)
         if batch.bad:
-            kept = np.ones(len(words), bool)
+            kept = np.ones(len(names), bool)
             kept[list(batch.bad)] = False
             residues, offsets, lower = selected(residues, offsets, lower, kept)
-            words = [w for w, k in zip(words, kept.tolist(), strict=True) if k]
-            lines = np.array(batch.lines, np.int64)[kept]
-        else:
-            lines = np.array(batch.lines, np.int64)
-        if not words:
+            good = np.flatnonzero(kept).tolist()
+            names, descriptions, lines = [names[n] for n in good], [descriptions[n] for n in good], lines[kept]
+        if not names:
             return None
-        first, self._ordinal = self._ordinal, self._ordinal + len(words)
+        first, self._ordinal = self._ordinal, self._ordinal + len(names)
         return LocatedBatch(
             self._alphabet or PROTEIN, residues, offsets, np.arange(first, self._ordinal, dtype=np.int64), lower,
-            names=[w[0] for w in words], descriptions=[w[1].rstrip() if len(w) > 1 else "" for w in words], lines=lines)
+            names=names, descriptions=descriptions, lines=lines)
+
+
+def _between(places: np.ndarray, begin: np.ndarray, stop: np.ndarray) -> np.ndarray:
+    """How many of the ascending ``places`` lie in each stretch begin…stop−1."""
+    return np.searchsorted(places, stop) - np.searchsorted(places, begin)
+
+
+def _blank_out(raw: np.ndarray, headers: np.ndarray, ends: np.ndarray) -> tuple[list[str], list[str]]:
+    """Names (first words) and descriptions of the header lines of a block, which are overwritten with line ends.
+
+    They are taken as UTF-8, or as Latin-1 where they are not.
+    """
+    if not len(headers):
+        return [], []
+    raw[headers] = _NEWLINE
+    widths = ends - headers
+    stop = np.cumsum(widths)
+    places = np.arange(stop[-1]) + np.repeat(headers - (stop - widths), widths)
+    lines = raw[places]
+    raw[places] = _NEWLINE
+    blanks = np.append(np.flatnonzero((lines == 32) | (lines - np.uint8(9) < 5) & (lines != _NEWLINE)), len(lines))
+    split = blanks[np.searchsorted(blanks, stop - widths)]
+    single = split >= stop  # no description
+    lines[split[~single]] = _NEWLINE
+    untidy = _BLANKS[lines[np.minimum(split + 1, len(lines) - 1)]].any() or _BLANKS[lines[stop - 1]].any()
+    if single.any():
+        lines = np.insert(lines, stop[single], _NEWLINE)
+    text = lines.tobytes()
+    try:
+        words = text.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        words = text.decode("latin-1").split("\n")
+    names, descriptions = words[1::2], words[2::2]
+    if untidy or "" in names:
+        rows = [(name + " " + rest).split(None, 1) for name, rest in zip(names, descriptions, strict=True)]
+        names = [row[0] if row else "" for row in rows]
+        descriptions = [row[1].rstrip() if len(row) > 1 else "" for row in rows]
+    return names, descriptions
 
 
 @dataclass(frozen=True)
@@ -321,11 +338,6 @@ class LocatedBatch(SequenceBatch):
     """A batch as it was read. ``lines``: i8[k], number of the line in which each record begins."""
 
     lines: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-
-
-def name_of(header: str) -> str:
-    """First word of a header line."""
-    return (header.split(None, 1) or [""])[0]
 
 
 def runs_of_records(parts: list[tuple[np.ndarray, np.ndarray]], offsets: np.ndarray) -> Intervals:
