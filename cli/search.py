@@ -303,7 +303,10 @@ def delivery(outputs: Sequence[tuple[str | None, str]]) -> "Iterator[Callable[[R
             try:
                 with opened(path) as stream:
                     run.write(stream, outfmt)
-            except (OSError, SeqloomError) as error:
+            except SeqloomError as error:
+                problems.append(error)
+            except OSError as error:
+                error.filename = error.filename or path or "standard output"
                 problems.append(error)
 
     yield written

@@ -105,6 +105,6 @@ def test_output_that_fails_leaves_the_run_and_no_file(seqloom: Callable, sample:
     words = ["-q", str(sample / "query.fasta"), "-d", str(sample / "proteins.fasta"), "--evalue", "1e-20"]
     result = seqloom("blastp", *words, "-o", "hits.tsv")
     assert (result.status, result.out) == (1, "")
-    assert result.err == "seqloom: [Errno 28] No space left on device\n"
+    assert result.err == "seqloom: hits.tsv: No space left on device\n"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["seqloom.duckdb"]
     assert seqloom("sql", "SELECT count(*) > 0 AS there FROM hits", "--format", "csv").out == "there\nTrue\n"
