@@ -21,11 +21,11 @@ def statements(metadata: sa.MetaData, module: str) -> str:
 
 def render() -> dict[str, str]:
     """Text of each .sql file by its name."""
-    from . import result_schema, sequence_schema
+    from . import result_schema, result_views, sequence_schema
 
     return {
         "sequences.sql": statements(sequence_schema.metadata, "sequence_schema"),
-        "results.sql": statements(result_schema.metadata, "result_schema"),
+        "results.sql": statements(result_schema.metadata, "result_schema") + "\n" + result_views.statements(),
     }
 
 

@@ -122,7 +122,7 @@ def _pick(info: TargetInfo, index: np.ndarray) -> TargetInfo:
 
 
 def run_description(connection: "duckdb.DuckDBPyConnection", number: int) -> dict[str, Any]:
-    """Everything that is known of a run: its columns, options and provenance as plain data, and its databases."""
+    """Everything that is known of a run: its columns, and what its provenance says besides, and its databases."""
     names = ("run", "id", "state", "pipeline", "family", "command", "version", "host", "started", "finished", "seconds",
              "backend", "threads", "query_type", "target_type", "queries", "letters", "sequences", "options",
              "provenance", "error")
@@ -130,6 +130,7 @@ def run_description(connection: "duckdb.DuckDBPyConnection", number: int) -> dic
     row = connection.execute(f"SELECT {chosen} FROM runs WHERE run = {number}").fetchall()[0]
     run = dict(zip(names, row))
     run["options"], run["provenance"] = (json.loads(run[n] or "{}") for n in ("options", "provenance"))
+    run = {**run["provenance"], **run}
     keys = ("path", "fingerprint", "title", "sequences", "letters", "first_target")
     run["databases"] = [
         dict(zip(keys, values)) for values in connection.execute(

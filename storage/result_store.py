@@ -166,9 +166,7 @@ class ResultStore:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 self.runs_folder.mkdir(exist_ok=True)
-                connection = connect(new, False, "results", create=True)
-                create_views(connection)
-                connection.close()
+                connect(new, False, "results", create=True).close()
                 _link(new, self.path)
             except OSError as error:
                 raise StoreError(f"{self.path} can't be made: {error.strerror}; choose another place with "

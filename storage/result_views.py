@@ -6,9 +6,11 @@
 ``reciprocal_best_hits``  pairs that are each other's best hit, in two runs or within one run of a set against itself
 ``coverage``              how much of query and target the alignments of a hit cover together
 
-Columns that plugins added follow behind the ones below. The views are made anew when such a column comes in.
+Columns that plugins added follow behind the ones below. The views are made anew when such a column comes in. A change
+here comes with a revision in ``migrations/results``, so that older files get it.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .literals import identifier
@@ -97,16 +99,23 @@ JOIN targets t ON t.run = c.run AND t.target = c.target
 """
 
 
+def statements(hit_columns: Sequence[str] = (), alignment_columns: Sequence[str] = ()) -> str:
+    """SQL text that makes all views, with further columns of the tables ``hit`` and ``alignment``."""
+    extra = ["".join(f", {alias}.{identifier(name)}" for name in names)
+             for alias, names in (("h", hit_columns), ("a", alignment_columns))]
+    views = (HITS.format(extra=extra[0]), HSPS.format(extra=extra[1]), BEST_HITS, RECIPROCAL_BEST_HITS, COVERAGE)
+    return "\n\n".join(f"{view.strip()};" for view in views) + "\n"
+
+
 def create_views(connection: "duckdb.DuckDBPyConnection") -> None:
-    """Make all views, with the columns that plugins have added to the tables."""
-    extra = {"hit": "", "alignment": ""}
+    """Make all views anew, with the columns that plugins have added to the tables."""
+    columns: dict[str, list[str]] = {"hit": [], "alignment": []}
     rows = connection.execute("SELECT level, name, min(run), min(position) FROM extra_columns "
                               "GROUP BY level, name ORDER BY 3, 4").fetchall()
     for level, name, _, _ in rows:
         if name not in base_names(level):
-            extra[level] += f", {level[0]}.{identifier(sql_name(name))}"
-    connection.execute(";".join((HITS.format(extra=extra["hit"]), HSPS.format(extra=extra["alignment"]), BEST_HITS,
-                                 RECIPROCAL_BEST_HITS, COVERAGE)))
+            columns[level].append(sql_name(name))
+    connection.execute(statements(columns["hit"], columns["alignment"]))
 
 
 def drop_views(connection: "duckdb.DuckDBPyConnection") -> None:

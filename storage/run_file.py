@@ -101,7 +101,6 @@ class RunFile:
             connection, path, run_id = _create_file(Path(where), run_id, memory, threads)
         try:
             with _transaction(connection):
-                create_views(connection)
                 _write_run(connection, run_id, provenance, queries)
                 _write_databases(connection, databases)
                 _write_slots(connection, provenance.get("plan", {}).get("slots", ()))
