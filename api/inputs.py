@@ -97,22 +97,22 @@ def load_models(path: str, registry: Registry, on_bad: str = "error") -> ModelBa
 # ---- opening
 
 
-def opened(path: str) -> IO[bytes]:
+def opened(path: str) -> "Stream":
     """Decompressed bytes of a file or of standard input, as a stream that can ``peek``."""
     where = "standard input" if path == "-" else path
-    raw: IO[bytes]
     if path == "-":
-        raw = io.BufferedReader(_Unclosed(sys.stdin.buffer), HEAD)
+        raw = Stream(sys.stdin.buffer, where)
     else:
         try:
-            raw = open(path, "rb", buffering=1 << 16)  # noqa: SIM115 (the caller closes the stream)
+            file = open(path, "rb", buffering=0)  # noqa: SIM115 (the caller closes the stream)
         except FileNotFoundError:
             raise InputError(f"{path}: there is no such file; check the name") from None
         except IsADirectoryError:
             raise InputError(f"{path}: is a folder; give a file") from None
         except OSError as error:
             raise InputError(f"{path}: can't be read: {error.strerror}") from None
-    head = raw.peek(8)  # type: ignore[attr-defined]
+        raw = Stream(file, where, file=file)
+    head = raw.peek(8)
     packed = next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
     if packed:
         raise InputError(f"{where}: {packed} files are not read; decompress it, or use gzip or zstd")
@@ -121,49 +121,61 @@ def opened(path: str) -> IO[bytes]:
     if head.startswith(_GZIP):
         from isal import igzip
 
-        return io.BufferedReader(_Checked(igzip.GzipFile(fileobj=raw, mode="rb"), raw, where, "gzip"), 1 << 16)
+        return Stream(igzip.GzipFile(fileobj=raw, mode="rb"), where, "gzip", raw)
     if head.startswith(_ZSTD):
-        return io.BufferedReader(_Checked(_Zstd(raw), raw, where, "zstd"), 1 << 16)
+        return Stream(_Zstd(raw), where, "zstd", raw)
     return raw
 
 
-class _Unclosed(io.RawIOBase):
-    """Standard input as a raw stream whose closing leaves it open."""
+class Stream(io.RawIOBase):
+    """Bytes of a decompressor, or of standard input, whose errors are ours, with a look ahead.
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    ``read`` gives as many bytes as are asked for until the end, without a further copy of large blocks.
+    """
+
+    def __init__(self, source: Any, where: str, kind: str = "", file: IO[bytes] | None = None) -> None:
+        self._source, self._where, self._kind, self._file = source, where, kind, file
+        self._head = b""
 
     def readable(self) -> bool:
         return True
 
+    def peek(self, size: int) -> bytes:
+        """The next ``size`` bytes, which stay to be read."""
+        self._head = self.read(size)
+        return self._head
+
+    def read(self, size: int = -1) -> bytes:
+        parts, self._head = [self._head[:size] if size >= 0 else self._head], self._head[size:] if size >= 0 else b""
+        have = len(parts[0])
+        while size < 0 or have < size:
+            data = self._some(1 << 20 if size < 0 else size - have)
+            if not data:
+                break
+            parts.append(data)
+            have += len(data)
+        return parts[1] if len(parts) == 2 and not parts[0] else b"".join(parts)
+
     def readinto(self, buffer: Any) -> int:
-        data = self._stream.read1(len(buffer))
+        data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
-
-class _Checked(io.RawIOBase):
-    """A decompressor whose errors are ours."""
-
-    def __init__(self, unpacked: Any, raw: IO[bytes], where: str, kind: str) -> None:
-        self._unpacked, self._raw, self._where, self._kind = unpacked, raw, where, kind
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def _some(self, size: int) -> bytes:
         try:
-            return self._unpacked.readinto(buffer)
+            return self._source.read(size)
         except EOFError:
             raise InputError(f"{self._where}: the {self._kind} data end too early, the file is cut off; copy or "
                              "download it again") from None
         except Exception as error:  # each library has its own
+            if not self._kind:
+                raise InputError(f"{self._where}: can't be read: {error}") from None
             raise InputError(f"{self._where}: damaged {self._kind} data ({error}); copy or download the file again"
                              ) from None
 
     def close(self) -> None:
-        if not self.closed:
-            self._raw.close()
+        if not self.closed and self._file is not None:
+            self._file.close()
         super().close()
 
 
@@ -175,30 +187,28 @@ class _Zstd:
 
         self._raw, self._new = raw, zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj
         self._frame = self._new()
-        self._left = memoryview(b"")
         self._begun = False
+        self._left = b""
 
-    def readinto(self, buffer: Any) -> int:
-        while not len(self._left):
-            data = self._frame.unused_data if self._frame.eof else b""
+    def read(self, size: int) -> bytes:
+        while not self._left:
+            data = b""
             if self._frame.eof:
-                self._frame, self._begun = self._new(), False
+                data, self._frame, self._begun = self._frame.unused_data, self._new(), False
             data = data or self._raw.read(1 << 17)
             if not data:
                 if self._begun:
                     raise EOFError
-                return 0
+                return b""
             self._begun = True
-            self._left = memoryview(self._frame.decompress(data))
-        count = min(len(buffer), len(self._left))
-        buffer[:count] = self._left[:count]
-        self._left = self._left[count:]
-        return count
+            self._left = self._frame.decompress(data)
+        data, self._left = self._left[:size], self._left[size:]
+        return data
 
 
-def find_reader(stream: IO[bytes], where: str, registry: Registry, gives: str) -> Reader:
+def find_reader(stream: Stream, where: str, registry: Registry, gives: str) -> Reader:
     """The reader of the stream's format. Raises ``InputError`` when there is none or it gives something else."""
-    head = stream.peek(HEAD)[:HEAD]  # type: ignore[attr-defined]
+    head = stream.peek(HEAD)
     if not head.strip() and len(head) < HEAD:
         raise InputError(f"{where}: the file is empty; give a file with sequences or models")
     formats = []

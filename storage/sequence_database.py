@@ -534,8 +534,8 @@ class _Writer:
         [(masked,)] = self._run("SELECT EXISTS (FROM masks)")
         self.facts = Facts(self.title, self._alphabet.name, self._size, self._sequences, self._letters, self._longest,
                            self._shortest, mark, self._created, HEAD["sequences"], masked)
-        said = (self.title, self._alphabet.name, self._size, self._sequences, self._letters, self._longest, self._shortest,
-                mark, str(self._created))
+        said = (self.title, self._alphabet.name, self._size, self._sequences, self._letters, self._longest,
+                self._shortest, mark, str(self._created))
         self._run(f"DELETE FROM database; INSERT INTO database VALUES ({', '.join(map(literal, said))})")
 
     def _check_names(self) -> None:
