@@ -1,0 +1,1 @@
+"""Reproducible comparisons with other programs."""
