@@ -142,21 +142,20 @@ class Engine:
             over_device = self.settings.device_memory is not None and device_need > self.settings.device_memory
             if not over and not over_device:
                 return UnitPlan(tuple(batches), tuple(volumes))
-            if all(b - a == 1 for a, b in batches) and all(v.sequences == 1 for v in volumes):
+            cut_batches = letters > 1 and any(b - a > 1 for a, b in batches)
+            cut_volumes = volume_letters > 1 and any(v.sequences > 1 for v in volumes)
+            if not cut_batches and not cut_volumes:
                 what = f"slot '{slot if over else device_slot}' for one query and one target"
                 if over:
                     raise BudgetError(what, need, self.settings.memory or 0, "raise --memory")
                 raise BudgetError(what, device_need, self.settings.device_memory or 0, "raise --device-memory")
-            batch = max(batches, key=self._letters)
-            volume = max(volumes, key=lambda v: v.letters)
-            cut_volume = volume.sequences > 1 and (volume.letters >= self._letters(batch) or batch[1] - batch[0] == 1)
-            if cut_volume:
-                volume_letters = min(volume_letters, volume.letters) // 2
-            elif batch[1] - batch[0] > 1:
-                letters = min(letters, self._letters(batch)) // 2
-            else:  # the largest query and target stand alone; what is left to cut are lots of short ones
-                volume_letters = min(volume_letters, volume.letters) // 2
-                letters = min(letters, self._letters(batch)) // 2
+            largest_batch = max(self._letters(b) for b in batches)
+            largest_volume = max(v.letters for v in volumes)
+            # What is cut need not be the longest sequence, which may stand alone; so limits shrink in any case.
+            if not cut_batches or (cut_volumes and min(volume_letters, largest_volume) >= min(letters, largest_batch)):
+                volume_letters = max(1, min(volume_letters, largest_volume) // 2)
+            else:
+                letters = max(1, min(letters, largest_batch) // 2)
 
     def _letters(self, batch: tuple[int, int]) -> int:
         return int(self.queries.lengths[batch[0] : batch[1]].sum())

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Cancellation, SearchSpace
@@ -278,7 +278,9 @@ def test_device_memory_has_a_budget_of_its_own() -> None:
         engine(registry=registry, pipeline=pipeline, device_memory=100 * longest - 1).unit_plan()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
+@example([0, 0], [5, 0, 0], 1).via("sequences without letters can't be cut apart by letters")
+@example([7], [1000, 100, 100], 4000).via("the longest target stands alone and is more than half of the volume")
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=8), st.lists(st.integers(0, 50), min_size=1, max_size=8),
        st.integers(1, 100_000))
 def test_planning_always_ends(queries, targets, memory) -> None:
