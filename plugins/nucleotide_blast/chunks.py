@@ -1,7 +1,8 @@
 """Joining of preliminary alignments from neighbouring chunks of a long target.
 
 A long target is searched in overlapping chunks. An alignment that crosses the overlap is found in two pieces, one per
-chunk; pieces that meet in the overlap on nearly the same diagonal are joined. The traceback extends the joined one anew.
+chunk; pieces that meet in the overlap on nearly the same diagonal are joined. The traceback extends the joined one
+anew.
 """
 
 from __future__ import annotations

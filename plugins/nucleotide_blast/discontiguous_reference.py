@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from seqloom.core.context import Context
 from seqloom.core.errors import OptionError
 from seqloom.core.index import Index

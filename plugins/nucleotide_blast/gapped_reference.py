@@ -1,7 +1,8 @@
 """Preliminary gapped extension: scores and ends of gapped alignments, without their paths.
 
 Segments are taken best first. One that lies in a finished alignment and on nearly the same diagonal is passed over.
-Two aligners: X-drop dynamic programming (blastn; Zhang, Berman & Miller 1998) and greedy (megablast; Zhang et al. 2000).
+Two aligners: X-drop dynamic programming (blastn; Zhang, Berman & Miller 1998) and greedy (megablast; Zhang et al.
+2000).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from seqloom.plugins.nucleotide_blast.strands import both_strands, mirrored, str
 from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP, WORD_COLUMNS, searched_query
 
 START_ROOM, START_SHIFT = 8, 3
-"""A gapped extension starts this much further into a word hit whose segment reaches at least so far beyond its start."""
+"""Where the segment reaches at least START_ROOM letters beyond the start of its word hit, START_SHIFT are skipped."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ so does this table, for each query alone. (BLAST counts the words of all queries
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
@@ -80,7 +82,7 @@ class NucleotideWords(IndexStage):
 
     Arrays of the index, per query from ``strand_offsets[i]`` and ``word_offsets[i]`` on:
         strands u8, both strands (``both_strands``); masked bool, letters that may not seed; indexed bool, where a table
-        word begins; words i32, ascending, and positions i32, where in ``strands`` each begins (ascending within a word).
+        word begins; words i32, ascending, and positions i32, where in ``strands`` each begins (ascending in a word).
     Per query: width i32 and stride i32.
     """
 
@@ -106,8 +108,8 @@ def searched_strands(batch: SequenceBatch, strand: str) -> Iterator[tuple[np.nda
     residues, allowed = batch.searched(), batch.indexable()
     for low, high in zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True):
         open_letters = allowed[low:high]
-        searched = np.concatenate([open_letters & (strand != "minus"), [False], open_letters[::-1] & (strand != "plus")])
-        yield both_strands(residues[low:high]), searched
+        plus, minus = open_letters & (strand != "minus"), open_letters[::-1] & (strand != "plus")
+        yield both_strands(residues[low:high]), np.concatenate([plus, [False], minus])
 
 
 Part = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, int]

@@ -11,18 +11,12 @@ Programming, volume 2, section 3.2.2).
 from __future__ import annotations
 
 import numpy as np
+from seqloom.plugins.common.nucleotide_statistics import BASES_OF_CODE
 
 _WORDS = 33
 _LAG = 12
 _DISCARDED = 330
 _MASK = 0xFFFFFFFF
-
-# The bases that each code of ACGTRYMKWSBDHVN- stands for, in the order A C G T; the gap is treated as N.
-BASES_OF_CODE: tuple[tuple[int, ...], ...] = (
-    (0,), (1,), (2,), (3,), (0, 2), (1, 3), (0, 1), (2, 3), (0, 3), (1, 2),
-    (1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3),
-)  # fmt: skip
-
 
 # The state that the generator has when no seed is given (dustmasker draws bases for N from it).
 _BUILT_IN_STATE = (

@@ -36,9 +36,8 @@ class LetterCosts:
         if gap_open or gap_extend:
             return cls(matrix, gap_open, gap_extend, reward, 1)
         factor = 2 if reward % 2 else 1
-        return cls(
-            [[score * factor for score in row] for row in matrix], 0, (reward - 2 * penalty) * factor // 2, reward, factor
-        )
+        scaled = [[score * factor for score in row] for row in matrix]
+        return cls(scaled, 0, (reward - 2 * penalty) * factor // 2, reward, factor)
 
 
 def best_part(hsp: TracedHsp, query: bytes, target: bytes, costs: LetterCosts, cutoff: int) -> TracedHsp | None:

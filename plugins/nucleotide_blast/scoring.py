@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from seqloom.core.context import Scoring, SearchSpace
@@ -15,22 +16,19 @@ from seqloom.core.errors import OptionError
 from seqloom.core.options import option
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Family, Masking
-from seqloom.plugins.common.karlin_altschul import (
-    LN2,
-    KarlinBlock,
-    effective_search_space,
-    length_adjustment,
-    score_distribution,
-    ungapped_parameters,
+from seqloom.plugins.common.karlin_altschul import LN2, KarlinBlock
+from seqloom.plugins.common.nucleotide_statistics import (
+    gapped_karlin,
+    has_even_scores,
+    letter_scores,
+    search_space,
+    ungapped_karlin,
 )
-from seqloom.plugins.nucleotide_blast.nucleotide_tables import EVEN_SCORES, GAPPED
-from seqloom.plugins.nucleotide_blast.random_bases import BASES_OF_CODE
-from seqloom.plugins.nucleotide_blast.strands import SENTINEL
 
 GAP_TRIGGER_BITS = 27.0
 REDUCED_CUTOFF = 0.8
-SENTINEL_SCORE = -(1 << 30)
 SMALLEST_WORD = 4
+NO_STATISTICS = KarlinBlock(1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class NucleotideScoring(Scoring):
 
     reward: int = 0
     penalty: int = 0
-    karlin: KarlinBlock = KarlinBlock(1.0, 1.0, 1.0)
+    karlin: KarlinBlock = NO_STATISTICS
     even_scores: bool = False
     valid: np.ndarray | None = None
     search_space: np.ndarray | None = None
@@ -106,62 +104,6 @@ class NucleotideScoring(Scoring):
         if self.even_scores and not self.linear_gaps:
             score -= score & 1
         return float(self.search_space[query]) * math.exp(-self.karlin.lambda_ * score + math.log(self.karlin.k))
-
-
-def letter_scores(reward: int, penalty: int) -> np.ndarray:
-    """i4[16, 16] over blastna codes.
-
-    An ambiguity that shares a base with the other letter scores the mean over its bases, rounded; which of the two
-    counts the bases is the one with the higher code. The sentinel scores below everything.
-    """
-    matrix = np.full((16, 16), penalty, np.int32)
-    for high in range(SENTINEL):
-        for low in range(high + 1):
-            bases = len(BASES_OF_CODE[high])
-            if set(BASES_OF_CODE[high]) & set(BASES_OF_CODE[low]):
-                mean = ((bases - 1) * penalty + reward) / bases
-                matrix[high, low] = matrix[low, high] = math.floor(abs(mean) + 0.5) * (1 if mean > 0 else -1)
-    matrix[SENTINEL, :] = matrix[:, SENTINEL] = SENTINEL_SCORE
-    return matrix
-
-
-def gapped_karlin(reward: int, penalty: int, gap_open: int, gap_extend: int) -> tuple[KarlinBlock, float, float]:
-    """Gapped lambda, K and H, with alpha and beta of the length adjustment.
-
-    Raises:
-        OptionError: no statistics are known for these scores and costs; the message lists those that are.
-    """
-    divisor = math.gcd(reward, -penalty)
-    table = GAPPED.get((reward // divisor, penalty // divisor))
-    if table is None:
-        known = ", ".join(f"{r}/{p}" for r, p in sorted(GAPPED))
-        raise OptionError(f"no statistics for reward {reward} and penalty {penalty}; known ratios: {known}")
-    for (row_open, row_extend), (lambda_, k, h, alpha, beta) in table.rows.items():
-        if (row_open * divisor, row_extend * divisor) == (gap_open, gap_extend):
-            return KarlinBlock(lambda_ / divisor, k, h), alpha / divisor, beta
-    if gap_open >= table.limits[0] * divisor and gap_extend >= table.limits[1] * divisor:
-        block = ungapped_karlin(letter_scores(reward, penalty))
-        beta = -2.0 if (reward, penalty) in ((1, -1), (2, -3)) else 0.0
-        return block, block.lambda_ / block.h, beta
-    known = ", ".join(f"{o * divisor}/{e * divisor}" for o, e in table.rows)
-    raise OptionError(
-        f"no statistics for gap costs {gap_open}/{gap_extend} with scores {reward}/{penalty}; known: {known}, and "
-        f"anything from {table.limits[0] * divisor}/{table.limits[1] * divisor} up"
-    )
-
-
-def ungapped_karlin(matrix: np.ndarray) -> KarlinBlock:
-    """Ungapped parameters against a database of equally frequent bases.
-
-    They depend on the query's composition in principle, but a base of any kind meets its like in a quarter of the
-    cases, so that every query has the same.
-    """
-    bases = np.zeros(16)
-    bases[:4] = 0.25
-    block = ungapped_parameters(score_distribution(matrix, bases, bases))
-    if block is None:
-        raise OptionError("the score of a random pair of bases must be negative on average; lower --penalty")
-    return block
 
 
 def dust_settings(text: str) -> tuple[int, int, int] | None:
@@ -204,7 +146,7 @@ class NucleotideBlast(Family):
         karlin, alpha, beta = gapped_karlin(options.reward, options.penalty, options.gapopen, options.gapextend)
         letters = options.dbsize or space.letters
         spaces = [
-            options.searchsp or _search_space(karlin, alpha, beta, length, letters, space.sequences)
+            options.searchsp or search_space(karlin, alpha, beta, length, letters, space.sequences)
             for length in queries.lengths.tolist()
         ]
         cutoff = [max(1, math.ceil(_score_of(options.evalue, size, karlin))) for size in spaces]
@@ -222,7 +164,7 @@ class NucleotideBlast(Family):
             reward=options.reward,
             penalty=options.penalty,
             karlin=karlin,
-            even_scores=_has_even_scores(options.reward, options.penalty),
+            even_scores=has_even_scores(options.reward, options.penalty),
             valid=np.array([bool((codes[a:b] < 4).any()) for a, b in _bounds(queries)], bool),
             search_space=np.array(spaces, np.float64),
             cutoff=np.array(cutoff, np.int32),
@@ -235,18 +177,7 @@ class NucleotideBlast(Family):
 
 
 def _bounds(queries: SequenceBatch) -> list[tuple[int, int]]:
-    offsets = queries.offsets.tolist()
-    return list(zip(offsets[:-1], offsets[1:], strict=True))
-
-
-def _has_even_scores(reward: int, penalty: int) -> bool:
-    divisor = math.gcd(reward, -penalty)
-    return (reward // divisor, penalty // divisor) in EVEN_SCORES
-
-
-def _search_space(karlin: KarlinBlock, alpha: float, beta: float, length: int, letters: int, sequences: int) -> int:
-    adjustment = length_adjustment(karlin, alpha / karlin.lambda_, beta, length, letters, sequences)
-    return effective_search_space(adjustment, length, letters, sequences)
+    return list(pairwise(queries.offsets.tolist()))
 
 
 def _score_of(evalue: float, space: float, karlin: KarlinBlock) -> float:

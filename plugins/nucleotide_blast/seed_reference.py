@@ -154,9 +154,11 @@ class WordHits(SeedStage):
                         scanned[key] = word_codes(piece, table.width, table.stride)
                     found, places = look_up(table, scanned[key], 4**table.width)
                     context.count("table_hits", len(found))
-                    hits = mini_extend(table.strands, piece, found, places * table.stride, table.width, word_size)
-                    starts, opposite, shift = skip_masked(table, piece, *hits, word_size)
-                    parts.append(forward_seeds(ordinal, number, chunk, starts, opposite, shift, table.strands, word_size))
+                    whole_words = mini_extend(
+                        table.strands, piece, found, places * table.stride, table.width, word_size
+                    )
+                    hits = skip_masked(table, piece, *whole_words, word_size)
+                    parts.append(forward_seeds(ordinal, number, chunk, *hits, table.strands, word_size))
         return Seeds.concat(parts) if parts else Seeds.empty(self.columns)
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
-
-SENTINEL = 15
-"""Code between the strands: it stops every extension, as its score is far below all others."""
+from seqloom.plugins.common.nucleotide_statistics import SENTINEL
 
 PLUS, MINUS = 1, -1
 

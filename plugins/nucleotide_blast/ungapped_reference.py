@@ -4,7 +4,8 @@ The extension is first done approximately, four bases at a time as a two-bit dat
 the approximate score is promising. Words shorter than eleven letters are extended exactly at once. A hit inside the
 part of its diagonal that an earlier hit has explored is passed over.
 
-With a window (discontiguous words) the first hit on a diagonal is only remembered, and a second one near it is extended.
+With a window (discontiguous words) the first hit on a diagonal is only remembered, and a second one near it is
+extended.
 
 BLAST keeps its diagonals in a hash for long queries, where one can lose its state to another; then a region may be
 extended twice, which the gapped stage undoes. Here every diagonal has a state of its own.
@@ -142,7 +143,7 @@ class UngappedOptions:
     """Options of ungapped extension."""
 
     window: int = option(
-        0, "extend only the second of two hits on a diagonal whose ends are at most so many letters apart; 0: every hit",
+        0, "letters between the ends of two hits on a diagonal for the second to be extended; 0: extend every hit",
         minimum=0,
     )  # fmt: skip
 

@@ -128,4 +128,4 @@ GAPPED: dict[tuple[int, int], ScoreTable] = {
 }
 
 EVEN_SCORES = {(2, -3), (2, -5), (2, -7), (3, -4)}
-"""Scores whose E-value is that of the next even score below, because odd ones are not lattice points of gapless hits."""
+"""Scores whose E-value is that of the next even score below."""
