@@ -58,6 +58,15 @@ def spellings(name: str, further: Collection[str] = (), taken: Collection[str] =
     return [f for f in dict.fromkeys(flags) if f not in taken]
 
 
+def task_of(args: Sequence[str]) -> str | None:
+    """The value of ``--task`` on a command line, in any spelling; None where it isn't given."""
+    for word, after in zip(args, [*args[1:], None], strict=True):
+        flag, equals, value = word.partition("=")
+        if flag in ("--task", "-task"):
+            return value if equals else after
+    return None
+
+
 def expand(args: Sequence[str], booleans: Collection[str]) -> list[str]:
     """``args`` with ``--flag yes`` as ``--flag`` and ``--flag no`` as ``--no-flag``, for the flags in ``booleans``."""
     words: list[str] = []

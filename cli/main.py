@@ -13,6 +13,7 @@ import typer
 from seqloom.core.errors import SeqloomError
 from typer.main import get_command
 
+from .aliases import task_of
 from .helping import PlainGroup, group
 from .output import say
 from .pipelines_table import BUILT_IN
@@ -60,6 +61,13 @@ class Root(PlainGroup):
         if cmd_name in BUILT_IN or search.is_pipeline(cmd_name):
             return search.pipeline_command(cmd_name)
         return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if task_of(args) is not None and args[0] not in MODULES and args[0] != "search":
+            from .search import command_words
+
+            args = command_words(args)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         widest = max(len(name) for name in self.list_commands(ctx))

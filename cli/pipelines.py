@@ -26,9 +26,10 @@ def show_pipeline(
 ) -> None:
     """The slots of a pipeline, the plugins that fill them, and their options."""
     from seqloom.core.options import option_infos
-    from seqloom.core.pipeline import Pipeline
 
-    pipeline = Pipeline.from_toml(name, registry()) if name.endswith(".toml") else registry().pipeline(name)
+    from .search import load
+
+    pipeline = load(name)
     if toml:
         print(to_toml(pipeline.as_dict()), end="")
         return

@@ -62,7 +62,7 @@ RUN_OPTIONS = {
     "device-memory": RunOption(MACHINE, "device memory that it may take, as 60G", "SIZE"),
     "volume-letters": RunOption(MACHINE, "most target letters at once", "N"),
     "batch-queries": RunOption(MACHINE, "most queries at once", "N"),
-    "task": RunOption(BUILD, "another preset of the same family", "NAME"),
+    "task": RunOption(BUILD, "the pipeline of this name instead, as blastn -task megablast", "NAME"),
     "stage": RunOption(BUILD, "fill a slot with another plugin; may be repeated", "SLOT=PLUGIN", list[str]),
     "set": RunOption(BUILD, "set an option of a slot; may be repeated", "SLOT.OPTION=VALUE", list[str]),
     "explain": RunOption(BUILD, "say how far a target came; may be repeated", "TARGET", list[str]),
@@ -79,9 +79,8 @@ def is_pipeline(name: str) -> bool:
 def pipeline_command(name: str) -> Any:
     """The command that runs the pipeline ``name``: a preset or a TOML file."""
     from seqloom.core.options import option_infos
-    from seqloom.core.pipeline import Pipeline
 
-    pipeline = Pipeline.from_toml(name, registry()) if name.endswith(".toml") else registry().pipeline(name)
+    pipeline = load(name)
     family = registry().family(pipeline.family)
     infos = option_infos(family.Options)
     taken: set[str] = {"-h", "--help"}
@@ -109,6 +108,30 @@ def pipeline_command(name: str) -> Any:
     single.command(name, cls=kind, help=pipeline.help, context_settings=dict(SETTINGS),
                    epilog="Underscores may stand for dashes, and one dash for two: -max_target_seqs.")(search)
     return get_command(single)
+
+
+def command_words(args: list[str]) -> list[str]:
+    """``args`` with the pipeline that ``--task`` asks for as the command, so that its own options are those that count.
+
+    Raises:
+        UsageError: the task lacks options that the command has.
+    """
+    task = aliases.task_of(args[1:])
+    if task is None or not is_pipeline(args[0]):
+        return args
+    plugins = registry()
+    asked = plugins.pipeline(task)
+    here, there = (plugins.family(load(n).family).Options for n in (args[0], task))
+    if not issubclass(there, here):
+        raise UsageError(f"--task {task} is no task of '{args[0]}'; seqloom {asked.name} runs it")
+    return [task, *args[1:]]
+
+
+def load(name: str) -> "Pipeline":
+    """A preset by name, or the pipeline of a TOML file."""
+    from seqloom.core.pipeline import Pipeline
+
+    return Pipeline.from_toml(name, registry()) if name.endswith(".toml") else registry().pipeline(name)
 
 
 def _run_parameter(name: str, taken: set[str]) -> inspect.Parameter:
@@ -223,8 +246,6 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     memory, device_memory = parse_bytes(values["memory"]), parse_bytes(values["device_memory"], "--device-memory")
     options = {n.removeprefix(OWN): v for n, v in values.items() if n.startswith(OWN) and v is not None}
     options = {n: infos[n].parse(v) for n, v in options.items()}
-    if values["task"] is not None:
-        pipeline = _task(pipeline, values["task"])
     outfmt = values["outfmt"] or pipeline.writer
     targets = read_names(values["target_ids"]) if values["target_ids"] else None
     if outfmt.split()[:1] == [pipeline.writer]:
@@ -258,13 +279,6 @@ def check_outputs(pipeline: "Pipeline", options: dict[str, Any], values: dict[st
     for path, outfmt in outputs:
         check_format(outfmt, plan)
         check_place(path)
-
-
-def _task(pipeline: "Pipeline", task: str) -> "Pipeline":
-    other = registry().pipeline(task)
-    if other.family != pipeline.family:
-        raise UsageError(f"--task {task} is not of the family of '{pipeline.name}'; seqloom {task} runs it")
-    return other
 
 
 def number(text: str | None, flag: str) -> int | None:
@@ -360,6 +374,9 @@ class SearchGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         self.commands.update(dict.fromkeys(self.list_commands(ctx)))  # type: ignore[arg-type]  # names to suggest
         return pipeline_command(cmd_name) if is_pipeline(cmd_name) else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        return super().resolve_command(ctx, command_words(args))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Pipelines"):

@@ -40,7 +40,7 @@ RUN = [
     ([*FILES, "--cpu", "4"], {"num_threads": "4"}),
     ([*FILES, "-seqidlist", "f"], {"target_ids": "f"}),
     ([*FILES, "--target_ids", "f"], {"target_ids": "f"}),
-    ([*FILES, "-task", "blastp-short"], {"task": "blastp-short"}),
+    ([*FILES, "-task", "blastp"], {"task": "blastp"}),
     ([*FILES, "--no_store", "--on_bad", "skip"], {"no_store": True, "on_bad": "skip"}),
     ([*FILES, "--device_memory", "2G", "--volume_letters", "9"], {"device_memory": "2G", "volume_letters": "9"}),
 ]
@@ -87,6 +87,21 @@ OWN = [
 def test_options_of_pipelines(values: Any, pipeline: str, words: list[str], expected: dict[str, Any]) -> None:
     found = values(pipeline, *FILES, *words)
     assert {name: found[search.OWN + name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("words", [["-task", "megablast"], ["--task", "megablast"], ["--task=megablast"]])
+@pytest.mark.parametrize("command", [["blastn"], ["search", "blastn"]])
+def test_a_task_is_the_pipeline_of_that_name(monkeypatch: pytest.MonkeyPatch, command: list[str],
+                                             words: list[str]) -> None:
+    ran = []
+    monkeypatch.setattr(search, "_search", lambda pipeline, infos, given: ran.append(pipeline.name))
+    assert main([*command, *FILES, *words]) == 0
+    assert ran == ["megablast"]
+
+
+def test_a_task_brings_its_own_options(values: Any) -> None:
+    found = values("blastn", *FILES, "-task", "dc-megablast", "-template_length", "21")
+    assert found[search.OWN + "template_length"] == "21"
 
 
 def test_further_outputs_and_words_of_the_format(values: Any) -> None:

@@ -39,7 +39,7 @@ USAGE = [
     (["blastp", "-q", "x", "-d", "y", "--stage", "seed.words=two-hit-ungapped"], "slot 'seed.words' takes"),
     (["blastp", "-q", "x", "-d", "y", "--set", "sort.rank.sorter"], "--set takes slot.option=value"),
     (["blastp", "-q", "x", "-d", "y", "--set", "sort.rank.srter=x"], "unknown option of sort.rank 'srter'"),
-    (["blastp", "-q", "x", "-d", "y", "--task", "blastn"], "--task blastn is not of the family of 'blastp'"),
+    (["blastp", "-q", "x", "-d", "y", "--task", "blastn"], "--task blastn is no task of 'blastp'"),
     (["blastp", "-q", "x", "-d", "y", "--task", "blastz"], "unknown pipeline 'blastz'"),
     (["hmmsearch", "-q", "x", "-d", "y", "-E", "1", "--cut_ga"], ""),
     (["mum", "-q", "x", "-d", "y", "-mum", "-maxmatch"], "--mum and --maxmatch exclude each other"),
