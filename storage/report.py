@@ -43,8 +43,9 @@ class RunReport:
         if not rows:
             raise UnknownNameError("run", run_id)
         self.number: int = rows[0][0]
-        self.run: Mapping[str, Any] = run_description(connection, self.number)
+        self.run: Mapping[str, Any] = _Description(run_description(connection, self.number), source)
         self.scoring: Any = None
+        self._fetched: tuple[bytes, SequenceBatch] | None = None
 
     @cached_property
     def extra(self) -> dict[str, list[Column]]:
@@ -85,11 +86,17 @@ class RunReport:
             own = hits.with_alignments(children.take(np.arange(below.start, below.stop)))
             own = own.take(np.arange(mine.start, mine.stop))
             info = _pick(known, np.searchsorted(known.numbers, np.unique(own.target)))
-            sequences: SequenceBatch | None = None
-            if residues and self.source is not None:
-                sequences = self.source.fetch(info.numbers)
+            sequences = self._fetch(info.numbers) if residues else None
             codes = None if letters is None else np.frombuffer(letters, np.uint8)
             yield QueryReport(number, name, description or "", length, codes, own, info, sequences, accession or "")
+
+    def _fetch(self, numbers: np.ndarray) -> SequenceBatch:
+        """Residues of targets; the last ones are kept, since many queries may have the same few targets."""
+        assert self.source is not None
+        key = numbers.tobytes()
+        if self._fetched is None or self._fetched[0] != key:
+            self._fetched = key, self.source.fetch(numbers)
+        return self._fetched[1]
 
     def _records(self, level: str, first: int, last: int, order: str) -> Any:
         extra = self.extra[level]
@@ -113,6 +120,25 @@ class RunReport:
 
         return TargetInfo(column(0), [row[1] for row in rows], [row[2] or "" for row in rows], column(3), column(4),
                           column(5))
+
+
+class _Description(Mapping[str, Any]):
+    """What is known of a run, and ``longest_name`` when asked for: letters of the longest name of all its targets."""
+
+    def __init__(self, known: dict[str, Any], source: VolumeSource | None) -> None:
+        self._known, self._source = known, source
+
+    def __getitem__(self, key: str) -> Any:
+        if key == "longest_name" and key not in self._known and self._source is not None:
+            names = self._source.info(np.arange(self._source.sequences)).names
+            self._known[key] = max(map(len, names), default=0)
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 def _pick(info: TargetInfo, index: np.ndarray) -> TargetInfo:

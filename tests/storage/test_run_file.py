@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import LockedError, SchemaError, StoreError
+from seqloom.core.memory import MemorySource
 from seqloom.core.ports import SlotStats, UnitPlan
 from seqloom.core.records import Alignments, Column, Hits, Pairs, Ragged, Seeds
 from seqloom.core.sequences import Intervals, ModelBatch, SequenceBatch
@@ -37,7 +38,7 @@ def test_a_run_comes_back_as_it_was_written(tmp_path):
     assert_same_hits(hits_of(run), toy_runs.expected_hits())
     assert run.connection.execute("SELECT count(*) FROM partials").fetchall() == [(0,)]
     run.close()
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f"{run.id}.done", f"{run.id}.duckdb"]
+    assert {p.name for p in tmp_path.iterdir()} - {f"{run.id}.duckdb.wal"} == {f"{run.id}.done", f"{run.id}.duckdb"}
 
 
 def test_reopened_run_knows_where_it_was(tmp_path):
@@ -108,6 +109,23 @@ def test_a_target_of_several_batches_is_there_once():
     toy_runs.work(run)
     rows = run.connection.execute("SELECT target, name FROM targets ORDER BY target").fetchall()
     assert rows == [(n, f"t{n}") for n in range(12)]
+
+
+def test_residues_and_the_longest_name_come_from_the_databases():
+    run = begin()
+    toy_runs.work(run)
+    with pytest.raises(StoreError, match="not at hand"):
+        next(RunReport(run.connection, run.id).queries(residues=True))
+    names = [f"t{n}" for n in range(11)] + ["a_long_name"]
+    source = MemorySource(SequenceBatch.of(PROTEIN, ["MKV" * (n + 1) for n in range(12)], names))
+    report = RunReport(run.connection, run.id, source)
+    assert report.run["longest_name"] == report.run.get("longest_name") == 11
+    assert report.run["pipeline"] == "toy" and "longest_name" not in RunReport(run.connection, run.id).run
+    for query in report.queries(residues=True):
+        assert PROTEIN.decode(query.residues) == toy_runs.queries().text(query.number).upper()
+        for number in query.hits.target.tolist():
+            assert PROTEIN.decode(query.sequences.by_ordinal(number)) == "MKV" * (number + 1)
+        assert query.targets.numbers.tolist() == sorted(query.hits.target.tolist())
 
 
 def test_only_one_process_can_have_a_run(tmp_path):
