@@ -47,6 +47,7 @@ runs = _table(
     sa.Column("options", sa.JSON),  # of the pipeline
     sa.Column("provenance", sa.JSON),  # everything: plan, settings, packages
     sa.Column("error", sa.String),
+    sa.Column("longest", sa.BigInteger),  # residues of the longest sequence of the search space
 )
 
 run_databases = _table(

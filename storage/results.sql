@@ -23,7 +23,8 @@ CREATE TABLE runs (
 	sequences BIGINT,
 	options JSON,
 	provenance JSON,
-	error VARCHAR
+	error VARCHAR,
+	longest BIGINT
 );
 
 CREATE TABLE run_databases (

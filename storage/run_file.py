@@ -363,7 +363,8 @@ def _write_run(connection: "duckdb.DuckDBPyConnection", run_id: str, provenance:
         "query_type": literal("model" if isinstance(queries, ModelBatch) else queries.alphabet.name),
         "target_type": literal(provenance.get("target_type") or queries.alphabet.name),
         "queries": literal(len(queries)), "letters": literal(space.get("letters")),
-        "sequences": literal(space.get("sequences")), "options": literal(json.dumps(plan.get("options", {}))),
+        "sequences": literal(space.get("sequences")), "longest": literal(space.get("longest")),
+        "options": literal(json.dumps(plan.get("options", {}))),
         "provenance": literal(json.dumps(dict(provenance))),
     }
     connection.execute(f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join(values.values())})")

@@ -1,0 +1,90 @@
+"""Files of the first revision of results, made by ``toy_runs``: a store with two runs, and a finished run's own file."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from seqloom.core.records import Hits
+from seqloom.storage import revisions
+from seqloom.storage.connection import connect
+from seqloom.storage.report import RunReport
+from seqloom.storage.result_store import ResultStore
+from seqloom.storage.run_file import RunFile, mark_done
+from seqloom.testing import assert_same_hits
+
+from . import toy_runs
+
+DATA = Path(__file__).parent / "data"
+OLD_RUN = "01a1fd53-3626-7924-a557-c166b3c6b92f"
+HEAD = revisions.HEAD["results"]
+
+
+def unpack(name: str, path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(gzip.decompress((DATA / name).read_bytes()))
+
+
+@pytest.fixture
+def store(tmp_path):
+    unpack("results_0001.duckdb.gz", tmp_path / "store.duckdb")
+    return ResultStore(tmp_path / "store.duckdb")
+
+
+def assert_all_rows(store: ResultStore, count: int) -> None:
+    runs = store.runs()
+    assert [r["run"] for r in runs] == list(range(1, count + 1))
+    for run in runs:
+        with store.open_run(run["id"]) as (connection, number):
+            hits = Hits.concat([query.hits for query in RunReport(connection, run["id"]).queries()])
+            assert_same_hits(hits, toy_runs.expected_hits())
+            rows = connection.execute(f"SELECT count(*), count(accuracy) FROM hsps WHERE run = {number}").fetchall()
+        assert rows == [(len(hits.alignments), len(hits.alignments) // 2)]
+
+
+def revision_of(path: Path) -> str:
+    with connect(path, True, "results") as connection:
+        return connection.execute("SELECT schema_revision FROM seqloom_file").fetchall()[0][0]
+
+
+def test_old_store_can_be_read_as_it_is(store, capfd):
+    before = store.path.read_bytes()
+    assert_all_rows(store, 2)
+    assert store.show(2)["options"] == {"evalue": 10.0}
+    assert store.path.read_bytes() == before and capfd.readouterr().err == ""
+
+
+def test_old_store_is_brought_to_head_by_the_next_run(store, capfd):
+    toy_runs.run_once(store)
+    assert len(store.merge_pending()) == 1
+    assert capfd.readouterr().err == f"seqloom: {store.path}: bringing it from schema revision 0001 to {HEAD}\n"
+    assert revision_of(store.path) == HEAD
+    assert_all_rows(store, 3)
+    assert store.sql("SELECT longest FROM runs").to_pydict() == {"longest": [100, 100, 100]}
+    toy_runs.run_once(store)
+    store.merge_pending()
+    assert capfd.readouterr().err == ""
+
+
+def test_old_file_of_a_run_is_merged(store, capfd):
+    path = store.runs_folder / f"{OLD_RUN}.duckdb"
+    unpack("run_0001.duckdb.gz", path)
+    mark_done(path)
+    assert store.merge_pending() == [OLD_RUN]
+    assert f"{path}: bringing it from schema revision 0001 to {HEAD}" in capfd.readouterr().err
+    assert_all_rows(store, 3)
+    assert store.sql("SELECT longest FROM runs").to_pydict() == {"longest": [100, 100, 100]}
+
+
+def test_interrupted_run_of_an_old_version_goes_on(store, capfd):
+    path = store.runs_folder / f"{OLD_RUN}.duckdb"
+    unpack("run_0001.duckdb.gz", path)
+    with RunFile.open(path).connection as connection:
+        connection.execute("UPDATE runs SET state = 'incomplete'; DELETE FROM batches WHERE batch = 2; "
+                           "DELETE FROM units WHERE batch = 2; DELETE FROM hit WHERE query >= 4; "
+                           "DELETE FROM alignment WHERE query >= 4")
+    run = store.open_incomplete(OLD_RUN)
+    toy_runs.work(run)
+    run.close()
+    assert store.merge_pending() == [OLD_RUN]
+    assert_all_rows(store, 3)
+    assert "bringing it from" in capfd.readouterr().err
