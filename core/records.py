@@ -19,6 +19,7 @@ INSERT, DELETE, MATCH, MISMATCH = 1, 2, 7, 8
 
 _DTYPES = {"i1": np.int8, "i4": np.int32, "i8": np.int64, "f4": np.float32, "f8": np.float64, "bool": np.bool_,
            "str": np.object_, "path": np.uint32}
+COLUMN_TYPES = tuple(_DTYPES)
 
 
 @dataclass(frozen=True)

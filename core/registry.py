@@ -8,6 +8,7 @@ import pluggy
 from . import hookspecs
 from .errors import BackendError, PluginError, UnknownNameError
 from .pipeline import Pipeline
+from .records import COLUMN_TYPES
 from .stages import API_VERSION, BACKENDS, KINDS, Family, IndexStage, Masker, Reader, Sorter, Stage, Writer
 
 ENTRY_POINT_GROUP = "seqloom"
@@ -214,3 +215,7 @@ def _check_whole(item: Any, base: type) -> None:
     elif base is Stage:
         for name in ("name", "kind", "side", "provides") if issubclass(item, IndexStage) else ("name", "kind", "gives"):
             getattr(item, name)
+        for column in getattr(item, "columns", ()):
+            if not column.name.isidentifier() or column.name != column.name.lower() or column.type not in COLUMN_TYPES:
+                raise TypeError(f"column '{column.name}' of type {column.type}: names are lower-case identifiers, "
+                                f"types {', '.join(COLUMN_TYPES)}")

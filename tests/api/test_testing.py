@@ -151,7 +151,7 @@ class Lossy:
     ({"__doc__": ""}, "needs a docstring"),
     ({"scopes": ()}, "scopes are 'unit' and 'reduce'"),
     ({"scopes": ("volume",)}, "scopes are 'unit' and 'reduce'"),
-    ({"columns": (Column("Bits", "f8", "bits"),)}, "column name 'Bits'"),
+    ({"columns": (Column("Bits", "f8", "bits"),)}, "column 'Bits'"),
     ({"columns": (Column("bits", "f8"),)}, "column 'bits' needs a doc"),
     ({"gives": dict}, "gives must be a record type"),
     ({"Options": Unhelpful}, "option 'depth' needs help"),

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from seqloom.core.errors import BackendError, PluginError, UnknownNameError
 from seqloom.core.hookspecs import hookimpl
+from seqloom.core.records import Column
 from seqloom.core.registry import Registry
 from seqloom.core.stages import API_VERSION, SeedStage, Sorter, Stage
 
@@ -128,6 +129,14 @@ class OddBackend(toy.WordSeeds):
     backend = "tpu"
 
 
+class OddColumn(toy.WordSeeds):
+    columns = (Column("Colour", "i4", "differs from colour in Python and not in SQL"),)
+
+
+class OddType(toy.WordSeeds):
+    columns = (Column("colour", "u2", "of the hit"),)
+
+
 class NoName(SeedStage):
     """Lacks its name."""
 
@@ -144,6 +153,8 @@ class NoRun(SeedStage):
 @pytest.mark.parametrize(("offers", "message"), [
     ({"stages": [NoKind]}, "stage .*NoKind.* of plugin p is not whole: .*kind"),
     ({"stages": [OddBackend]}, "stage 'toy-words' of plugin p has kind 'seed' and back end 'tpu'"),
+    ({"stages": [OddColumn]}, "OddColumn.* is not whole: column 'Colour' of type i4: names are lower-case identifiers"),
+    ({"stages": [OddType]}, "OddType.* is not whole: column 'colour' of type u2: .* types i1, i4"),
     ({"stages": [NoName]}, "stage .*NoName.* of plugin p is not whole: .*name"),
     ({"stages": [NoRun]}, "stage .*NoRun.* of plugin p is not whole: .*run"),
     ({"stages": ["toy-words"]}, "stage 'toy-words' of plugin p is not whole"),
