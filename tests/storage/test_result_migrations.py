@@ -1,4 +1,4 @@
-"""Files of the first revision of results, made by ``toy_runs``: a store with two runs, and a finished run's own file."""
+"""Files of the first revision of results, made by ``toy_runs``: a store with two runs, and the file of a third one."""
 
 import gzip
 from pathlib import Path
