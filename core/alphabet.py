@@ -11,6 +11,7 @@ import numpy as np
 
 from .errors import AlphabetError, UnknownNameError
 
+_Bytes = bytes
 INVALID = 255
 """Code of a byte that is no letter of the alphabet."""
 
@@ -72,7 +73,7 @@ class Alphabet:
     def unknown_code(self) -> int:
         return self.letters.index(self.unknown)
 
-    def encode(self, text: "str | bytes") -> np.ndarray:
+    def encode(self, text: "str | _Bytes") -> np.ndarray:
         """u8[n] codes of ``text``; raises ``AlphabetError`` naming the first letter that doesn't belong."""
         raw = np.frombuffer(text.encode("latin-1", "replace") if isinstance(text, str) else text, np.uint8)
         codes = self.codes[raw]

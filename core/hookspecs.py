@@ -19,33 +19,40 @@ hookimpl = pluggy.HookimplMarker("seqloom")
 @hookspec
 def seqloom_stages() -> "list[type[Stage]]":
     """Implementations of stages, of any back end."""
+    return []
 
 
 @hookspec
 def seqloom_families() -> "list[type[Family]]":
     """Families of algorithms: pipeline options, masking and scoring."""
+    return []
 
 
 @hookspec
 def seqloom_pipelines() -> "list[Pipeline]":
     """Presets that users run by name."""
+    return []
 
 
 @hookspec
 def seqloom_maskers() -> "list[type[Masker]]":
     """Maskers."""
+    return []
 
 
 @hookspec
 def seqloom_sorters() -> "list[type[Sorter]]":
     """Sorters, of any back end."""
+    return []
 
 
 @hookspec
 def seqloom_readers() -> "list[type[Reader]]":
     """Input formats."""
+    return []
 
 
 @hookspec
 def seqloom_writers() -> "list[type[Writer]]":
     """Output formats."""
+    return []

@@ -44,5 +44,5 @@ class Index:
         for name in sorted(self.arrays):
             array = np.ascontiguousarray(self.arrays[name])
             digest.update(f"{name}{array.dtype}{array.shape}".encode())
-            digest.update(array)
+            digest.update(array.data)
         return digest.hexdigest()

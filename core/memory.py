@@ -43,8 +43,8 @@ class MemorySource:
         import hashlib
 
         digest = hashlib.blake2b(digest_size=16)
-        digest.update(self._batch.residues)
-        digest.update(self._batch.offsets)
+        digest.update(np.ascontiguousarray(self._batch.residues).data)
+        digest.update(np.ascontiguousarray(self._batch.offsets).data)
         digest.update("\n".join(self._batch.names).encode())
         return [{"path": self._label, "fingerprint": digest.hexdigest(), "title": self._label, "first_target": 0,
                  "sequences": self.sequences, "letters": self.letters}]

@@ -174,9 +174,9 @@ class Records:
             return parts[0]
         extra = {c.name: c for p in parts for c in p.extra}
         schema = {c.name: c for c in (*cls.columns, *extra.values())}
-        data = {}
+        data: dict[str, Any] = {}
         for name, column in schema.items():
-            arrays = [p.data[name] if name in p.data else column.absent(len(p)) for p in parts]
+            arrays: list[Any] = [p.data[name] if name in p.data else column.absent(len(p)) for p in parts]
             data[name] = Ragged.concat(arrays) if column.type == "path" else np.concatenate(arrays)
         return cls(data, extra.values())
 

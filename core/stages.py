@@ -27,6 +27,7 @@ API_VERSION = 1
 BACKENDS = ("reference", "cpu", "cuda")
 KINDS = ("index", "seed", "extend", "score", "sort")
 Scope = Literal["unit", "reduce"]
+AnyScoring = Scoring
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ class Family(ABC):
         return ()
 
     @abstractmethod
-    def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace, options: Any) -> Scoring:
+    def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace, options: Any) -> AnyScoring:
         """Scoring and per-query cutoffs of a query batch. Must not depend on how queries are batched."""
 
 
