@@ -110,8 +110,8 @@ class IndexStage(Stage):
     provides: ClassVar[str]
 
     @abstractmethod
-    def run(self, context: Context, batch: "SequenceBatch | ModelBatch") -> Index:
-        """The index of ``batch``: the query batch or the volume, by ``side``."""
+    def run(self, context: Context, batch: Any) -> Index:
+        """The index of ``batch``: the query batch (``SequenceBatch`` or ``ModelBatch``) or the volume, by ``side``."""
 
 
 class SeedStage(Stage):
@@ -236,8 +236,11 @@ class Family(ABC):
         return ()
 
     @abstractmethod
-    def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace, options: Any) -> AnyScoring:
-        """Scoring and per-query cutoffs of a query batch. Must not depend on how queries are batched."""
+    def scoring(self, queries: Any, space: SearchSpace, options: Any) -> AnyScoring:
+        """Scoring and per-query cutoffs of a query batch, of the kind that ``query`` says.
+
+        Must not depend on how queries are batched.
+        """
 
 
 class Reader(ABC):
