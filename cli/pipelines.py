@@ -41,7 +41,7 @@ def show_pipeline(
         values = {i.name: slot.options.get(i.name, i.default) for i in infos}
         backends = ", ".join(s.backend for s in found) or "not installed"
         options = " ".join(f"{name.replace('_', '-')}={value}" for name, value in values.items())
-        enabled = {True: "yes", False: "no"}.get(slot.enabled, "on cpu and cuda")
+        enabled = {"True": "yes", "False": "no"}.get(str(slot.enabled), "on cpu and cuda")
         rows.append((slot.name, slot.plugin, backends, slot.scope, enabled, options))
     show(("slot", "plugin", "back ends", "scope", "enabled", "options"), rows)
 

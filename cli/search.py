@@ -217,7 +217,7 @@ def _slot_help(pipeline: "Pipeline", args: Sequence[str]) -> dict[str, list[tupl
         backends = ", ".join(s.backend for s in found)
         others = sorted({s.name for s in stages if s.name != slot.plugin and _could_replace(s, found[0])})
         also = f"; or {', '.join(others)}" if others else ""
-        off = {True: "", False: " (off)"}.get(slot.enabled, " (on cpu and cuda only)")
+        off = {"True": "", "False": " (off)"}.get(str(slot.enabled), " (on cpu and cuda only)")
         rows.append((slot.name, f"{slot.plugin} [{backends}]{off}: {found[0].help().rstrip('.')}{also}"))
         for info in option_infos(found[0].Options):
             default = slot.options.get(info.name, info.default)
