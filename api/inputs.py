@@ -299,8 +299,9 @@ class Ids:
                 double[n] = self._place(int(taken[at[n]]), where)
         if self._known is not None:
             before = self._known(batch.names)
-            double.update({n: f"sequence {before[name] + 1:,} of the database"
-                           for n, name in enumerate(batch.names) if name in before})
+            for n, name in enumerate(batch.names):
+                if name in before:
+                    double.setdefault(n, f"sequence {before[name] + 1:,} of the database")
         for n in sorted(double):
             on_bad(where, int(lines[n]), f"id '{batch.names[n]}' is there already, {double[n]}", "rename one of them")
         kept = np.ones(len(batch), bool)

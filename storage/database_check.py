@@ -9,6 +9,7 @@ from ..core.alphabet import INVALID
 from ..core.errors import DamagedError
 from .fingerprint import BLOCK_ROWS, fingerprint, residue_digests, row_digest
 from .packing import RUN
+from .volumes import table_of
 
 if TYPE_CHECKING:
     from .sequence_database import SequenceDatabase
@@ -40,7 +41,7 @@ def _residues(database: "SequenceDatabase") -> Iterator[str]:
     from .sequence_database import checksum
 
     wanted = -(-database.letters // database._about.chunk_letters)
-    there = [n for (n,) in database._run("SELECT chunk FROM chunks ORDER BY chunk")]
+    there = [n for table in database._chunk_tables() for (n,) in database._run(f"SELECT chunk FROM {table}")]
     for chunk in sorted(set(range(wanted)) - set(there)):
         yield f"chunk {chunk}: missing"
     for chunk in sorted({n for n in there if n >= wanted or there.count(n) > 1}):
@@ -51,7 +52,8 @@ def _residues(database: "SequenceDatabase") -> Iterator[str]:
 
 def _chunk(database: "SequenceDatabase", chunk: int, checksum: object) -> Iterator[str]:
     size = database._about.chunk_letters
-    rows = database._run(f"SELECT letters, data, ambiguities, checksum, digests FROM chunks WHERE chunk = {chunk}")
+    rows = database._run("SELECT letters, data, ambiguities, checksum, digests FROM "
+                         f"{table_of(chunk, database.revision)} WHERE chunk = {chunk}")
     for letters, data, ambiguities, wanted, digests in rows:
         if checksum(data, ambiguities) != wanted:  # type: ignore[operator]
             yield f"chunk {chunk}: residues don't match their checksum"
@@ -111,7 +113,7 @@ def _masks(database: "SequenceDatabase") -> Iterator[str]:
 
 
 def _fingerprint(database: "SequenceDatabase") -> Iterator[str]:
-    digests = [d for (d,) in database._run("SELECT digests FROM chunks ORDER BY chunk")]
+    digests = database._digests()
     if database.revision == "0001":
         rows = []
         for first in range(0, database.sequences, BLOCK_ROWS):

@@ -1,4 +1,4 @@
-"""Writes sequences.sql and results.sql from the schemas: ``python -m seqloom.storage.ddl``."""
+"""Writes sequences.sql, volume.sql and results.sql from the schemas: ``python -m seqloom.storage.ddl``."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ VERSION_TABLE = "CREATE TABLE alembic_version (\n\tversion_num VARCHAR NOT NULL\
 
 
 def statements(metadata: sa.MetaData, module: str) -> str:
-    """SQL text that makes all sequences and tables of ``metadata``, and Alembic's own table."""
+    """SQL text that makes all sequences and tables of ``metadata``."""
     dialect = Dialect()
     parts = [str(CreateSequence(s).compile(dialect=dialect)).strip() for s in metadata._sequences.values()]
     parts += [str(CreateTable(t).compile(dialect=dialect)).strip() for t in metadata.tables.values()]
     text = "".join("\n".join(line.rstrip() for line in p.splitlines()) + ";\n\n" for p in parts)
-    return HEADER.format(module=module) + text + VERSION_TABLE
+    return HEADER.format(module=module) + text
 
 
 def render() -> dict[str, str]:
@@ -24,8 +24,10 @@ def render() -> dict[str, str]:
     from . import result_schema, result_views, sequence_schema
 
     return {
-        "sequences.sql": statements(sequence_schema.metadata, "sequence_schema"),
-        "results.sql": statements(result_schema.metadata, "result_schema") + "\n" + result_views.statements(),
+        "sequences.sql": statements(sequence_schema.metadata, "sequence_schema") + VERSION_TABLE,
+        "volume.sql": statements(sequence_schema.volume_metadata, "sequence_schema"),
+        "results.sql": (statements(result_schema.metadata, "result_schema") + VERSION_TABLE + "\n"
+                        + result_views.statements()),
     }
 
 

@@ -28,13 +28,12 @@ from .fingerprint import BLOCK_LETTERS, BLOCK_ROWS, fingerprint, residue_digests
 from .literals import literal
 from .packing import RUN, pack, unpack
 from .revisions import HEAD
+from .volumes import VOLUME_CHUNKS, making, table_of
 
 CHUNK_LETTERS = {"protein": BLOCK_LETTERS, "nucleotide": 4 * BLOCK_LETTERS}
 """Letters of a chunk: 4 MiB of packed residues."""
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
-COMMIT_BYTES = 64 << 20
-"""Packed residues after which a new file is brought to disk, so that they don't gather in memory."""
 DUCKDB_MEMORY = 96 << 20
 """Bytes for DuckDB's buffers under a memory budget."""
 MAGIC = b"DUCK"
@@ -134,7 +133,7 @@ class SequenceDatabase:
                 # Nothing needs to survive a crash before the file has its name, so nothing is logged ahead.
                 connection.execute(f"ATTACH {literal(str(part))} AS made (RECOVERY_MODE no_wal_writes); USE made")
                 make_tables(connection, "sequences")
-            writer = _Writer(connection, path, title)
+            writer = _Writer(connection, path, title, saves=True)
             writer.begin()
             _write_all(writer, batches)
             writer.finish()
@@ -352,7 +351,13 @@ class SequenceDatabase:
 
     def _chunk(self, chunk: int) -> tuple[int, np.ndarray, np.ndarray]:
         """Letters, packed residues and ambiguity runs of a chunk, checked."""
-        rows = self._run(f"SELECT letters, data, ambiguities, checksum FROM chunks WHERE chunk = {chunk}")
+        try:
+            rows = self._run("SELECT letters, data, ambiguities, checksum FROM "
+                             f"{table_of(chunk, self.revision)} WHERE chunk = {chunk}")
+        except StoreError as error:
+            if not isinstance(error.__cause__, duckdb.CatalogException):
+                raise
+            rows = []  # not even its table is there
         if len(rows) != 1:
             raise DamagedError(f"{self.path}: chunk {chunk} is there {len(rows)} times; make the database anew")
         letters, data, ambiguities, wanted = rows[0]
@@ -360,6 +365,18 @@ class SequenceDatabase:
             raise DamagedError(f"{self.path}: chunk {chunk} does not match its checksum; make the database anew or "
                                "restore it from a copy")
         return letters, np.frombuffer(data, np.uint8), np.frombuffer(ambiguities, RUN)
+
+    def _chunk_tables(self) -> Sequence[str]:
+        """Names of the tables with residues, in order."""
+        found = [name for (name,) in self._run(
+            "SELECT table_name FROM duckdb_tables() WHERE regexp_matches(table_name, '^(chunks|volume_[0-9]+)$') "
+            "AND database_name = current_database()")]
+        return sorted(found, key=lambda name: (len(name), name))
+
+    def _digests(self) -> Sequence[bytes]:
+        """Digests of the blocks of every chunk, in order."""
+        return [d for table in self._chunk_tables()
+                for (d,) in self._run(f"SELECT digests FROM {table} ORDER BY chunk")]
 
     # ---- checking
 
@@ -398,12 +415,14 @@ class SequenceDatabase:
 class _Writer:
     """Adds batches to the tables of an open connection, inside a transaction that the caller ends.
 
+    ``saves``: bring every full volume to disk at once, so that it leaves memory; only for a file that nobody sees yet.
     ``facts``: what the database is, once ``finish`` was called.
     """
 
     facts: Facts
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, title: str) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, title: str, saves: bool = False) -> None:
+        self._saves = saves
         self._connection, self._path, self.title = connection, path, title
         self._alphabet: Alphabet | None = None
         self._sequences = self._letters = self._longest = 0
@@ -413,15 +432,9 @@ class _Writer:
         self._row_digests: list[bytes] = []
         self._names: list[str] = []  # of the block of rows that is not full yet
         self._lengths: list[np.ndarray] = []
-        self.unsaved = 0
 
     def begin(self) -> None:
         self._run("BEGIN")
-
-    def save(self) -> None:
-        """Bring what was written to disk. Only for a file that nobody sees yet."""
-        self._run("COMMIT; CHECKPOINT made; BEGIN")
-        self.unsaved = 0
 
     def resume(self, database: SequenceDatabase) -> None:
         """Go on behind what ``database`` holds: take back its last chunk unless it is full."""
@@ -435,13 +448,13 @@ class _Writer:
         if rest:
             table = database.rows(np.arange(whole * BLOCK_ROWS, self._sequences))
             self._names, self._lengths = table["name"].tolist(), [table["length"].astype(np.int64)]
-        self._digests = [d for (d,) in database._run("SELECT digests FROM chunks ORDER BY chunk")]
+        self._digests = list(database._digests())
         self._chunk, self._fill = divmod(self._letters, self._size)
         if self._fill:
             letters, data, runs = database._chunk(self._chunk)
             database._decode(letters, data, runs, self._buffer[: self._fill])
             self._digests.pop()
-            self._run(f"DELETE FROM chunks WHERE chunk = {self._chunk}")
+            self._run(f"DELETE FROM {table_of(self._chunk, HEAD['sequences'])} WHERE chunk = {self._chunk}")
 
     def _start(self, kind: Alphabet, chunk_letters: int) -> None:
         self._alphabet, self._size = kind, chunk_letters
@@ -508,13 +521,15 @@ class _Writer:
         digests = residue_digests(codes)
         blobs = np.empty((3, 1), object)
         blobs[:, 0] = packed, ambiguities, digests
-        self._insert("chunks", {
+        self._run(making(self._chunk))
+        self._insert(table_of(self._chunk, HEAD["sequences"]), {
             "chunk": np.array([self._chunk], np.int32), "letters": np.array([self._fill]), "data": blobs[0],
             "ambiguities": blobs[1], "checksum": np.array([checksum(packed, ambiguities)]), "digests": blobs[2],
         })
         self._digests.append(digests)
         self._chunk, self._fill = self._chunk + 1, 0
-        self.unsaved += len(packed) + len(ambiguities)
+        if self._saves and self._chunk % VOLUME_CHUNKS == 0:
+            self._run("COMMIT; CHECKPOINT made; BEGIN")
 
     def finish(self) -> None:
         """Write what is left, check ids, and say in table ``database`` what there is."""
@@ -590,18 +605,12 @@ def checksum(data: bytes, ambiguities: bytes) -> int:
 
 def _write_all(writer: "_Writer", batches: Iterable[SequenceBatch]) -> None:
     """Write every batch while the next one is read."""
-
-    def write(batch: SequenceBatch) -> None:
-        writer.add(batch)
-        if writer.unsaved >= COMMIT_BYTES:
-            writer.save()
-
     with ThreadPoolExecutor(1, thread_name_prefix="write") as pool:
         writing = None
         for batch in batches:
             if writing:
                 writing.result()
-            writing = pool.submit(write, batch)
+            writing = pool.submit(writer.add, batch)
         if writing:
             writing.result()
 

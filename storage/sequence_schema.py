@@ -4,8 +4,10 @@
 a search imports neither SQLAlchemy nor Alembic.
 
 All residues of a database form one long row of letters, cut into chunks of ``database.chunk_letters``; every chunk
-but the last is full. A sequence is the stretch ``start`` … ``start + length`` of that row. Bulk tables have neither
-keys nor indexes, which would slow down inserting; they stand in order of ``ordinal`` and ``chunk``.
+but the last is full. A sequence is the stretch ``start`` … ``start + length`` of that row. Every ``VOLUME_CHUNKS``
+chunks have a table of their own, ``volume_0``, ``volume_1`` and so on: DuckDB holds a whole vector of 2,048 blobs in
+memory when it writes a table to disk, and writes all of it again when one is added. Bulk tables have neither keys nor
+indexes, which would slow down inserting; they stand in order of ``ordinal`` and ``chunk``.
 """
 
 import sqlalchemy as sa
@@ -32,8 +34,11 @@ database = sa.Table(
     _required("created", sa.DateTime),  # UTC
 )
 
-chunks = sa.Table(
-    "chunks", metadata,
+volume_metadata = sa.MetaData()
+"""Holds the first volume only, from which ``volume.sql`` is made."""
+
+volume = sa.Table(
+    "volume_0", volume_metadata,
     _required("chunk", sa.Integer),
     _required("letters", sa.BigInteger),
     _required("data", RawBlob),  # proteins: a code per byte; nucleotides: two bits a letter, see storage.packing

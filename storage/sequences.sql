@@ -12,15 +12,6 @@ CREATE TABLE database (
 	created TIMESTAMP WITHOUT TIME ZONE NOT NULL
 );
 
-CREATE TABLE chunks (
-	chunk INTEGER NOT NULL,
-	letters BIGINT NOT NULL,
-	data BLOB USING COMPRESSION uncompressed NOT NULL,
-	ambiguities BLOB USING COMPRESSION uncompressed NOT NULL,
-	checksum BIGINT NOT NULL,
-	digests BYTEA NOT NULL
-);
-
 CREATE TABLE sequences (
 	ordinal BIGINT NOT NULL,
 	name VARCHAR NOT NULL,

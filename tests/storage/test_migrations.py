@@ -123,6 +123,8 @@ def test_the_first_revision_is_brought_to_head_when_opened_for_writing(first, ca
     whole = SequenceBatch.of(NUCLEOTIDE, first_sequences(), [f"r{n}" for n in range(66_000)])
     with SequenceDatabase.create(first.parent / "new.duckdb", [whole, more]) as database:
         assert database.fingerprint == mark
+    with duckdb.connect(str(first)) as stepped, duckdb.connect(str(first.parent / "new.duckdb")) as new:
+        assert shape(stepped) == shape(new)
 
 
 def test_a_step_that_fails_leaves_the_file_as_it_was(first, monkeypatch):

@@ -347,7 +347,7 @@ except StoreError as error:
 def damaged(tmp_path, small_chunks, alphabet):
     """Makes a database, runs SQL on it behind its back, and gives what ``check`` finds."""
     path = tmp_path / "d.duckdb"
-    whole = random_batch(alphabet, 8, 12)
+    whole = random_batch(alphabet, 8, 12, longest=160)
     SequenceDatabase.create(path, [whole]).close()
 
     def after(sql):
@@ -360,7 +360,7 @@ def damaged(tmp_path, small_chunks, alphabet):
     return after
 
 
-FLIP = ("UPDATE chunks SET data = from_hex(upper(substr(hex(data), 1, {0})) || "
+FLIP = ("UPDATE volume_0 SET data = from_hex(upper(substr(hex(data), 1, {0})) || "
         "printf('%02X', xor(('0x' || substr(hex(data), {0} + 1, 2))::INTEGER, {1})) || substr(hex(data), {0} + 3)) "
         "WHERE chunk = {2}")
 
@@ -371,10 +371,11 @@ def test_a_flipped_bit_is_found(damaged, byte, bit, chunk):
 
 
 @pytest.mark.parametrize("sql, wanted", [
-    ("DELETE FROM chunks WHERE chunk = 1", "chunk 1: missing"),
-    ("INSERT INTO chunks FROM chunks WHERE chunk = 1", "chunk 1: there 2 times and wanted 1 times"),
-    ("INSERT INTO chunks SELECT 99, * EXCLUDE (chunk) FROM chunks WHERE chunk = 1",
+    ("DELETE FROM volume_0 WHERE chunk = 1", "chunk 1: missing"),
+    ("INSERT INTO volume_0 FROM volume_0 WHERE chunk = 1", "chunk 1: there 2 times and wanted 1 times"),
+    ("INSERT INTO volume_0 SELECT 99, * EXCLUDE (chunk) FROM volume_0 WHERE chunk = 1",
      "chunk 99: there 1 times and wanted 0 times"),
+    ("DROP TABLE volume_1", "chunk 8: missing"),
     ("DELETE FROM sequences WHERE ordinal = 11", "sequences: 11 rows, and 12 wanted"),
     ("INSERT INTO sequences FROM sequences WHERE ordinal = 3", "sequences: 13 rows, and 12 wanted"),
     ("UPDATE sequences SET ordinal = 40 WHERE ordinal = 5",
@@ -389,7 +390,7 @@ def test_a_flipped_bit_is_found(damaged, byte, bit, chunk):
     ("DELETE FROM row_blocks WHERE block = 2", "row blocks: 2 digests, and 3 wanted"),
     ("UPDATE database SET fingerprint = 'x'", "names, lengths or residues are not those of fingerprint x (theirs: "),
     ("UPDATE masks SET \"end\" = 10000 WHERE rowid = 0", "masks: 1 stretches lie outside their sequence"),
-    ("UPDATE chunks SET letters = letters - 1 WHERE chunk = 0", "chunk 0: "),
+    ("UPDATE volume_0 SET letters = letters - 1 WHERE chunk = 0", "chunk 0: "),
 ])
 def test_missing_extra_and_changed_rows_are_found(damaged, sql, wanted):
     assert any(wanted in line for line in damaged(sql)), damaged("SELECT 1")
@@ -401,6 +402,13 @@ def test_reading_damaged_residues_is_an_error(damaged, tmp_path):
         assert message(lambda: database.fetch(np.array([0])), DamagedError) == (
             f"{tmp_path}/d.duckdb: chunk 0 does not match its checksum; make the database anew or restore it from a "
             "copy")
+
+
+def test_reading_where_a_volume_is_missing(damaged, tmp_path):
+    damaged("DROP TABLE volume_1")
+    with SequenceDatabase.open(tmp_path / "d.duckdb") as database:
+        assert message(lambda: database.fetch(np.arange(12)), DamagedError) == (
+            f"{tmp_path}/d.duckdb: chunk 8 is there 0 times; make the database anew")
 
 
 def test_a_file_damaged_on_disk(tmp_path):
