@@ -60,7 +60,8 @@ def _restore(header: dict[str, Any], data: bytes, place: int) -> tuple[Records, 
     columns: dict[str, Any] = {}
     for name, sizes in header["sizes"].items():
         column = schema[name]
-        dtypes = {"path": (np.int64, np.uint32), "str": (np.int64, np.uint8)}.get(column.type, (column.dtype,))
+        ragged: dict[str, tuple[Any, ...]] = {"path": (np.int64, np.uint32), "str": (np.int64, np.uint8)}
+        dtypes = ragged.get(column.type, (column.dtype,))
         arrays = []
         for dtype, size in zip(dtypes, sizes, strict=True):
             little = np.dtype(dtype).newbyteorder("<")

@@ -8,6 +8,8 @@ neither keys nor indexes, which would slow down inserting; merging takes care th
 plugins add to ``hit`` and ``alignment`` are not listed here; ``extra_columns`` says which there are.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 from duckdb_sqlalchemy.datatypes import UInteger
 
@@ -21,7 +23,7 @@ def _table(name: str, *columns: sa.Column) -> sa.Table:
     return sa.Table(name, metadata, sa.Column("run", sa.Integer, nullable=False), *columns)
 
 
-def _required(name: str, kind: object) -> sa.Column:
+def _required(name: str, kind: Any) -> sa.Column:
     return sa.Column(name, kind, nullable=False)
 
 

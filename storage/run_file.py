@@ -21,6 +21,7 @@ from ..core.errors import LockedError, SchemaError, StoreError
 from ..core.ports import SlotStats, Span, TargetInfo, UnitPlan
 from ..core.records import Hits, Records
 from ..core.sequences import Intervals, ModelBatch, SequenceBatch
+from ..core.stages import OnBad
 from .connection import connect
 from .literals import insert, literal
 from .record_bytes import from_bytes, to_bytes
@@ -432,13 +433,14 @@ def _read_models(connection: "duckdb.DuckDBPyConnection", registry: "Registry") 
     for reader_type in registry.readers():
         reader = reader_type()
         if reader.gives == "models" and reader.sniff(text[:4096]):
-            parts = list(reader.read(io.BytesIO(text), "models kept with the run", None, _refuse, 1 << 62))
+            parts = list(reader.read(io.BytesIO(text), "models kept with the run", None, _Refuse(), 1 << 62))
             return _joined(parts)
     raise StoreError("no installed plugin reads the models that are kept with the run; install the one that did")
 
 
-def _refuse(where: str, line: int, what: str, remedy: str) -> None:
-    raise StoreError(f"{where}, line {line}: {what}")
+class _Refuse(OnBad):
+    def __call__(self, where: str, line: int, what: str, remedy: str) -> None:
+        raise StoreError(f"{where}, line {line}: {what}")
 
 
 def _joined(parts: Sequence[Any]) -> ModelBatch:

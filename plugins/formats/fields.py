@@ -239,6 +239,10 @@ def _target_name(lines: Lines) -> list[str]:
     return lines.on_targets(lines.report.targets.names)
 
 
+def _target_length(lines: Lines) -> list[str]:
+    return lines.on_targets([str(n) for n in lines.report.targets.lengths.tolist()])
+
+
 def _text_of(column: str, text: Callable[[Any], str]) -> Callable[[Lines], list[str]]:
     return lambda lines: [text(v) for v in lines.rows.data[column].tolist()]
 
@@ -256,7 +260,7 @@ FIELDS: dict[str, Field] = {f.name: f for f in (
     Field("sacc", "subject acc.", _target_name),
     Field("saccver", "subject acc.ver", _target_name),
     Field("sallacc", "subject accs.", _target_name),
-    Field("slen", "subject length", lambda lines: [str(n) for n in lines.on_targets(lines.report.targets.lengths)]),
+    Field("slen", "subject length", _target_length),
     Field("qstart", "q. start", _coordinate("query_start", "query_start", 1, 1)),
     Field("qend", "q. end", _coordinate("query_end", "query_end", 0, 0)),
     Field("sstart", "s. start", _coordinate("target_start", "target_end", 1, 0)),
