@@ -2,7 +2,8 @@
 
 Kernels are compiled for this machine at first use and kept on disk: beside the installation where that can be written
 to, else in the user's cache (or ``NUMBA_CACHE_DIR``). Both places are read, so an installation that one user has warmed
-is warm for all. A kernel may call helpers of its own file and of ``core/simd.py``, whose text is part of every stamp.
+is warm for all. A kernel may call helpers of its own file, of ``core/simd.py``, whose text is part of every stamp, and
+of the modules that it names as ``helpers``.
 
 ``SEQLOOM_SIMD`` chooses narrower vectors than the CPU has ("avx2", "portable"), for tests and comparisons. It must be
 set before the first kernel is imported.
@@ -12,6 +13,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 SIMD_LEVELS = {"avx512": "", "avx2": "x86-64-v3", "portable": "x86-64"}
@@ -36,9 +38,10 @@ on_compile: Callable[[str], None] | None = None
 class _KernelCache(FunctionCache):
     """numba's cache on disk, stamped with the shared helpers too; it also reads what stands beside the installation."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, helpers: tuple[ModuleType, ...]) -> None:
         super().__init__(function)
-        stamp = (self._impl.locator.get_source_stamp(), _SHARED_HELPERS)
+        texts = [hashlib.blake2b(Path(str(m.__file__)).read_bytes(), digest_size=8).hexdigest() for m in helpers]
+        stamp = (self._impl.locator.get_source_stamp(), _SHARED_HELPERS, *texts)
         beside = str(Path(function.__code__.co_filename).parent / "__pycache__")
         base = self._impl.filename_base
         self._cache_file = IndexDataCacheFile(self._cache_path, base, stamp)
@@ -57,10 +60,16 @@ class _KernelCache(FunctionCache):
         super().save_overload(sig, data)
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a host kernel: cached, without the interpreter lock, IEEE arithmetic without contraction."""
+def kernel(function: Callable[..., Any] | None = None, *, helpers: tuple[ModuleType, ...] = ()) -> Any:
+    """Compile a host kernel: cached, without the interpreter lock, IEEE arithmetic without contraction.
+
+    Args:
+        helpers: modules whose kernels this one calls.
+    """
+    if function is None:
+        return lambda given: kernel(given, helpers=helpers)
     compiled = numba.njit(nogil=True, fastmath=False, error_model="numpy")(function)
-    compiled._cache = _KernelCache(function)
+    compiled._cache = _KernelCache(function, helpers)
     return compiled
 
 

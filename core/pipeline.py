@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import CompositionError, InputError, OptionError, UnknownNameError
 from .index import Side
@@ -29,7 +29,8 @@ class Slot:
         plugin: name of the stage that fills it.
         options: values of the plugin's own options.
         scope: "unit" (per query batch and volume) or "reduce" (once per query batch, after its last volume).
-        enabled: whether it takes part.
+        enabled: whether it takes part; "fast" for a slot that changes no result and is worth its time on the cpu and
+            cuda back ends only.
         backend: back end for this slot alone; "" for the run's.
     """
 
@@ -37,7 +38,7 @@ class Slot:
     plugin: str
     options: Mapping[str, Any] = field(default_factory=dict)
     scope: Scope = "unit"
-    enabled: bool = True
+    enabled: bool | Literal["fast"] = True
     backend: str = ""
 
     @property
@@ -100,7 +101,7 @@ class Pipeline:
         for slot in self.slots:
             entry: dict[str, Any] = {"name": slot.name, "plugin": slot.plugin}
             entry |= {"scope": slot.scope} if slot.scope != "unit" else {}
-            entry |= {"enabled": False} if not slot.enabled else {}
+            entry |= {"enabled": slot.enabled} if slot.enabled is not True else {}
             entry |= {"backend": slot.backend} if slot.backend else {}
             entry |= {"options": dict(slot.options)} if slot.options else {}
             slots.append(entry)
@@ -233,8 +234,9 @@ def compose(registry: "Registry", pipeline: Pipeline, options: Mapping[str, Any]
     for slot in pipeline.slots:
         if slot.kind not in KINDS:
             raise CompositionError(f"slot '{slot.name}' must begin with one of {', '.join(k + '.' for k in KINDS)}")
-        if slot.enabled:
-            stage = registry.stage(slot.plugin, slot.backend or backend)
+        chosen_backend = slot.backend or backend
+        if slot.enabled is True or (slot.enabled == "fast" and chosen_backend != "reference"):
+            stage = registry.stage(slot.plugin, chosen_backend)
             if stage.kind != slot.kind:
                 raise CompositionError(f"slot '{slot.name}' takes a stage of kind {slot.kind}; "
                                        f"'{slot.plugin}' is of kind {stage.kind}")

@@ -1,9 +1,9 @@
 """Explicit vectors for kernels: a few lanes of a small integer in one register, with saturating arithmetic.
 
 Plain loops vectorise several times worse than vectors that are spelled out, so kernels that decide the speed say what
-they mean: ``h = load(column, place, LANES) + lookup(profile, row, letters)``. ``+`` and ``-`` saturate, signed or unsigned
-as the lanes are. All operations are LLVM vector instructions, so any width compiles on any CPU; ``BYTE_LANES`` is the
-number of 8-bit lanes that this CPU handles best.
+they mean: ``h = load(column, place, LANES) + lookup(profile, row, letters)``. ``+`` and ``-`` saturate, signed or
+unsigned as the lanes are. All operations are LLVM vector instructions, so any width compiles on any CPU;
+``BYTE_LANES`` is the number of 8-bit lanes that this CPU handles best.
 
 Arrays are addressed by flat element index and must be contiguous. Lane counts are literals or module constants.
 """

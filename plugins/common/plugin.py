@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from seqloom.core.hookspecs import hookimpl
+from seqloom.plugins.common.lanes import LaneInterleaved
 from seqloom.plugins.common.lower_case import LowerCase
+from seqloom.plugins.common.rank_cpu import RankTargetsCpu
 from seqloom.plugins.common.rank_reference import RankTargets
 from seqloom.plugins.common.seg import Seg
 
@@ -12,7 +14,7 @@ SEQLOOM_API = 1
 
 @hookimpl
 def seqloom_stages():
-    return [RankTargets]
+    return [LaneInterleaved, RankTargets, RankTargetsCpu]
 
 
 @hookimpl

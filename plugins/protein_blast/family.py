@@ -41,7 +41,10 @@ class ProteinBlast(Family):
 
 SLOTS = (
     Slot("index.words", "neighbourhood-words"),
-    Slot("seed.scan", "ungapped-scan", enabled=False),  # changes no result; worth its time where it is a fast kernel
+    # Two sound filters: they change no result, and are worth their time where they are fast kernels.
+    Slot("index.lanes", "lane-interleaved", enabled="fast"),
+    Slot("seed.scan", "ungapped-scan", enabled="fast"),
+    Slot("seed.diagonals", "segment-diagonals", enabled="fast"),
     Slot("seed.words", "word-hits"),
     Slot("sort.diagonal", "two-hit-diagonals"),
     Slot("extend.ungapped", "two-hit-ungapped"),

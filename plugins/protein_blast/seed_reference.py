@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
-from seqloom.core.records import Records, Seeds
+from seqloom.core.records import Pairs, Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, SeedStage, Shape
 from seqloom.plugins.protein_blast.index_reference import KIND
@@ -74,13 +74,25 @@ def seeds_of(
     )
 
 
+def on_diagonals(hits: Seeds, diagonals: Seeds) -> np.ndarray:
+    """bool[n]: hits that lie on the diagonal of one of ``diagonals``, each of which stands for a whole diagonal."""
+    wanted = set(zip(*(key.tolist() for key in _diagonal_keys(diagonals)), strict=True))
+    keys = zip(*(key.tolist() for key in _diagonal_keys(hits)), strict=True)
+    return np.fromiter((key in wanted for key in keys), bool, len(hits))
+
+
+def _diagonal_keys(seeds: Seeds) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return seeds.query, seeds.target, seeds.target_pos - seeds.query_pos
+
+
 class WordHits(SeedStage):
-    """Every word hit of the volume, in the order of targets and target positions."""
+    """Word hits: every one of the volume, or those of given pairs, or of given whole diagonals."""
 
     name = "word-hits"
     backend = "reference"
+    takes = (None, Pairs, Seeds)
     gives = Seeds
-    gives_order = ("target", "target_pos")
+    gives_order = ()
     reads = (KIND,)
     scoring = ProteinBlastScoring
 
@@ -91,4 +103,5 @@ class WordHits(SeedStage):
         index = context.index(KIND)
         wanted = wanted_pairs(context, records)
         chosen = None if wanted is None else np.any(wanted, axis=0)
-        return seeds_of(context, index, *word_hits(index, context.targets, chosen), wanted)
+        hits = seeds_of(context, index, *word_hits(index, context.targets, chosen), wanted)
+        return hits.take(on_diagonals(hits, records)) if isinstance(records, Seeds) else hits

@@ -1,0 +1,68 @@
+"""Targets interleaved lane by lane, so that one vector holds one letter of each of many targets.
+
+Targets are taken longest first, ``lanes`` of them to a group. Within a group, column j holds letter j of every target,
+lane by lane; targets that have ended, and lanes without a target, hold ``PAD``. The columns of a group are a multiple
+of ``COLUMNS``. Sorting by length keeps the padding small; packing is done once per volume and serves every query.
+"""
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.jit import kernel
+from seqloom.core.sequences import SequenceBatch
+from seqloom.core.simd import BYTE_LANES, LOOKUP_ENTRIES
+from seqloom.core.stages import Footprint, IndexStage, Shape
+
+KIND = "lanes"
+PAD = LOOKUP_ENTRIES - 1
+"""Letter behind the end of a target: the last entry of a look-up table, which kernels score as the lowest value."""
+COLUMNS = 8
+"""Columns that kernels take at a time."""
+
+
+@kernel
+def _interleave(residues, offsets, order, starts, lanes, pad, columns):
+    for group in range(len(starts) - 1):
+        begin = starts[group]
+        width = (starts[group + 1] - begin) // lanes
+        for lane in range(lanes):
+            place = group * lanes + lane
+            length = 0
+            if place < len(order):
+                first = offsets[order[place]]
+                length = offsets[order[place] + 1] - first
+                for column in range(length):
+                    columns[begin + column * lanes + lane] = residues[first + column]
+            for column in range(length, width):
+                columns[begin + column * lanes + lane] = pad
+
+
+def interleaved(targets: SequenceBatch, lanes: int = BYTE_LANES) -> Index:
+    """The lane-interleaved copy of a volume.
+
+    Returns:
+        Index of kind "lanes" with ``columns`` u8 (flat), ``starts`` i8[g+1] (where each group begins in ``columns``)
+        and ``order`` i8[k] (``order[g * lanes + l]``: position in the batch of the target in lane l of group g).
+    """
+    order = np.argsort(-targets.lengths, kind="stable")
+    longest = targets.lengths[order[::lanes]]
+    starts = np.zeros(len(longest) + 1, np.int64)
+    np.cumsum(-(-longest // COLUMNS) * COLUMNS * lanes, out=starts[1:])
+    columns = np.empty(starts[-1], np.uint8)
+    _interleave(targets.residues, targets.offsets, order, starts, lanes, PAD, columns)
+    return Index(KIND, "target", {"columns": columns, "starts": starts, "order": order}, {"lanes": lanes})
+
+
+class LaneInterleaved(IndexStage):
+    """Targets interleaved for vectors: one letter of each of many targets side by side, longest targets first."""
+
+    name = "lane-interleaved"
+    backend = "cpu"
+    side = "target"
+    provides = KIND
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=shape.target_letters * 5 // 4 + shape.longest_target * BYTE_LANES)
+
+    def run(self, context: Context, batch: SequenceBatch) -> Index:
+        return interleaved(batch)

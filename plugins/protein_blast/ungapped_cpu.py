@@ -1,0 +1,144 @@
+"""``two-hit-ungapped`` on the CPU: the reference's rules, diagonal by diagonal, compiled."""
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.jit import kernel
+from seqloom.core.records import Records, Seeds
+from seqloom.plugins.protein_blast.scoring import read_as_query
+from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
+
+
+@kernel
+def _left(matrix, query, target, query_pos, target_pos, x_drop, score):
+    """Extend leftwards, these two letters first: best score, and how many letters it takes."""
+    best, length = score, 0
+    for taken in range(1, min(query_pos, target_pos) + 2):
+        score += matrix[query[query_pos - taken + 1], target[target_pos - taken + 1]]
+        if score > best:
+            best, length = score, taken
+        if best - score >= x_drop:
+            break
+    return best, length
+
+
+@kernel
+def _right(matrix, query, target, query_pos, target_pos, x_drop, score):
+    """Extend rightwards: best score, how many letters it takes, target position where it stopped."""
+    best, length = score, 0
+    room = min(len(query) - query_pos, len(target) - target_pos)
+    for taken in range(room):
+        score += matrix[query[query_pos + taken], target[target_pos + taken]]
+        if score > best:
+            best, length = score, taken + 1
+        if score <= 0 or best - score >= x_drop:
+            return best, length, target_pos + taken
+    return best, length, target_pos + room
+
+
+@kernel
+def _two_hit(matrix, query, target, query_pos, target_pos, size, first_end, x_drop):
+    """Extension of the second of two hits: score, query start, target start, length, stop (−1: no right extension)."""
+    best = total = ahead = 0
+    for place in range(size):
+        total += matrix[query[query_pos + place], target[target_pos + place]]
+        if total > best:
+            best, ahead = total, place + 1
+    query_pos, target_pos = query_pos + ahead, target_pos + ahead
+    score, left = _left(matrix, query, target, query_pos - 1, target_pos - 1, x_drop, 0)
+    right, stop = 0, -1
+    if left >= target_pos - first_end:
+        score, right, stop = _right(matrix, query, target, query_pos, target_pos, x_drop, score)
+    return score, query_pos - left, target_pos - left, left + right, stop
+
+
+@kernel
+def _one_hit(matrix, query, target, query_pos, target_pos, size, x_drop):
+    """Extension of a single hit from the best segment inside its word, as ``_two_hit`` gives it."""
+    best = total = begin = best_begin = 0
+    end = size
+    for place in range(size):
+        total += matrix[query[query_pos + place], target[target_pos + place]]
+        if total > best:
+            best, best_begin, end = total, begin, place + 1
+        elif total <= 0:
+            total, begin = 0, place + 1
+    score, left = _left(matrix, query, target, query_pos + best_begin - 1, target_pos + best_begin - 1, x_drop, best)
+    score, right, stop = _right(matrix, query, target, query_pos + end, target_pos + end, x_drop, score)
+    start = best_begin - left
+    return score, query_pos + start, target_pos + start, end - start + right, stop
+
+
+@kernel
+def _extend(matrix, letters, query_offsets, residues, target_offsets, rows, size, window, x_drops, cutoffs, found):
+    """Extend the hits of sorted ``rows``; returns the number of segments kept and of extensions made.
+
+    rows: i8[n, 4]: query place, target place, query position, target position, sorted by query, target, diagonal and
+    position. found: i8[n, 6]: query place, target place, score, query start, target start, length.
+    """
+    count = extensions = 0
+    last, extended = 0, False
+    for hit in range(len(rows)):
+        number, place, query_pos, target_pos = rows[hit]
+        new = hit == 0
+        if not new:
+            before = rows[hit - 1]
+            new = (before[0] != number or before[1] != place
+                   or before[3] - before[2] != target_pos - query_pos)
+        if new:
+            last, extended = -window, False
+        query = letters[query_offsets[number] : query_offsets[number + 1]]
+        target = residues[target_offsets[place] : target_offsets[place + 1]]
+        if window == 0:
+            if target_pos < last:
+                continue
+            segment = _one_hit(matrix, query, target, query_pos, target_pos, size, x_drops[number])
+            last = segment[4] - (size - 1)
+        else:
+            if extended:
+                if target_pos >= last:
+                    last, extended = target_pos, False
+                continue
+            distance = target_pos - last
+            if distance >= window:
+                last = target_pos
+                continue
+            if distance < size:
+                continue
+            segment = _two_hit(matrix, query, target, query_pos, target_pos, size, last + size, x_drops[number])
+            extended = segment[4] >= 0
+            last = segment[4] - (size - 1) if extended else target_pos
+        extensions += 1
+        if segment[0] >= cutoffs[number]:
+            found[count, 0] = number
+            found[count, 1] = place
+            found[count, 2] = segment[0]
+            found[count, 3] = segment[1]
+            found[count, 4] = segment[2]
+            found[count, 5] = segment[3]
+            count += 1
+    return count, extensions
+
+
+class TwoHitUngappedCpu(TwoHitUngapped):
+    __doc__ = TwoHitUngapped.__doc__
+    backend = "cpu"
+
+    def run(self, context: Context, records: Records) -> Seeds:
+        """Segments by query and target; within a pair score down, target start up, length down, query start up."""
+        scoring, queries, targets = context.scoring, context.queries, context.targets
+        rows = np.stack([queries.locate(records.query), targets.locate(records.target), records.query_pos,
+                         records.target_pos], axis=1).astype(np.int64)
+        cutoffs = np.minimum(scoring.trigger, scoring.cutoff)
+        found = np.empty((len(rows), 6), np.int64)
+        count, extensions = _extend(
+            scoring.matrix, read_as_query(queries.searched()), queries.offsets, targets.residues, targets.offsets, rows,
+            context.options.word_size, context.options.window(), scoring.x_drop_ungapped, cutoffs, found)
+        context.count("extensions", extensions)
+        query, target, score, query_pos, target_pos, length = found[:count].T
+        order = np.lexsort((query_pos, -length, target_pos, -score, target, query))
+        frame = np.ones(count, np.int8)
+        return Seeds({
+            "query": queries.ordinals[query[order]], "target": targets.ordinals[target[order]], "score": score[order],
+            "query_pos": query_pos[order], "target_pos": target_pos[order], "length": length[order],
+            "query_frame": frame, "target_frame": frame,
+        })
