@@ -236,8 +236,8 @@ class Engine:
                             self._reduce(batch, batches.get(batch), sink)
             except BaseException:
                 self.cancellation.cancel()
-                for future in flying:
-                    future.cancel()
+                reader.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return totals
 

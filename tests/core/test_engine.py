@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -230,6 +231,24 @@ def test_cancellation_stops_a_stage_in_its_loop() -> None:
         engine(queries, targets, registry, pipeline=toy.TOY.with_stage("seed.words", "toy-watched"),
                cancellation=cancellation).run(StrictSink())
     assert seen == ["seed.words"]
+
+
+def test_no_further_volume_is_read_once_cancelled() -> None:
+    cancellation, late = Cancellation(), []
+
+    class Slow(MemorySource):
+        def read(self, span):
+            if cancellation.requested:
+                late.append(span.first)
+            time.sleep(0.02)
+            return super().read(span)
+
+    def fail(moment: str) -> None:
+        cancellation.cancel()
+
+    with pytest.raises(Cancelled):
+        engine(source=Slow(TARGETS), volume_letters=20, threads=4, cancellation=cancellation).run(StrictSink(fail))
+    assert len(late) <= 2, "those whose turn it was; not the whole row that waits"
 
 
 # ---- budget
