@@ -23,6 +23,8 @@ LETTERS = 4 << 20
 """Residues of a batch, about."""
 HEAD = 4096
 """Bytes from which a format is recognised."""
+LARGE_RUN = 1 << 21
+"""Ids in a run of ``Ids`` that is left as it is: joining larger ones would take too much memory for a while."""
 _GZIP, _ZSTD, _DUCKDB = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"DUCK"
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x1f\x9d": "compress"}
 
@@ -315,10 +317,10 @@ class Ids:
         return at if file == where else f"{at} of {file}"
 
     def _take(self, hashes: np.ndarray, places: np.ndarray) -> None:
-        """Add a sorted run; runs of like size become one, so that there are few."""
+        """Add a sorted run; small runs of like size become one, so that there are few."""
         if not len(hashes):
             return
-        while self._runs and len(self._runs[-1][0]) < 2 * len(hashes):
+        while self._runs and len(self._runs[-1][0]) < min(2 * len(hashes), LARGE_RUN):
             known, taken = self._runs.pop()
             hashes, places = np.concatenate([known, hashes]), np.concatenate([taken, places])
         order = np.argsort(hashes)
