@@ -306,8 +306,8 @@ def mark_done(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a run's file and all that belongs to it."""
-    for name in (f"{path}.wal", str(path), str(mark_of(path))):
+    """Delete a run's file and all that belongs to it: the mark first, since a file without its log isn't whole."""
+    for name in (str(mark_of(path)), f"{path}.wal", str(path)):
         with suppress(FileNotFoundError):
             os.unlink(name)
 
