@@ -182,4 +182,4 @@ def _bounds(queries: SequenceBatch) -> list[tuple[int, int]]:
 
 def _score_of(evalue: float, space: float, karlin: KarlinBlock) -> float:
     """Score that has this E-value in a search space."""
-    return math.log(karlin.k * space / max(evalue, 1e-297)) / karlin.lambda_
+    return math.log(karlin.k * max(space, 1.0) / max(evalue, 1e-297)) / karlin.lambda_

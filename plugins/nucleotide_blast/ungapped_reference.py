@@ -191,7 +191,7 @@ class UngappedExtension(ExtendStage):
         )  # fmt: skip
         table = np.array(rows, np.int64).reshape(-1, len(columns))
         data = {name: table[:, place] for place, name in enumerate(columns)}
-        data["target_frame"] = np.ones(len(table))
+        data["target_frame"] = np.ones(len(table), np.int64)
         return Seeds(data, self.columns)
 
 

@@ -1,0 +1,24 @@
+"""Joining of alignments that two chunks of a long target share."""
+
+from seqloom.plugins.common.culling import Hsp
+from seqloom.plugins.nucleotide_blast.chunks import merge_chunks
+
+
+def test_pieces_on_one_diagonal_are_joined_to_their_box():
+    first = Hsp(80, 0, 450, 4_999_550, 5_000_000, 100, 4_999_650)
+    second = Hsp(100, 430, 900, 80, 550, 600, 250)
+    merged = merge_chunks([(0, {1: [first]}), (4_999_900, {1: [second]})])[1]
+    assert len(merged) == 1
+    joined = merged[0]
+    assert (joined.query_start, joined.query_end) == (0, 900)
+    assert (joined.target_start, joined.target_end) == (4_999_550, 5_000_450)
+    assert (joined.anchor_query, joined.anchor_target) == (600, 5_000_150)
+    assert joined.score == int((80 + 100) / (450 + 470) * 900)
+
+
+def test_others_stay_apart():
+    first = Hsp(80, 0, 500, 4_999_500, 5_000_000, 100, 4_999_650)
+    elsewhere = Hsp(100, 400, 900, 3000, 3500, 600, 3200)
+    merged = merge_chunks([(0, {1: [first]}), (4_999_900, {1: [elsewhere], -1: [Hsp(9, 0, 5, 0, 5)]})])
+    assert {frame: len(hsps) for frame, hsps in merged.items()} == {1: 2, -1: 1}
+    assert merged[1][1].target_start == 5_002_900

@@ -1,0 +1,198 @@
+"""The nucleotide BLAST pipelines as a whole: independence of how work is cut, options, strands, odd queries.
+
+Agreement with the peer is tested in tests/gold/test_blastn.py.
+"""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from seqloom.core.errors import OptionError
+from seqloom.core.records import path_text
+from seqloom.core.sequences import Intervals
+from seqloom.plugins.common.culling import Hsp
+from seqloom.plugins.common.nucleotide_statistics import letter_scores, ungapped_karlin
+from seqloom.plugins.nucleotide_blast.traceback_reference import start_point
+from seqloom.testing import assert_same_hits, check_pipeline, check_stage, run_pipeline
+
+from tests.plugins.nucleotide_blast.sequences import batch, homologues, random_bases, relative, reverse_complement
+
+PIPELINES = ("blastn", "blastn-short", "megablast", "dc-megablast")
+STAGES = (
+    "nucleotide-word-table",
+    "nucleotide-bases",
+    "nucleotide-word-hits",
+    "discontiguous-word-table",
+    "discontiguous-word-hits",
+    "strand-diagonal",
+    "nucleotide-ungapped",
+    "nucleotide-xdrop",
+    "nucleotide-greedy",
+    "nucleotide-xdrop-traceback",
+    "nucleotide-greedy-traceback",
+    "search-space-evalue",
+)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_declarations(name):
+    check_stage(name)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_results_do_not_depend_on_how_the_work_is_cut(pipeline):
+    check_pipeline(pipeline, *homologues(), {"evalue": 0.1})
+
+
+def test_other_queries_do_not_matter():
+    queries, targets = homologues(3)
+    together = run_pipeline("blastn", queries, targets)
+    for query in range(len(queries)):
+        alone = run_pipeline("blastn", queries.take(query, query + 1), targets)
+        assert_same_hits(alone, together.take(together.query == query))
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_reverse_strand_mirrors_the_forward_one(pipeline):
+    source = random.Random(7)
+    query = random_bases(source, 300)
+    target = relative(source, query, 0.05)
+    forward = run_pipeline(pipeline, batch(query), batch(target), {"strand": "plus"}).alignments.rows()[0]
+    backward = run_pipeline(pipeline, batch(reverse_complement(query)), batch(target), {"strand": "minus"})
+    row = backward.alignments.rows()[0]
+    assert (row["query_frame"], row["target_frame"]) == (1, -1)
+    assert (row["target_start"], row["target_end"]) == (forward["target_start"], forward["target_end"])
+    assert (row["query_start"], row["query_end"]) == (300 - forward["query_end"], 300 - forward["query_start"])
+    assert row["path"] == forward["path"][::-1]
+    assert (row["score"], row["evalue"], row["identities"]) == tuple(
+        forward[name] for name in ("score", "evalue", "identities")
+    )
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_path_and_counts_agree_with_the_letters(pipeline):
+    queries, targets = homologues(5)
+    alignments = run_pipeline(pipeline, queries, targets, {"evalue": 1e-3}).alignments
+    assert len(alignments) > 5
+    for row in alignments.rows():
+        operations = [(run >> 4, run & 15) for run in row["path"]]
+        assert sum(n for n, op in operations if op != 2) == row["query_end"] - row["query_start"]
+        assert sum(n for n, op in operations if op != 1) == row["target_end"] - row["target_start"]
+        assert sum(n for n, op in operations if op == 7) == row["identities"] == row["positives"]
+        assert row["length"] == row["identities"] + row["mismatches"] + row["gaps"]
+
+
+def test_a_query_finds_itself():
+    query = random_bases(random.Random(8), 200)
+    for pipeline in PIPELINES:
+        best = run_pipeline(pipeline, batch(query), batch("ACGTT" + query)).alignments
+        assert path_text(best.path[0]) == "200=" and best.target_start[0] == 5
+        assert best.score[0] == 200 * (1 if pipeline in ("megablast", "blastn-short") else 2)
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_queries_that_cannot_be_found_are_passed_over(pipeline):
+    text = random_bases(random.Random(9), 100)
+    queries = batch("", "A", "ACGTACG", "N" * 50, text)
+    assert set(run_pipeline(pipeline, queries, batch(text, "", "NNNN")).query.tolist()) == {4}
+
+
+def test_masked_letters_seed_nothing_but_are_aligned():
+    text = random_bases(random.Random(10), 90)
+    low = text[:40] + "CA" * 30 + text[40:]
+    found = run_pipeline("blastn", batch(low), batch(low)).alignments
+    assert path_text(found.path[0]) == "150="
+    assert not len(run_pipeline("blastn", batch("CA" * 40), batch("CA" * 40)))
+    assert len(run_pipeline("blastn", batch("CA" * 40), batch("CA" * 40), {"dust": "no"}))
+
+
+def test_hard_masking_keeps_letters_out_of_the_score_and_in_the_report():
+    text = random_bases(random.Random(11), 100)
+    low = text[:50] + "CA" * 10 + text[50:]
+    soft = run_pipeline("blastn", batch(low), batch(low)).alignments
+    hard = run_pipeline("blastn", batch(low), batch(low), {"soft_masking": "false"}).alignments
+    assert hard.score[0] < soft.score[0] and path_text(hard.path[0]) == "120="
+
+
+def test_lower_case_can_be_masked():
+    text = random_bases(random.Random(12), 60)
+    queries = batch(text[:30] + text[30:].lower())
+    targets = batch(text[30:])
+    assert len(run_pipeline("blastn", queries, targets, {"dust": "no"}))
+    assert not len(run_pipeline("blastn", queries, targets, {"dust": "no", "lcase_masking": "true"}))
+    assert queries.lower.rows() == Intervals.of([(0, 30, 60)]).rows()
+
+
+def test_identity_and_coverage_limits():
+    source = random.Random(13)
+    query = random_bases(source, 300)
+    targets = batch(relative(source, query, 0.15), relative(source, query, 0.02), query[:120])
+    assert set(run_pipeline("blastn", batch(query), targets, {"perc_identity": 95}).target.tolist()) == {1, 2}
+    covering = run_pipeline("blastn", batch(query), targets, {"qcov_hsp_perc": 60, "evalue": 1e-3})
+    assert set(covering.target.tolist()) == {0, 1}
+
+
+def test_statistics_follow_the_search_space():
+    query = random_bases(random.Random(14), 100)
+    small = run_pipeline("blastn", batch(query), batch(query), {"searchsp": 1000}).alignments
+    large = run_pipeline("blastn", batch(query), batch(query), {"searchsp": 1_000_000}).alignments
+    assert np.isclose(large.evalue[0] / small.evalue[0], 1000)
+    assert large.bit_score[0] == small.bit_score[0]
+
+
+def test_ambiguities_of_the_target_cost_what_they_should():
+    query = random_bases(random.Random(15), 100)
+    found = run_pipeline("blastn", batch(query), batch(query[:50] + "NN" + query[52:])).alignments
+    assert found.score[0] == 2 * 98 - 2 * 2 and path_text(found.path[0]) == "50=2X48="
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"reward": 1, "penalty": -7}, "known ratios"),
+        ({"gapopen": 1, "gapextend": 1}, "known: "),
+        ({"dust": "often"}, "--dust"),
+        ({"word_size": 3}, "word-size"),
+    ],
+)
+def test_options_without_statistics_or_meaning_are_refused(options, words):
+    with pytest.raises(OptionError, match=words):
+        run_pipeline("blastn", *homologues(), options)
+
+
+def test_templates_exist_for_some_lengths_only():
+    for options in ({"word_size": 10}, {"template_length": 17}):
+        with pytest.raises(OptionError, match="template"):
+            run_pipeline("dc-megablast", *homologues(), options)
+
+
+def test_aligners_refuse_gap_costs_that_are_not_theirs():
+    text = batch(random_bases(random.Random(16), 100))
+    with pytest.raises(OptionError, match="linear"):
+        run_pipeline("megablast", text, text, {"gapopen": 2, "gapextend": 2})
+    with pytest.raises(OptionError, match="gap costs"):
+        run_pipeline("blastn", text, text, {"gapopen": 0, "gapextend": 0})
+
+
+def test_megablast_can_be_given_the_other_aligner():
+    text = batch(random_bases(random.Random(17), 100))
+    stages = ["extend.gapped=nucleotide-xdrop", "extend.traceback=nucleotide-xdrop-traceback"]
+    found = run_pipeline("megablast", text, text, {"gapopen": 2, "gapextend": 2}, stages)
+    assert found.alignments.score.tolist() == [100]
+
+
+def test_ambiguities_score_their_mean_and_every_query_has_the_same_lambda():
+    scores = letter_scores(2, -3)
+    assert (scores[0, 4], scores[14, 0], scores[0, 5], scores[14, 14]) == (-1, -2, -3, -2)
+    assert np.array_equal(scores, scores.T)
+    assert np.isclose(ungapped_karlin(scores).lambda_, 0.6337, atol=1e-4)
+
+
+def test_traceback_starts_in_a_run_of_equal_letters():
+    run, other = random_bases(random.Random(18), 30), "ACGTACGTAC"
+    query, target = batch(other + run + other)[0].tobytes(), batch("CATGCATGCA" + run + other)[0].tobytes()
+    hsp = replace(Hsp(0, 0, 50, 0, 50), anchor_query=20, anchor_target=20)
+    assert start_point(hsp, query, target) == (20, 20)
+    moved = start_point(replace(hsp, anchor_query=2, anchor_target=2), query, target)
+    assert 10 <= moved[0] < 40 and moved[0] == moved[1]
