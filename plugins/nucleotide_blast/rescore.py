@@ -147,7 +147,8 @@ def cut_common_ends(hsps: list[TracedHsp]) -> tuple[list[TracedHsp], list[Traced
     """One alignment per start point and per end point, and what is left of the others beyond the one that stays.
 
     Of those that share a start, the best by (score, query end, target end) stays; what another has beyond the end of it
-    in the query is left over. Then the same for shared ends, with (score, query start, target start).
+    in the query is left over. Then the same for shared ends, with (score, query start, target start). Leftovers come last
+    one first: where two of them turn out equal, BLAST reports the path of the one that was cut later.
     """
     leftovers = []
     kept: list[TracedHsp] = []
@@ -162,4 +163,4 @@ def cut_common_ends(hsps: list[TracedHsp]) -> tuple[list[TracedHsp], list[Traced
             kept.append(hsp)
         elif hsp.query_start < kept[-1].query_start:
             leftovers.append(cut_tail(hsp, kept[-1].query_start, kept[-1].target_start))
-    return kept, leftovers
+    return kept, leftovers[::-1]

@@ -72,4 +72,4 @@ def test_of_those_that_share_an_end_the_best_stays_and_the_longer_leaves_a_rest(
     earlier = TracedHsp(20, -5, 40, -5, 40, script=[[PAIR, 45]])
     kept, rest = cut_common_ends([longer, best, shorter, earlier])
     assert kept == [best]
-    assert [(r.query_start, r.query_end) for r in rest] == [(40, 60), (-5, 0)]
+    assert [(r.query_start, r.query_end) for r in rest] == [(-5, 0), (40, 60)]
