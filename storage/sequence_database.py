@@ -125,24 +125,19 @@ class SequenceDatabase:
             raise StoreError(f"there is no folder {path.parent} for {path.name}; make it first")
         part = Path(f"{path}.part")
         _claim(part)
-        connection = duckdb.connect()
+        writer = _Writer(path, title, saves=True)
         try:
-            with translated(path):
-                configure(connection, memory and DUCKDB_MEMORY, threads)
-                connection.execute(f"SET temp_directory = {literal(f'{part}.tmp')}")
-                # Nothing needs to survive a crash before the file has its name, so nothing is logged ahead.
-                connection.execute(f"ATTACH {literal(str(part))} AS made (RECOVERY_MODE no_wal_writes); USE made")
-                make_tables(connection, "sequences")
-            writer = _Writer(connection, path, title, saves=True)
-            writer.begin()
-            _write_all(writer, batches)
+            with ThreadPoolExecutor(1, thread_name_prefix="write") as pool:  # writes a batch while the next is read
+                writing = pool.submit(writer.make, part, memory and DUCKDB_MEMORY, threads)
+                for batch in batches:
+                    writing.result()
+                    writing = pool.submit(writer.add, batch)
+                writing.result()
             writer.finish()
-            with translated(path):
-                connection.execute("COMMIT; CHECKPOINT made; USE memory; DETACH made")
-            connection.close()
+            writer.close("COMMIT; CHECKPOINT made; USE memory; DETACH made")
             _publish(part, path)
         except BaseException:
-            connection.close()
+            writer.close()
             _discard(part)
             raise
         return cls(path, partial(_for_reading, path, memory, threads), True, writer.facts)
@@ -194,9 +189,8 @@ class SequenceDatabase:
             raise StoreError(f"{self.path} is open for reading; open it for writing to append")
         with self._lock:
             self._held = None
-            writer = _Writer(self._connection, self.path, self.title)
+            writer = _Writer(self.path, self.title)
             try:
-                writer.begin()
                 writer.resume(self)
                 for batch in batches:
                     writer.add(batch)
@@ -413,7 +407,7 @@ class SequenceDatabase:
 
 
 class _Writer:
-    """Adds batches to the tables of an open connection, inside a transaction that the caller ends.
+    """Adds batches to the tables of a new or an open file, inside a transaction that the caller ends.
 
     ``saves``: bring every full volume to disk at once, so that it leaves memory; only for a file that nobody sees yet.
     ``facts``: what the database is, once ``finish`` was called.
@@ -421,9 +415,9 @@ class _Writer:
 
     facts: Facts
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path, title: str, saves: bool = False) -> None:
-        self._saves = saves
-        self._connection, self._path, self.title = connection, path, title
+    def __init__(self, path: Path, title: str, saves: bool = False) -> None:
+        self._path, self.title, self._saves = path, title, saves
+        self._connection: Any = None
         self._alphabet: Alphabet | None = None
         self._sequences = self._letters = self._longest = 0
         self._shortest = LONGEST
@@ -433,11 +427,28 @@ class _Writer:
         self._names: list[str] = []  # of the block of rows that is not full yet
         self._lengths: list[np.ndarray] = []
 
-    def begin(self) -> None:
-        self._run("BEGIN")
+    def make(self, part: Path, memory: int | None, threads: int | None) -> None:
+        """Begin a new file."""
+        with translated(self._path):
+            self._connection = duckdb.connect()
+            configure(self._connection, memory, threads)
+            self._run(f"SET temp_directory = {literal(f'{part}.tmp')}")
+            # Nothing needs to survive a crash before the file has its name, so nothing is logged ahead.
+            self._run(f"ATTACH {literal(str(part))} AS made (RECOVERY_MODE no_wal_writes); USE made")
+            make_tables(self._connection, "sequences")
+            self._run("BEGIN")
+
+    def close(self, last: str = "") -> None:
+        """Run the last statements on a new file and close it."""
+        if self._connection is not None:
+            if last:
+                self._run(last)
+            self._connection.close()
 
     def resume(self, database: SequenceDatabase) -> None:
-        """Go on behind what ``database`` holds: take back its last chunk unless it is full."""
+        """Begin to go on behind what ``database`` holds: take back its last chunk unless it is full."""
+        self._connection = database._connection
+        self._run("BEGIN")
         self._start(database.alphabet, database._about.chunk_letters)
         self._sequences, self._letters = database.sequences, database.letters
         self._longest, self._shortest = database.longest, database.shortest
@@ -601,18 +612,6 @@ def _joined(texts: Sequence[str]) -> np.ndarray:
 def checksum(data: bytes, ambiguities: bytes) -> int:
     """CRC-32 of a chunk as it is stored: finds every flipped byte."""
     return zlib.crc32(ambiguities, zlib.crc32(data))
-
-
-def _write_all(writer: "_Writer", batches: Iterable[SequenceBatch]) -> None:
-    """Write every batch while the next one is read."""
-    with ThreadPoolExecutor(1, thread_name_prefix="write") as pool:
-        writing = None
-        for batch in batches:
-            if writing:
-                writing.result()
-            writing = pool.submit(writer.add, batch)
-        if writing:
-            writing.result()
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:
