@@ -16,8 +16,14 @@ from seqloom.core.index import Index
 from seqloom.core.options import option
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.stages import IndexStage, SeedStage
-from seqloom.plugins.nucleotide_blast.index_reference import BASES, index_of_parts, indexed_positions, searched_strands
+from seqloom.core.stages import Footprint, IndexStage, SeedStage, Shape
+from seqloom.plugins.nucleotide_blast.index_reference import (
+    BASES,
+    BYTES_PER_WORD,
+    index_of_parts,
+    indexed_positions,
+    searched_strands,
+)
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlast, NucleotideBlastOptions
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     CHUNK,
@@ -27,6 +33,7 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     chunk_starts,
     forward_seeds,
     look_up,
+    scan_footprint,
 )
 
 TEMPLATE_WORDS = "discontiguous-words"
@@ -99,6 +106,9 @@ class DiscontiguousWords(IndexStage):
     side = "query"
     provides = TEMPLATE_WORDS
 
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=4 * BYTES_PER_WORD * shape.query_letters)
+
     def run(self, context: Context, batch: SequenceBatch) -> Index:
         options = context.options
         length = options.template_length
@@ -123,6 +133,9 @@ class DiscontiguousWordHits(SeedStage):
     columns = (CHUNK_COLUMN, SHIFT_COLUMN)
     takes = (None,)
     gives_order = ("query", "target")
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return scan_footprint(shape)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index, bases = context.index(TEMPLATE_WORDS), context.index(BASES)["bases"]

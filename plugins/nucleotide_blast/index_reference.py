@@ -15,12 +15,15 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.stages import IndexStage
+from seqloom.core.stages import Footprint, IndexStage, Shape
 from seqloom.plugins.nucleotide_blast.random_bases import replace_ambiguities
 from seqloom.plugins.nucleotide_blast.strands import both_strands
 
 WORDS = "nucleotide-words"
 BASES = "nucleotide-bases"
+
+BYTES_PER_WORD = 24
+"""Of the arrays of a word table and what its making takes, per letter of a strand."""
 
 # Word size: (fewer words than, table width), the last entry for any number.
 _ANY = 1 << 62
@@ -90,6 +93,9 @@ class NucleotideWords(IndexStage):
     side = "query"
     provides = WORDS
 
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=2 * BYTES_PER_WORD * shape.query_letters)
+
     def run(self, context: Context, batch: SequenceBatch) -> Index:
         word_size = context.options.word_size
         parts = []
@@ -147,6 +153,9 @@ class NucleotideBases(IndexStage):
     name = "nucleotide-bases"
     side = "target"
     provides = BASES
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=shape.target_letters)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
         bases = batch.residues.copy()

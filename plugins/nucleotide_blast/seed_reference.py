@@ -11,7 +11,7 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds
-from seqloom.core.stages import SeedStage
+from seqloom.core.stages import Footprint, SeedStage, Shape
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS, runs_of, word_codes
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS, SENTINEL
 
@@ -22,6 +22,16 @@ _NO_LETTER = SENTINEL + 1
 
 CHUNK_COLUMN = Column("chunk", "i4", "where the chunk of the target begins that the hit was found in")
 SHIFT_COLUMN = Column("shift", "i4", "letters by which the hit was moved on behind a masked stretch")
+
+
+BYTES_PER_SEED, TARGET_LETTERS_PER_SEED = 120, 1 << 22
+"""Memory of a seed while it is made, and how many target letters give one by chance per letter of a query (word 11)."""
+
+
+def scan_footprint(shape: Shape) -> Footprint:
+    """Words of the targets, a presence vector, and the seeds to be expected among unrelated sequences."""
+    seeds = 2 * shape.query_letters * shape.target_letters // TARGET_LETTERS_PER_SEED
+    return Footprint(host=8 * shape.target_letters + 2 * 4**12 + BYTES_PER_SEED * seeds)
 
 
 @dataclass(frozen=True)
@@ -133,6 +143,9 @@ class WordHits(SeedStage):
     columns = (CHUNK_COLUMN, SHIFT_COLUMN)
     takes = (None,)
     gives_order = ("query", "target")
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return scan_footprint(shape)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index, bases = context.index(WORDS), context.index(BASES)["bases"]

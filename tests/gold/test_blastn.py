@@ -5,7 +5,6 @@ of dustmasker, and the bases that a BLAST database has in place of ambiguities.
 
 Not claimed: with gap costs at or above the limits of the statistics (2/-3: 6/4), where ungapped values hold, the
 peer's E-values of the two strands differ in their last digits, and so does its order of alignments with equal scores.
-With words under 11, one alignment in some hundred takes another path of the same score.
 """
 
 import shutil
@@ -143,6 +142,7 @@ OPTIONS = [
     ("megablast", {"word_size": 12}),
     ("megablast", {"reward": 2, "penalty": -3}),
     ("megablast", {"xdrop_ungap": 20}),
+    ("blastn-short", {"evalue": 1e-3}),
     ("dc-megablast", {"template_type": "optimal", "template_length": 21}),
     ("dc-megablast", {"template_type": "coding_and_optimal", "word_size": 12, "template_length": 16}),
 ]
