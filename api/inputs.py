@@ -9,7 +9,7 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -53,8 +53,8 @@ def read_sequences(path: str, registry: Registry, alphabet: Alphabet | None = No
     first = 0
     with opened(path) as stream:
         reader = find_reader(stream, where, registry, "sequences")
-        for batch in reader.read(stream, where, alphabet, tell, letters):
-            batch = ids.filtered(batch, where, tell)
+        for read in reader.read(cast(IO[bytes], stream), where, alphabet, tell, letters):
+            batch = ids.filtered(cast(SequenceBatch, read), where, tell)
             if len(batch):
                 yield replace(batch, ordinals=np.arange(first, first + len(batch), dtype=np.int64))
                 first += len(batch)
@@ -76,9 +76,9 @@ def read_models(path: str, registry: Registry, on_bad: str = "error") -> Iterato
     some = False
     with opened(path) as stream:
         reader = find_reader(stream, where, registry, "models")
-        for batch in reader.read(stream, where, None, on_bad_of(on_bad), LETTERS):
+        for batch in reader.read(cast(IO[bytes], stream), where, None, on_bad_of(on_bad), LETTERS):
             some = some or len(batch) > 0
-            yield batch
+            yield cast(ModelBatch, batch)
     if not some:
         raise InputError(f"{where}: none of its models can be used; give a file with at least one")
 
@@ -135,7 +135,7 @@ class Stream(io.RawIOBase):
     ``read`` gives as many bytes as are asked for until the end, without a further copy of large blocks.
     """
 
-    def __init__(self, source: Any, where: str, kind: str = "", file: IO[bytes] | None = None) -> None:
+    def __init__(self, source: Any, where: str, kind: str = "", file: io.RawIOBase | None = None) -> None:
         self._source, self._where, self._kind, self._file = source, where, kind, file
         self._head = b""
 
@@ -184,7 +184,7 @@ class Stream(io.RawIOBase):
 class _Zstd:
     """Decompressed bytes of zstd frames. The library's own stream reader takes a cut-off file for a whole one."""
 
-    def __init__(self, raw: IO[bytes]) -> None:
+    def __init__(self, raw: Stream) -> None:
         import zstandard
 
         self._raw, self._new = raw, zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj

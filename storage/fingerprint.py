@@ -18,14 +18,14 @@ DIGEST_BYTES = 32
 
 def residue_digests(codes: np.ndarray) -> bytes:
     """SHA-256 of each block of u8[n] ``codes`` (a byte a letter), one behind the other; the last may be short."""
-    return b"".join(hashlib.sha256(np.ascontiguousarray(codes[n : n + BLOCK_LETTERS])).digest()
+    return b"".join(hashlib.sha256(np.ascontiguousarray(codes[n : n + BLOCK_LETTERS]).data).digest()
                     for n in range(0, len(codes), BLOCK_LETTERS))
 
 
 def row_digest(names: Sequence[str], lengths: np.ndarray) -> bytes:
     """SHA-256 of one block of rows: names and i8 lengths."""
     digest = hashlib.sha256("\n".join(names).encode())
-    digest.update(np.ascontiguousarray(lengths, "<i8"))
+    digest.update(np.ascontiguousarray(lengths, "<i8").data)
     return digest.digest()
 
 

@@ -10,6 +10,8 @@ memory when it writes a table to disk, and writes all of it again when one is ad
 indexes, which would slow down inserting; they stand in order of ``ordinal`` and ``chunk``.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from .column_types import RawBlob
@@ -17,7 +19,7 @@ from .column_types import RawBlob
 metadata = sa.MetaData()
 
 
-def _required(name: str, kind: object) -> sa.Column:
+def _required(name: str, kind: Any) -> sa.Column:
     return sa.Column(name, kind, nullable=False)
 
 

@@ -178,7 +178,8 @@ def _find(source: VolumeSource, names: Sequence[str]) -> dict[str, int]:
     """Numbers of those of ``names`` that ``source`` has; by a look at all names where it can't look them up."""
     if hasattr(source, "find"):
         return source.find(names)
-    wanted, found = set(names), {}
+    wanted = set(names)
+    found: dict[str, int] = {}
     for first in range(0, source.sequences, 100_000):
         numbers = np.arange(first, min(first + 100_000, source.sequences), dtype=np.int64)
         for name, number in zip(source.info(numbers).names, numbers.tolist(), strict=True):

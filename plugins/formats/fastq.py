@@ -1,7 +1,7 @@
 """Reads FASTQ, through dnaio. Qualities are not kept: no pipeline uses them."""
 
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, BinaryIO, cast
 
 import numpy as np
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, Alphabet
@@ -30,7 +30,7 @@ class FastqReader(Reader):
         batch: list[tuple[str, str, int]] = []
         size, first, line, checked = 0, 0, 1, False
         try:
-            with dnaio.open(stream, fileformat="fastq") as records:
+            with dnaio.open(cast(BinaryIO, stream), fileformat="fastq") as records:
                 for record in records:
                     if not checked and alphabet is not None:
                         check_kind(record.sequence[:SAMPLE].encode(), alphabet, where)
