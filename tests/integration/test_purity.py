@@ -1,0 +1,51 @@
+"""Stages change nothing that they are given: records, sequences and indexes are handed to them read-only."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from seqloom.core import engine
+from seqloom.core.records import Hits, Ragged, Records
+from seqloom.testing import assert_same_hits, run_pipeline
+
+from tests.integration.test_independence import queries_and_targets
+
+SAMPLES = {"dc-megablast": "blastn", "blastn-short": "blastn", "sw-nucleotide": "blastn", "blastp-short": "blastp",
+           "mum-protein": "sw"}
+PIPELINES = ["blastp", "blastp-short", "sw", "sw-nucleotide", "blastn", "blastn-short", "megablast", "dc-megablast",
+             "hmmsearch", "mum", "mum-protein"]
+
+
+def freeze(*things: Any) -> None:
+    for thing in things:
+        if isinstance(thing, Ragged):
+            freeze(thing.offsets, thing.values)
+        elif isinstance(thing, np.ndarray):
+            thing.setflags(write=False)
+        elif isinstance(thing, Records):
+            freeze(*thing.data.values(), thing.alignments if isinstance(thing, Hits) else None)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_stages_change_nothing_that_they_are_given(name: str, monkeypatch) -> None:
+    queries, targets = queries_and_targets(SAMPLES.get(name, name))
+    if name.startswith("sw"):
+        queries, targets = queries.take(0, 2), targets.take(0, 10)
+    wanted = run_pipeline(name, queries, targets)
+    for batch in (queries, targets):
+        freeze(*(getattr(batch, n, None) for n in ("residues", "offsets", "ordinals")))
+    place, index = engine.place, engine.Engine._index
+
+    def frozen_records(records, device):
+        freeze(moved := place(records, device))
+        return moved
+
+    def frozen_index(*args):
+        made = index(*args)
+        freeze(*made.arrays.values())
+        return made
+
+    monkeypatch.setattr(engine, "place", frozen_records)
+    monkeypatch.setattr(engine.Engine, "_index", frozen_index)
+    assert_same_hits(wanted, run_pipeline(name, queries, targets))
+    assert len(wanted)
