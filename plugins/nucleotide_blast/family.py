@@ -23,7 +23,7 @@ def _slots(words: str, aligner: str, separation: int, window: int = 0) -> tuple[
     )
 
 
-SHORT = {"word_size": 7, "reward": 1, "penalty": -3, "dust": "no"}
+SHORT = {"word_size": 7, "reward": 1, "penalty": -3}
 MEGABLAST = {
     "word_size": 28,
     "reward": 1,

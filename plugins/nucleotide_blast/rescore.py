@@ -147,8 +147,8 @@ def cut_common_ends(hsps: list[TracedHsp]) -> tuple[list[TracedHsp], list[Traced
     """One alignment per start point and per end point, and what is left of the others beyond the one that stays.
 
     Of those that share a start, the best by (score, query end, target end) stays; what another has beyond the end of it
-    in the query is left over. Then the same for shared ends, with (score, query start, target start). Leftovers come last
-    one first: where two of them turn out equal, BLAST reports the path of the one that was cut later.
+    in the query is left over. Then the same for shared ends, with (score, query start, target start). Leftovers come in
+    reverse: where two of them turn out equal, BLAST reports the path of the one that was cut later.
     """
     leftovers = []
     kept: list[TracedHsp] = []
