@@ -69,7 +69,7 @@ def kernel(function: Callable[..., Any] | None = None, *, helpers: tuple[ModuleT
     if function is None:
         return lambda given: kernel(given, helpers=helpers)
     compiled = numba.njit(nogil=True, fastmath=False, error_model="numpy")(function)
-    compiled._cache = _KernelCache(function, helpers)
+    compiled._cache = _KernelCache(function, helpers)  # type: ignore[attr-defined]
     return compiled
 
 

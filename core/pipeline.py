@@ -124,7 +124,10 @@ class Pipeline:
                 raise InputError(f"{where}: unknown key '{unknown[0]}' in a slot")
             if missing := [k for k in ("name", "plugin") if k not in entry]:
                 raise InputError(f"{where}: a slot lacks its '{missing[0]}'")
-            slots.append(Slot(**entry))
+            slot = Slot(**entry)
+            if slot.scope not in ("unit", "reduce") or slot.enabled not in (True, False, "fast"):
+                raise InputError(f"{where}: slot '{slot.name}': scope is unit or reduce, enabled true, false or fast")
+            slots.append(slot)
         return cls(data["name"], data.get("help", ""), data["family"], tuple(slots), data.get("defaults", {}),
                    data.get("writer", "6"))
 
@@ -152,7 +155,7 @@ class Pipeline:
 
 def _dotted(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Values by dotted name, whether a TOML file wrote ``"seed.words.step" = 2`` or ``seed.words.step = 2``."""
-    flat = {}
+    flat: dict[str, Any] = {}
     for key, value in table.items():
         flat |= _dotted(value, f"{before}{key}.") if isinstance(value, Mapping) else {before + key: value}
     return flat
@@ -222,10 +225,10 @@ def compose(registry: "Registry", pipeline: Pipeline, options: Mapping[str, Any]
         BackendError: a stage has no implementation for the back end.
     """
     for replacement in stages:
-        slot, equals, plugin = replacement.partition("=")
+        name, equals, plugin = replacement.partition("=")
         if not equals:
             raise OptionError(f"--stage takes slot=plugin, not '{replacement}'")
-        pipeline = pipeline.with_stage(slot.strip(), plugin.strip())
+        pipeline = pipeline.with_stage(name.strip(), plugin.strip())
     for setting in settings:
         pipeline = pipeline.with_setting(setting)
     family = registry.family(pipeline.family)()

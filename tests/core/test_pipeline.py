@@ -103,6 +103,25 @@ def test_a_back_end_of_one_slot() -> None:
     assert {p.stage.backend for p in plan.stages if p.name != "score.length"} == {"reference"}
 
 
+@pytest.mark.parametrize(("backend", "there"), [("reference", False), ("cpu", True)])
+def test_a_slot_for_fast_back_ends_only(backend: str, there: bool) -> None:
+    """A scan that changes no result stands in front of the words where it is worth its time."""
+    fast = tuple(type(s.__name__, (s,), {"backend": "cpu"}) for s in REGISTRY.stages() if s.backend == "reference")
+
+    class Scan(toy.WordPairs):
+        backend = "cpu"
+
+    class Narrowed(toy.WordSeeds):
+        backend = "cpu"
+
+    registry = extended(Scan, Narrowed, *(s for s in fast if s.name not in ("toy-all-pairs", "toy-words")))
+    slots = list(toy.TOY.slots)
+    slots.insert(2, Slot("seed.scan", "toy-all-pairs", enabled="fast"))
+    plan = plan_of(replace(toy.TOY, slots=tuple(slots)), registry, backend)
+    assert ("seed.scan" in [p.name for p in plan.stages]) == there
+    assert Pipeline.from_dict(plan.pipeline.as_dict()) == plan.pipeline
+
+
 # ---- what doesn't fit
 
 
@@ -315,6 +334,8 @@ def test_a_file_holds_changes_to_a_preset(tmp_path, changes: str) -> None:
     ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a'}]\n", "a slot lacks its 'plugin'"),
     ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', step = 3}]\n", "unknown key 'step' in"),
     ("name = 'x'\nfamily = 'toy'\nslots = ['seed.words']\n", "a slot is a table with "),
+    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', scope = 'all'}]\n", "slot 'seed.a': scope is"),
+    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', enabled = 'no'}]\n", "enabled true, false"),
     ("base = 'toy'\nslots = []\n", "unknown key 'slots' beside base"),
 ])
 def test_a_file_that_is_wrong_is_named_with_what_is_wrong(tmp_path, text: str, message: str) -> None:
