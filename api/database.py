@@ -70,7 +70,7 @@ class Database:
 
     def check(self) -> list[str]:
         """Problems found by reading everything and comparing checksums; empty when all is well."""
-        return self._database.check()
+        return list(self._database.check())
 
     def close(self) -> None:
         self._database.close()

@@ -160,7 +160,7 @@ def check_pipeline(pipeline: "str | Pipeline", queries: Queries, targets: Sequen
     Returns:
         The hits.
     """
-    def run(backend: str, **cut: int) -> Hits:
+    def run(backend: str, **cut: Any) -> Hits:
         return run_pipeline(pipeline, queries, targets, options, stages, settings, backend=backend, registry=registry,
                             **cut)
 
