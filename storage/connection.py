@@ -69,8 +69,9 @@ def connect(path: "str | Path", read_only: bool, kind: Kind, create: bool = Fals
 
 
 def configure(connection: duckdb.DuckDBPyConnection, memory: int | None = None, threads: int | None = None) -> None:
-    """Settings of every connection: bounds, no look at Python variables, nothing from the network by itself."""
-    settings = ["autoinstall_known_extensions = false", "python_enable_replacements = false"]
+    """Settings of every connection: bounds; nothing from Python variables, from the network or to stdout by itself."""
+    settings = ["autoinstall_known_extensions = false", "python_enable_replacements = false",
+                "enable_progress_bar = false"]
     if memory is not None:
         settings.append(f"memory_limit = '{max(memory >> 10, 16 << 10)}KiB'")
     if threads is not None:

@@ -36,6 +36,8 @@ LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
 DUCKDB_MEMORY = 96 << 20
 """Bytes for DuckDB's buffers under a memory budget."""
+READING_MEMORY = 256 << 20
+"""Bytes for them without one, so that DuckDB doesn't keep residues that were read into arrays."""
 MAGIC = b"DUCK"
 
 _open_here: set[str] = set()
@@ -629,7 +631,8 @@ def unknown_names(missing: Sequence[str], where: str) -> InputError:
 
 
 def _for_reading(path: Path, memory: int | None, threads: int | None) -> duckdb.DuckDBPyConnection:
-    return connect(path, True, "sequences", memory=memory and min(memory, DUCKDB_MEMORY), threads=threads)
+    return connect(path, True, "sequences", memory=min(memory, DUCKDB_MEMORY) if memory else READING_MEMORY,
+                   threads=threads)
 
 
 def _closed(path: Path) -> duckdb.DuckDBPyConnection:

@@ -446,3 +446,47 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
     taken = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     assert taken < letters + (80 << 20)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is in KiB on Linux only")
+def test_writing_takes_the_same_memory_however_much_there_is(tmp_path):
+    """160 MB of residues go to disk volume by volume, and leave memory."""
+    code = f"""
+import resource
+import numpy as np
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.sequences import SequenceBatch
+from seqloom.storage.sequence_database import SequenceDatabase
+codes = np.random.default_rng(0).integers(1, 20, 4 << 20).astype(np.uint8)
+batches = (SequenceBatch.of(PROTEIN, [codes], [f"s{{n}}"]) for n in range(40))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+SequenceDatabase.create({str(tmp_path / "d.duckdb")!r}, batches, memory=400 << 20).close()
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+    taken = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert taken < 150 << 20
+    assert (tmp_path / "d.duckdb").stat().st_size < 165 << 20
+
+
+def test_nothing_slow_is_imported(tmp_path):
+    """Making, opening and reading a database must not wait for libraries that only few commands need."""
+    code = f"""
+import sys
+import numpy as np
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.sequences import SequenceBatch
+from seqloom.storage.sequence_database import SequenceDatabase
+from seqloom.storage.sources import DatabaseSource
+batch = SequenceBatch.of(PROTEIN, ["MKVla", "AGIV"], ["a", "b"])
+for read_only in (True, False):
+    SequenceDatabase.create({str(tmp_path)!r} + f"/{{read_only}}.duckdb", [batch]).close()
+    with SequenceDatabase.open({str(tmp_path)!r} + f"/{{read_only}}.duckdb", read_only=read_only) as database:
+        source = DatabaseSource(database)
+        source.read(source.plan(100)[0])
+        source.info(np.array([1, 0]))
+        database.extract(["b"])
+        database.check()
+print(sorted({{"pandas", "pyarrow", "sqlalchemy", "alembic", "numba", "dnaio"}} & set(sys.modules)))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
