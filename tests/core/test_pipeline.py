@@ -334,7 +334,7 @@ def test_a_file_holds_changes_to_a_preset(tmp_path, changes: str) -> None:
     ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a'}]\n", "a slot lacks its 'plugin'"),
     ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', step = 3}]\n", "unknown key 'step' in"),
     ("name = 'x'\nfamily = 'toy'\nslots = ['seed.words']\n", "a slot is a table with "),
-    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', scope = 'all'}]\n", "slot 'seed.a': scope is"),
+    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', scope = 'all'}]\n", "'seed.a': scope is"),
     ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', enabled = 'no'}]\n", "enabled true, false"),
     ("base = 'toy'\nslots = []\n", "unknown key 'slots' beside base"),
 ])
