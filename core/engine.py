@@ -18,7 +18,7 @@ import numpy as np
 
 from .backends import place
 from .context import Cancellation, Context, Queries, Scoring, SearchSpace
-from .errors import BudgetError, CompositionError, InputError
+from .errors import BudgetError, Cancelled, CompositionError, InputError
 from .index import Index
 from .pipeline import PlacedStage, Plan
 from .ports import ResultSink, SlotStats, Span, TargetInfo, UnitPlan, VolumeSource
@@ -212,28 +212,48 @@ class Engine:
             self.cancellation.check()
             return self._unit(batch, batches.get(batch), volumes.get(volume), inner)
 
+        def read_ahead(volume: int) -> None:
+            self.cancellation.check()
+            volumes.get(volume)
+
         with (ThreadPoolExecutor(self.settings.threads, thread_name_prefix="unit") as pool,
               ThreadPoolExecutor(1, thread_name_prefix="reader") as reader):
             waiting = iter(todo)
             flying: dict[Future, tuple[int, int]] = {}
             try:
                 while True:
-                    while len(flying) < self.settings.threads + 1 and (unit := next(waiting, None)):
-                        reader.submit(volumes.get, unit[1])
+                    while (not self.cancellation.requested and len(flying) < self.settings.threads + 1
+                           and (unit := next(waiting, None))):
+                        reader.submit(read_ahead, unit[1])
                         flying[pool.submit(work, *unit)] = unit
                     if not flying:
                         break
                     finished, _ = wait(flying, timeout=0.2, return_when=FIRST_COMPLETED)
-                    self.cancellation.check()
+                    failure: BaseException | None = None
+                    ready: list[int] = []
                     for future in sorted(finished, key=lambda f: flying[f]):
                         batch, volume = flying.pop(future)
+                        if isinstance(error := future.exception(), Cancelled):
+                            self.cancellation.cancel()
+                            continue
+                        if error:
+                            failure = error
+                            continue
                         records, stats = future.result()
                         sink.commit_unit(batch, volume, records, stats)
                         self._add(stats)
                         self.progress(self._letters(plan.batches[batch]) * plan.volumes[volume].letters)
                         missing[batch] -= 1
                         if not missing[batch]:
+                            ready.append(batch)
+                    if failure:
+                        raise failure
+                    # A cancelled run goes on only until the units in flight have stopped: what they finish is kept.
+                    for batch in ready:
+                        if not self.cancellation.requested:
                             self._reduce(batch, batches.get(batch), sink)
+                if len(sink.done_batches()) < len(plan.batches):
+                    self.cancellation.check()
             except BaseException:
                 self.cancellation.cancel()
                 reader.shutdown(wait=False, cancel_futures=True)

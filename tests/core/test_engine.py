@@ -233,6 +233,41 @@ def test_cancellation_stops_a_stage_in_its_loop() -> None:
     assert seen == ["seed.words"]
 
 
+def test_units_that_finish_after_the_cancellation_are_kept() -> None:
+    cancellation, both = Cancellation(), threading.Barrier(2)
+
+    class Meeting(toy.ScoreLength):
+        name = "toy-meeting"
+
+        def run(self, context, records):
+            scored = super().run(context, records)
+            both.wait(20)
+            cancellation.cancel()
+            return scored
+
+    sink = StrictSink()
+    with pytest.raises(Cancelled):
+        engine(registry=with_stages(Meeting), pipeline=toy.TOY.with_stage("score.length", "toy-meeting"), threads=2,
+               volume_letters=150, cancellation=cancellation).run(sink)
+    assert len(sink.units) == 2
+    engine(threads=2).run(sink)
+    assert_same_hits(whole(), sink.hits)
+
+
+def test_a_cancellation_after_the_last_row_changes_nothing() -> None:
+    cancellation = Cancellation()
+    last = len(query_batches(QUERIES, 2, 10**9))
+    done: list[str] = []
+
+    def fail(moment: str) -> None:
+        done.append(moment)
+        if done.count("batch done") == last:
+            cancellation.cancel()
+
+    engine(batch_queries=2, cancellation=cancellation).run(sink := StrictSink(fail))
+    assert len(sink.done_batches()) == last
+
+
 def test_no_further_volume_is_read_once_cancelled() -> None:
     cancellation, late = Cancellation(), []
 
