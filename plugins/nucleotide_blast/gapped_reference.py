@@ -158,7 +158,8 @@ class XDropExtension(GappedExtension):
 def reach(scoring: NucleotideScoring, letters: int, x_drop: int) -> int:
     """How many letters of one sequence an alignment with so many letters of the other can take in at most.
 
-    Gap letters must be paid for by matches and the X-drop.
+    Gap letters must be paid for by matches and the X-drop. (In targets of 90,000 letters and more the peer looks no
+    further than 3,000 letters beyond the query's reach.)
     """
     return letters + (scoring.reward * letters + x_drop) // max(1, scoring.gap_extend) + 1
 

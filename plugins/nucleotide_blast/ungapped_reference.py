@@ -8,7 +8,9 @@ With a window (discontiguous words) the first hit on a diagonal is only remember
 extended.
 
 BLAST keeps its diagonals in a hash for long queries, where one can lose its state to another; then a region may be
-extended twice, which the gapped stage undoes. Here every diagonal has a state of its own.
+extended twice, which the gapped stage undoes. Here every diagonal has a state of its own. BLAST also lays all queries
+of a batch end to end, and its groups of four reach over the boundary: a short hit at the very start of a query can be
+reported or not according to the query before it. Here every query is searched as if it were alone.
 """
 
 from __future__ import annotations
