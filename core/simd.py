@@ -153,17 +153,45 @@ def _overload_subtract(left, right):
 
 
 @intrinsic
-def any_greater(typing_context: Any, left: Any, right: Any) -> Any:
-    """Whether ``left`` is greater than ``right`` in some lane."""
-    if not isinstance(left, Vector) or left != right:
+def greater_lanes(typing_context: Any, left: Any, right: Any) -> Any:
+    """u64 with bit l set where lane l of ``left`` is greater than that of ``right``; for up to 64 lanes."""
+    if not isinstance(left, Vector) or left != right or left.lanes > 64:
         return None
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         compare = builder.icmp_signed if left.signed else builder.icmp_unsigned
         mask = builder.bitcast(compare(">", *arguments), ir.IntType(left.lanes))
-        return builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0))
+        return mask if left.lanes == 64 else builder.zext(mask, ir.IntType(64))
 
-    return types.boolean(left, right), build
+    return types.uint64(left, right), build
+
+
+@intrinsic
+def lowest_bit(typing_context: Any, mask: Any) -> Any:
+    """Place of the lowest set bit of a u64 that isn't 0."""
+    if mask != types.uint64:
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(mask), build
+
+
+@intrinsic
+def shift_in(typing_context: Any, vector: Any, value: Any) -> Any:
+    """The lanes moved up by one, with ``value`` in lane 0."""
+    if not isinstance(vector, Vector):
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first = builder.insert_element(ir.Constant(vector.ir, ir.Undefined), arguments[1],
+                                       ir.Constant(ir.IntType(32), 0))
+        order = _constant(ir.VectorType(ir.IntType(32), vector.lanes),
+                          [vector.lanes, *range(vector.lanes - 1)])
+        return builder.shuffle_vector(arguments[0], first, order)
+
+    return vector(vector, vector.element), build
 
 
 LOOKUP_ENTRIES = 32

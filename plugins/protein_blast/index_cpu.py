@@ -1,4 +1,4 @@
-"""``neighbourhood-words`` on the CPU: neighbours by bounded depth-first search, positions by counting sort."""
+"""``neighbourhood-words`` on the CPU: neighbours by a search that stops early, positions by counting sort."""
 
 import numpy as np
 from seqloom.core.context import Context
@@ -11,59 +11,56 @@ from seqloom.plugins.protein_blast.words import LETTERS, word_starts
 
 
 @kernel
-def _neighbours(letters, begin, size, matrix, best_rest, threshold, words, limit):
-    """Write the words that score at least ``threshold`` with the word at ``begin``, ascending; returns their number.
+def _neighbours(letters, begin, size, sorted_letters, sorted_scores, self_scores, threshold, words):
+    """Write the words that score at least ``threshold`` with the word at ``begin``, and that word; their number.
 
-    best_rest: i4[size + 1], most that the letters from a place on can add. The word itself counts in any case.
+    sorted_letters, sorted_scores: i4[letters, letters], per letter the others by falling score: the first one that
+    can't reach the threshold with the best of what follows ends its branch.
     """
     count = 0
-    own = np.int64(0)
-    own_score = 0
+    own, own_score = np.int64(0), 0
+    rest = np.zeros(size + 1, np.int64)
+    for place in range(size - 1, -1, -1):
+        rest[place] = rest[place + 1] + sorted_scores[letters[begin + place], 0]
     for place in range(size):
-        letter = letters[begin + place]
-        own = own * LETTERS + letter
-        own_score += matrix[letter, letter]
+        own = own * LETTERS + letters[begin + place]
+        own_score += self_scores[letters[begin + place]]
+    if own_score < threshold:
+        words[0] = own
+        count = 1
     choice = np.full(size, -1, np.int64)
     score = np.zeros(size + 1, np.int64)
     prefix = np.zeros(size + 1, np.int64)
     depth = 0
     while depth >= 0:
         choice[depth] += 1
-        if choice[depth] == LETTERS:
+        letter = letters[begin + depth]
+        spent = choice[depth] == LETTERS
+        if spent or score[depth] + sorted_scores[letter, choice[depth]] + rest[depth + 1] < threshold:
             choice[depth] = -1
             depth -= 1
             continue
-        score[depth + 1] = score[depth] + matrix[letters[begin + depth], choice[depth]]
-        prefix[depth + 1] = prefix[depth] * LETTERS + choice[depth]
-        on_own = prefix[depth + 1] == own // LETTERS ** (size - 1 - depth)
-        if score[depth + 1] + best_rest[depth + 1] < threshold and not (on_own and own_score < threshold):
-            continue
+        score[depth + 1] = score[depth] + sorted_scores[letter, choice[depth]]
+        prefix[depth + 1] = prefix[depth] * LETTERS + sorted_letters[letter, choice[depth]]
         if depth == size - 1:
-            if score[size] >= threshold or prefix[size] == own:
-                if count < limit:
-                    words[count] = prefix[size]
-                count += 1
+            words[count] = prefix[size]
+            count += 1
         else:
             depth += 1
     return count
 
 
 @kernel
-def _table(letters, places, query_of, offsets, size, matrix, threshold, starts, query, position, words):
+def _table(letters, places, query_of, offsets, size, sorted_letters, sorted_scores, self_scores, threshold, starts,
+           query, position, words):
     """Fill ``starts``, and ``query`` and ``position`` if they are large enough; returns the number of entries.
 
     Two passes over the places: count entries by word, then put them in their word's stretch in order of place.
     """
-    row_best = np.empty(LETTERS, np.int64)
-    for letter in range(LETTERS):
-        row_best[letter] = matrix[letter].max()
-    best_rest = np.zeros(size + 1, np.int64)
     starts[:] = 0
     for fill in range(2):
         for place in places:
-            for back in range(size - 1, -1, -1):
-                best_rest[back] = best_rest[back + 1] + row_best[letters[place + back]]
-            count = _neighbours(letters, place, size, matrix, best_rest, threshold, words, len(words))
+            count = _neighbours(letters, place, size, sorted_letters, sorted_scores, self_scores, threshold, words)
             for entry in range(count):
                 word = words[entry]
                 if fill:
@@ -96,13 +93,15 @@ class NeighbourhoodWordsCpu(NeighbourhoodWords):
         places = word_starts(batch.offsets, size, usable)
         letters = read_as_query(batch.searched())
         query_of = np.repeat(np.arange(len(batch), dtype=np.int32), batch.lengths)
+        order = np.argsort(-scoring.matrix, axis=1, kind="stable").astype(np.int32)
+        scores = np.take_along_axis(scoring.matrix, order, axis=1)
         starts = np.zeros(LETTERS**size + 1, np.int64)
-        words = np.empty(LETTERS**size, np.int64)
+        words = np.empty(LETTERS**size + 1, np.int64)
         capacity = 64 * len(places)
         while True:
             query, position = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-            count = _table(letters, places, query_of, batch.offsets, size, scoring.matrix, threshold, starts, query,
-                           position, words)
+            count = _table(letters, places, query_of, batch.offsets, size, order, scores,
+                           np.ascontiguousarray(scoring.matrix.diagonal()), threshold, starts, query, position, words)
             if count <= capacity:
                 break
             capacity = int(count)

@@ -5,8 +5,9 @@ from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import Pairs, Records, Seeds
 from seqloom.plugins.protein_blast.index_reference import KIND
+from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.seed_reference import WordHits, seeds_of, wanted_pairs
-from seqloom.plugins.protein_blast.words import LETTERS
+from seqloom.plugins.protein_blast.words import LETTERS, word_starts
 
 
 @kernel
@@ -35,53 +36,36 @@ def _look_up(residues, offsets, chosen, size, starts, query, position, found):
 
 
 @kernel
-def _split_by_query(starts, query, position, sizes, own_starts, own_position):
-    """The table cut into one table per query.
+def _along_diagonals(matrix, letters, seeding, query_offsets, residues, target_offsets, diagonals, size, threshold,
+                     found):
+    """Hits on whole diagonals, as ``_look_up`` gives them, by scoring the words that lie opposite each other.
 
-    own_starts: i4[queries, words + 1], places in ``own_position``; own_position: i4[entries], query after query.
-    sizes: i8[queries], number of entries of each.
-    """
-    queries = len(sizes)
-    fill = np.zeros(queries, np.int64)
-    for number in range(1, queries):
-        fill[number] = fill[number - 1] + sizes[number - 1]
-    for word in range(len(starts) - 1):
-        for number in range(queries):
-            own_starts[number, word] = fill[number]
-        for entry in range(starts[word], starts[word + 1]):
-            number = query[entry]
-            own_position[fill[number]] = position[entry]
-            fill[number] += 1
-    for number in range(queries):
-        own_starts[number, len(starts) - 1] = fill[number]
+    A word of the table scores at least ``threshold`` with the query's word, or is the query's word itself. On a
+    diagonal that is one pair of words a place, and adding up their letters is quicker than a look-up.
 
-
-@kernel
-def _along_diagonals(residues, offsets, diagonals, size, own_starts, own_position, found):
-    """Hits on whole diagonals, as ``_look_up`` gives them.
-
+    letters: u8, the queries as searched. seeding: bool of the same length, whether words that start there are in the
+    table.
     diagonals: i8[n, 5]: query place, target place, query and target position of the start, length.
     """
     count = 0
-    span = LETTERS ** (size - 1)
     for row in range(len(diagonals)):
-        number, target, query_pos, target_pos, length = diagonals[row]
-        begin = offsets[target] + target_pos
-        word = np.int64(0)
+        number, place, query_pos, target_pos, length = diagonals[row]
+        query = query_offsets[number] + query_pos
+        target = target_offsets[place] + target_pos
+        score = equal = 0
         for step in range(length):
-            word = word % span * LETTERS + residues[begin + step]
-            if step < size - 1:
-                continue
-            wanted = query_pos + step - size + 1
-            for entry in range(own_starts[number, word], own_starts[number, word + 1]):
-                if own_position[entry] == wanted:
-                    if count < len(found):
-                        found[count, 0] = number
-                        found[count, 1] = wanted
-                        found[count, 2] = target
-                        found[count, 3] = target_pos + step - size + 1
-                    count += 1
-                    break
+            ours, theirs = letters[query + step], residues[target + step]
+            score += matrix[ours, theirs]
+            equal = equal + 1 if ours == theirs else 0
+            if step >= size:
+                score -= matrix[letters[query + step - size], residues[target + step - size]]
+            if step >= size - 1 and (score >= threshold or equal >= size) and seeding[query + step - size + 1]:
+                if count < len(found):
+                    found[count, 0] = number
+                    found[count, 1] = query_pos + step - size + 1
+                    found[count, 2] = place
+                    found[count, 3] = target_pos + step - size + 1
+                count += 1
     return count
 
 
@@ -93,14 +77,16 @@ class WordHitsCpu(WordHits):
         index, targets, queries = context.index(KIND), context.targets, context.queries
         size = index.parameters["word_size"]
         if isinstance(records, Seeds):
-            sizes = np.bincount(index["query"], minlength=len(queries))
-            own_starts = np.empty((len(queries), len(index["starts"])), np.int32)
-            own_position = np.empty(len(index["query"]), np.int32)
-            _split_by_query(index["starts"], index["query"], index["position"], sizes, own_starts, own_position)
+            scoring = context.scoring
+            usable = queries.indexable() & np.repeat(scoring.valid, queries.lengths)
+            seeding = np.zeros(queries.letters, bool)
+            seeding[word_starts(queries.offsets, size, usable)] = True
             diagonals = np.stack([queries.locate(records.query), targets.locate(records.target), records.query_pos,
                                   records.target_pos, records.length], axis=1).astype(np.int64)
-            found = _filled(4 * len(records) + 1024, _along_diagonals, targets.residues, targets.offsets, diagonals,
-                            size, own_starts, own_position)
+            letters = read_as_query(queries.searched())
+            found = _filled(8 * len(records) + 1024, _along_diagonals, scoring.matrix, letters, seeding,
+                            queries.offsets, targets.residues, targets.offsets, diagonals, size,
+                            index.parameters["threshold"])
             return seeds_of(context, index, *_columns(found), None)
         wanted = wanted_pairs(context, records)
         chosen = np.arange(len(targets)) if wanted is None else np.flatnonzero(wanted.any(axis=0))
