@@ -33,7 +33,7 @@ class Results:
 
     def merge(self) -> list[str]:
         """Bring finished runs into the store; returns their identifiers."""
-        return self._store.merge_pending()
+        return self._store.merge_pending(age=0)
 
     def delete(self, run: str | int) -> str:
         """Delete a run with all its rows; returns its identifier."""

@@ -85,6 +85,9 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
         raise InputError("no database to search; give one or more database or FASTA files")
     chosen = find_pipeline(pipeline)
     plan = compose(plugins, chosen, options, backend, stages, settings)
+    home = ResultStore(results_path(results)) if store else None
+    if home:
+        home.check()
     loaded = load_queries(plan, queries, on_bad)
     budget = parse_bytes(memory)
     target_ids = None if target_ids is None else sorted(set(target_ids))
@@ -99,7 +102,6 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
             volume_letters=volume_letters or default.volume_letters,
             explain=numbers_of(source, explain))
         provenance = {**describe(plan, use, space, command), "target_ids": target_ids}
-        home = ResultStore(results_path(results)) if store else None
         run_file = RunFile.create(home.runs_folder if home else ":memory:", provenance, loaded, source.fingerprints(),
                                   memory=DUCKDB_SHARE if budget else None)
         return carry_out(run_file, home, plan, loaded, source, reopen, space, use, cancellation, progress, written)
@@ -179,7 +181,7 @@ def carry_out(run_file: RunFile, home: ResultStore | None, plan: Plan, queries: 
             if isinstance(error, SeqloomError):
                 error.args = (f"{error.args[0] if error.args else error}; the work done so far is kept: "
                               f"seqloom runs resume {run_file.id}",)
-            run_file.finish("incomplete", time.perf_counter() - begin, str(error))
+            run_file.finish("incomplete", time.perf_counter() - begin, str(error), engine.totals)
             run_file.close()
         else:
             run_file.discard()
@@ -276,6 +278,7 @@ def describe(plan: Plan, use: Settings, space: SearchSpace, command: str) -> dic
 
     return {
         "pipeline": plan.pipeline.name, "plan": plan.provenance(), "command": command,
+        "target_type": plan.family.target,
         "settings": {**asdict(use), "explain": sorted(use.explain)}, "space": asdict(space),
         "version": version("seqloom"), "host": platform.node(), "python": sys.version.split()[0],
         "packages": {name: version(name) for name in ("numpy", "numba", "duckdb", "pyarrow")},

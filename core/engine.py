@@ -113,6 +113,10 @@ class Engine:
         settings: use of the machine.
         cancellation: set it to stop after the units in flight; ``run`` then raises ``Cancelled``.
         progress: called with the cells (query letters × target letters) of each unit done.
+
+    Attributes:
+        totals: what each slot has done in this process, index slots included.
+        trace: where targets that ``settings.explain`` names were seen last.
     """
 
     def __init__(self, plan: Plan, registry: Registry, queries: Queries, source: VolumeSource, space: SearchSpace,
@@ -122,6 +126,7 @@ class Engine:
         self.space, self.settings, self.progress = space, settings, progress
         self.cancellation = cancellation or Cancellation()
         self.trace = Trace()
+        self.totals: dict[str, SlotStats] = {}
         self._sorters = {b: registry.sorters(b) for b in {p.stage.backend for p in plan.stages}}
         self._stats_lock = threading.Lock()
 
@@ -196,8 +201,7 @@ class Engine:
         if plan is None:
             plan = self.unit_plan()
             sink.begin(plan)
-        totals: dict[str, SlotStats] = {p.name: SlotStats() for p in self.plan.stages}
-        self._totals = totals
+        self.totals = {p.name: SlotStats() for p in self.plan.stages}
         done, reduced = sink.done_units(), sink.done_batches()
         todo = [(b, v) for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done]
         missing = Counter(b for b, _ in todo)
@@ -259,7 +263,7 @@ class Engine:
                 reader.shutdown(wait=False, cancel_futures=True)
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        return totals
+        return self.totals
 
     def cells(self, plan: UnitPlan, sink: ResultSink) -> int:
         """Query letters × target letters still to be done."""
@@ -396,7 +400,7 @@ class Engine:
     def _add(self, stats: Mapping[str, SlotStats]) -> None:
         with self._stats_lock:
             for name, slot in stats.items():
-                self._totals.setdefault(name, SlotStats()).add(slot)
+                self.totals.setdefault(name, SlotStats()).add(slot)
 
 
 def query_batches(queries: Queries, most: int, letters: int) -> list[tuple[int, int]]:

@@ -68,6 +68,26 @@ def connect(path: "str | Path", read_only: bool, kind: Kind, create: bool = Fals
     return _open(path, read_only, memory, threads)
 
 
+def check_kind(path: "str | Path", kind: Kind) -> None:
+    """Refuse an existing file that isn't of this kind, or of a revision that isn't known; one in use passes.
+
+    Raises:
+        SchemaError, DamagedError, StoreError: as ``connect`` does.
+    """
+    path = str(path)
+    if not os.path.isfile(path):
+        raise SchemaError(f"{path} is not a file; give the path of a {WORDS[kind]}")
+    try:
+        connection = _open(path, True, None, None)
+    except LockedError:
+        return
+    try:
+        with translated(path):
+            _revision(connection, path, kind)
+    finally:
+        connection.close()
+
+
 def configure(connection: duckdb.DuckDBPyConnection, memory: int | None = None, threads: int | None = None) -> None:
     """Settings of every connection: bounds; nothing from Python variables, from the network or to stdout by itself."""
     settings = ["autoinstall_known_extensions = false", "python_enable_replacements = false",

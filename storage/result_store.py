@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..core.errors import LockedError, OptionError, ResumeError, SeqloomError, StoreError, UnknownNameError
-from .connection import connect, translated
+from .connection import check_kind, connect, translated
 from .literals import identifier, literal
 from .report import run_description
 from .result_rows import wider
@@ -78,6 +78,19 @@ class ResultStore:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.runs_folder = Path(f"{path}.runs")
+
+    def check(self) -> None:
+        """Refuse a path at which no results can be kept, before any work is done for them.
+
+        Raises:
+            StoreError: its folder isn't there.
+            SchemaError: it is something else than a results store, or one of a newer version.
+        """
+        if not self.path.parent.is_dir():
+            raise StoreError(f"{self.path} can't be made: there is no folder {self.path.parent}; make it or choose "
+                             "another place with --results")
+        if self.path.exists():
+            check_kind(self.path, "results")
 
     # ---- merging
 
@@ -164,7 +177,6 @@ class ResultStore:
         if not self.path.exists():
             new = self.runs_folder / f"{new_run_id()}{NEW_SUFFIX}"
             try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
                 self.runs_folder.mkdir(exist_ok=True)
                 connect(new, False, "results", create=True).close()
                 _link(new, self.path)

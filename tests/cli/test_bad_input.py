@@ -109,6 +109,27 @@ def test_databases_that_are_none(files: Callable, tmp_path: Path, how: str, mess
     assert not (tmp_path / "seqloom.duckdb").exists() and not (tmp_path / "seqloom.duckdb.runs").exists()
 
 
+@pytest.mark.parametrize("place, message", [
+    ("good.duckdb", "is a sequence database, not a results store"), ("plain.txt", "is not a DuckDB file"),
+    ("foreign.duckdb", "not a results store"), ("none/x.duckdb", "there is no folder"), (".", "is not a file"),
+])
+def test_places_where_no_results_can_be_kept(files: Callable, tmp_path: Path, place: str, message: str) -> None:
+    spoil(tmp_path / "good.duckdb", "foreign")
+    before = {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+    result = files("blastp", "-q", "good.fasta", "-d", "good.duckdb", "--results", place)
+    assert (result.status, result.out) == (1, ""), result
+    assert result.err.startswith("seqloom: ") and result.err.count("\n") == 1 and message in result.err, result.err
+    assert before == {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+
+
+def test_a_results_store_of_a_newer_version(files: Callable, tmp_path: Path) -> None:
+    search = ("blastp", "-q", "good.fasta", "-d", "good.duckdb")
+    assert files(*search).status == 0
+    (tmp_path / "seqloom.duckdb").rename(tmp_path / "old.duckdb")
+    result = files(*search, "--results", spoil(tmp_path / "old.duckdb", "newer"))
+    assert (result.status, result.out) == (1, "") and "newer" in result.err and result.err.count("\n") == 1
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
 def test_a_full_disk(files: Callable, tmp_path: Path) -> None:
     result = files("blastp", "-q", "good.fasta", "-d", "good.duckdb", "-o", "/dev/full")
