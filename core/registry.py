@@ -6,12 +6,17 @@ from typing import Any
 import pluggy
 
 from . import hookspecs
+from .deferred import Deferred
 from .errors import BackendError, PluginError, UnknownNameError
 from .pipeline import Pipeline
 from .records import COLUMN_TYPES
 from .stages import API_VERSION, BACKENDS, KINDS, Family, IndexStage, Masker, Reader, Sorter, Stage, Writer
 
 ENTRY_POINT_GROUP = "seqloom"
+_BASES: dict[str, type] = {"stage": Stage, "sorter": Sorter, "family": Family, "pipeline": Pipeline, "masker": Masker,
+                           "reader": Reader, "writer": Writer}
+_WORDS = {"reader": "input format", "writer": "output format"}
+"""What people call them, where that isn't the word of the hook."""
 _SORTER_BACKENDS = {"reference": ("reference",)}
 """Back ends whose sorters the stages of a back end may use, where these are not cpu and then reference."""
 
@@ -100,14 +105,11 @@ class Registry:
         for hook, what, base, table, key_of in tables:
             for item in offers[hook]:
                 try:
-                    _check_whole(item, base)
+                    if not isinstance(item, Deferred):
+                        _check(item, what, base, provider)
                     key = key_of(item)
                 except (AttributeError, TypeError) as error:
                     raise PluginError(f"{what} {item!r} of plugin {provider} is not whole: {error}") from None
-                if what == "stage" and (item.kind not in KINDS or item.backend not in BACKENDS):
-                    raise PluginError(f"stage '{item.name}' of plugin {provider} has kind '{item.kind}' and back end "
-                                      f"'{item.backend}'; kinds are {', '.join(KINDS)}, "
-                                      f"back ends {', '.join(BACKENDS)}")
                 label = (what, *key) if isinstance(key, tuple) else (what, key)
                 other = claims.get(label) or self._providers.get(label)
                 if other:
@@ -118,6 +120,31 @@ class Registry:
         self._providers.update(claims)
         return added
 
+    def _loaded(self, what: str, table: dict[Any, Any], key: Any) -> Any:
+        """An entry of a table, imported and checked at its first use."""
+        item = table[key]
+        if isinstance(item, Deferred):
+            label = (what, *key) if isinstance(key, tuple) else (what, key)
+            provider = self._providers[label]
+            try:
+                item = item.load()
+                _check(item, what, _BASES[what], provider)
+            except (AttributeError, TypeError, ImportError) as error:
+                raise PluginError(f"{what} '{' '.join(label[1:])}' of plugin {provider} can't be loaded: {error}"
+                                  ) from error
+            table[key] = item
+        return item
+
+    def _listed(self, what: str, table: dict[Any, Any], keys: Iterable[Any] | None = None) -> list[Any]:
+        """Entries of a table by key; those that can't be loaded are noted in ``problems`` and left out."""
+        found = []
+        for key in sorted(table) if keys is None else keys:
+            try:
+                found.append(self._loaded(what, table, key))
+            except PluginError as error:
+                self.problems[f"{what} {' '.join(key) if isinstance(key, tuple) else key}"] = str(error)
+        return found
+
     def stage(self, name: str, backend: str = "auto") -> type[Stage]:
         """The implementation of a stage for a back end; "auto" prefers cuda where a device is there, then cpu."""
         return self._choose("stage", self._stages, name, backend)
@@ -126,7 +153,7 @@ class Registry:
         """A sorter. A stage on a back end that has no such sorter of its own uses the next slower one's."""
         for candidate in _SORTER_BACKENDS.get(backend, ("cpu", "reference")):
             if (name, candidate) in self._sorters:
-                return self._sorters[name, candidate]()
+                return self._loaded("sorter", self._sorters, (name, candidate))()
         raise UnknownNameError("sorter", name, list(self.sorters(backend)))
 
     def _choose(self, what: str, table: dict[tuple[str, str], Any], name: str, backend: str) -> Any:
@@ -142,15 +169,16 @@ class Registry:
             if not wanted:
                 raise BackendError(f"{what} '{name}' has no implementation that this machine can choose by itself "
                                    f"(it has: {', '.join(there)}); --backend {there[0]} runs that one")
-            return table[name, wanted[0]]
+            return self._loaded(what, table, (name, wanted[0]))
         if backend not in there:
             raise BackendError(f"{what} '{name}' has no {backend} implementation; it has: {', '.join(there)}")
-        return table[name, backend]
+        return self._loaded(what, table, (name, backend))
 
     def _named(self, what: str, table: dict[str, Any], name: str) -> Any:
+        """The entry of a table that a person named."""
         if name not in table:
-            raise UnknownNameError(what, name, sorted(table))
-        return table[name]
+            raise UnknownNameError(_WORDS.get(what, what), name, sorted(table))
+        return self._loaded(what, table, name)
 
     def family(self, name: str) -> type[Family]:
         return self._named("family", self._families, name)
@@ -162,22 +190,22 @@ class Registry:
         return self._named("masker", self._maskers, name)
 
     def reader(self, name: str) -> type[Reader]:
-        return self._named("input format", self._readers, name)
+        return self._named("reader", self._readers, name)
 
     def writer(self, name: str) -> type[Writer]:
-        return self._named("output format", self._writers, name)
+        return self._named("writer", self._writers, name)
 
     def pipelines(self) -> list[Pipeline]:
         return [self._pipelines[n] for n in sorted(self._pipelines)]
 
     def readers(self) -> list[type[Reader]]:
-        return [self._readers[n] for n in sorted(self._readers)]
+        return self._listed("reader", self._readers)
 
     def writers(self) -> list[type[Writer]]:
-        return [self._writers[n] for n in sorted(self._writers)]
+        return self._listed("writer", self._writers)
 
     def stages(self) -> list[type[Stage]]:
-        return [self._stages[k] for k in sorted(self._stages)]
+        return self._listed("stage", self._stages)
 
     def sorters(self, backend: str = "auto") -> dict[str, Sorter]:
         """Every sorter that the back end can use, by name, as ``sorter`` chooses them."""
@@ -188,9 +216,11 @@ class Registry:
         """(what, name, back end, provider, help) of everything registered, in order of name."""
         for label in sorted(self._providers):
             what, name, backend = label[0], label[1], label[2] if len(label) > 2 else ""
-            item: Any = (self._stages.get((name, backend)) if what == "stage" else
-                    self._sorters.get((name, backend)) if what == "sorter" else
-                    getattr(self, "_families" if what == "family" else f"_{what}s").get(name))
+            table = getattr(self, "_families" if what == "family" else f"_{what}s")
+            found = self._listed(what, table, [(name, backend) if what in ("stage", "sorter") else name])
+            if not found:
+                continue
+            item = found[0]
             help_text = item.help if isinstance(item, Pipeline) else ((item.__doc__ or "").strip().split("\n")[0])
             yield (f"{item.kind} stage" if what == "stage" else what), name, backend, self._providers[label], help_text
 
@@ -201,6 +231,14 @@ def _items(hook: str, lists: list, provider: str) -> list:
         if not isinstance(items, list | tuple):
             raise PluginError(f"{hook} of plugin {provider} must give a list, not {items!r}")
     return [item for items in lists for item in items]
+
+
+def _check(item: Any, what: str, base: type, provider: str) -> None:
+    """Refuse what isn't whole, or a stage of a kind or back end that isn't known."""
+    _check_whole(item, base)
+    if what == "stage" and (item.kind not in KINDS or item.backend not in BACKENDS):
+        raise PluginError(f"stage '{item.name}' of plugin {provider} has kind '{item.kind}' and back end "
+                          f"'{item.backend}'; kinds are {', '.join(KINDS)}, back ends {', '.join(BACKENDS)}")
 
 
 def _check_whole(item: Any, base: type) -> None:

@@ -1,22 +1,23 @@
 """Registration of the stages and maskers that serve several families."""
 
-from __future__ import annotations
-
+from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
-from seqloom.plugins.common.lanes import LaneInterleaved
-from seqloom.plugins.common.lower_case import LowerCase
-from seqloom.plugins.common.rank_cpu import RankTargetsCpu
-from seqloom.plugins.common.rank_reference import RankTargets
-from seqloom.plugins.common.seg import Seg
 
 SEQLOOM_API = 1
 
 
 @hookimpl
-def seqloom_stages():
-    return [LaneInterleaved, RankTargets, RankTargetsCpu]
+def seqloom_stages() -> list[Deferred]:
+    return deferred(__package__, {
+        "lane-interleaved cpu": "lanes.LaneInterleaved",
+        "rank-targets reference": "rank_reference.RankTargets",
+        "rank-targets cpu": "rank_cpu.RankTargetsCpu",
+    })
 
 
 @hookimpl
-def seqloom_maskers():
-    return [LowerCase, Seg]
+def seqloom_maskers() -> list[Deferred]:
+    return deferred(__package__, {
+        "lower-case": "lower_case.LowerCase",
+        "seg": "seg.Seg",
+    })

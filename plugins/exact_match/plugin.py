@@ -1,14 +1,8 @@
 """Registers exact matching: stages, families, the pipelines ``mum`` and ``mum-protein``, and MUMmer's output format."""
 
+from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import Pipeline, Slot
-from seqloom.core.stages import Family, Stage, Writer
-from seqloom.plugins.exact_match.extend_reference import MatchesAsTheyAre
-from seqloom.plugins.exact_match.index_reference import SuffixArray
-from seqloom.plugins.exact_match.mummer_writer import MummerWriter
-from seqloom.plugins.exact_match.options import ExactMatch, ProteinExactMatch
-from seqloom.plugins.exact_match.seed_reference import MaximalMatches
-from seqloom.plugins.exact_match.sort_reference import MatchRank, UniqueMatches
 
 SEQLOOM_API = 1
 
@@ -22,13 +16,22 @@ _SLOTS = (
 
 
 @hookimpl
-def seqloom_stages() -> list[type[Stage]]:
-    return [SuffixArray, MaximalMatches, MatchesAsTheyAre, UniqueMatches, MatchRank]
+def seqloom_stages() -> list[Deferred]:
+    return deferred(__package__, {
+        "suffix-array reference": "index_reference.SuffixArray",
+        "maximal-matches reference": "seed_reference.MaximalMatches",
+        "matches reference": "extend_reference.MatchesAsTheyAre",
+        "unique-matches reference": "sort_reference.UniqueMatches",
+        "match-rank reference": "sort_reference.MatchRank",
+    })
 
 
 @hookimpl
-def seqloom_families() -> list[type[Family]]:
-    return [ExactMatch, ProteinExactMatch]
+def seqloom_families() -> list[Deferred]:
+    return deferred(__package__, {
+        "exact-match": "options.ExactMatch",
+        "exact-match-protein": "options.ProteinExactMatch",
+    })
 
 
 @hookimpl
@@ -42,5 +45,7 @@ def seqloom_pipelines() -> list[Pipeline]:
 
 
 @hookimpl
-def seqloom_writers() -> list[type[Writer]]:
-    return [MummerWriter]
+def seqloom_writers() -> list[Deferred]:
+    return deferred(__package__, {
+        "mummer": "mummer_writer.MummerWriter",
+    })

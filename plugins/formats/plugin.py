@@ -1,21 +1,24 @@
 """File formats: readers of sequences, and BLAST's ways of writing results."""
 
+from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
-from seqloom.core.stages import Reader, Writer
-
-from .fasta import FastaReader
-from .fastq import FastqReader
-from .writer_pairwise import Pairwise
-from .writer_tabular import CommaSeparated, Commented, Tabular
 
 SEQLOOM_API = 1
 
 
 @hookimpl
-def seqloom_readers() -> list[type[Reader]]:
-    return [FastaReader, FastqReader]
+def seqloom_readers() -> list[Deferred]:
+    return deferred(__package__, {
+        "fasta": "fasta.FastaReader",
+        "fastq": "fastq.FastqReader",
+    })
 
 
 @hookimpl
-def seqloom_writers() -> list[type[Writer]]:
-    return [Pairwise, Tabular, Commented, CommaSeparated]
+def seqloom_writers() -> list[Deferred]:
+    return deferred(__package__, {
+        "0": "writer_pairwise.Pairwise",
+        "6": "writer_tabular.Tabular",
+        "7": "writer_tabular.Commented",
+        "10": "writer_tabular.CommaSeparated",
+    })

@@ -1,55 +1,47 @@
 """Registration of the nucleotide BLAST family."""
 
-from __future__ import annotations
-
+from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
-from seqloom.plugins.nucleotide_blast.discontiguous_reference import (
-    DiscontiguousBlast,
-    DiscontiguousWordHits,
-    DiscontiguousWords,
-)
-from seqloom.plugins.nucleotide_blast.dust import Dust
-from seqloom.plugins.nucleotide_blast.family import PIPELINES
-from seqloom.plugins.nucleotide_blast.gapped_reference import GreedyExtension, XDropExtension
-from seqloom.plugins.nucleotide_blast.index_reference import NucleotideBases, NucleotideWords
-from seqloom.plugins.nucleotide_blast.score_reference import SearchSpaceEvalue
-from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlast
-from seqloom.plugins.nucleotide_blast.seed_reference import WordHits
-from seqloom.plugins.nucleotide_blast.sort_reference import StrandDiagonal
-from seqloom.plugins.nucleotide_blast.traceback_reference import GreedyTraceback, XDropTraceback
-from seqloom.plugins.nucleotide_blast.ungapped_reference import UngappedExtension
+from seqloom.core.pipeline import Pipeline
+
+from .pipelines import PIPELINES
 
 SEQLOOM_API = 1
 
 
 @hookimpl
-def seqloom_stages():
-    return [
-        NucleotideWords,
-        NucleotideBases,
-        WordHits,
-        DiscontiguousWords,
-        DiscontiguousWordHits,
-        StrandDiagonal,
-        UngappedExtension,
-        XDropExtension,
-        GreedyExtension,
-        XDropTraceback,
-        GreedyTraceback,
-        SearchSpaceEvalue,
-    ]
+def seqloom_stages() -> list[Deferred]:
+    return deferred(__package__, {
+        "nucleotide-word-table reference": "index_reference.NucleotideWords",
+        "nucleotide-bases reference": "index_reference.NucleotideBases",
+        "nucleotide-word-hits reference": "seed_reference.WordHits",
+        "discontiguous-word-table reference": "discontiguous_reference.DiscontiguousWords",
+        "discontiguous-word-hits reference": "discontiguous_reference.DiscontiguousWordHits",
+        "strand-diagonal reference": "sort_reference.StrandDiagonal",
+        "nucleotide-ungapped reference": "ungapped_reference.UngappedExtension",
+        "nucleotide-xdrop reference": "gapped_reference.XDropExtension",
+        "nucleotide-greedy reference": "gapped_reference.GreedyExtension",
+        "nucleotide-xdrop-traceback reference": "traceback_reference.XDropTraceback",
+        "nucleotide-greedy-traceback reference": "traceback_reference.GreedyTraceback",
+        "search-space-evalue reference": "score_reference.SearchSpaceEvalue",
+    })
 
 
 @hookimpl
-def seqloom_families():
-    return [NucleotideBlast, DiscontiguousBlast]
+def seqloom_families() -> list[Deferred]:
+    return deferred(__package__, {
+        "nucleotide-blast": "scoring.NucleotideBlast",
+        "discontiguous-blast": "discontiguous_reference.DiscontiguousBlast",
+    })
 
 
 @hookimpl
-def seqloom_pipelines():
+def seqloom_pipelines() -> list[Pipeline]:
     return PIPELINES
 
 
 @hookimpl
-def seqloom_maskers():
-    return [Dust]
+def seqloom_maskers() -> list[Deferred]:
+    return deferred(__package__, {
+        "dust": "dust.Dust",
+    })

@@ -1,45 +1,34 @@
 """Registration of the profile HMM family."""
 
-from __future__ import annotations
-
+from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import Pipeline
-from seqloom.core.stages import Family, Reader, Stage, Writer
 
-from .extend_bias_reference import BiasFilter
-from .extend_domains_reference import DefineDomains
-from .extend_forward_reference import ForwardFilter
-from .extend_viterbi_reference import ViterbiFilter
-from .family import HMMSEARCH, ProfileHmmFamily
-from .index_reference import HmmProfiles
-from .reader import Hmmer3Reader
-from .score_domains_reference import DomainStatistics
-from .score_null2_reference import Null2Score
-from .seed_msv_reference import MsvFilter
-from .sort_rank_reference import RankTargets
-from .writers import DomainTable, TargetTable
+from .pipelines import HMMSEARCH
 
 SEQLOOM_API = 1
 
 
 @hookimpl
-def seqloom_stages() -> list[type[Stage]]:
-    return [
-        HmmProfiles,
-        MsvFilter,
-        BiasFilter,
-        ViterbiFilter,
-        ForwardFilter,
-        DefineDomains,
-        Null2Score,
-        DomainStatistics,
-        RankTargets,
-    ]
+def seqloom_stages() -> list[Deferred]:
+    return deferred(__package__, {
+        "hmm-profiles reference": "index_reference.HmmProfiles",
+        "msv reference": "seed_msv_reference.MsvFilter",
+        "bias-filter reference": "extend_bias_reference.BiasFilter",
+        "viterbi-filter reference": "extend_viterbi_reference.ViterbiFilter",
+        "forward-filter reference": "extend_forward_reference.ForwardFilter",
+        "define-domains reference": "extend_domains_reference.DefineDomains",
+        "null2 reference": "score_null2_reference.Null2Score",
+        "domain-statistics reference": "score_domains_reference.DomainStatistics",
+        "rank-hmm-targets reference": "sort_rank_reference.RankTargets",
+    })
 
 
 @hookimpl
-def seqloom_families() -> list[type[Family]]:
-    return [ProfileHmmFamily]
+def seqloom_families() -> list[Deferred]:
+    return deferred(__package__, {
+        "profile-hmm": "family.ProfileHmmFamily",
+    })
 
 
 @hookimpl
@@ -48,10 +37,15 @@ def seqloom_pipelines() -> list[Pipeline]:
 
 
 @hookimpl
-def seqloom_readers() -> list[type[Reader]]:
-    return [Hmmer3Reader]
+def seqloom_readers() -> list[Deferred]:
+    return deferred(__package__, {
+        "hmmer3": "reader.Hmmer3Reader",
+    })
 
 
 @hookimpl
-def seqloom_writers() -> list[type[Writer]]:
-    return [TargetTable, DomainTable]
+def seqloom_writers() -> list[Deferred]:
+    return deferred(__package__, {
+        "tblout": "writers.TargetTable",
+        "domtblout": "writers.DomainTable",
+    })

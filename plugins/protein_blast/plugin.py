@@ -1,51 +1,47 @@
 """Registration of the protein BLAST family."""
 
-from __future__ import annotations
-
+from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
-from seqloom.plugins.protein_blast.dfa_reference import DfaHits, NeighbourhoodDfa
-from seqloom.plugins.protein_blast.diagonals_cpu import SegmentDiagonalsCpu
-from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
-from seqloom.plugins.protein_blast.family import PIPELINES, ProteinBlast
-from seqloom.plugins.protein_blast.gapped_cpu import PreliminaryGappedCpu
-from seqloom.plugins.protein_blast.gapped_reference import PreliminaryGapped
-from seqloom.plugins.protein_blast.index_cpu import NeighbourhoodWordsCpu
-from seqloom.plugins.protein_blast.index_reference import NeighbourhoodWords
-from seqloom.plugins.protein_blast.scan_cpu import UngappedScanCpu
-from seqloom.plugins.protein_blast.scan_reference import UngappedScan
-from seqloom.plugins.protein_blast.score_cpu import FiniteSizeEvalueCpu
-from seqloom.plugins.protein_blast.score_reference import FiniteSizeEvalue
-from seqloom.plugins.protein_blast.seed_cpu import WordHitsCpu
-from seqloom.plugins.protein_blast.seed_reference import WordHits
-from seqloom.plugins.protein_blast.sort_diagonal_cpu import TwoHitDiagonalsCpu
-from seqloom.plugins.protein_blast.sort_diagonal_reference import TwoHitDiagonals
-from seqloom.plugins.protein_blast.traceback_cpu import FinalTracebackCpu
-from seqloom.plugins.protein_blast.traceback_reference import FinalTraceback
-from seqloom.plugins.protein_blast.ungapped_cpu import TwoHitUngappedCpu
-from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
+from seqloom.core.pipeline import Pipeline
+
+from .pipelines import PIPELINES
 
 SEQLOOM_API = 1
 
 
 @hookimpl
-def seqloom_stages():
-    return [
-        NeighbourhoodWords, NeighbourhoodWordsCpu, NeighbourhoodDfa,
-        UngappedScan, UngappedScanCpu, SegmentDiagonals, SegmentDiagonalsCpu,
-        WordHits, WordHitsCpu, DfaHits,
-        TwoHitDiagonals, TwoHitDiagonalsCpu,
-        TwoHitUngapped, TwoHitUngappedCpu,
-        PreliminaryGapped, PreliminaryGappedCpu,
-        FinalTraceback, FinalTracebackCpu,
-        FiniteSizeEvalue, FiniteSizeEvalueCpu,
-    ]
+def seqloom_stages() -> list[Deferred]:
+    return deferred(__package__, {
+        "neighbourhood-words reference": "index_reference.NeighbourhoodWords",
+        "neighbourhood-words cpu": "index_cpu.NeighbourhoodWordsCpu",
+        "neighbourhood-dfa reference": "dfa_reference.NeighbourhoodDfa",
+        "ungapped-scan reference": "scan_reference.UngappedScan",
+        "ungapped-scan cpu": "scan_cpu.UngappedScanCpu",
+        "segment-diagonals reference": "diagonals_reference.SegmentDiagonals",
+        "segment-diagonals cpu": "diagonals_cpu.SegmentDiagonalsCpu",
+        "word-hits reference": "seed_reference.WordHits",
+        "word-hits cpu": "seed_cpu.WordHitsCpu",
+        "dfa-hits reference": "dfa_reference.DfaHits",
+        "two-hit-diagonals reference": "sort_diagonal_reference.TwoHitDiagonals",
+        "two-hit-diagonals cpu": "sort_diagonal_cpu.TwoHitDiagonalsCpu",
+        "two-hit-ungapped reference": "ungapped_reference.TwoHitUngapped",
+        "two-hit-ungapped cpu": "ungapped_cpu.TwoHitUngappedCpu",
+        "preliminary-gapped reference": "gapped_reference.PreliminaryGapped",
+        "preliminary-gapped cpu": "gapped_cpu.PreliminaryGappedCpu",
+        "final-traceback reference": "traceback_reference.FinalTraceback",
+        "final-traceback cpu": "traceback_cpu.FinalTracebackCpu",
+        "finite-size-evalue reference": "score_reference.FiniteSizeEvalue",
+        "finite-size-evalue cpu": "score_cpu.FiniteSizeEvalueCpu",
+    })
 
 
 @hookimpl
-def seqloom_families():
-    return [ProteinBlast]
+def seqloom_families() -> list[Deferred]:
+    return deferred(__package__, {
+        "protein-blast": "family.ProteinBlast",
+    })
 
 
 @hookimpl
-def seqloom_pipelines():
+def seqloom_pipelines() -> list[Pipeline]:
     return PIPELINES

@@ -1,13 +1,8 @@
 """Registers exact Smith–Waterman: stages, families, and the pipelines ``sw`` and ``sw-nucleotide``."""
 
+from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import Pipeline, Slot
-from seqloom.core.stages import Family, Stage
-from seqloom.plugins.smith_waterman.extend_reference import SmithWatermanTraceback
-from seqloom.plugins.smith_waterman.score_reference import SmithWatermanStatistics
-from seqloom.plugins.smith_waterman.scoring import SmithWaterman, SmithWatermanNucleotide
-from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores
-from seqloom.plugins.smith_waterman.sort_reference import SmithWatermanRank
 
 SEQLOOM_API = 1
 
@@ -20,13 +15,21 @@ _SLOTS = (
 
 
 @hookimpl
-def seqloom_stages() -> list[type[Stage]]:
-    return [SmithWatermanScores, SmithWatermanStatistics, SmithWatermanTraceback, SmithWatermanRank]
+def seqloom_stages() -> list[Deferred]:
+    return deferred(__package__, {
+        "sw-scores reference": "seed_reference.SmithWatermanScores",
+        "sw-statistics reference": "score_reference.SmithWatermanStatistics",
+        "sw-traceback reference": "extend_reference.SmithWatermanTraceback",
+        "sw-rank reference": "sort_reference.SmithWatermanRank",
+    })
 
 
 @hookimpl
-def seqloom_families() -> list[type[Family]]:
-    return [SmithWaterman, SmithWatermanNucleotide]
+def seqloom_families() -> list[Deferred]:
+    return deferred(__package__, {
+        "smith-waterman": "scoring.SmithWaterman",
+        "smith-waterman-nucleotide": "scoring.SmithWatermanNucleotide",
+    })
 
 
 @hookimpl

@@ -1,14 +1,15 @@
 """Registers the string sorters."""
 
+from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
-from seqloom.core.stages import Sorter
-from seqloom.plugins.sorting.lsd_radix_reference import LsdRadix
-from seqloom.plugins.sorting.msd_radix_reference import MsdRadix
-from seqloom.plugins.sorting.multikey_quicksort_reference import MultikeyQuicksort
 
 SEQLOOM_API = 1
 
 
 @hookimpl
-def seqloom_sorters() -> list[type[Sorter]]:
-    return [MsdRadix, MultikeyQuicksort, LsdRadix]
+def seqloom_sorters() -> list[Deferred]:
+    return deferred(__package__, {
+        "msd-radix reference": "msd_radix_reference.MsdRadix",
+        "multikey-quicksort reference": "multikey_quicksort_reference.MultikeyQuicksort",
+        "lsd-radix reference": "lsd_radix_reference.LsdRadix",
+    })

@@ -5,6 +5,7 @@ from importlib import metadata
 from types import SimpleNamespace
 
 import pytest
+from seqloom.core.deferred import deferred
 from seqloom.core.errors import BackendError, PluginError, UnknownNameError
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.records import Column
@@ -187,6 +188,43 @@ def test_a_hook_that_does_not_exist_is_refused() -> None:
     assert state(registry) == state(Registry())
 
 
+SORTING = "seqloom.plugins.sorting"
+
+
+def test_deferred_classes_are_imported_when_they_are_asked_for(monkeypatch) -> None:
+    place = "msd_radix_reference"
+    monkeypatch.delitem(sys.modules, f"{SORTING}.{place}", raising=False)
+    registry = Registry()
+    registry.register(Plugin(sorters=deferred(SORTING, {"msd-radix reference": f"{place}.MsdRadix"})), "p")
+    assert f"{SORTING}.{place}" not in sys.modules
+    assert registry.sorter("msd-radix", "reference").name == "msd-radix"
+    assert f"{SORTING}.{place}" in sys.modules
+    assert [row[:4] for row in registry.inventory()] == [("sorter", "msd-radix", "reference", "p")]
+
+
+def test_deferred_names_are_claimed_like_others() -> None:
+    registry = Registry()
+    registry.register(toy, "toy")
+    with pytest.raises(PluginError, match="sorter 'toy-sorter reference' is provided by two plugins: toy and p"):
+        registry.register(Plugin(sorters=deferred(SORTING, {"toy-sorter reference": "none.None"})), "p")
+
+
+@pytest.mark.parametrize(("label", "place", "message"), [
+    ("msd-radix reference", "none.MsdRadix", "can't be loaded: No module named"),
+    ("msd-radix reference", "msd_radix_reference.None_", "can't be loaded: .*has no attribute"),
+    ("msd-radix cpu", "msd_radix_reference.MsdRadix", "announced as 'msd-radix' cpu; it is 'msd-radix' reference"),
+    ("radix reference", "msd_radix_reference.MsdRadix", "announced as 'radix' reference; it is 'msd-radix'"),
+    ("sort_key reference", "symbols.SYMBOLS", "can't be loaded"),
+])
+def test_deferred_classes_that_are_not_what_was_announced(label: str, place: str, message: str) -> None:
+    registry = Registry()
+    registry.register(Plugin(sorters=deferred(SORTING, {label: place})), "p")
+    with pytest.raises(PluginError, match=message):
+        registry.sorter(*label.split())
+    assert list(registry.inventory()) == []
+    assert list(registry.problems) == [f"sorter {label}"]
+
+
 def test_two_plugins_of_one_name_and_one_plugin_of_two_names() -> None:
     registry = Registry()
     plugin = Plugin(stages=[toy.WordSeeds])
@@ -267,3 +305,5 @@ def test_every_built_in_plugin_loads() -> None:
     ours = {e.name for e in metadata.entry_points(group="seqloom") if e.dist and e.dist.name == "seqloom"}
     assert not ours & set(registry.problems), registry.problems
     assert ours <= set(registry.plugins)
+    assert len(list(registry.inventory())) > 50, "each of them is imported and checked"
+    assert not [p for p in registry.problems.values() if "(seqloom " in p]

@@ -11,7 +11,7 @@ from seqloom.core.records import Ragged
 from seqloom.core.stages import Sorter
 from seqloom.plugins.sorting.plugin import seqloom_sorters
 
-SORTERS = [sorter() for sorter in seqloom_sorters()]
+SORTERS = [sorter.load()() for sorter in seqloom_sorters()]
 
 
 @pytest.fixture(params=SORTERS, ids=lambda s: f"{s.name}-{s.backend}")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from seqloom.core.pipeline import Pipeline, Slot
-from seqloom.plugins.nucleotide_blast.discontiguous_reference import DiscontiguousBlast
-from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlast
 
 
 def _slots(words: str, aligner: str, separation: int, window: int = 0) -> tuple[Slot, ...]:
@@ -38,27 +36,27 @@ PIPELINES = [
     Pipeline(
         "blastn",
         "nucleotide BLAST with words of 11, as blastn -task blastn",
-        NucleotideBlast.name,
+        "nucleotide-blast",
         _slots("nucleotide", "xdrop", 50),
     ),
     Pipeline(
         "blastn-short",
         "nucleotide BLAST for queries under 30 letters, as blastn -task blastn-short",
-        NucleotideBlast.name,
+        "nucleotide-blast",
         _slots("nucleotide", "xdrop", 50),
         SHORT,
     ),
     Pipeline(
         "megablast",
         "nucleotide BLAST for very similar sequences, greedy, as blastn -task megablast",
-        NucleotideBlast.name,
+        "nucleotide-blast",
         _slots("nucleotide", "greedy", 6),
         MEGABLAST,
     ),
     Pipeline(
         "dc-megablast",
         "nucleotide BLAST with discontiguous words, two on a diagonal, as blastn -task dc-megablast",
-        DiscontiguousBlast.name,
+        "discontiguous-blast",
         _slots("discontiguous", "xdrop", 6, window=40),
     ),
 ]
