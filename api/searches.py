@@ -110,8 +110,12 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,
            memory: "int | str | None" = None, device_memory: "int | str | None" = None,
            cancellation: Cancellation | None = None, progress: ProgressHook | None = None,
-           written: Callable[[Run], None] | None = None) -> Run:
+           planned: Callable[[Plan], None] | None = None, written: Callable[[Run], None] | None = None) -> Run:
     """Do the rest of an interrupted run: the same plan, queries and databases, from where it stopped.
+
+    Args:
+        reference: number in the store, beginning of the identifier, or "last".
+        planned: called with the plan before any work; what it raises leaves the run as it is.
 
     Raises:
         ResumeError: the run is complete, still running, or its databases have changed since.
@@ -125,6 +129,8 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         plan = compose(plugins, Pipeline.from_dict(data["pipeline"]), data["options"], data["backend"])
         if plan.provenance()["slots"] != data["slots"]:
             raise ResumeError(f"run {run_file.id}: its plugins or their options are no longer the same; start it anew")
+        if planned:
+            planned(plan)
         loaded = run_file.queries(plugins)
         budget = parse_bytes(memory)
         paths = [d["path"] for d in run_file.databases()]

@@ -66,6 +66,7 @@ def resume_run(
     quiet: Annotated[bool, option("--quiet", help="no progress")] = False,
 ) -> None:
     """Go on with an interrupted run from where it stopped, and write its results."""
+    from seqloom.output_formats import check_format
     from seqloom.searches import resume
 
     from .search import delivery, interruptible, number, progress
@@ -73,7 +74,8 @@ def resume_run(
     check_place(out)
     with delivery([(out, outfmt)]) as written, interruptible() as cancellation, progress(quiet) as bar:
         resume(run, results, threads=number(num_threads, "--num-threads"), memory=memory, device_memory=device_memory,
-               cancellation=cancellation, progress=bar, written=written)
+               cancellation=cancellation, progress=bar, written=written,
+               planned=lambda plan: check_format(outfmt, plan))
 
 
 @command(app, "merge")

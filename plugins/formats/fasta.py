@@ -56,12 +56,12 @@ def check_kind(sample: bytes, alphabet: Alphabet, where: str) -> None:
     share = share_of_bases(sample)
     if alphabet is PROTEIN and share > 0.9 and len(sample) >= FEW:
         raise AlphabetError(f"{where}: protein sequences are wanted, but {share:.0%} of the first {len(sample):,} "
-                            "letters are A, C, G, T, U or N; give proteins, or use these as nucleotides "
-                            "(--type nucleotide)")
+                            "letters are A, C, G, T, U or N; give proteins, or take these for nucleotides "
+                            "(db create --type nucleotide; search with blastn and its like)")
     if alphabet is NUCLEOTIDE and share <= 0.5 and any(NUCLEOTIDE.codes[b] == INVALID for b in set(sample)):
         raise AlphabetError(f"{where}: nucleotide sequences are wanted, but only {share:.0%} of the first "
-                            f"{len(sample):,} letters are A, C, G, T, U or N; give nucleotides, or use these as "
-                            "proteins (--type protein)")
+                            f"{len(sample):,} letters are A, C, G, T, U or N; give nucleotides, or take these for "
+                            "proteins (db create --type protein; search with blastp and its like)")
 
 
 @dataclass

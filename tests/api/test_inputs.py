@@ -11,7 +11,9 @@ import zstandard
 from seqloom import inputs
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import InputError, OptionError
+from seqloom.core.hookspecs import hookimpl
 from seqloom.core.registry import Registry
+from seqloom.core.stages import Reader
 from seqloom.inputs import Ids, load_sequences, read_sequences
 from seqloom.plugins.formats import plugin
 from seqloom.storage.sequence_database import SequenceDatabase
@@ -121,15 +123,15 @@ def test_sequences_of_the_other_kind(put, registry):
     path = put(b">a\n" + b"ACGTN" * 5 + b"\n")
     assert failure(path, registry, PROTEIN) == (
         f"{path}: protein sequences are wanted, but 100% of the first 25 letters are A, C, G, T, U or N; give "
-        "proteins, or use these as nucleotides (--type nucleotide)")
+        "proteins, or take these for nucleotides (db create --type nucleotide; search with blastn and its like)")
     path = put(FASTA)
     assert failure(path, registry, NUCLEOTIDE) == (
         f"{path}: nucleotide sequences are wanted, but only 31% of the first 26 letters are A, C, G, T, U or N; give "
-        "nucleotides, or use these as proteins (--type protein)")
+        "nucleotides, or take these for proteins (db create --type protein; search with blastp and its like)")
 
 
 def test_models_where_sequences_are_wanted(put):
-    class Models(plugin.Reader):
+    class Models(Reader):
         """Stands for a reader of models."""
 
         name, gives = "hmm", "models"
@@ -143,7 +145,7 @@ def test_models_where_sequences_are_wanted(put):
     class Other:
         SEQLOOM_API = 1
 
-        @plugin.hookimpl
+        @hookimpl
         def seqloom_readers(self):
             return [Models, *plugin.seqloom_readers()]
 

@@ -124,10 +124,25 @@ def test_searches_in_other_ways(session: Callable, tmp_path: Path) -> None:
     (tmp_path / "ids").write_text("sp|A8GMN6|EFP_RICAH\n")
     picked = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "--target-ids", "ids").out
     assert [line.split("\t")[1] for line in picked.splitlines()] == ["sp|A8GMN6|EFP_RICAH"]
-    told = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "--explain", "sp|A8GMN6|EFP_RICAH").err
-    assert "sp|A8GMN6|EFP_RICAH" in told and "reported" in told
     short = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "--task", "blastp-short")
     assert short.status == 0 and short.out != whole
+
+
+def test_explain_tells_where_a_target_was_lost(session: Callable) -> None:
+    common = ("blastp", "-q", "query.fasta", "-d", "proteins.duckdb", "--no-store")
+    names = [line.split("\t")[1] for line in session(*common, *QUICK).out.splitlines()]
+    first, last = names[0], names[-1]
+    assert first != last
+    told = session(*common, *QUICK, "--max-target-seqs", "1", "--explain", first, "--explain", last).err.splitlines()
+    assert len(told) == 2
+    ends = {line.split()[1]: line for line in told}
+    assert ends[first].endswith("score.evalue, sort.rank; reported")
+    assert ends[last].endswith("score.evalue; dropped by sort.rank")
+    assert "(query batch 1): kept by seed.words, " in ends[first]
+    strict = session(*common, "--evalue", "1e-300", "--explain", first).err
+    assert strict.count("\n") == 1 and "dropped by " in strict and "reported" not in strict
+    unknown = session(*common, "--explain", "nobody")
+    assert unknown.status == 1 and "nobody" in unknown.err and unknown.err.count("\n") == 1
 
 
 def test_hmmsearch_and_its_tables(session: Callable, tmp_path: Path) -> None:

@@ -40,6 +40,9 @@ def test_the_first_ctrl_c_leaves_a_run_that_can_be_resumed(seqloom: Callable, sa
     assert second.startswith("seqloom: interrupted; ")
     run = second.split()[-1]
     assert "incomplete" in seqloom("runs", "list").out
+    refused = seqloom("runs", "resume", run, "--outfmt", "6 qseqid nofield")
+    assert (refused.status, refused.out) == (2, "") and "nofield" in refused.err
+    assert "incomplete" in seqloom("runs", "list").out
     resumed = seqloom("runs", "resume", run, "--outfmt", "6 std cigar")
     assert (resumed.status, resumed.out) == (0, whole.out), resumed.err
     assert "stored" in seqloom("runs", "list").out

@@ -131,10 +131,10 @@ def test_old_codes_of_nucleotides():
     (b">\nMKV\n", PROTEIN, "x.fa: line 1: the header has no name; write one behind the '>'"),
     (b">a\n" + b"ACGTN" * 5 + b"\n", PROTEIN,
      "x.fa: protein sequences are wanted, but 100% of the first 25 letters are A, C, G, T, U or N; give proteins, or "
-     "use these as nucleotides (--type nucleotide)"),
+     "take these for nucleotides (db create --type nucleotide; search with blastn and its like)"),
     (b">a\nMKVLAAGIVGLLLAQWERTY\n", NUCLEOTIDE,
      "x.fa: nucleotide sequences are wanted, but only 30% of the first 20 letters are A, C, G, T, U or N; give "
-     "nucleotides, or use these as proteins (--type protein)"),
+     "nucleotides, or take these for proteins (db create --type protein; search with blastp and its like)"),
 ])
 def test_bad_input_is_told_in_one_line(data, alphabet, message):
     with pytest.raises(InputError) as error:
