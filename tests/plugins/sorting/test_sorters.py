@@ -54,6 +54,33 @@ def test_skewed_keys(sorter):
     check(sorter, [rng.choice([0, 65, 66], n, p=[0.02, 0.9, 0.08]).astype(np.uint8).tobytes() for n in lengths])
 
 
+@pytest.mark.parametrize("letters", [b"AC", b"ACGT", bytes(range(256))], ids=["two", "four", "all"])
+@pytest.mark.parametrize("width", [1, 3, 8, 20, 33, 70])
+def test_keys_of_one_width(sorter, letters, width):
+    rng = np.random.default_rng(width)
+    values = rng.choice(np.frombuffer(letters, np.uint8), 3000 * width)
+    order = sorter.order(Ragged(np.arange(3001) * width, values))
+    assert order.tolist() == sorted(range(3000), key=lambda n: values[n * width : (n + 1) * width].tobytes())
+
+
+@pytest.mark.parametrize("tail", [b"", b"AC", b"ACGT"], ids=["equal", "two", "four"])
+@pytest.mark.parametrize("head", [0, 100])
+def test_many_keys_with_a_common_prefix(sorter, head, tail):
+    rng = np.random.default_rng(head)
+    letters = np.frombuffer(tail or b"A", np.uint8)
+    ends = [rng.choice(letters, n).tobytes() for n in (rng.integers(0, 60, 30_000) if tail else [9] * 30_000)]
+    check(sorter, [b"T" * head + end for end in ends])
+
+
+def test_letters_that_come_late_are_sorted_too(sorter):
+    check(sorter, [b"ACGTACGT"] * 5000 + [b"ACZTACGT", b"ACGTACG\x00"] + [b"CCGTACGT"] * 10)
+
+
+def test_part_of_a_longer_array(sorter):
+    values = np.frombuffer(b"zzzbacabcz", np.uint8)
+    assert sorter.order(Ragged(np.array([3, 5, 7, 8, 9]), values)).tolist() == [2, 0, 3, 1]
+
+
 def test_equal_keys_keep_their_order(sorter):
     rng = np.random.default_rng(6)
     check(sorter, [bytes(row) for row in rng.integers(0, 2, (2000, 4)).tolist()])

@@ -1,0 +1,316 @@
+"""Keys as 64-bit words whose numeric order is the order of the keys: what the CPU's sorters compare and count.
+
+A word holds as many symbols as fit. Symbols are coded densely: DNA takes 2 bits a letter, so a word holds 32 letters
+where 8 bytes would hold 8. Where keys differ in length, code 0 is the end of a key, below every letter.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from seqloom.core.jit import inline, kernel
+from seqloom.core.records import Ragged
+
+_SAMPLE = 1 << 14  # letters or rows looked at to guess what all are like
+_INVALID = 0x8000  # code of a letter that the guess left out
+_U64 = np.uint64
+
+
+class Coding(NamedTuple):
+    """How letters become codes: u2[256] ``codes``, ``bits`` a code, ``per`` codes a word; ``ended``: 0 is the end."""
+
+    codes: np.ndarray
+    bits: int
+    per: int
+    ended: bool
+
+
+class Words(NamedTuple):
+    """Whole keys as numbers: u8[n] ``words``, of which the lowest ``bits`` bits are in use."""
+
+    words: np.ndarray
+    bits: int
+
+
+def coding_of(keys: Ragged, sample: bool = False) -> Coding:
+    """The dense coding of the letters that occur in ``keys``, or in the first of them only."""
+    seen = np.zeros(256, np.bool_)
+    first, last = int(keys.offsets[0]), int(keys.offsets[-1])
+    _mark(keys.values, first, min(last, first + _SAMPLE) if sample else last, seen)
+    ended = not _fixed_width(keys)
+    letters = np.flatnonzero(seen)
+    bits = max(1, (len(letters) + ended - 1).bit_length())
+    codes = np.full(256, _INVALID, np.uint16)
+    codes[letters] = np.arange(len(letters)) + ended
+    return Coding(codes, bits, 64 // bits, ended)
+
+
+def whole_words(keys: Ragged) -> Words | None:
+    """``keys`` as one number each, or None if 64 bits don't hold them."""
+    if not len(keys):
+        return Words(np.empty(0, np.uint64), 0)
+    longest = int(np.diff(keys.offsets).max())
+    if longest > 64:
+        return None
+    words = np.empty(len(keys), np.uint64)
+    fixed = longest > 0 and _fixed_width(keys)
+    if fixed and (bits := _column_bits(keys, longest)) is not None:
+        _pack_columns(keys.values, int(keys.offsets[0]), longest, bits, words)
+        return Words(words, int(bits.sum()))
+    for sample in (True, False):
+        coding = coding_of(keys, sample)
+        if coding.bits * longest > 64:
+            continue
+        bad = (_pack_pairs(keys.values, int(keys.offsets[0]), longest, _pairs(coding), coding.codes, coding.bits, words)
+               if fixed and coding.bits <= 7 else
+               _pack(keys.values, keys.offsets, longest, coding.codes, coding.bits, words))
+        if not bad:
+            return Words(words, coding.bits * longest)
+    return None
+
+
+def _fixed_width(keys: Ragged) -> bool:
+    """Whether all keys are of one length."""
+    width = keys.offsets[1] - keys.offsets[0] if len(keys) else 0
+    return bool((np.diff(keys.offsets) == width).all())
+
+
+def _column_bits(keys: Ragged, width: int) -> np.ndarray | None:
+    """i8[width]: low bits of each byte of the keys that vary; None if they are more than 64."""
+    values = keys.values[keys.offsets[0] : keys.offsets[-1]]
+    for table in (values[: _SAMPLE * width], values):
+        varying = np.zeros(width, np.uint8)
+        _vary(np.ascontiguousarray(table), width, varying)
+        bits = np.array([int(v).bit_length() for v in varying], np.int64)
+        if bits.sum() > 64:
+            return None
+    return bits
+
+
+def _pairs(coding: Coding) -> np.ndarray:
+    """u2[65536]: codes of two letters at a time; the first letter is the low byte."""
+    first, second = coding.codes[None, :], coding.codes[:, None]
+    both = (first << np.uint16(coding.bits)) | second
+    return np.where((first | second) & _INVALID, np.uint16(_INVALID), both).astype(np.uint16).reshape(-1)
+
+
+@kernel
+def _mark(values, first, last, seen):
+    for place in range(first, last):
+        seen[values[place]] = True
+
+
+@kernel
+def _vary(values, width, varying):
+    """Bits in which the bytes of some column differ from that of the first row."""
+    for start in range(np.uint64(0), np.uint64(len(values)), np.uint64(width)):
+        for column in range(np.uint64(width)):
+            varying[column] |= values[start + column] ^ values[column]
+
+
+@kernel
+def _pack_columns(values, first, width, bits, words):
+    """The varying bits of each row, one column behind the other."""
+    masks = np.empty(width, np.uint64)
+    shifts = np.empty(width, np.uint64)
+    used = np.empty(width, np.uint64)
+    columns = np.uint64(0)
+    for column in range(width):
+        if bits[column]:
+            masks[columns] = (np.uint64(1) << np.uint64(bits[column])) - np.uint64(1)
+            shifts[columns] = np.uint64(bits[column])
+            used[columns] = np.uint64(column)
+            columns += np.uint64(1)
+    place = np.uint64(first)
+    for row in range(np.uint64(len(words))):
+        word = np.uint64(0)
+        for n in range(columns):
+            word = (word << shifts[n]) | (np.uint64(values[place + used[n]]) & masks[n])
+        words[row] = word
+        place += np.uint64(width)
+
+
+@kernel
+def _pack_pairs(values, first, width, pairs, codes, bits, words):
+    """Rows of one width; returns not 0 if a letter has no code."""
+    bad = np.uint64(0)
+    place = np.uint64(first)
+    two, one = np.uint64(2 * bits), np.uint64(bits)
+    halves, odd = np.uint64(width // 2), width % 2
+    for row in range(np.uint64(len(words))):
+        word = np.uint64(0)
+        for _ in range(halves):
+            code = np.uint64(pairs[np.uint64(values[place]) | np.uint64(values[place + np.uint64(1)]) << np.uint64(8)])
+            bad |= code
+            word = (word << two) | code
+            place += np.uint64(2)
+        if odd:
+            code = np.uint64(codes[values[place]])
+            bad |= code
+            word = (word << one) | code
+            place += np.uint64(1)
+        words[row] = word
+    return bad & np.uint64(_INVALID)
+
+
+@kernel
+def _pack(values, offsets, width, codes, bits, words):
+    """Rows of up to ``width`` letters; returns not 0 if a letter has no code."""
+    bad = np.uint64(0)
+    for row in range(len(words)):
+        word = np.uint64(0)
+        for place in range(offsets[row], offsets[row + 1]):
+            code = np.uint64(codes[values[place]])
+            bad |= code
+            word = (word << np.uint64(bits)) | code
+        rest = width - (offsets[row + 1] - offsets[row])
+        words[row] = word << np.uint64(bits * rest) if bits * rest < 64 else np.uint64(0)
+    return bad & np.uint64(_INVALID)
+
+
+@inline
+def load_word(values, begin, end, codes, bits, per):
+    """The codes of ``values[begin:end]``, at most ``per`` of them, filled up with 0."""
+    word = np.uint64(0)
+    if begin < end:
+        stop = min(begin + per, end)
+        for place in range(begin, stop):
+            word = (word << np.uint64(bits)) | np.uint64(codes[values[place]])
+        word <<= np.uint64(bits * (per - (stop - begin)))
+    return word
+
+
+@kernel
+def load_words(values, offsets, codes, bits, per, rows, low, high, depth, words):
+    """Words of ``rows[low:high]`` from letter ``depth`` on, into the same places of ``words``."""
+    for place in range(low, high):
+        row = rows[place]
+        words[place] = load_word(values, offsets[row] + depth, offsets[row + 1], codes, bits, per)
+
+
+@kernel
+def sort_strings(values, offsets, codes, bits, per, ended, longest, words, rows, low, high, depth, spare_words,
+                 spare_rows):
+    """Put ``rows[low:high]`` in order; ``words`` hold their words at ``depth``, before which they are all equal.
+
+    Multikey quicksort by whole words. A stretch is parted into less, equal and greater through spare arrays, each part
+    in its old order; so the sort is stable. The pivot is drawn at random, so no input is bad; the largest parts wait,
+    so the stack stays small.
+    """
+    stack = np.empty((1024, 3), np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2] = low, high, depth
+    top = 1
+    last = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    random = np.uint64(0x9E3779B97F4A7C15)
+    while top:
+        top -= 1
+        low, high, depth = stack[top, 0], stack[top, 1], stack[top, 2]
+        if high - low <= 24:
+            for place in range(low + 1, high):
+                word, row = words[place], rows[place]
+                hole = place
+                while hole > low and words[hole - 1] > word:
+                    words[hole], rows[hole] = words[hole - 1], rows[hole - 1]
+                    hole -= 1
+                words[hole], rows[hole] = word, row
+            if depth + per >= longest:
+                continue
+            first = low
+            while first < high:
+                word, behind = words[first], first + 1
+                while behind < high and words[behind] == word:
+                    behind += 1
+                if behind - first > 1 and not (ended and word & last == 0):
+                    load_words(values, offsets, codes, bits, per, rows, first, behind, depth + per, words)
+                    stack[top, 0], stack[top, 1], stack[top, 2] = first, behind, depth + per
+                    top += 1
+                first = behind
+            continue
+        size = np.uint64(high - low)
+        random ^= random << np.uint64(13)
+        random ^= random >> np.uint64(7)
+        random ^= random << np.uint64(17)
+        one = words[low + np.int64((random & np.uint64(0xFFFFF)) % size)]
+        two = words[low + np.int64((random >> np.uint64(20) & np.uint64(0xFFFFF)) * size >> np.uint64(20))]
+        three = words[low + np.int64((random >> np.uint64(40)) * size >> np.uint64(24))]
+        pivot = max(min(one, two), min(max(one, two), three))
+        less = equal = 0
+        for place in range(low, high):
+            less += words[place] < pivot
+            equal += words[place] == pivot
+        if equal < high - low:
+            a, b, c = low, low + less, low + less + equal
+            for place in range(low, high):
+                word = words[place]
+                to = a if word < pivot else b if word == pivot else c
+                a += word < pivot
+                b += word == pivot
+                c += word > pivot
+                spare_words[to], spare_rows[to] = word, rows[place]
+            words[low:high] = spare_words[low:high]
+            rows[low:high] = spare_rows[low:high]
+        first, behind = low + less, low + less + equal
+        done = depth + per >= longest or (ended and pivot & last == 0)
+        if not done and equal > 1:
+            load_words(values, offsets, codes, bits, per, rows, first, behind, depth + per, words)
+        ends = ((low, first, depth), (first, behind, depth + per), (behind, high, depth))
+        sizes = (less if less > 1 else 0, 0 if done or equal < 2 else equal, high - behind if high - behind > 1 else 0)
+        # Largest first, so that the smallest is taken up next.
+        for rank in range(3):
+            for part in range(3):
+                before = 0
+                for other in range(3):
+                    before += sizes[other] > sizes[part] or (sizes[other] == sizes[part] and other < part)
+                if before == rank and sizes[part]:
+                    stack[top, 0], stack[top, 1], stack[top, 2] = ends[part]
+                    top += 1
+
+
+@kernel
+def radix_sort(words, rows, spare_words, spare_rows, low, high, shift, bits, digit):
+    """Stable LSD radix sort of ``words[low:high]`` by ``bits`` bits from bit ``shift`` on, ``digit`` at a time.
+
+    ``rows`` go along; give empty arrays where the words themselves say which row they are. A digit that all words share
+    costs no move. The result stands in ``words`` and ``rows``.
+    """
+    passes = -(-bits // digit)
+    carry = len(rows) > 0
+    size = 1 << digit
+    counts = np.zeros((passes, size), np.int64)
+    mask = np.uint64(size - 1)
+    above = np.uint64(shift + bits)
+    keep = ~np.uint64(0) if shift + bits >= 64 else (np.uint64(1) << above) - np.uint64(1)
+    for place in range(np.uint64(low), np.uint64(high)):
+        word = (words[place] & keep) >> np.uint64(shift)
+        for n in range(passes):
+            counts[n, (word >> np.uint64(n * digit)) & mask] += 1
+    a, b, x, y = words, rows, spare_words, spare_rows
+    swapped = False
+    for n in range(passes):
+        at = counts[n]
+        word = (a[low] & keep) >> np.uint64(shift)
+        if at[(word >> np.uint64(n * digit)) & mask] == high - low:
+            continue
+        place = low
+        for value in range(size):
+            count = at[value]
+            at[value] = place
+            place += count
+        down = np.uint64(shift + n * digit)
+        if carry:
+            for place in range(np.uint64(low), np.uint64(high)):
+                value = ((a[place] & keep) >> down) & mask
+                to = np.uint64(at[value])
+                at[value] += 1
+                x[to], y[to] = a[place], b[place]
+        else:
+            for place in range(np.uint64(low), np.uint64(high)):
+                value = ((a[place] & keep) >> down) & mask
+                to = np.uint64(at[value])
+                at[value] += 1
+                x[to] = a[place]
+        a, b, x, y = x, y, a, b
+        swapped = not swapped
+    if swapped:
+        words[low:high] = spare_words[low:high]
+        if carry:
+            rows[low:high] = spare_rows[low:high]
