@@ -146,7 +146,7 @@ class SegmentDiagonalsCpu(SegmentDiagonals):
             context.cancellation.check()
             query = letters[queries.offsets[place] : queries.offsets[place + 1]]
             profile, stripes = striped_profile(scoring.matrix[query].T)
-            cutoff = scoring.ungapped_cutoff(place)
+            cutoff = scoring.filter_cutoff(place)
             found = np.empty((4 * len(chosen) + 16, 3), np.int64)
             while True:
                 count = _find(scoring.matrix, profile, stripes, query, targets.residues, targets.offsets, chosen,

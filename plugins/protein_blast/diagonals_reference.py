@@ -74,7 +74,7 @@ class SegmentDiagonals(SeedStage):
         for place, chosen in pairs_to_search(context, records):
             context.cancellation.check()
             query = letters[queries.offsets[place] : queries.offsets[place + 1]]
-            cutoff = scoring.ungapped_cutoff(place)
+            cutoff = scoring.filter_cutoff(place)
             for position in chosen.tolist():
                 best = best_on_diagonals(query, targets[position], scoring.matrix)
                 found = np.flatnonzero(best >= cutoff)

@@ -45,7 +45,7 @@ class UngappedScanCpu(UngappedScan):
             ending = np.empty(len(query), np.int32)
             for position in np.flatnonzero(scores >= CEILING).tolist():
                 scores[position] = _best_segment(scoring.matrix, query, targets[position], ending)
-            kept = np.flatnonzero(scores >= scoring.ungapped_cutoff(place))
+            kept = np.flatnonzero(scores >= scoring.filter_cutoff(place))
             context.count("pairs left out", len(targets) - len(kept))
             number = np.full(len(kept), queries.ordinals[place])
             parts.append(Pairs({"query": number, "target": targets.ordinals[kept], "score": scores[kept]}))

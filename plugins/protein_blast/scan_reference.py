@@ -2,7 +2,8 @@
 
 Every alignment that is reported descends from an ungapped segment with a score of at least the query's cutoff
 C = min(gap trigger, S), and that segment lies on one diagonal. So a pair whose best ungapped segment scores less than C
-can't have a hit, and its words need not be looked up. Pairs at exactly C do have hits: nothing sharper is sound.
+can't have a hit, and its words need not be looked up. Pairs at exactly C do have hits: nothing sharper is sound. (One
+exception halves C: see ``ProteinBlastScoring.filter_cutoff``.)
 The scores are those that the search uses: hard-masked letters as X, softly masked ones as they are.
 """
 
@@ -59,7 +60,7 @@ class UngappedScan(SeedStage):
             scores = best_segments(
                 letters[queries.offsets[place] : queries.offsets[place + 1]], targets, scoring.matrix
             )
-            kept = np.flatnonzero(scores >= scoring.ungapped_cutoff(place))
+            kept = np.flatnonzero(scores >= scoring.filter_cutoff(place))
             context.count("pairs left out", len(targets) - len(kept))
             query = np.full(len(kept), queries.ordinals[place])
             parts.append(Pairs({"query": query, "target": targets.ordinals[kept], "score": scores[kept]}))

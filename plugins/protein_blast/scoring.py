@@ -68,6 +68,8 @@ class ProteinBlastScoring(Scoring):
         x_drop_ungapped: i4[k], raw.
         trigger: i4[k], raw score of the gap trigger.
         cutoff: i4[k], S: the raw score that a preliminary gapped HSP must reach.
+        skipping: bool[k], whether extensions may leap over a word that has no positive letter (one-hit mode, and such
+            a word in the query).
     """
 
     matrix: np.ndarray
@@ -83,10 +85,19 @@ class ProteinBlastScoring(Scoring):
     x_drop_ungapped: np.ndarray
     trigger: np.ndarray
     cutoff: np.ndarray
+    skipping: np.ndarray
 
     def ungapped_cutoff(self, place: int) -> int:
         """Raw score that an ungapped HSP of the query at `place` in the batch must reach."""
         return min(int(self.trigger[place]), int(self.cutoff[place]))
+
+    def filter_cutoff(self, place: int) -> int:
+        """Score that the best segment of a pair, or of a diagonal, must reach for an ungapped HSP to be possible.
+
+        It is the ungapped cutoff, but for extensions that leap over a word: one of their two halves has half of it.
+        """
+        cutoff = self.ungapped_cutoff(place)
+        return (cutoff + 1) // 2 if self.skipping[place] else cutoff
 
     def restricted_cutoff(self, place: int) -> int:
         """S · 0.68, truncated: where restricted gapped extension is sure, and below which it is given up."""
@@ -136,6 +147,7 @@ def protein_scoring(queries: SequenceBatch, space: SearchSpace, options: BlastpO
         x_drop_ungapped=np.zeros(count, np.int32),
         trigger=np.zeros(count, np.int32),
         cutoff=np.zeros(count, np.int32),
+        skipping=np.zeros(count, bool),
     )
     frequencies = background()
     codes = read_as_query(queries.searched())
@@ -149,6 +161,7 @@ def protein_scoring(queries: SequenceBatch, space: SearchSpace, options: BlastpO
         scoring.x_drop_ungapped[place] = math.ceil(options.xdrop_ungap * LN2 / own.lambda_)
         scoring.trigger[place] = int(own.raw_from_bits(GAP_TRIGGER_BITS))
         scoring.cutoff[place] = _score_cutoff(gapped, options, len(letters), residues)
+        scoring.skipping[place] = options.window() == 0 and _has_word_without_score(letters, matrix, options.word_size)
     return scoring
 
 
@@ -159,6 +172,12 @@ def own_parameters(letters: np.ndarray, matrix: np.ndarray, frequencies: np.ndar
     if not counts.any():
         return None
     return ungapped_parameters(score_distribution(matrix, counts / counts.sum(), frequencies))
+
+
+def _has_word_without_score(letters: np.ndarray, matrix: np.ndarray, word_size: int) -> bool:
+    """Whether some word of `letters` has no letter that scores with itself."""
+    run = np.convolve(matrix[letters, letters] <= 0, np.ones(word_size, int))
+    return bool((run == word_size).any())
 
 
 def _score_cutoff(gapped: GappedParameters, options: BlastpOptions, query_length: int, residues: int) -> int:

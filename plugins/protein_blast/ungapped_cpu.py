@@ -55,7 +55,7 @@ def _two_hit(matrix, query, target, query_pos, target_pos, size, first_end, x_dr
 def _one_hit(matrix, query, target, query_pos, target_pos, size, x_drop):
     """Extension of a single hit from the best segment inside its word, as ``_two_hit`` gives it."""
     best = total = begin = best_begin = 0
-    end = size
+    end = size + 1
     for place in range(size):
         total += matrix[query[query_pos + place], target[target_pos + place]]
         if total > best:
@@ -65,7 +65,7 @@ def _one_hit(matrix, query, target, query_pos, target_pos, size, x_drop):
     score, left = _left(matrix, query, target, query_pos + best_begin - 1, target_pos + best_begin - 1, x_drop, best)
     score, right, stop = _right(matrix, query, target, query_pos + end, target_pos + end, x_drop, score)
     start = best_begin - left
-    return score, query_pos + start, target_pos + start, end - start + right, stop
+    return score, query_pos + start, target_pos + start, left + (end - begin) + right, stop
 
 
 @kernel

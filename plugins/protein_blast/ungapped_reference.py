@@ -89,8 +89,13 @@ def extend_two_hit(
 def extend_one_hit(
     profile: Profile, target: bytes, query_pos: int, target_pos: int, word_size: int, x_drop: int
 ) -> Segment:
-    """Extension of a single hit from the best segment inside its word, empty at its start if none is positive."""
-    best = total = begin = best_begin = end = 0
+    """Extension of a single hit from the best segment inside its word.
+
+    As in the peer, the right extension of a word without a positive segment starts one letter behind the letter after
+    it, and the length counts from where the last sum inside the word began, not the best one.
+    """
+    best = total = begin = best_begin = 0
+    end = word_size + 1
     for place in range(word_size):
         total += profile[query_pos + place][target[target_pos + place]]
         if total > best:
@@ -100,7 +105,7 @@ def extend_one_hit(
     score, left = extend_left(profile, target, query_pos + best_begin - 1, target_pos + best_begin - 1, x_drop, best)
     score, right, stop = extend_right(profile, target, query_pos + end, target_pos + end, x_drop, score)
     start = best_begin - left
-    return Segment(score, query_pos + start, target_pos + start, end - start + right, stop)
+    return Segment(score, query_pos + start, target_pos + start, left + (end - begin) + right, stop)
 
 
 def diagonal_segments(

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seqloom.core.alphabet import PROTEIN
 from seqloom.core.records import Seeds
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.matrices import protein_matrix
@@ -87,12 +88,20 @@ def test_segment_scores_are_sums_of_their_letters(query, target, data):
     j = data.draw(st.integers(0, len(target) - WORD))
     window = data.draw(st.integers(WORD, 20))
     two = extend_two_hit(profile, target, i, j, WORD, j - window + WORD, 16)
-    one = extend_one_hit(profile, target, i, j, WORD, 16)
-    for segment in (two, one):
+    is_hit = sum(profile[i + k][target[j + k]] for k in range(WORD)) >= 11
+    one = [extend_one_hit(profile, target, i, j, WORD, 16)] if is_hit else []
+    for segment in (two, *one):
         pairs = range(segment.length)
         total = sum(profile[segment.query_start + k][target[segment.target_start + k]] for k in pairs)
         assert total == segment.score >= 0
         assert segment.query_start - segment.target_start == i - j
+
+
+def test_one_hit_mode_leaps_over_a_word_without_positive_letters_and_the_letter_behind_it():
+    query, target = PROTEIN.encode("HVXXXDWY").tobytes(), PROTEIN.encode("HIXXXLWF").tobytes()
+    profile = [ROWS[code] for code in query]
+    segment = extend_one_hit(profile, target, 2, 2, WORD, 16)
+    assert (segment.score, segment.query_start) == (8 + 3 + 11 + 3, 0)
 
 
 def test_one_hit_mode_skips_what_an_extension_covered():
