@@ -1,0 +1,131 @@
+"""The compiled word index, word hits and ungapped extensions against the reference."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.context import Context
+from seqloom.core.records import Seeds
+from seqloom.core.sequences import Intervals, SequenceBatch
+from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
+from seqloom.plugins.protein_blast.index_cpu import NeighbourhoodWordsCpu
+from seqloom.plugins.protein_blast.index_reference import NeighbourhoodWords
+from seqloom.plugins.protein_blast.scan_reference import UngappedScan
+from seqloom.plugins.protein_blast.seed_cpu import WordHitsCpu
+from seqloom.plugins.protein_blast.seed_reference import WordHits
+from seqloom.plugins.protein_blast.sort_diagonal_cpu import TwoHitDiagonalsCpu
+from seqloom.plugins.protein_blast.sort_diagonal_reference import ORDER, TwoHitDiagonals, packed_keys
+from seqloom.plugins.protein_blast.ungapped_cpu import TwoHitUngappedCpu
+from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
+
+from tests.plugins.protein_blast.stages import context_of, in_order, related, same, sequences
+
+MATRICES = ["BLOSUM62", "PAM30", "PAM250"]
+HIT = ("query", "target", "target_pos", "query_pos")
+masks = st.none() | st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30), st.integers(1, 20)), max_size=4)
+
+
+def masked(texts: list[str], rows: list[tuple[int, int, int]] | None, soft: bool) -> SequenceBatch:
+    """Queries with masked stretches (query, start, length), cut to the queries' lengths."""
+    batch = SequenceBatch.of(PROTEIN, texts)
+    mask = np.zeros(batch.letters, bool)
+    for query, start, length in rows or []:
+        if query < len(batch):
+            begin, end = batch.offsets[query : query + 2]
+            mask[min(begin + start, end) : min(begin + start + length, end)] = True
+    return replace(batch, **{"soft" if soft else "hard": Intervals.from_mask(mask, batch.offsets)})
+
+
+def assert_same_index(context: Context) -> None:
+    wanted = NeighbourhoodWords().run(context, context.queries)
+    found = NeighbourhoodWordsCpu().run(context, context.queries)
+    assert wanted.kind == found.kind and wanted.parameters == found.parameters
+    for name in ("starts", "query", "position"):
+        assert wanted[name].dtype == found[name].dtype and np.array_equal(wanted[name], found[name]), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(sequences(1, 4, 40, empty=True), masks, st.booleans(), st.sampled_from([(2, 8), (3, 11), (3, 8), (4, 17)]),
+       st.integers(-3, 6), st.sampled_from(MATRICES))
+def test_index(texts: list[str], mask: list | None, soft: bool, size: tuple[int, int], more: int, matrix: str) -> None:
+    queries = masked(texts, mask, soft)
+    assert_same_index(context_of(queries, [], word_size=size[0], threshold=size[1] + more, matrix=matrix))
+
+
+@pytest.mark.parametrize("word_size, threshold", [(2, 1), (3, 1), (3, 40), (4, 1000)])
+def test_thresholds_that_all_words_or_none_reach(word_size: int, threshold: int) -> None:
+    assert_same_index(context_of(["WCWXA", "AAA", "MK*"], [], word_size=word_size, threshold=threshold))
+
+
+@settings(max_examples=60, deadline=None)
+@given(related(), masks, st.booleans(), st.sampled_from([(2, 8), (3, 11), (3, 9), (4, 18)]), st.integers(1, 60),
+       st.sampled_from(MATRICES))
+def test_word_hits(texts: tuple[list[str], list[str]], mask: list | None, soft: bool, size: tuple[int, int],
+                   cutoff: int, matrix: str) -> None:
+    """All hits, those of the pairs that the scan leaves, and those on the diagonals that it leaves."""
+    queries = masked(texts[0], mask, soft)
+    context = context_of(queries, texts[1], cutoff, word_size=size[0], threshold=size[1], matrix=matrix)
+    same(WordHits, WordHitsCpu, context, order=HIT)
+    pairs = UngappedScan().run(context, None)
+    same(WordHits, WordHitsCpu, context, pairs, order=HIT)
+    same(WordHits, WordHitsCpu, context, SegmentDiagonals().run(context, pairs), order=HIT)
+
+
+def test_more_hits_than_were_made_room_for() -> None:
+    context = context_of(["WCWCWC" * 50], ["WCWCWC" * 60, "CWCWCW" * 60], cutoff=1)
+    hits = same(WordHits, WordHitsCpu, context, order=HIT)
+    assert len(hits) > 60_000
+    diagonals = SegmentDiagonals().run(context, None)
+    same(WordHits, WordHitsCpu, context, diagonals, order=HIT)
+    few = diagonals.take(np.arange(len(diagonals)) % 50 == 3)
+    assert len(same(WordHits, WordHitsCpu, context, few, order=HIT)) > 8 * len(few) + 1024
+
+
+def sorted_hits(context: Context) -> Seeds:
+    """Word hits in the order of their diagonals, as extensions take them."""
+    hits = WordHits().run(context, None)
+    columns = hits.data
+    return hits.take(np.lexsort((columns["target_pos"], columns["target_pos"] - columns["query_pos"],
+                                 columns["target"], columns["query"])))
+
+
+@settings(max_examples=80, deadline=None)
+@given(related(), st.sampled_from([0, 0, 3, 10, 40]), st.sampled_from([1, 12, 25, 41]),
+       st.sampled_from([(2, 9), (3, 11), (4, 18)]), st.sampled_from([0.5, 3.0, 7.0, 20.0]), st.sampled_from(MATRICES))
+def test_ungapped_extensions(texts: tuple[list[str], list[str]], window: int, cutoff: int, size: tuple[int, int],
+                             x_drop: float, matrix: str) -> None:
+    context = context_of(*texts, cutoff=cutoff, window_size=window, word_size=size[0], threshold=size[1],
+                         xdrop_ungap=x_drop, matrix=matrix)
+    same(TwoHitUngapped, TwoHitUngappedCpu, context, sorted_hits(context))
+
+
+def test_no_hits_at_all() -> None:
+    context = context_of(["MKVLAAG"], ["PPPPPPP", ""], cutoff=1)
+    empty = sorted_hits(context)
+    assert len(empty) == 0
+    assert len(same(TwoHitUngapped, TwoHitUngappedCpu, context, empty)) == 0
+    no_diagonal = SegmentDiagonals().run(context, None).take(np.zeros(0, np.int64))
+    assert len(same(WordHits, WordHitsCpu, context, no_diagonal)) == 0
+
+
+def test_repeats_whose_hits_lie_on_every_diagonal() -> None:
+    context = context_of(["ARNDCQEGHI" * 20], ["ARNDCQEGHI" * 30, "WCHYFRNDPW" * 5], cutoff=41)
+    found = same(TwoHitUngapped, TwoHitUngappedCpu, context, sorted_hits(context))
+    assert len(found) > 40
+
+
+def test_the_sort_by_diagonal() -> None:
+    """Both back ends share it; what it gives is the order that extensions rely on, without lone hits."""
+    from seqloom.installed import registry
+
+    context = context_of(["ARNDCQEGHI" * 8, "MKVLAAGIVGLCHWW"], ["ARNDCQEGHI" * 5, "MKVLAAGWWGLCHWW"], cutoff=1)
+    sorter = registry().sorter("msd-radix", "reference")
+    context = replace(context, sorters={"msd-radix": sorter})
+    hits = same(TwoHitDiagonals, TwoHitDiagonalsCpu, context, WordHits().run(context, None))
+    (keys,) = packed_keys(hits)
+    assert len(hits) > 50 and (np.diff(keys.astype(np.int64)) > 0).all()
+    assert TwoHitDiagonals.gives_order == ORDER
+    assert len(in_order(hits, HIT)) == len(hits)
