@@ -1,7 +1,9 @@
 """Options, scoring and statistics of exact Smith–Waterman, for proteins and for nucleotides."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -9,9 +11,10 @@ from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.errors import OptionError
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Family, option
-from seqloom.plugins.common.karlin_altschul import GappedParameters
+from seqloom.plugins.common.karlin_altschul import GappedParameters, KarlinBlock
 from seqloom.plugins.common.karlin_tables import DEFAULT_COSTS, GAPPED, gapped_parameters
 from seqloom.plugins.common.matrices import MATRIX_NAMES
+from seqloom.plugins.common.nucleotide_statistics import gapped_karlin, has_even_scores, search_space
 from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
 
 DEFAULT_EVALUE = 10.0
@@ -60,8 +63,36 @@ class NucleotideOptions(_ReportOptions):
 
     def check(self) -> None:
         if self.evalue is not None:
-            raise OptionError("--evalue: no statistics are known for sw-nucleotide; hits are ranked by score, and "
-                              "--min-score and --max-target-seqs cut them")
+            self.statistics(1)  # its message lists the scores and costs that have statistics
+
+    def statistics(self, sequences: int) -> "NucleotideStatistics":
+        """Of these scores and gap costs in a database of so many sequences.
+
+        Raises:
+            OptionError: none are known.
+        """
+        block, alpha, beta = gapped_karlin(self.match, self.mismatch, self.gapopen, self.gapextend)
+        return NucleotideStatistics(block, alpha, beta, sequences, has_even_scores(self.match, self.mismatch))
+
+
+@dataclass(frozen=True)
+class NucleotideStatistics:
+    """BLAST's statistics of nucleotide scores: E-values from the effective search space of a query in the database."""
+
+    karlin: KarlinBlock
+    alpha: float
+    beta: float
+    sequences: int
+    even_scores: bool
+
+    def evalue(self, score: int, query_length: int, target_length: int, database_letters: int) -> float:
+        """Expected number of alignments with at least ``score``; the target's length doesn't matter."""
+        space = _search_space(self.karlin, self.alpha, self.beta, query_length, database_letters, self.sequences)
+        counted = score - (score & 1) if self.even_scores else score
+        return space * math.exp(-self.karlin.lambda_ * counted + math.log(self.karlin.k))
+
+
+_search_space = lru_cache(1000)(search_space)
 
 
 @dataclass(frozen=True)
@@ -75,7 +106,7 @@ class SmithWatermanScoring(Scoring):
         frames: strands of the query to align, +1 before −1.
     """
 
-    statistics: GappedParameters | None = None
+    statistics: GappedParameters | NucleotideStatistics | None = None
     largest_evalue: float = DEFAULT_EVALUE
     database_letters: int = 0
     frames: tuple[int, ...] = (1,)
@@ -83,7 +114,8 @@ class SmithWatermanScoring(Scoring):
     def evalues(self, scores: np.ndarray, query_length: int, target_lengths: np.ndarray) -> np.ndarray:
         """f8[n]: expected number of alignments with at least ``scores``; NaN where no statistics are known.
 
-        BLAST's finite-size form, which takes the lengths of both sequences and the residues of the whole database.
+        For proteins BLAST's finite-size form, which takes the lengths of both sequences and the residues of the whole
+        database; for nucleotides the effective search space of query and database.
         """
         if self.statistics is None:
             return np.full(len(scores), np.nan)
@@ -127,6 +159,11 @@ class SmithWatermanNucleotide(Family):
     def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace,
                 options: NucleotideOptions) -> SmithWatermanScoring:
         frames: Sequence[int] = {"both": (1, -1), "plus": (1,), "minus": (-1,)}[options.strand]
+        try:
+            statistics = options.statistics(space.sequences)
+        except OptionError:
+            statistics = None
         return SmithWatermanScoring(
             nucleotide_matrix(options.match, options.mismatch), options.gapopen, options.gapextend,
+            statistics=statistics, largest_evalue=DEFAULT_EVALUE if options.evalue is None else options.evalue,
             database_letters=options.dbsize or space.letters, frames=tuple(frames))

@@ -250,3 +250,30 @@ def test_lower_case_counts_like_upper_case():
 @pytest.mark.parametrize("name", sorted({s.name for s in seqloom_stages()}))
 def test_stages_are_declared_whole(name):
     check_stage(name)
+
+
+@pytest.mark.parametrize(("match", "mismatch", "gapopen", "gapextend"), [(2, -3, 5, 2), (1, -2, 2, 2), (1, -3, 9, 9)])
+def test_nucleotide_statistics_are_those_of_blastn(match, mismatch, gapopen, gapextend):
+    rng = np.random.default_rng(3)
+    query = rng.choice(list("ACGT"), 300)
+    targets = []
+    for length in (30, 60, 120, 240):
+        changed = query[:length].copy()
+        changed[rng.choice(length, length // 20)] = "A"
+        targets.append("".join(rng.choice(list("ACGT"), 200)) + "".join(changed) + "".join(rng.choice(list("CG"), 50)))
+    batches = SequenceBatch.of(NUCLEOTIDE, ["".join(query)]), SequenceBatch.of(NUCLEOTIDE, targets)
+    costs = {"gapopen": gapopen, "gapextend": gapextend}
+    exact = run_pipeline("sw-nucleotide", *batches, {"match": match, "mismatch": mismatch, **costs})
+    blast = run_pipeline("blastn", *batches, {"reward": match, "penalty": mismatch, **costs, "dust": "no"})
+    exact, blast = ({r["target"]: (r["score"], r["bit_score"], r["evalue"]) for r in hits.rows()}
+                    for hits in (exact, blast))
+    assert len(exact) == 4
+    assert exact == blast
+
+
+def test_nucleotide_scores_without_statistics():
+    batch = SequenceBatch.of(NUCLEOTIDE, ["ACGTACGGTTCA"])
+    row = run_pipeline("sw-nucleotide", batch, batch, {"match": 7, "mismatch": -1}).rows()[0]
+    assert row["score"] == 84 and np.isnan(row["evalue"])
+    with pytest.raises(OptionError, match="no statistics for reward 7 and penalty -1; known ratios"):
+        run_pipeline("sw-nucleotide", batch, batch, {"match": 7, "mismatch": -1, "evalue": 1.0})
