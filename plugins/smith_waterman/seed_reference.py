@@ -40,27 +40,31 @@ class SmithWatermanScores(SeedStage):
             pairs = [queries.locate(records.query), targets.locate(records.target)]
             wanted = np.unique(np.stack(pairs, axis=1), axis=0)
             jobs = [(np.array([q]), wanted[wanted[:, 0] == q, 1]) for q in np.unique(wanted[:, 0])]
-        parts = [part for query_places, target_places in jobs
-                 for part in _scores(context, query_places, target_places)]
+        parts = [kept_pairs(context, int(query), target_places, row) for query_places, target_places in jobs
+                 for query, row in zip(query_places, self.table(context, query_places, target_places), strict=True)]
         return Pairs.concat(parts) if parts else Pairs.empty()
 
+    def table(self, context: Context, query_places: np.ndarray, target_places: np.ndarray) -> np.ndarray:
+        """i8[q, t]: scores of some queries with some targets, both by place in batch and volume; the better strand."""
+        targets = context.targets
+        letters = targets.searched()
+        wanted = [letters[targets.offsets[t] : targets.offsets[t + 1]] for t in target_places]
+        scores = np.zeros((len(query_places), len(target_places)), np.int64)
+        for first, packed in packed_chunks(wanted, context.scoring, _CHUNK_LETTERS):
+            last = first + len(packed.lengths)
+            for n, q in enumerate(query_places):
+                for strand in strands(context, int(q)):
+                    context.cancellation.check()
+                    context.count("cells", len(strand) * len(packed.residues))
+                    np.maximum(scores[n, first:last], best_scores(strand, packed), out=scores[n, first:last])
+        return scores
 
-def _scores(context: Context, query_places: np.ndarray, target_places: np.ndarray) -> list[Pairs]:
-    """Pairs of some queries with some targets of the volume, one record per query."""
-    queries, targets = context.queries, context.targets
-    query_letters, target_letters = queries.searched(), targets.searched()
-    wanted = [target_letters[targets.offsets[t] : targets.offsets[t + 1]] for t in target_places]
-    scores = np.zeros((len(query_places), len(target_places)), np.int64)
-    for first, packed in packed_chunks(wanted, context.scoring, _CHUNK_LETTERS):
-        last = first + len(packed.lengths)
-        for n, q in enumerate(query_places):
-            query = query_letters[queries.offsets[q] : queries.offsets[q + 1]]
-            for frame in context.scoring.frames:
-                strand = query if frame > 0 else queries.alphabet.complement[query][::-1]
-                context.cancellation.check()
-                context.count("cells", len(query) * len(packed.residues))
-                np.maximum(scores[n, first:last], best_scores(strand, packed), out=scores[n, first:last])
-    return [_kept(context, int(q), target_places, row) for q, row in zip(query_places, scores, strict=True)]
+
+def strands(context: Context, place: int) -> list[np.ndarray]:
+    """u8 letters of the query at ``place`` as searched, on each strand that is to be aligned."""
+    queries = context.queries
+    query = queries.searched()[queries.offsets[place] : queries.offsets[place + 1]]
+    return [query if frame > 0 else queries.alphabet.complement[query][::-1] for frame in context.scoring.frames]
 
 
 def best_scores(query: np.ndarray, packed: Packed) -> np.ndarray:
@@ -71,7 +75,7 @@ def best_scores(query: np.ndarray, packed: Packed) -> np.ndarray:
     return np.maximum.reduceat(best, packed.starts - 1).astype(np.int64)
 
 
-def _kept(context: Context, query: int, target_places: np.ndarray, scores: np.ndarray) -> Pairs:
+def kept_pairs(context: Context, query: int, target_places: np.ndarray, scores: np.ndarray) -> Pairs:
     """Pairs of the query at place ``query`` that may be reported, in order of targets."""
     scoring, targets = context.scoring, context.targets
     high = np.flatnonzero(scores >= context.options.min_score)

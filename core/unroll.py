@@ -1,0 +1,139 @@
+"""Kernels written with small fixed loops, unrolled in their source before they are compiled.
+
+CUDA keeps a local array in registers only if every index is known when it compiles, which plain loops over some dozens
+of rows don't give. A kernel template therefore says what is fixed::
+
+    row = registers(ROWS)               # becomes row_0, row_1, …
+    for k in unrolled(ROWS):            # its body, ROWS times, with k a number
+        row[k] = row[k] + step[k % 4]   # constant indices into constant tuples become their values
+        if k % 2 == 1: …                # conditions on constants are decided
+
+Constants are those handed to ``specialise``. The generated source is kept in a file, so that compiled kernels can be
+cached and errors point at lines that can be read.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+class _Specialiser(ast.NodeTransformer):
+    """Replaces constants by their values, unrolls ``unrolled`` loops and spreads ``registers``."""
+
+    def __init__(self, constants: Mapping[str, Any]) -> None:
+        self._constants = dict(constants)
+        self._registers: set[str] = set()
+
+    def _value(self, node: ast.expr) -> Any:
+        """Value of a constant expression; raises NameError (or another error) if it isn't one."""
+        code = compile(ast.fix_missing_locations(ast.Expression(ast.parse(ast.unparse(node), mode="eval").body)),
+                       "<constant>", "eval")
+        return eval(code, {"__builtins__": {}}, self._constants)
+
+    def _body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for statement in statements:
+            result = self.visit(ast.parse(ast.unparse(statement)).body[0])
+            made += result if isinstance(result, list) else [] if result is None else [result]
+        return made
+
+    def visit_For(self, node: ast.For) -> Any:
+        call = node.iter
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "unrolled"):
+            node.iter = self.visit(node.iter)
+            node.body = self._body(node.body) or [ast.Pass()]
+            return node
+        assert isinstance(node.target, ast.Name)
+        made: list[ast.stmt] = []
+        for value in range(self._value(call.args[0])):
+            self._constants[node.target.id] = value
+            made += self._body(node.body)
+        del self._constants[node.target.id]
+        return made
+
+    def visit_While(self, node: ast.While) -> Any:
+        node.test = self.visit(node.test)
+        node.body = self._body(node.body)
+        return node
+
+    def visit_If(self, node: ast.If) -> Any:
+        try:
+            chosen = node.body if self._value(node.test) else node.orelse
+        except Exception:
+            node.test = self.visit(node.test)
+            node.body = self._body(node.body) or [ast.Pass()]
+            node.orelse = self._body(node.orelse)
+            return node
+        return self._body(chosen)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        call = node.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "registers":
+            assert isinstance(node.targets[0], ast.Name)
+            self._registers.add(node.targets[0].id)
+            return None
+        return self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        if isinstance(node.value, ast.Name) and node.value.id in self._registers:
+            return ast.Name(f"{node.value.id}_{self._value(node.slice)}", node.ctx)
+        if isinstance(node.ctx, ast.Load):
+            try:
+                return ast.Constant(self._value(node))
+            except Exception:
+                pass
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        known = isinstance(node.ctx, ast.Load) and node.id in self._constants
+        return ast.Constant(self._constants[node.id]) if known else node
+
+
+def specialise(template: Callable[..., Any], **constants: Any) -> Callable[..., Any]:
+    """A plain function made from a kernel template.
+
+    Args:
+        template: function whose source uses ``registers`` and ``unrolled``; it is never called.
+        constants: names in it that are fixed: integers, or tuples of them.
+
+    Returns:
+        The function, with the globals of the template's module, defined in a file of its own.
+    """
+    tree = ast.parse(textwrap.dedent(inspect.getsource(template)))
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    function.decorator_list = []
+    worker = _Specialiser(constants)
+    function.body = worker._body(function.body)
+    source = ast.unparse(ast.fix_missing_locations(tree))
+    home = sys.modules[template.__module__]
+    digest = hashlib.blake2b(f"{source}\n{Path(str(home.__file__)).read_text()}".encode(), digest_size=8).hexdigest()
+    path = _folder() / f"{template.__name__}_{digest}.py"
+    if not path.exists():
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(f"{source}\n")
+        temporary.replace(path)
+    name = f"seqloom_generated_{path.stem}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec and spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        module.__dict__.update({k: v for k, v in vars(home).items() if not k.startswith("__")})
+        spec.loader.exec_module(module)
+    return getattr(sys.modules[name], template.__name__)
+
+
+def _folder() -> Path:
+    """Where generated sources are kept: with numba's other files of this user."""
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = Path(base) / "seqloom" / "generated"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
