@@ -20,9 +20,16 @@ def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
         "suffix-array reference": "index_reference.SuffixArray",
         "maximal-matches reference": "seed_reference.MaximalMatches",
+        "minimizer-index reference": "minimizer_index_reference.MinimizerIndex",
+        "minimizer-index cpu": "minimizer_index_cpu.MinimizerIndexCpu",
+        "minimizer-matches reference": "minimizer_seed_reference.MinimizerMatches",
+        "minimizer-matches cpu": "minimizer_seed_cpu.MinimizerMatchesCpu",
         "matches reference": "extend_reference.MatchesAsTheyAre",
+        "matches cpu": "extend_cpu.MatchesAsTheyAreCpu",
         "unique-matches reference": "sort_reference.UniqueMatches",
+        "unique-matches cpu": "sort_cpu.UniqueMatchesCpu",
         "match-rank reference": "sort_reference.MatchRank",
+        "match-rank cpu": "sort_cpu.MatchRankCpu",
     })
 
 

@@ -21,7 +21,7 @@ _SUFFIXES = 1 << 20  # resolved together
 _BLOCK = 64  # letters compared at a time
 
 
-class _Strand(NamedTuple):
+class Strand(NamedTuple):
     """One strand of all queries: symbols one query behind the other, ``NEVER`` before, between and behind them."""
 
     symbols: np.ndarray
@@ -50,12 +50,13 @@ class MaximalMatches(SeedStage):
     def run(self, context: Context, records: Records | None) -> Seeds:
         index = context.index("suffix-array")
         parts = [part for frame in context.options.frames()
-                 for part in _matches(context, index, _strand(context.queries, frame, context.options.acgt_only))]
+                 for part in _matches(context, index, strand_of(context.queries, frame, context.options.acgt_only))]
         seeds = Seeds.concat(parts) if parts else Seeds.empty()
         return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
 
 
-def _strand(queries: SequenceBatch, frame: int, acgt_only: bool) -> _Strand:
+def strand_of(queries: SequenceBatch, frame: int, acgt_only: bool) -> Strand:
+    """One strand of the queries in symbols."""
     table = symbol_table(queries.alphabet, acgt_only, NEVER)
     starts = queries.offsets[:-1] + 1 + np.arange(len(queries))
     symbols = np.full(queries.letters + len(queries) + 1 + _BLOCK, NEVER, np.uint8)
@@ -64,10 +65,10 @@ def _strand(queries: SequenceBatch, frame: int, acgt_only: bool) -> _Strand:
         if frame < 0:
             letters = complement_table(queries.alphabet)[letters][::-1]
         symbols[start : start + len(letters)] = table[letters]
-    return _Strand(symbols, starts, frame)
+    return Strand(symbols, starts, frame)
 
 
-def _matches(context: Context, index: Index, strand: _Strand) -> Iterator[Seeds]:
+def _matches(context: Context, index: Index, strand: Strand) -> Iterator[Seeds]:
     """Matches of one strand of all queries, in order of query, start and suffix."""
     length = context.options.length
     text = np.concatenate([index["text"], np.full(_BLOCK, NEVER - 1, np.uint8)])
@@ -85,7 +86,7 @@ def _matches(context: Context, index: Index, strand: _Strand) -> Iterator[Seeds]
             begins = index["bwt"][rows] != strand.symbols[places - 1]
             places, suffixes = places[begins], index["suffixes"][rows[begins]]
             lengths = common_length(strand.symbols, places, text, suffixes, length)
-            yield _seeds(context, index, strand, places, suffixes, lengths)
+            yield seeds_of(context, index, strand, places, suffixes, lengths)
 
 
 def _cuts(sizes: np.ndarray) -> np.ndarray:
@@ -141,8 +142,8 @@ def common_length(query: np.ndarray, places: np.ndarray, text: np.ndarray, suffi
     return lengths
 
 
-def _seeds(context: Context, index: Index, strand: _Strand, places: np.ndarray, suffixes: np.ndarray,
-           lengths: np.ndarray) -> Seeds:
+def seeds_of(context: Context, index: Index, strand: Strand, places: np.ndarray, suffixes: np.ndarray,
+             lengths: np.ndarray) -> Seeds:
     queries, targets = context.queries, context.targets
     query = np.searchsorted(strand.starts, places, "right") - 1
     target = np.searchsorted(index["starts"], suffixes, "right") - 1

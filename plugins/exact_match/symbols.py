@@ -59,10 +59,7 @@ def target_text(batch: SequenceBatch, acgt_only: bool) -> tuple[np.ndarray, np.n
     Returns:
         u8[n] symbols, and i8[k] place in the text where each sequence starts.
     """
-    alphabet = batch.alphabet
-    text = np.full(batch.letters + max(1, len(batch)), separator(alphabet), np.uint8)
-    text[-1] = end(alphabet)
-    shifts = np.arange(len(batch), dtype=np.int64)
-    places = np.arange(batch.letters) + np.repeat(shifts, batch.lengths)
-    text[places] = symbol_table(alphabet, acgt_only, rejected(alphabet))[batch.residues]
-    return text, batch.offsets[:-1] + shifts
+    symbols = symbol_table(batch.alphabet, acgt_only, rejected(batch.alphabet))[batch.residues]
+    text = np.insert(symbols, batch.offsets[1:-1], np.uint8(separator(batch.alphabet)))
+    return (np.append(text, np.uint8(end(batch.alphabet))),
+            batch.offsets[:-1] + np.arange(len(batch), dtype=np.int64))

@@ -1,0 +1,8 @@
+"""``matches`` on the CPU: the reference's numpy."""
+
+from seqloom.plugins.exact_match.extend_reference import MatchesAsTheyAre
+
+
+class MatchesAsTheyAreCpu(MatchesAsTheyAre):
+    __doc__ = MatchesAsTheyAre.__doc__
+    backend = "cpu"

@@ -1,0 +1,104 @@
+"""``minimizer-index`` on the CPU: window minima by doubling, chunk by chunk in the cache; buckets by counting sort."""
+
+import numpy as np
+from seqloom.core.jit import inline, kernel
+from seqloom.plugins.exact_match.minimizer_index_reference import MinimizerIndex, place_type
+from seqloom.plugins.exact_match.minimizers import Words, table_bits
+
+_CHUNK = 2048
+_U32, _U64 = np.uint32, np.uint64
+
+
+@kernel
+def _pairwise_minimum(source, target, size, step):  # a function of its own, so that it becomes vectors
+    for i in range(size):
+        target[i] = min(source[i], source[i + step])
+
+
+@kernel
+def _window_minimum(x, y, size, window):
+    """Minima of ``window`` neighbours by doubling; returns the array that holds them and the other one."""
+    width = 1
+    while width < window:
+        step = min(width, window - width)
+        size -= step
+        _pairwise_minimum(x, y, size, step)
+        x, y, width = y, x, width + step
+    return x, y
+
+
+@inline
+def _scrambled(word):
+    word = _U32((word ^ (word >> _U32(15))) * _U32(0x2C1B3C6D))
+    return word ^ (word >> _U32(13))
+
+
+@inline
+def bucket_of(value, bits):
+    """Bucket of a hash in a table of ``2**bits``."""
+    return _U64(_U32(value * _U32(0x9E3779B1)) >> _U32(32 - bits))
+
+
+@kernel
+def _minimizers(text, codes, bits, letters, window, place, value):
+    """Write places and hashes of the window minima of ``text``, ties all; their number."""
+    span = _CHUNK + 3 * window + letters
+    h, x, y = np.empty(span, _U32), np.empty(span, _U32), np.empty(span, _U32)
+    mask = _U32((_U64(1) << _U64(bits * letters)) - _U64(1))
+    words = len(text) - letters + 1
+    found = _U64(0)
+    for start in range(0, words if words >= window else 0, _CHUNK):
+        # Words first … last − 1 decide on start … stop − 1.
+        first, stop = max(0, start - (window - 1)), min(start + _CHUNK, words)
+        last = min(stop + window - 1, words)
+        word = _U32(0)
+        for i in range(_U64(last - first + letters - 1)):
+            word = (_U32(word << _U32(bits)) | _U32(codes[text[_U64(first) + i]])) & mask
+            y[i] = word
+        for i in range(last - first):
+            x[i] = h[i] = _scrambled(y[i + letters - 1])
+        x, y = _window_minimum(x, y, last - first, window)
+        # A word counts if it equals the greatest of the minima of its windows.
+        y[: last - first + window - 1] = ~_U32(0)
+        y[window - 1 : last - first] = ~x[: last - first - window + 1]
+        x, y = _window_minimum(y, x, last - first + window - 1, window)
+        for i in range(_U64(start - first), _U64(stop - first)):
+            place[found] = _U64(first) + i
+            value[found] = h[i]
+            found += _U64(x[i] == _U32(~h[i]))
+    return found
+
+
+@kernel
+def _group(place, value, bits, fine, head, grouped, sieve):
+    """Counting sort of the places by bucket, and the sieve."""
+    for v in value:
+        head[bucket_of(v, bits)] += _U64(1)
+        b = bucket_of(v, fine)
+        sieve[b >> _U64(3)] |= np.uint8(1 << (b & _U64(7)))
+    for b in range(1, len(head)):
+        head[b] += head[b - 1]
+    for i in range(len(place) - 1, -1, -1):
+        b = bucket_of(value[i], bits)
+        head[b] -= _U64(1)
+        grouped[head[b]] = place[i]
+
+
+def minimizers(text: np.ndarray, codes: np.ndarray, words: Words) -> tuple[np.ndarray, np.ndarray]:
+    """Places and u4 hashes, as the function of this name of the reference gives them."""
+    place, value = np.empty(len(text) + 1, place_type(text)), np.empty(len(text) + 1, np.uint32)
+    count = _minimizers(text, codes, *words, place, value)
+    return place[:count], value[:count]
+
+
+class MinimizerIndexCpu(MinimizerIndex):
+    __doc__ = MinimizerIndex.__doc__
+    backend = "cpu"
+
+    def table(self, text: np.ndarray, codes: np.ndarray, words: Words) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        places, hashes = minimizers(text, codes, words)
+        bits, fine = table_bits(len(places))
+        head, grouped = np.zeros((1 << bits) + 1, place_type(text)), np.empty_like(places)
+        sieve = np.zeros(1 << (fine - 3), np.uint8)
+        _group(places, hashes, bits, fine, head, grouped, sieve)
+        return head, grouped, sieve

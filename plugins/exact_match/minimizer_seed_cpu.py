@@ -1,0 +1,149 @@
+"""``minimizer-matches`` on the CPU: every match is taken once, at the first minimizer of its first window."""
+
+import numpy as np
+from seqloom.core.backends import with_capacity
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.jit import kernel
+from seqloom.plugins.exact_match import minimizer_index_cpu
+from seqloom.plugins.exact_match.minimizer_index_cpu import bucket_of, minimizers
+from seqloom.plugins.exact_match.minimizer_seed_reference import MinimizerMatches
+from seqloom.plugins.exact_match.minimizers import Words, table_bits, word_codes
+from seqloom.plugins.exact_match.seed_reference import Strand
+
+_U64 = np.uint64
+_CHUNK = 1 << 20  # minimizers between two looks at the cancellation
+
+
+@kernel(helpers=(minimizer_index_cpu,))
+def _sift(value, sieve, bits, chosen):
+    """Write which of the query's minimizers can occur in the text; their number."""
+    count = _U64(0)
+    for j in range(_U64(len(value))):
+        b = bucket_of(value[j], bits)
+        chosen[count] = j
+        count += _U64((sieve[b >> _U64(3)] >> np.uint8(b & _U64(7))) & 1)
+    return count
+
+
+@kernel(helpers=(minimizer_index_cpu,))
+def _work(head, bits, value, chosen):
+    """Sum of the squares of the sizes of the buckets that are looked at, and the size of the largest."""
+    total, largest = 0.0, _U64(0)
+    for j in chosen:
+        b = bucket_of(value[j], bits)
+        size = _U64(head[b + _U64(1)]) - _U64(head[b])
+        total += np.float64(size) * np.float64(size)
+        largest = max(largest, size)
+    return total, largest
+
+
+@kernel
+def _leftmost_minimum(place, value, j, start, window):
+    """Is minimizer ``j`` the first of the least words at start … start + window − 1?"""
+    i = j
+    while i > _U64(0) and _U64(place[i - _U64(1)]) >= start:
+        i -= _U64(1)
+    while i < j and value[i] > value[j]:
+        i += _U64(1)
+    if i < j:
+        return False
+    i += _U64(1)
+    while i < _U64(len(place)) and _U64(place[i]) < start + window:
+        if value[i] < value[j]:
+            return False
+        i += _U64(1)
+    return True
+
+
+@kernel
+def _hopeless(text, places, low, high, x, lefts, query, begin, right):
+    """Whether another place of the bucket shares more of the query around the word, or two earlier ones as much.
+
+    begin: place of the word in the query; right: letters that place ``x`` shares with the query from there on.
+    """
+    left = lefts[x - low]
+    equal = 0
+    for y in range(low, high):
+        if y == x or lefts[y - low] < left:
+            continue
+        r = _U64(places[y])
+        if r + right > _U64(len(text)) or text[r + right - _U64(1)] != query[begin + right - _U64(1)]:
+            continue
+        same = _U64(0)
+        while same < right and text[r + same] == query[begin + same]:
+            same += _U64(1)
+        if same < right:
+            continue
+        if lefts[y - low] > left or text[r + right] == query[begin + right]:
+            return True
+        equal += y < x
+        if equal == 2:
+            return True
+    return False
+
+
+@kernel(helpers=(minimizer_index_cpu,))
+def _matches(text, head, places, bits, query, letters, window, place, value, chosen, unique, lefts, out):
+    """Write (query place, text place, length) of every match that counts; their number, also when ``out`` is full.
+
+    lefts: u8, as long as the largest bucket: letters to the left of the word that the query shares, up to ``window``.
+    """
+    window = _U64(window)
+    least = _U64(letters) + window - _U64(1)
+    found = _U64(0)
+    diagonal, start, end = np.int64(0), _U64(0), _U64(0)  # of the match that was found last
+    for j in chosen:
+        p, b = _U64(place[j]), bucket_of(value[j], bits)
+        low, high = _U64(head[b]), _U64(head[b + _U64(1)])
+        open_ = False
+        for x in range(low, high):
+            r = _U64(places[x])
+            left = _U64(0)
+            if np.int64(r) - np.int64(p) == diagonal and p < end:
+                left = min(window, p - start)
+            else:
+                most = min(window, min(p, r))
+                while left < most and text[r - left - _U64(1)] == query[p - left - _U64(1)]:
+                    left += _U64(1)
+                open_ |= left < window
+            lefts[x - low] = left
+        if not open_:
+            continue
+        for x in range(low, high):
+            left, r, right = lefts[x - low], _U64(places[x]), _U64(0)
+            if left == window or (np.int64(r) - np.int64(p) == diagonal and p < end):  # an earlier window has the match
+                continue
+            while text[r + right] == query[p + right]:
+                right += _U64(1)
+            if left + right < least or not _leftmost_minimum(place, value, j, p - left, window):
+                continue
+            if unique and _hopeless(text, places, low, high, x, lefts, query, p, right):
+                continue
+            diagonal, start, end = np.int64(r) - np.int64(p), p - left, p + right
+            if found < _U64(len(out)):
+                out[found, 0], out[found, 1], out[found, 2] = p - left, r - left, left + right
+            found += _U64(1)
+    return found
+
+
+class MinimizerMatchesCpu(MinimizerMatches):
+    __doc__ = MinimizerMatches.__doc__
+    backend = "cpu"
+
+    def matches(self, context: Context, index: Index, strand: Strand, words: Words, unique: bool) -> np.ndarray:
+        place, value = minimizers(strand.symbols, word_codes(context.queries.alphabet), words)
+        bits, fine = table_bits(len(index["place"]))
+        chosen = np.empty(len(value) + 1, np.uint64)
+        chosen = chosen[: _sift(value, index["sieve"], fine, chosen)]
+        context.cancellation.check()
+        work, largest = _work(index["head"], bits, value, chosen)
+        lefts = np.empty(int(largest), np.uint64)
+
+        def launch(capacity: int) -> tuple[int, np.ndarray]:
+            out = np.empty((capacity, 3), np.int64)
+            count = int(_matches(index["text"], index["head"], index["place"], bits, strand.symbols, words.letters,
+                                 words.window, place, value, chosen, unique, lefts, out))
+            return count, out[:count]
+
+        return with_capacity(launch, len(place) // 4 + 64)
