@@ -37,19 +37,23 @@ def _interleave(residues, offsets, order, starts, lanes, pad, columns):
                 columns[begin + column * lanes + lane] = pad
 
 
-def interleaved(targets: SequenceBatch, lanes: int = BYTE_LANES) -> Index:
-    """The lane-interleaved copy of a volume.
+def interleaved(targets: SequenceBatch, lanes: int = BYTE_LANES, places: np.ndarray | None = None) -> Index:
+    """The lane-interleaved copy of a volume, or of its targets at ``places`` (i8[k], positions in the batch).
+
+    Hard-masked letters are interleaved as the unknown letter.
 
     Returns:
         Index of kind "lanes" with ``columns`` u8 (flat), ``starts`` i8[g+1] (where each group begins in ``columns``)
         and ``order`` i8[k] (``order[g * lanes + l]``: position in the batch of the target in lane l of group g).
     """
     order = np.argsort(-targets.lengths, kind="stable")
+    if places is not None:
+        order = np.asarray(places, np.int64)[np.argsort(-targets.lengths[places], kind="stable")]
     longest = targets.lengths[order[::lanes]]
     starts = np.zeros(len(longest) + 1, np.int64)
     np.cumsum(-(-longest // COLUMNS) * COLUMNS * lanes, out=starts[1:])
     columns = np.empty(starts[-1], np.uint8)
-    _interleave(targets.residues, targets.offsets, order, starts, lanes, PAD, columns)
+    _interleave(targets.searched(), targets.offsets, order, starts, lanes, PAD, columns)
     return Index(KIND, "target", {"columns": columns, "starts": starts, "order": order}, {"lanes": lanes})
 
 

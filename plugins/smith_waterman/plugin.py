@@ -7,6 +7,7 @@ from seqloom.core.pipeline import Pipeline, Slot
 SEQLOOM_API = 1
 
 _SLOTS = (
+    Slot("index.lanes", "lane-interleaved", enabled="fast"),
     Slot("seed.scores", "sw-scores"),
     Slot("score.evalue", "sw-statistics"),
     Slot("extend.traceback", "sw-traceback"),
@@ -18,9 +19,14 @@ _SLOTS = (
 def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
         "sw-scores reference": "seed_reference.SmithWatermanScores",
+        "sw-scores cpu": "seed_cpu.SmithWatermanScoresCpu",
+        "sw-scores cuda": "seed_cuda.SmithWatermanScoresCuda",
         "sw-statistics reference": "score_reference.SmithWatermanStatistics",
+        "sw-statistics cpu": "score_cpu.SmithWatermanStatisticsCpu",
         "sw-traceback reference": "extend_reference.SmithWatermanTraceback",
+        "sw-traceback cpu": "extend_cpu.SmithWatermanTracebackCpu",
         "sw-rank reference": "sort_reference.SmithWatermanRank",
+        "sw-rank cpu": "sort_cpu.SmithWatermanRankCpu",
     })
 
 

@@ -1,0 +1,130 @@
+"""``sw-traceback`` on the CPU: targets of a query side by side in lanes; what is too large for them pair by pair."""
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.jit import kernel
+from seqloom.core.records import DELETE, INSERT, MATCH, Alignments, Hits, Ragged, Records
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.lanes import interleaved
+from seqloom.plugins.smith_waterman.extend_reference import SmithWatermanTraceback
+from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile
+from seqloom.plugins.smith_waterman.scalar_cpu import scalar_bytes, scalar_trace
+from seqloom.plugins.smith_waterman.seed_cpu import exact_scores, letters_of
+from seqloom.plugins.smith_waterman.seed_reference import strands
+from seqloom.plugins.smith_waterman.trace_cpu import MOST_BYTES, trace_bytes, trace_lanes
+
+SCORE, QUERY_START, QUERY_END, TARGET_START, TARGET_END, SIMILAR = range(6)
+"""Columns of an alignment as it comes from the kernels."""
+
+
+class SmithWatermanTracebackCpu(SmithWatermanTraceback):
+    __doc__ = SmithWatermanTraceback.__doc__
+    backend = "cpu"
+
+    def footprint(self, shape: Shape) -> Footprint:
+        alone = scalar_bytes(shape.longest_query, shape.longest_target)
+        group = min(MOST_BYTES, trace_bytes(shape.longest_query, shape.longest_target))
+        paths = 8 * LANES * min(shape.longest_query, shape.longest_target)
+        again = 2 * (shape.target_letters * 5 // 4 + shape.longest_target * LANES)
+        return Footprint(host=max(alone, group) + paths + again + 4 * LANES * shape.longest_query + (1 << 20))
+
+    def run(self, context: Context, records: Records) -> Hits:
+        assert isinstance(records, Hits)
+        if context.options.score_only:
+            return records
+        letters = letters_of(context.targets.searched())
+        parts = [_alignments(context, records, query, letters) for query in np.unique(records.query).tolist()]
+        return records.with_alignments(Alignments.concat(parts) if parts else Alignments.empty())
+
+
+def _alignments(context: Context, hits: Hits, query: int, letters: np.ndarray) -> Alignments:
+    """Best alignments of one query's hits, in their order."""
+    queries, targets, scoring = context.queries, context.targets, context.scoring
+    place = int(queries.locate(query))
+    numbers = hits.target[hits.query == query]
+    places = targets.locate(numbers)
+    wanted = np.unique(places)
+    lanes = interleaved(targets, LANES, wanted)
+    directions = strands(context, place)
+    profiles = [Profile(strand, scoring, letters) for strand in directions]
+    scores = np.zeros((len(directions), len(targets)), np.int64)
+    for n, profile in enumerate(profiles):
+        scores[n, lanes["order"]] = exact_scores(profile, scoring, targets, lanes, context.cancellation.check)
+    chosen = scores[:, wanted].argmax(axis=0)  # of equal scores the first
+    rows = np.zeros((len(wanted), 6), np.int64)
+    paths: list[np.ndarray] = [np.empty(0, np.uint32)] * len(wanted)
+    for n, (strand, profile) in enumerate(zip(directions, profiles, strict=True)):
+        mine = np.flatnonzero((chosen == n) & (scores[n, wanted] > 0))
+        _trace(context, profile, np.ascontiguousarray(strand), wanted, mine, scores[n, wanted], rows, paths)
+    back = np.searchsorted(wanted, places)
+    frames = np.array(scoring.frames)[chosen[back]]
+    return _records(context, query, profiles[0].length, numbers, places, frames, rows[back],
+                    Ragged.of([paths[n] for n in back.tolist()]))
+
+
+def _trace(context: Context, profile: Profile, strand: np.ndarray, wanted: np.ndarray, mine: np.ndarray,
+           scores: np.ndarray, rows: np.ndarray, paths: list[np.ndarray]) -> None:
+    """Fill ``rows`` and ``paths`` at ``mine``: targets at places ``wanted[mine]``, best scores ``scores[mine]``."""
+    targets, scoring = context.targets, context.scoring
+    left = mine
+    for arithmetic in profile.widths:
+        fits = (scores[left] < arithmetic.ceiling) & _small(len(strand), targets.lengths[wanted[left]])
+        now, left = left[fits], left[~fits]
+        if len(now):
+            lanes = interleaved(targets, LANES, wanted[now])
+            order = np.searchsorted(wanted, lanes["order"])
+            found, traced = trace_lanes(profile, arithmetic, lanes, strand, scores[order], scoring.gap_open,
+                                        scoring.gap_extend, context.cancellation.check)
+            rows[order] = found
+            for n, path in zip(order.tolist(), traced, strict=True):
+                paths[n] = path
+    residues = targets.searched()
+    for n in left.tolist():
+        context.cancellation.check()
+        target = residues[targets.offsets[wanted[n]] : targets.offsets[wanted[n] + 1]]
+        *rows[n], paths[n] = scalar_trace(profile.rows, profile.places, strand, target, scoring.gap_open,
+                                          scoring.gap_extend)
+
+
+def _small(query_length: int, lengths: np.ndarray) -> np.ndarray:
+    """bool[n]: targets whose traces fit the working space of a group."""
+    return np.array([trace_bytes(query_length, length) <= MOST_BYTES for length in lengths.tolist()], bool)
+
+
+@kernel
+def _count(offsets, paths, counts):
+    """Per path: columns by operation (insert, delete, match, mismatch) and gap runs."""
+    for n in range(len(offsets) - 1):
+        for k in range(offsets[n], offsets[n + 1]):
+            length, operation = np.int64(paths[k] >> 4), np.int64(paths[k] & 15)
+            if operation == INSERT:
+                counts[n, 0] += length
+            elif operation == DELETE:
+                counts[n, 1] += length
+            elif operation == MATCH:
+                counts[n, 2] += length
+            else:
+                counts[n, 3] += length
+            if operation in (INSERT, DELETE):
+                counts[n, 4] += 1
+
+
+def _records(context: Context, query: int, length: int, numbers: np.ndarray, places: np.ndarray, frames: np.ndarray,
+             rows: np.ndarray, paths: Ragged) -> Alignments:
+    """Alignments as records: forward coordinates, counts, statistics."""
+    scoring = context.scoring
+    counts = np.zeros((len(rows), 5), np.int64)
+    _count(paths.offsets, paths.values, counts)
+    inserted, deleted, equal, unequal, opens = counts.T
+    starts, ends, scores = rows[:, QUERY_START], rows[:, QUERY_END], rows[:, SCORE]
+    return Alignments({
+        "query": np.full(len(rows), query), "target": numbers, "score": scores,
+        "query_start": np.where(frames > 0, starts, length - ends),
+        "query_end": np.where(frames > 0, ends, length - starts),
+        "target_start": rows[:, TARGET_START], "target_end": rows[:, TARGET_END],
+        "query_frame": frames, "target_frame": np.ones(len(rows)),
+        "bit_score": scoring.bit_scores(scores),
+        "evalue": scoring.evalues(scores, length, context.targets.lengths[places]),
+        "length": inserted + deleted + equal + unequal, "identities": equal, "positives": equal + rows[:, SIMILAR],
+        "mismatches": unequal, "gap_opens": opens, "gaps": inserted + deleted, "path": paths,
+    })

@@ -1,0 +1,208 @@
+"""The Smith–Waterman recurrence in vectors: one query against as many interleaved targets as a vector has lanes.
+
+A lane holds score − 2^(bits − 1), so that saturation at the lower end is the floor of 0, for h as for the gaps e and f
+(a gap that costs all that was gained is of no use to any alignment). Four columns are taken at a time; their scores
+against every letter of the query are looked up first, so that a cell is nine operations on registers:
+
+    h = max(diagonal + score, e, f);  opened = h - first;  e = max(e - further, opened);  f = max(f - further, opened)
+
+Along the query h and e of the fourth column are kept; f and the diagonals stay in registers. The arithmetic is exact
+for a target whose best score is below ``Arithmetic.ceiling``, and at or above it where that isn't so: eight bits take
+all but the best targets, sixteen take those, and ``scalar_cpu`` what is left.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from seqloom.core.context import Scoring
+from seqloom.core.index import Index
+from seqloom.core.jit import inline, kernel
+from seqloom.core.simd import (
+    BYTE_LANES,
+    LOOKUP_ENTRIES,
+    LOOKUP_STRIDE,
+    load,
+    lookup,
+    lookup_tables,
+    maximum,
+    splat,
+    store,
+)
+
+LANES = BYTE_LANES
+STRIDE = LOOKUP_STRIDE
+WIDTH = 4
+"""Columns taken at a time."""
+LOOKED_UP, WIDENED, GATHERED = range(3)
+"""How the scores of a column come about: by vector look-up; by that and widening; letter by letter."""
+_CHUNK_CELLS = 1 << 32  # between two looks at the cancellation flag: about a tenth of a second
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Numbers of one width.
+
+    Attributes:
+        dtype: of a lane.
+        first, further: costs of the first letter of a gap and of each further one, at most the dtype's largest value.
+        ceiling: scores below it are exact; a score at or above it may be any that is at or above it.
+        source: how column scores come about.
+    """
+
+    dtype: np.dtype
+    first: int
+    further: int
+    ceiling: int
+    source: int
+
+    @property
+    def floor(self) -> int:
+        """Score 0 as a lane holds it."""
+        return int(np.iinfo(self.dtype).min)
+
+
+class Profile:
+    """A query made ready for the kernels.
+
+    Args:
+        query: u8[m] codes.
+        scoring: matrix and gap costs.
+        target_letters: codes that the targets have; scores of others don't count.
+
+    Attributes:
+        rows: i4[letters, 32], score of each different query letter with each code; the padding scores least.
+        places: i8[m], row of each query letter.
+        tables: i1, ``rows`` for ``lookup``, clipped to eight bits.
+        widths: the arithmetics that can be used, the narrowest first.
+    """
+
+    def __init__(self, query: np.ndarray, scoring: Scoring, target_letters: np.ndarray) -> None:
+        assert scoring.matrix is not None
+        letters, places = np.unique(query, return_inverse=True)
+        scores = scoring.matrix[letters]
+        self.length = len(query)
+        self.places = places.astype(np.int64).reshape(-1)
+        self.rows = np.full((len(letters), LOOKUP_ENTRIES), -(1 << 15), np.int32)
+        self.rows[:, : scores.shape[1]] = scores
+        self.tables = lookup_tables(np.clip(self.rows, -128, 127).astype(np.int8))
+        seen = scores[:, target_letters]
+        self.widths = _widths(int(seen.min(initial=0)), int(seen.max(initial=0)), scoring)
+
+
+def _widths(lowest: int, highest: int, scoring: Scoring) -> list[Arithmetic]:
+    """Arithmetics for letter scores in lowest…highest, the narrowest first.
+
+    Gap costs and negative scores that are clipped make scores too high, never too low, and make no difference while no
+    score is above what they are clipped to. Clipped positive scores would be too low.
+    """
+    widths = []
+    first, further = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
+    for dtype in (np.dtype(np.int8), np.dtype(np.int16)):
+        limits = np.iinfo(dtype)
+        if highest > limits.max:
+            continue
+        ceiling = limits.max - limits.min
+        if first > limits.max:
+            ceiling = limits.max + 1
+        elif lowest < limits.min:
+            ceiling = limits.max + 2
+        narrow = dtype == np.int8
+        # An eight-bit look-up gives what sixteen bits need only if it clips nothing.
+        source = LOOKED_UP if narrow else WIDENED if lowest >= -128 and highest <= 127 else GATHERED
+        widths.append(Arithmetic(dtype, min(first, limits.max), min(further, limits.max), ceiling, source))
+    return widths
+
+
+@inline
+def cell(diagonal, score, e, f, first, further):
+    """One cell: h, and e and f for the cells beside and below it."""
+    h = maximum(maximum(diagonal + score, f), e)
+    opened = h - first
+    return h, maximum(e - further, opened), maximum(f - further, opened)
+
+
+@kernel
+def fill_columns(rows, tables, columns, begin, source, narrow, scores):
+    """Scores of ``WIDTH`` columns from ``begin`` on against every row: ``scores[(row * WIDTH + column) * LANES …]``."""
+    if source == GATHERED:
+        for row in range(len(rows)):
+            for place in range(WIDTH * LANES):
+                scores[row * WIDTH * LANES + place] = rows[row, columns[begin + place]]
+        return
+    x0 = load(columns, begin, LANES)
+    x1 = load(columns, begin + LANES, LANES)
+    x2 = load(columns, begin + 2 * LANES, LANES)
+    x3 = load(columns, begin + 3 * LANES, LANES)
+    for row in range(len(rows)):
+        place = row * WIDTH * LANES
+        store(narrow, place, lookup(tables, row * STRIDE, x0))
+        store(narrow, place + LANES, lookup(tables, row * STRIDE, x1))
+        store(narrow, place + 2 * LANES, lookup(tables, row * STRIDE, x2))
+        store(narrow, place + 3 * LANES, lookup(tables, row * STRIDE, x3))
+    if source == WIDENED:
+        for place in range(len(rows) * WIDTH * LANES):
+            scores[place] = narrow[place]
+
+
+@kernel
+def _best(rows, places, tables, columns, starts, first_group, last_group, zero, gap_first, gap_further, source, narrow,
+          scores, h_row, e_row, best):
+    """Best score of each lane of groups first_group…last_group − 1."""
+    floor = splat(zero, LANES)
+    first = splat(gap_first, LANES)
+    further = splat(gap_further, LANES)
+    for group in range(first_group, last_group):
+        top = floor
+        for i in range(len(places)):
+            store(h_row, i * LANES, floor)
+            store(e_row, i * LANES, floor)
+        for begin in range(starts[group], starts[group + 1], WIDTH * LANES):
+            fill_columns(rows, tables, columns, begin, source, narrow, scores)
+            d0 = d1 = d2 = d3 = f0 = f1 = f2 = f3 = floor
+            for i in range(len(places)):
+                place = places[i] * (WIDTH * LANES)
+                left = load(h_row, i * LANES, LANES)
+                e = load(e_row, i * LANES, LANES)
+                h0, e, f0 = cell(d0, load(scores, place, LANES), e, f0, first, further)
+                h1, e, f1 = cell(d1, load(scores, place + LANES, LANES), e, f1, first, further)
+                h2, e, f2 = cell(d2, load(scores, place + 2 * LANES, LANES), e, f2, first, further)
+                h3, e, f3 = cell(d3, load(scores, place + 3 * LANES, LANES), e, f3, first, further)
+                store(h_row, i * LANES, h3)
+                store(e_row, i * LANES, e)
+                top = maximum(top, maximum(maximum(h0, h1), maximum(h2, h3)))
+                d0, d1, d2, d3 = left, h0, h1, h2
+        store(best, group * LANES, top)
+
+
+class Workspace:
+    """Arrays that a kernel works in, for one profile and arithmetic."""
+
+    def __init__(self, profile: Profile, arithmetic: Arithmetic) -> None:
+        dtype, size = arithmetic.dtype, len(profile.rows) * WIDTH * LANES
+        self.narrow = np.empty(size, np.int8)
+        self.scores = self.narrow if arithmetic.source == LOOKED_UP else np.empty(size, dtype)
+        self.h_row = np.empty(profile.length * LANES, dtype)
+        self.e_row = np.empty(profile.length * LANES, dtype)
+        self.arguments = (dtype.type(arithmetic.floor), dtype.type(arithmetic.first), dtype.type(arithmetic.further),
+                          arithmetic.source, self.narrow, self.scores, self.h_row, self.e_row)
+
+
+def lane_scores(profile: Profile, arithmetic: Arithmetic, lanes: Index, check=lambda: None) -> np.ndarray:
+    """i4[k]: best score of the query with each interleaved target, in the order of ``lanes["order"]``.
+
+    Args:
+        check: called now and then; may raise.
+    """
+    starts, order = lanes["starts"], lanes["order"]
+    groups = len(starts) - 1
+    best = np.empty(groups * LANES, arithmetic.dtype)
+    work = Workspace(profile, arithmetic)
+    cells = (starts - starts[0]) * profile.length
+    group = 0
+    while group < groups:
+        check()
+        after = max(group + 1, int(np.searchsorted(cells, cells[group] + _CHUNK_CELLS, "right")) - 1)
+        _best(profile.rows, profile.places, profile.tables, lanes["columns"], starts, group, after, *work.arguments,
+              best)
+        group = after
+    return best[: len(order)].astype(np.int32) - arithmetic.floor

@@ -1,0 +1,233 @@
+"""Alignments of one query with interleaved targets: where the best ones end, and the way back from there.
+
+A first pass over a group of targets notes for each lane the first place that has its best score, and keeps h and e
+before every block of columns. From the last block on, blocks are then computed again with four bits a cell that say
+how the cell came about (one machine word holds one bit of all lanes), and every lane follows its alignment through
+them. Blocks that no lane comes to, and rows below all ends, are left out.
+"""
+
+import math
+
+import numpy as np
+from seqloom.core.index import Index
+from seqloom.core.jit import inline, kernel
+from seqloom.core.simd import greater_lanes, load, lowest_bit, maximum, splat, store
+from seqloom.plugins.smith_waterman import recurrence_cpu, scalar_cpu
+from seqloom.plugins.smith_waterman.recurrence_cpu import (
+    LANES,
+    WIDTH,
+    Arithmetic,
+    Profile,
+    Workspace,
+    cell,
+    fill_columns,
+)
+from seqloom.plugins.smith_waterman.scalar_cpu import (
+    COLUMN,
+    DELETE_GOES_ON,
+    GAP,
+    INSERT_GOES_ON,
+    NOT_INSERT,
+    NOT_PAIR,
+    ROW,
+    SCORE,
+    SIMILAR,
+    USED,
+    step,
+)
+
+_BITS = 4
+MOST_BYTES = 192 << 20
+"""Working space of a group beyond which its longest targets are traced one by one instead."""
+
+
+def block_columns(longest: int) -> int:
+    """Columns of a block, so that blocks and what is kept before each of them take about equal memory."""
+    return max(64, math.isqrt(8 * longest) // WIDTH * WIDTH)
+
+
+def trace_bytes(query_length: int, longest: int) -> int:
+    """Working space for a group, in bytes, with sixteen-bit lanes."""
+    block = block_columns(longest)
+    return query_length * (block * _BITS * 8 + (longest // block + 3) * 4 * LANES)
+
+
+@kernel
+def _note(h, above, i, j, ends):
+    """Note (i, j) as the end of the alignments of those lanes whose best score stands there."""
+    there = greater_lanes(h, above)
+    while there != 0:
+        lane = np.int64(lowest_bit(there))
+        there &= there - np.uint64(1)
+        if ends[lane, 0] < 0 or i < ends[lane, 0]:
+            ends[lane, 0] = i
+            ends[lane, 1] = j
+
+
+@kernel(helpers=(recurrence_cpu,))
+def _find_ends(rows, places, tables, columns, begin, end, block, zero, gap_first, gap_further, source, narrow, scores,
+               h_row, e_row, below, kept_h, kept_e, ends):
+    """First place of each lane's best score, one more than ``below``; h and e before every block of columns."""
+    floor = splat(zero, LANES)
+    first = splat(gap_first, LANES)
+    further = splat(gap_further, LANES)
+    above = load(below, 0, LANES)
+    ends[:] = -1
+    h_row[:] = zero
+    e_row[:] = zero
+    number = 0
+    column = 0
+    for position in range(begin, end, WIDTH * LANES):
+        if column == number * block:
+            kept_h[number] = h_row
+            kept_e[number] = e_row
+            number += 1
+        fill_columns(rows, tables, columns, position, source, narrow, scores)
+        d0 = d1 = d2 = d3 = f0 = f1 = f2 = f3 = floor
+        for i in range(len(places)):
+            place = places[i] * (WIDTH * LANES)
+            left = load(h_row, i * LANES, LANES)
+            e = load(e_row, i * LANES, LANES)
+            h0, e, f0 = cell(d0, load(scores, place, LANES), e, f0, first, further)
+            h1, e, f1 = cell(d1, load(scores, place + LANES, LANES), e, f1, first, further)
+            h2, e, f2 = cell(d2, load(scores, place + 2 * LANES, LANES), e, f2, first, further)
+            h3, e, f3 = cell(d3, load(scores, place + 3 * LANES, LANES), e, f3, first, further)
+            store(h_row, i * LANES, h3)
+            store(e_row, i * LANES, e)
+            if greater_lanes(maximum(maximum(h0, h1), maximum(h2, h3)), above) != 0:
+                _note(h0, above, i, column, ends)
+                _note(h1, above, i, column + 1, ends)
+                _note(h2, above, i, column + 2, ends)
+                _note(h3, above, i, column + 3, ends)
+            d0, d1, d2, d3 = left, h0, h1, h2
+        column += WIDTH
+
+
+@inline
+def _marked(diagonal, score, e, f, first, further, bits, place):
+    """One cell as ``cell`` gives it, and its four words of bits."""
+    pair = diagonal + score
+    h = maximum(maximum(pair, f), e)
+    opened = h - first
+    longer = e - further
+    higher = f - further
+    bits[place] = greater_lanes(h, pair)
+    bits[place + 1] = greater_lanes(h, f)
+    bits[place + 2] = greater_lanes(higher, opened)
+    bits[place + 3] = greater_lanes(longer, opened)
+    return h, maximum(longer, opened), maximum(higher, opened)
+
+
+@kernel(helpers=(recurrence_cpu,))
+def _mark_block(rows, places, last_row, tables, columns, begin, end, zero, gap_first, gap_further, source, narrow,
+                scores, h_row, e_row, bits):
+    """Cells of a block of columns, rows 0…last_row: how each came about."""
+    floor = splat(zero, LANES)
+    first = splat(gap_first, LANES)
+    further = splat(gap_further, LANES)
+    place_of_bits = 0
+    for position in range(begin, end, WIDTH * LANES):
+        fill_columns(rows, tables, columns, position, source, narrow, scores)
+        d0 = d1 = d2 = d3 = f0 = f1 = f2 = f3 = floor
+        for i in range(last_row + 1):
+            place = places[i] * (WIDTH * LANES)
+            left = load(h_row, i * LANES, LANES)
+            e = load(e_row, i * LANES, LANES)
+            to = place_of_bits + i * WIDTH * _BITS
+            h0, e, f0 = _marked(d0, load(scores, place, LANES), e, f0, first, further, bits, to)
+            h1, e, f1 = _marked(d1, load(scores, place + LANES, LANES), e, f1, first, further, bits, to + _BITS)
+            h2, e, f2 = _marked(d2, load(scores, place + 2 * LANES, LANES), e, f2, first, further, bits, to + 2 * _BITS)
+            h3, e, f3 = _marked(d3, load(scores, place + 3 * LANES, LANES), e, f3, first, further, bits, to + 3 * _BITS)
+            store(h_row, i * LANES, h3)
+            store(e_row, i * LANES, e)
+            d0, d1, d2, d3 = left, h0, h1, h2
+        place_of_bits += (last_row + 1) * WIDTH * _BITS
+
+
+@kernel(helpers=(recurrence_cpu, scalar_cpu))
+def _follow_lanes(bits, first_column, last_row, columns, begin, rows, places, query, gap_open, gap_extend, states,
+                  paths):
+    """Follow every lane's alignment back through a block that begins with ``first_column``."""
+    for lane in range(LANES):
+        state = states[lane]
+        while state[SCORE] > 0 and state[COLUMN] >= first_column:
+            i, j = state[ROW], state[COLUMN]
+            inside = j - first_column
+            place = ((inside // WIDTH) * (last_row + 1) + i) * (WIDTH * _BITS) + (inside % WIDTH) * _BITS
+            mine = np.uint64(lane)
+            one = np.uint64(1)
+            how = (np.int64((bits[place] >> mine) & one) * NOT_PAIR
+                   + np.int64((bits[place + 1] >> mine) & one) * NOT_INSERT
+                   + np.int64((bits[place + 2] >> mine) & one) * INSERT_GOES_ON
+                   + np.int64((bits[place + 3] >> mine) & one) * DELETE_GOES_ON)
+            step(state, how, rows, places[i], query[i], columns[begin + j * LANES + lane], gap_open, gap_extend,
+                 paths[lane])
+
+
+@kernel(helpers=(recurrence_cpu, scalar_cpu))
+def _trace_group(rows, places, tables, columns, begin, end, block, zero, gap_first, gap_further, source, narrow, scores,
+                 h_row, e_row, below, kept_h, kept_e, ends, bits, query, gap_open, gap_extend, wanted, states, paths):
+    """Alignments of one group: ``ends`` i8[lanes, 2], ``states`` i8[lanes, 6] as they stand at the beginnings."""
+    _find_ends(rows, places, tables, columns, begin, end, block, zero, gap_first, gap_further, source, narrow, scores,
+               h_row, e_row, below, kept_h, kept_e, ends)
+    for lane in range(LANES):
+        states[lane, ROW] = ends[lane, 0]
+        states[lane, COLUMN] = ends[lane, 1]
+        states[lane, GAP] = states[lane, USED] = states[lane, SIMILAR] = 0
+        states[lane, SCORE] = wanted[lane] if ends[lane, 0] >= 0 else 0
+    while True:
+        last_row = last_column = -1
+        for lane in range(LANES):
+            if states[lane, SCORE] > 0:
+                last_row = max(last_row, states[lane, ROW])
+                last_column = max(last_column, states[lane, COLUMN])
+        if last_column < 0:
+            break
+        number = last_column // block
+        first_column = number * block
+        h_row[:] = kept_h[number]
+        e_row[:] = kept_e[number]
+        stop = begin + (last_column // WIDTH + 1) * WIDTH * LANES
+        _mark_block(rows, places, last_row, tables, columns, begin + first_column * LANES, stop, zero, gap_first,
+                    gap_further, source, narrow, scores, h_row, e_row, bits)
+        _follow_lanes(bits, first_column, last_row, columns, begin, rows, places, query, gap_open, gap_extend, states,
+                      paths)
+
+
+def trace_lanes(profile: Profile, arithmetic: Arithmetic, lanes: Index, query: np.ndarray, wanted: np.ndarray,
+                gap_open: int, gap_extend: int, check=lambda: None) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The alignment that the reference chooses for the query and each interleaved target.
+
+    Args:
+        query: u8[m], the codes that the profile was made of.
+        wanted: i4[k], best score of each target in the order of ``lanes["order"]``; all in 1…``ceiling`` − 1.
+        check: called before every group; may raise.
+
+    Returns:
+        i8[k, 6] with score, query start and end, target start and end (0-based half-open), similar unequal pairs; and
+        k u4 paths; in the order of ``lanes["order"]``.
+    """
+    starts, order = lanes["starts"], lanes["order"]
+    longest = int(np.diff(starts).max(initial=0)) // LANES
+    block = block_columns(longest)
+    work = Workspace(profile, arithmetic)
+    kept = np.empty((2, longest // block + 1, profile.length * LANES), arithmetic.dtype)
+    bits = np.empty(profile.length * min(block, longest) * _BITS, np.uint64)
+    ends, states = np.empty((LANES, 2), np.int64), np.empty((LANES, 6), np.int64)
+    paths = np.empty((LANES, 2 * min(profile.length, longest) + 4), np.uint32)
+    found, traced = np.empty((len(order), 6), np.int64), []
+    for group in range(len(starts) - 1):
+        check()
+        mine = np.zeros(LANES, np.int64)
+        there = wanted[group * LANES : (group + 1) * LANES]
+        mine[: len(there)] = there
+        below = np.where(mine > 0, mine - 1 + arithmetic.floor, np.iinfo(arithmetic.dtype).max).astype(arithmetic.dtype)
+        _trace_group(profile.rows, profile.places, profile.tables, lanes["columns"], starts[group], starts[group + 1],
+                     block, *work.arguments, below, kept[0], kept[1], ends, bits, query, gap_open, gap_extend, mine,
+                     states, paths)
+        for lane in range(len(there)):
+            found[group * LANES + lane] = (
+                there[lane], states[lane, ROW] + 1, ends[lane, 0] + 1, states[lane, COLUMN] + 1, ends[lane, 1] + 1,
+                states[lane, SIMILAR])
+            traced.append(paths[lane, : states[lane, USED]][::-1].copy())
+    return found, traced

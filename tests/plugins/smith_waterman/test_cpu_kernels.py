@@ -1,0 +1,176 @@
+"""The CPU back end of exact Smith–Waterman: equal to the reference in every width, and to parasail."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.jit import SIMD_LEVELS
+from seqloom.core.records import DELETE, INSERT, MATCH
+from seqloom.core.sequences import Intervals, SequenceBatch
+from seqloom.plugins.smith_waterman import trace_cpu
+from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
+from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
+from seqloom.plugins.smith_waterman.scalar_cpu import scalar_trace
+from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
+from seqloom.testing import assert_same_hits, check_pipeline
+
+from tests.plugins.smith_waterman.kernels import AMINO_ACIDS, alignments, assert_equal_to_reference, cpu_scores, related
+
+ROOT = Path(__file__).parents[3]
+LETTERS = AMINO_ACIDS + "BZX*UOJ"
+proteins = st.one_of(st.text(AMINO_ACIDS, max_size=40), st.text("WAX", max_size=40), st.text(LETTERS, max_size=25),
+                     st.sampled_from(["", "W", "X" * 30, "A" * 30, "*" * 9, "-W-", "W" * 24 + "A"]))
+costs = st.sampled_from([(11, 1), (0, 1), (3, 0), (0, 0), (9, 2), (40, 20), (126, 1), (127, 1), (300, 200),
+                         (40_000, 1)])
+
+
+def protein_scoring(gap_open: int = 11, gap_extend: int = 1, name: str = "BLOSUM62",
+                    times: int = 1) -> SmithWatermanScoring:
+    return SmithWatermanScoring(printed_matrix(name) * times, gap_open, gap_extend)
+
+
+def batch(texts: list[str]) -> SequenceBatch:
+    return SequenceBatch.of(PROTEIN, texts)
+
+
+@settings(max_examples=100, deadline=None)
+@given(proteins, st.lists(proteins, min_size=1, max_size=5), costs, st.sampled_from([1, 11, 12, 24, 3000]))
+def test_small_pairs_equal_the_reference(query, targets, gap_costs, times):
+    assert_equal_to_reference(batch([query]), batch(targets), protein_scoring(*gap_costs, times=times))
+
+
+@pytest.mark.parametrize("level", SIMD_LEVELS)
+def test_every_width_equals_the_reference(level):
+    environment = {**os.environ, "SEQLOOM_SIMD": level}
+    done = subprocess.run([sys.executable, "-m", "tests.plugins.smith_waterman.kernels", "9"], cwd=ROOT, text=True,
+                          env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    if level != "avx512":
+        assert done.stdout.strip() == {"avx2": "32", "portable": "16"}[level]
+
+
+@pytest.mark.parametrize("score", [253, 254, 255, 256, 257, 32_766, 32_767, 32_768, 65_533, 65_534, 65_535, 65_536,
+                                   65_537])
+def test_scores_around_the_limits_of_lanes(score):
+    # W scores 11 and A 4 against themselves, so that every large number is made of them.
+    fours = next(n for n in range(11) if (score - 4 * n) % 11 == 0)
+    text = "W" * ((score - 4 * fours) // 11) + "A" * fours
+    targets = ["W", text, text[: len(text) // 2], "C" * 50, text[::-1], ""]
+    found = cpu_scores(PROTEIN.encode(text), batch(targets), protein_scoring())
+    assert found[1] == score and found[0] == 11 and found[3] == 0 and found[5] == 0
+    row = alignments(SmithWatermanTracebackCpu, batch([text]), batch(targets), protein_scoring()).alignments.rows()[1]
+    assert (row["score"], row["query_start"], row["query_end"], row["target_end"]) == (score, 0, len(text), len(text))
+    assert row["path"] == [len(text) << 4 | MATCH]
+
+
+@pytest.mark.parametrize("largest", [126, 127, 128, 129, 32_766, 32_767, 32_768, 40_000])
+def test_letter_scores_around_the_limits_of_lanes(largest):
+    matrix = np.where(np.eye(len(PROTEIN), dtype=bool), largest, -largest).astype(np.int32)
+    rng = np.random.default_rng(largest)
+    for gap_open, gap_extend in ((largest, 0), (0, largest), (3, 1), (2 * largest, 2 * largest)):
+        queries, targets = related(rng, "ACD", 40)
+        assert_equal_to_reference(batch(queries), batch(targets), SmithWatermanScoring(matrix, gap_open, gap_extend))
+
+
+def test_nucleotides_equal_the_reference_on_both_strands():
+    rng = np.random.default_rng(5)
+    for match, mismatch, gap_open, gap_extend in ((2, -3, 5, 2), (1, -1, 0, 1), (5, -4, 10, 0), (100, -200, 300, 20)):
+        scoring = SmithWatermanScoring(nucleotide_matrix(match, mismatch), gap_open, gap_extend, frames=(1, -1))
+        queries, targets = related(rng, "ACGTN", 60)
+        back = [NUCLEOTIDE.decode(NUCLEOTIDE.complement[NUCLEOTIDE.encode(t)][::-1]) for t in targets]
+        queries, targets = (SequenceBatch.of(NUCLEOTIDE, texts) for texts in (queries, targets[::2] + back[::3]))
+        assert_equal_to_reference(queries, targets, scoring)
+
+
+def test_large_pairs_are_traced_alike_in_lanes_and_one_by_one(monkeypatch):
+    rng = np.random.default_rng(8)
+    queries, targets = (batch(texts) for texts in related(rng, AMINO_ACIDS, 700))
+    in_lanes = alignments(SmithWatermanTracebackCpu, queries, targets, protein_scoring())
+    monkeypatch.setattr("seqloom.plugins.smith_waterman.extend_cpu.MOST_BYTES", 0)
+    alone = alignments(SmithWatermanTracebackCpu, queries, targets, protein_scoring())
+    assert_same_hits(in_lanes, alone)
+    assert trace_cpu.block_columns(1400) < 1400  # or the blocks weren't put together
+
+
+def test_scores_and_paths_of_a_long_pair():
+    parasail = pytest.importorskip("parasail")
+    rng = np.random.default_rng(4)
+    query = "".join(rng.choice(list(AMINO_ACIDS), 3000))
+    target = query[:900] + query[1400:2000] + "".join(rng.choice(list(AMINO_ACIDS), 500)) + query[2000:]
+    scoring = protein_scoring()
+    theirs = parasail.sw(query, target, 12, 1, parasail.blosum62).score
+    assert cpu_scores(PROTEIN.encode(query), batch([target]), scoring) == [theirs]
+    row = alignments(SmithWatermanTracebackCpu, batch([query]), batch([target]), scoring).alignments.rows()[0]
+    assert row["score"] == theirs == rescored(row, PROTEIN.encode(query), PROTEIN.encode(target), scoring)
+
+
+def rescored(row: dict, query: np.ndarray, target: np.ndarray, scoring: SmithWatermanScoring) -> int:
+    """Score of an alignment's path, which must use up both aligned stretches."""
+    i, j, score = row["query_start"], row["target_start"], 0
+    for run in row["path"]:
+        length, operation = run >> 4, run & 15
+        if operation in (INSERT, DELETE):
+            score -= scoring.gap_open + length * scoring.gap_extend
+        else:
+            score += int(scoring.matrix[query[i : i + length], target[j : j + length]].sum())
+            assert ((query[i : i + length] == target[j : j + length]) == (operation == MATCH)).all()
+        i, j = i + length * (operation != DELETE), j + length * (operation != INSERT)
+    assert (i, j) == (row["query_end"], row["target_end"])
+    return score
+
+
+@settings(max_examples=60, deadline=None)
+@given(proteins, proteins, costs)
+def test_paths_have_the_score_that_is_reported(query, target, gap_costs):
+    scoring = protein_scoring(*gap_costs)
+    hits = alignments(SmithWatermanTracebackCpu, batch([query]), batch([target]), scoring)
+    row = hits.alignments.rows()[0]
+    assert row["score"] == rescored(row, PROTEIN.encode(query), PROTEIN.encode(target), scoring)
+    assert [row["score"]] == cpu_scores(PROTEIN.encode(query), batch([target]), scoring)
+
+
+def test_scores_are_parasails():
+    parasail = pytest.importorskip("parasail")
+    queries, targets = related(np.random.default_rng(6), AMINO_ACIDS + "BZX*", 300)
+    targets = [t for t in targets if t]
+    for name, gap_open, gap_extend in (("BLOSUM62", 11, 1), ("BLOSUM62", 5, 0), ("PAM250", 14, 2)):
+        theirs = [parasail.sw(queries[2], t, gap_open + gap_extend, gap_extend, getattr(parasail, name.lower())).score
+                  for t in targets]
+        ours = cpu_scores(PROTEIN.encode(queries[2]), batch(targets), protein_scoring(gap_open, gap_extend, name))
+        assert ours == theirs
+
+
+def test_hard_masked_targets_are_searched_as_unknown():
+    query = "WCWCWCWCHH"
+    targets = batch([query, query])
+    masked = SequenceBatch(targets.alphabet, targets.residues, targets.offsets, targets.ordinals,
+                           hard=Intervals.of([(1, 0, 8)]), names=targets.names)
+    found = cpu_scores(PROTEIN.encode(query), masked, protein_scoring())
+    assert found == [4 * (11 + 9) + 16, 16]
+
+
+@pytest.mark.parametrize(("pipeline", "alphabet", "letters", "options"), [
+    ("sw", PROTEIN, AMINO_ACIDS, {"evalue": 100.0}), ("sw", PROTEIN, AMINO_ACIDS, {"max_target_seqs": 3}),
+    ("sw", PROTEIN, AMINO_ACIDS, {"gapopen": 1, "gapextend": 3, "min_score": 30}),
+    ("sw", PROTEIN, AMINO_ACIDS, {"score_only": True}),
+    ("sw-nucleotide", NUCLEOTIDE, "ACGT", {"evalue": 100.0}),
+    ("sw-nucleotide", NUCLEOTIDE, "ACGT", {"strand": "minus"}),
+    ("sw-nucleotide", NUCLEOTIDE, "ACGT", {"match": 7, "mismatch": -1, "min_score": 60}),
+], ids=str)
+def test_pipelines_give_the_same_on_both_back_ends(pipeline, alphabet, letters, options):
+    queries, targets = related(np.random.default_rng(7), letters, 60)
+    check_pipeline(pipeline, SequenceBatch.of(alphabet, queries), SequenceBatch.of(alphabet, targets), options,
+                   backends=("reference", "cpu"))
+
+
+def test_a_score_beyond_32_bits():
+    text = PROTEIN.encode("W" * 60)
+    scores = np.full((1, 28), 1 << 30, np.int64)
+    found = scalar_trace(scores, np.zeros(60, np.int64), text, text, 1, 1)
+    assert found.score == 60 << 30 and found.path.tolist() == [60 << 4 | MATCH]
