@@ -1,0 +1,104 @@
+"""Vectors against numpy: every operation on signed and unsigned lanes, at the width that this process uses."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.jit import kernel
+from seqloom.core.simd import (
+    BYTE_LANES,
+    LOOKUP_ENTRIES,
+    LOOKUP_STRIDE,
+    greater_lanes,
+    load,
+    lookup,
+    lookup_tables,
+    lowest_bit,
+    maximum,
+    minimum,
+    shift_in,
+    splat,
+    store,
+)
+
+LANES = BYTE_LANES
+TYPES = [np.int8, np.uint8, np.int16, np.uint16]
+
+
+@kernel
+def _arithmetic(left, right, results, place):
+    a = load(left, place, LANES)
+    b = load(right, place, LANES)
+    store(results, 0, a + b)
+    store(results, LANES, a - b)
+    store(results, 2 * LANES, maximum(a, b))
+    store(results, 3 * LANES, minimum(a, b))
+    return greater_lanes(a, b)
+
+
+@kernel
+def _move(values, value, results):
+    store(results, 0, splat(value, LANES))
+    store(results, LANES, shift_in(load(values, 0, LANES), value))
+
+
+@kernel
+def _look_up(tables, offset, letters, results):
+    store(results, 0, lookup(tables, offset, load(letters, 0, LANES)))
+
+
+@kernel
+def _lowest(mask):
+    return lowest_bit(mask)
+
+
+def lanes_of(generator: np.random.Generator, dtype: type, count: int) -> np.ndarray:
+    """Random lanes, half of them at or next to the ends of the type and 0, where arithmetic saturates."""
+    info = np.iinfo(dtype)
+    ends = np.array([info.min, info.min + 1, info.max, info.max - 1, 0, 1])
+    values = generator.integers(info.min, info.max, count, endpoint=True)
+    return np.where(generator.random(count) < 0.5, generator.choice(ends, count), values).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), place=st.integers(0, 5))
+def test_arithmetic_saturates(dtype: type, seed: int, place: int) -> None:
+    generator = np.random.default_rng(seed)
+    left, right = (lanes_of(generator, dtype, LANES + 8) for _ in range(2))
+    results = np.empty(4 * LANES, dtype)
+    above = int(_arithmetic(left, right, results, place))
+    a, b = (values[place : place + LANES] for values in (left, right))
+    wide = a.astype(int), b.astype(int)
+    info = np.iinfo(dtype)
+    wanted = [np.clip(sum(wide), info.min, info.max), np.clip(wide[0] - wide[1], info.min, info.max),
+              np.maximum(a, b), np.minimum(a, b)]
+    assert np.array_equal(results.reshape(4, LANES), np.array(wanted).astype(dtype))
+    assert [above >> lane & 1 for lane in range(64)] == [*(a > b).astype(int).tolist(), *[0] * (64 - LANES)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_splat_and_shift(dtype: type) -> None:
+    values = lanes_of(np.random.default_rng(1), dtype, LANES)
+    results = np.empty(2 * LANES, dtype)
+    value = dtype(np.iinfo(dtype).min + 7)
+    _move(values, value, results)
+    assert (results[:LANES] == value).all()
+    assert results[LANES:].tolist() == [value, *values[:-1]]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), row=st.integers(0, 4))
+def test_look_up_in_32_entries(dtype: type, seed: int, row: int) -> None:
+    generator = np.random.default_rng(seed)
+    rows = lanes_of(generator, dtype, 5 * LOOKUP_ENTRIES).reshape(5, LOOKUP_ENTRIES)
+    letters = generator.integers(0, LOOKUP_ENTRIES, LANES).astype(np.uint8)
+    results = np.empty(LANES, dtype)
+    _look_up(lookup_tables(rows), row * LOOKUP_STRIDE, letters, results)
+    assert np.array_equal(results, rows[row][letters])
+
+
+@given(st.integers(1, 2**64 - 1))
+def test_lowest_bit(mask: int) -> None:
+    assert int(_lowest(np.uint64(mask))) == (mask & -mask).bit_length() - 1

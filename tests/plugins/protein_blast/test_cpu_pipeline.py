@@ -1,0 +1,79 @@
+"""The whole of blastp on the CPU against the reference back end, bit for bit, for many options and kinds of input."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.sequences import SequenceBatch
+from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
+
+from tests.plugins.protein_blast.proteins import families
+from tests.plugins.protein_blast.stages import AMINO, drawn, related
+
+OPTIONS = [
+    {}, {"evalue": 1e-5}, {"evalue": 1000}, {"seg": "yes"}, {"seg": "yes", "soft_masking": True},
+    {"word_size": 2}, {"word_size": 4, "threshold": 16}, {"threshold": 13}, {"window_size": 0}, {"window_size": 12},
+    {"matrix": "BLOSUM45"}, {"matrix": "PAM30"}, {"matrix": "BLOSUM80", "gapopen": 9, "gapextend": 1},
+    {"xdrop_ungap": 2, "xdrop_gap": 5, "xdrop_gap_final": 7}, {"xdrop_gap": 40, "xdrop_gap_final": 100},
+    {"max_target_seqs": 2, "max_hsps": 1}, {"dbsize": 10**9}, {"searchsp": 10**6}, {"qcov_hsp_perc": 40},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options) or "defaults")
+def test_options(options: dict) -> None:
+    data = families(3, 20, 7)
+    wanted = run_pipeline("blastp", *data, options)
+    assert len(wanted) > 2
+    assert_same_hits(wanted, run_pipeline("blastp", *data, options, backend="cpu"))
+
+
+def test_any_cut_of_the_work() -> None:
+    check_pipeline("blastp", *families(3, 25, 9), {"evalue": 1.0}, ("reference", "cpu"), least=10)
+
+
+@pytest.mark.parametrize("filters", [["seed.scan"], ["seed.diagonals"], ["seed.scan", "seed.diagonals"]], ids=str)
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_filters_on_and_off(backend: str, filters: list[str]) -> None:
+    data = families(3, 20, 11)
+    wanted = run_pipeline("blastp", *data)
+    for switch in ("true", "false"):
+        settings = [f"{slot}.enabled={switch}" for slot in filters]
+        assert_same_hits(wanted, run_pipeline("blastp", *data, settings=settings, backend=backend))
+
+
+@settings(max_examples=40, deadline=None)
+@given(related(longest=70, targets=8), st.sampled_from([{}, {"window_size": 0}, {"word_size": 2}, {"seg": "yes"}]),
+       st.sampled_from([1e-3, 10.0, 1e4]))
+def test_hard_input(texts: tuple[list[str], list[str]], options: dict, evalue: float) -> None:
+    queries, targets = (SequenceBatch.of(PROTEIN, part) for part in texts)
+    chosen = {"evalue": evalue, **options}
+    assert_same_hits(run_pipeline("blastp", queries, targets, chosen),
+                     run_pipeline("blastp", queries, targets, chosen, backend="cpu"))
+
+
+def test_scores_beyond_eight_bits_and_long_sequences() -> None:
+    generator = np.random.default_rng(17)
+    query = drawn(generator, 1500, AMINO)
+    targets = SequenceBatch.of(PROTEIN, [query, query[400:] + query[:700], query[::2], query[:60], "W" * 400, "MK", ""])
+    queries = SequenceBatch.of(PROTEIN, [query, "W" * 300, query[:5]])
+    wanted = run_pipeline("blastp", queries, targets)
+    assert len(wanted) > 4 and int(wanted.alignments.score.max()) > 5000
+    assert_same_hits(wanted, run_pipeline("blastp", queries, targets, backend="cpu"))
+
+
+def test_short_queries_with_their_own_preset() -> None:
+    targets = SequenceBatch.of(PROTEIN, ["MKWCHYFRNDPWWQ", "GGGSGGGSGGGSGG", "PWDNRFYHCWKM"])
+    queries = SequenceBatch.of(PROTEIN, ["WCHYFRNDPW", "MKWCH"])
+    check_pipeline("blastp-short", queries, targets, backends=("reference", "cpu"))
+
+
+def test_the_scan_counts_what_it_leaves_out() -> None:
+    from seqloom.core.memory import MemorySink
+
+    data = families(3, 30, 13)
+    sink = MemorySink()
+    run_pipeline("blastp", *data, {"evalue": 1e-3}, backend="cpu", sink=sink)
+    stats = sink.stats[0]
+    left = stats["seed.scan"].counters["pairs left out"]
+    assert left + stats["seed.scan"].records_out == len(data[0]) * len(data[1]) and left > 20
