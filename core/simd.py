@@ -35,8 +35,17 @@ _FEATURES = _host_features()
 HAS_BYTE_PERMUTE = {"+avx512vbmi", "+avx512bw"} <= _FEATURES
 HAS_AVX2 = "+avx2" in _FEATURES
 HAS_SSSE3 = "+ssse3" in _FEATURES
+CACHE_LINE = 64
 BYTE_LANES: int = 64 if HAS_BYTE_PERMUTE else 32 if HAS_AVX2 else 16
 """Lanes of 8 bits per vector on this CPU; as many lanes of 16 bits take two registers."""
+
+
+def aligned(size: int, dtype: Any) -> np.ndarray:
+    """An uninitialised flat array that begins on a cache line, so that no vector of it crosses one."""
+    dtype = np.dtype(dtype)
+    room = np.empty(size * dtype.itemsize + CACHE_LINE, np.uint8)
+    start = -room.ctypes.data % CACHE_LINE
+    return room[start : start + size * dtype.itemsize].view(dtype)
 
 
 class Vector(types.Type):
@@ -219,7 +228,9 @@ def lookup_tables(rows: np.ndarray) -> np.ndarray:
         laid = np.concatenate(half, axis=1)
     else:
         laid = rows
-    return np.ascontiguousarray(laid).reshape(-1)
+    tables = aligned(laid.size, laid.dtype)
+    tables[:] = laid.reshape(-1)
+    return tables
 
 
 LOOKUP_STRIDE: int = 64 if HAS_BYTE_PERMUTE else 2 * BYTE_LANES if HAS_SSSE3 else LOOKUP_ENTRIES

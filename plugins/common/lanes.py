@@ -10,7 +10,7 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.jit import kernel
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.simd import BYTE_LANES, LOOKUP_ENTRIES
+from seqloom.core.simd import BYTE_LANES, LOOKUP_ENTRIES, aligned
 from seqloom.core.stages import Footprint, IndexStage, Shape
 
 KIND = "lanes"
@@ -52,7 +52,7 @@ def interleaved(targets: SequenceBatch, lanes: int = BYTE_LANES, places: np.ndar
     longest = targets.lengths[order[::lanes]]
     starts = np.zeros(len(longest) + 1, np.int64)
     np.cumsum(-(-longest // COLUMNS) * COLUMNS * lanes, out=starts[1:])
-    columns = np.empty(starts[-1], np.uint8)
+    columns = aligned(int(starts[-1]), np.uint8)
     _interleave(targets.searched(), targets.offsets, order, starts, lanes, PAD, columns)
     return Index(KIND, "target", {"columns": columns, "starts": starts, "order": order}, {"lanes": lanes})
 

@@ -12,6 +12,7 @@ from seqloom.core.simd import (
     BYTE_LANES,
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
+    aligned,
     load,
     lookup,
     lookup_tables,
@@ -90,7 +91,7 @@ def best_scores(tables: np.ndarray, positions: int, lanes: Index) -> np.ndarray:
     """
     starts = lanes["starts"]
     best = np.empty((len(starts) - 1) * LANES, np.int8)
-    _scan(tables, positions, lanes["columns"], starts, np.empty(max(1, positions) * LANES, np.int8), best)
+    _scan(tables, positions, lanes["columns"], starts, aligned(max(1, positions) * LANES, np.int8), best)
     order = lanes["order"]
     scores = np.empty(len(order), np.int32)
     scores[order] = best[: len(order)].astype(np.int32) + 128

@@ -9,7 +9,7 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import Records, Seeds
-from seqloom.core.simd import BYTE_LANES, greater_lanes, load, lowest_bit, maximum, shift_in, splat, store
+from seqloom.core.simd import BYTE_LANES, aligned, greater_lanes, load, lowest_bit, maximum, shift_in, splat, store
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals, diagonal_rows, pairs_to_search
 from seqloom.plugins.protein_blast.scoring import read_as_query
@@ -125,7 +125,9 @@ def striped_profile(scores: np.ndarray) -> tuple[np.ndarray, int]:
     stripes = max(1, -(-size // LANES))
     padded = np.full((letters, LANES * stripes), -128, np.int8)
     padded[:, :size] = np.clip(scores, -128, 127)
-    return np.ascontiguousarray(padded.reshape(letters, LANES, stripes).transpose(0, 2, 1)).reshape(-1), stripes
+    profile = aligned(padded.size, np.int8)
+    profile.reshape(letters, stripes, LANES)[:] = padded.reshape(letters, LANES, stripes).transpose(0, 2, 1)
+    return profile, stripes
 
 
 class SegmentDiagonalsCpu(SegmentDiagonals):
@@ -140,7 +142,7 @@ class SegmentDiagonalsCpu(SegmentDiagonals):
         letters = read_as_query(queries.searched())
         room = int(queries.lengths.max(initial=0)) + LANES
         span = room + int(targets.lengths.max(initial=0))
-        cells, marked, noted = np.empty(room, np.int8), np.zeros(span, np.bool_), np.empty(span, np.int64)
+        cells, marked, noted = aligned(room, np.int8), np.zeros(span, np.bool_), np.empty(span, np.int64)
         parts = []
         for place, chosen in pairs_to_search(context, records):
             context.cancellation.check()
