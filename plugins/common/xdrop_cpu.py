@@ -1,224 +1,275 @@
-"""Semi-gapped X-drop alignment, compiled: the rule of ``xdrop``, to the letter.
+"""Semi-gapped X-drop alignment in vectors: the rule of ``xdrop``, with the same answer in every case.
 
-Letters are u8 arrays; a pass reads ``letters[start], letters[start + step], …`` so that the left half of a two-sided
-extension needs no reversed copy. Working space is handed in: ``best`` and ``column_gap`` i4[width + 2].
+Layout: the cell of a row and a column is kept at the place ``middle + column - row`` of ``best`` (scores) and ``gaps``
+(column gaps), so that a diagonal step stays in its lane and the band hardly moves. A row takes the vectors from ``low``
+to ``high`` (places of their first lanes), which hold every cell that is alive. Scores are relative to a base that rises
+with the best cell: bytes do for usual X-drops (`fits_bytes`), i4 for any.
+
+What lets a row be computed at once: the floor, ``x_drop`` below the best cell, only ever rises, and a cell fails only
+when its gaps are below it, too. Such a gap never lifts a cell above the floor again. So gaps need no care where cells
+fail, and row gaps may be spread over a row before it is known which of its cells do. Only scores of failing cells are
+made dead, for the diagonal step. Within a row the floor rises from one new best cell to the next; one row in ten has
+any.
+
+Letters are handed in as `both_ways` makes them: the left half of an extension reads the reversed copy.
 """
 
 import numpy as np
-from seqloom.core.jit import kernel
+from seqloom.core.jit import inline, kernel
+from seqloom.core.simd import (
+    BYTE_LANES,
+    LOOKUP_ENTRIES,
+    LOOKUP_STRIDE,
+    greater_lanes,
+    load,
+    lookup,
+    lookup_tables,
+    lowest_bit,
+    maximum,
+    store,
+)
+from seqloom.plugins.common.lanewise import choose_greater, move_down, move_up, spread, widened
 
-DEAD = -(1 << 30)
+LANES = BYTE_LANES
+HALF = LANES // 2
+PADDING = 4 * LANES
+"""Letters on either side of `both_ways`, so that vectors may reach beyond the ends of sequences."""
+
 RESTRICTION = 10
 ROW_ONLY, COLUMN_ONLY, BOTH = 1, 2, 3
-CONTINUES_COLUMN_GAP, CONTINUES_ROW_GAP = 4, 8
-STEP = 3
+FORBIDDEN = -32768
+CHOICES = 4
+"""Sets of lanes that a traceback keeps of a vector: column gap chosen over the diagonal, row gap chosen over both, row
+gap continued, column gap continued."""
+
+_ONE, _LAST = np.uint64(1), np.uint64(1 << (LANES - 1))
+_NUMBERS = np.arange(LANES, dtype=np.int8)
+_MAY_GAP = (np.arange(LANES + RESTRICTION) % RESTRICTION == 0).astype(np.int8)
+"""From place ``column % RESTRICTION`` on: which columns may have gaps in restricted mode."""
 
 
 @kernel
-def first_row(width, opening, gap_extend, x_drop, best, column_gap):
-    """Scores and column gaps of row 0; returns the length of the band."""
-    best[0], column_gap[0] = 0, -opening
+def _begin(best, gaps, middle, width, opening, gap_extend, x_drop):
+    """Row 0, one row gap as far as ``x_drop`` allows: places of its first and last vector, number of its cells."""
+    lowest = np.iinfo(best.dtype).min
     length, score = 1, -opening
     while length <= width and score >= -x_drop:
-        best[length], column_gap[length] = score, score - opening
         length += 1
         score -= gap_extend
-    return length
-
-
-@kernel
-def resize_band(best, column_gap, length, last, row_gap, floor, opening, gap_extend, width):
-    """Length of the band after a row: cut behind its last kept cell or prolonged, then one dead column."""
-    if last < length - 1:
-        length = last + 1
-    else:
-        while row_gap >= floor and length <= width:
-            best[length], column_gap[length] = row_gap, row_gap - opening
-            length += 1
-            row_gap -= gap_extend
+    low = middle // LANES * LANES
+    high = (middle + length - 1) // LANES * LANES
+    best[low : high + LANES] = lowest
+    gaps[low : high + 2 * LANES] = lowest
+    score = 0
+    for column in range(length):
+        best[middle + column] = score
+        gaps[middle + column] = max(score - opening, lowest)
+        score -= gap_extend if column else opening
     if length <= width:
-        best[length] = column_gap[length] = DEAD
-        length += 1
-    return length
+        # The band of row 1 ends here, too: nothing steps behind it.
+        best[middle + length - 1] = lowest
+    return low, high, length
+
+
+@inline
+def _spread_row_gaps(opened, carried, dead, reach, extend_1, extend_2, extend_4, extend_8, extend_16, extend_32):
+    """Row gaps of a vector: opened behind its own cells, or carried out of the vector before it."""
+    row_gap = move_up(carried, opened, 1)
+    row_gap = maximum(row_gap, move_up(dead, row_gap, 1) - extend_1)
+    row_gap = maximum(row_gap, move_up(dead, row_gap, 2) - extend_2)
+    row_gap = maximum(row_gap, move_up(dead, row_gap, 4) - extend_4)
+    row_gap = maximum(row_gap, move_up(dead, row_gap, 8) - extend_8)
+    if reach > 16:
+        row_gap = maximum(row_gap, move_up(dead, row_gap, 16) - extend_16)
+    if reach > 32:
+        row_gap = maximum(row_gap, move_up(dead, row_gap, 32) - extend_32)
+    return row_gap
 
 
 @kernel
-def extend_score(rows, row_start, row_step, height, columns, column_start, column_step, width, matrix, gap_open,
-                 gap_extend, x_drop, best, column_gap):
-    """Score, rows and columns of the best extension from (0, 0)."""
-    opening = gap_open + gap_extend
-    x_drop = max(x_drop, opening)
-    if height == 0 or width == 0:
-        return 0, 0, 0
-    length = first_row(width, opening, gap_extend, x_drop, best, column_gap)
-    top = top_row = top_column = first = 0
-    floor = -x_drop
-    for row in range(1, height + 1):
-        scores = matrix[rows[row_start + (row - 1) * row_step]]
-        diagonal = row_gap = DEAD
-        last = first
-        place = column_start + first * column_step
-        for column in range(first, length):
-            score = diagonal
-            if column < width:
-                diagonal = best[column] + scores[columns[place]]
-            place += column_step
-            from_above = column_gap[column]
-            score = max(score, from_above, row_gap)
-            if score < floor:
-                if column == first:
-                    first += 1
-                else:
-                    best[column] = DEAD
-                continue
-            last = column
-            if score > top:
-                top, top_row, top_column, floor = score, row, column, score - x_drop
-            best[column] = score
-            opened = score - opening
-            row_gap = max(row_gap - gap_extend, opened)
-            column_gap[column] = max(from_above - gap_extend, opened)
-        if first == length:
-            break
-        length = resize_band(best, column_gap, length, last, row_gap, floor, opening, gap_extend, width)
-    return top, top_row, top_column
+def extend(rows, row_start, height, columns, column_start, width, matrix, tables, gap_open, gap_extend, x_drop,
+           restricted, best, gaps, codes, row_codes):
+    """Score, rows and columns of the best extension from (0, 0).
 
-
-@kernel
-def extend_score_restricted(rows, row_start, row_step, height, columns, column_start, column_step, width, matrix,
-                            gap_open, gap_extend, x_drop, best, column_gap):
-    """``extend_score`` with gaps in every tenth row and column only."""
-    opening = gap_open + gap_extend
-    x_drop = max(x_drop, opening)
-    if height == 0 or width == 0:
-        return 0, 0, 0
-    length = first_row(width, opening, gap_extend, x_drop, best, column_gap)
-    top = top_row = top_column = first = 0
-    floor = -x_drop
-    for row in range(1, height + 1):
-        scores = matrix[rows[row_start + (row - 1) * row_step]]
-        row_may_gap = row % RESTRICTION == 0
-        diagonal = row_gap = DEAD
-        last = first
-        place = column_start + first * column_step
-        phase = first % RESTRICTION
-        for column in range(first, length):
-            score = diagonal
-            if column < width:
-                diagonal = best[column] + scores[columns[place]]
-            place += column_step
-            column_may_gap = phase == 0
-            phase = 0 if phase == RESTRICTION - 1 else phase + 1
-            if column_may_gap:
-                score = max(score, column_gap[column])
-            if row_may_gap:
-                score = max(score, row_gap)
-            if score < floor:
-                if column == first:
-                    first += 1
-                else:
-                    best[column] = DEAD
-                continue
-            last = column
-            if score > top:
-                top, top_row, top_column, floor = score, row, column, score - x_drop
-            best[column] = score
-            if row_may_gap:
-                row_gap = max(score - opening, row_gap - gap_extend)
-            if column_may_gap:
-                column_gap[column] = max(score - opening, column_gap[column] - gap_extend)
-        if first == length:
-            break
-        prolonging = row_gap if row_may_gap else diagonal
-        length = resize_band(best, column_gap, length, last, prolonging, floor, opening, gap_extend, width)
-    return top, top_row, top_column
-
-
-@kernel
-def extend_traceback(rows, row_start, row_step, height, columns, column_start, column_step, width, matrix, gap_open,
-                     gap_extend, x_drop, best, column_gap, codes, row_first, row_codes, steps):
-    """``extend_score`` with the steps of the best path, outermost first: score, rows, columns, number of steps.
-
-    codes: u1[capacity], choices of all cells, row after row. row_first, row_codes: i8[height + 1], first column of a
-    row and where its codes begin. steps: u1[height + width]. Score is −1 where ``codes`` is too small.
+    Args:
+        rows, columns: u1, letters of `both_ways`; a pass reads on from ``row_start`` and ``column_start``, at most
+            ``height`` and ``width`` of them.
+        matrix, tables: i4[a, a] and its `score_tables`.
+        restricted: whether gaps live in every tenth row and column only.
+        best, gaps: of `workspace`; bytes only where `fits_bytes`.
+        codes, row_codes: None, or where to keep the choices, see `extend_traceback`. The score is −1 where ``codes`` is
+            too small.
     """
     opening = gap_open + gap_extend
     x_drop = max(x_drop, opening)
     if height == 0 or width == 0:
-        return 0, 0, 0, 0
-    length = first_row(width, opening, gap_extend, x_drop, best, column_gap)
-    used = length
-    if used > len(codes):
-        return -1, 0, 0, 0
-    codes[:used] = COLUMN_ONLY
-    row_first[0] = row_codes[0] = 0
-    top = top_row = top_column = first = 0
-    floor = -x_drop
+        return 0, 0, 0
+    middle = _middle(height)
+    low, high, length = _begin(best, gaps, middle, width, opening, gap_extend, x_drop)
+    lowest, most = np.iinfo(best.dtype).min, np.iinfo(best.dtype).max
+    like, numbers = load(best, low, LANES), load(_NUMBERS, 0, LANES)
+    dead, forbidden, unprinted = spread(lowest, like), spread(max(FORBIDDEN, lowest), like), spread(-128, numbers)
+    open_cost, none = spread(opening, like), spread(0, numbers)
+    extend_1, extend_2 = spread(min(gap_extend, most), like), spread(min(2 * gap_extend, most), like)
+    extend_4, extend_8 = spread(min(4 * gap_extend, most), like), spread(min(8 * gap_extend, most), like)
+    extend_16, extend_32 = spread(min(16 * gap_extend, most), like), spread(min(32 * gap_extend, most), like)
+    reach = (x_drop - opening) // gap_extend + 1 if gap_extend else LANES
+    base = top = top_row = top_column = used = 0
     for row in range(1, height + 1):
-        scores = matrix[rows[row_start + (row - 1) * row_step]]
-        diagonal = row_gap = DEAD
-        last = first
-        row_first[row], row_codes[row] = first, used
-        origin = used - first
-        if used + width + 2 - first > len(codes):
-            return -1, 0, 0, 0
-        place = column_start + first * column_step
-        for column in range(first, length):
-            score, code = diagonal, BOTH
-            if column < width:
-                diagonal = best[column] + scores[columns[place]]
-            place += column_step
-            from_above = column_gap[column]
-            if from_above > score:
-                score, code = from_above, ROW_ONLY
-            if row_gap > score:
-                score, code = row_gap, COLUMN_ONLY
-            if score < floor:
-                if column == first:
-                    first += 1
-                else:
-                    best[column] = DEAD
-                codes[origin + column] = code
-                continue
-            last = column
-            if score > top:
-                top, top_row, top_column, floor = score, row, column, score - x_drop
-            best[column] = score
-            opened = score - opening
-            row_gap -= gap_extend
-            if row_gap >= opened:
-                code |= CONTINUES_ROW_GAP
-            else:
-                row_gap = opened
-            from_above -= gap_extend
-            if from_above >= opened:
-                column_gap[column] = from_above
-                code |= CONTINUES_COLUMN_GAP
-            else:
-                column_gap[column] = opened
-            codes[origin + column] = code
-        if first == length:
+        table = rows[row_start + row - 1] * LOOKUP_STRIDE
+        letters = column_start + row - 1 - middle
+        end = width - row + middle
+        spreads = not restricted or row % RESTRICTION == 0
+        if codes is not None:
+            row_codes[row] = used - low // LANES * CHOICES
+        carried = dead
+        place, stop = low, high
+        new_low = new_high = -1
+        into_lower = False
+        while place <= stop:
+            pair_scores = lookup(tables, table, load(columns, letters + place, LANES))
+            pair_scores = choose_greater(pair_scores, unprinted, widened(pair_scores, like), forbidden)
+            diagonal = load(best, place, LANES) + pair_scores
+            from_above = move_down(load(gaps, place, LANES), load(gaps, place + LANES, LANES), 1)
+            if restricted:
+                may_gap = load(_MAY_GAP, (place - middle + row) % RESTRICTION, LANES)
+                from_above = choose_greater(may_gap, none, from_above, dead)
+            scores = maximum(diagonal, from_above)
+            row_gap = dead
+            if spreads:
+                row_gap = _spread_row_gaps(scores - open_cost, carried, dead, reach, extend_1, extend_2, extend_4,
+                                           extend_8, extend_16, extend_32)
+            if codes is not None:
+                if used + CHOICES > len(codes):
+                    return -1, 0, 0
+                codes[used] = greater_lanes(from_above, diagonal)
+                codes[used + 1] = greater_lanes(row_gap, scores)
+            scores = maximum(scores, row_gap)
+            if place + LANES - 1 > end:
+                scores = choose_greater(numbers, spread(max(end - place, -1), numbers), dead, scores)
+            opened = scores - open_cost
+            row_gap, from_above = row_gap - extend_1, from_above - extend_1
+            if codes is not None:
+                codes[used + 2] = ~greater_lanes(opened, row_gap)
+                codes[used + 3] = ~greater_lanes(opened, from_above)
+                used += CHOICES
+            if spreads:
+                carried = maximum(row_gap, opened)
+            store(gaps, place, maximum(from_above, opened))
+            failing, highest = spread(top - x_drop - 1, like), spread(top, like)
+            better = greater_lanes(scores, highest)
+            if better:
+                store(best, place, scores)
+                while better:
+                    lane = np.int64(lowest_bit(better))
+                    if best[place + lane] > top:
+                        top, top_row, top_column = np.int64(best[place + lane]), row, row + place + lane - middle
+                        failing = choose_greater(spread(lane, numbers), numbers, failing,
+                                                 spread(top - x_drop - 1, like))
+                    better &= better - _ONE
+            alive = greater_lanes(scores, failing)
+            store(best, place, choose_greater(scores, failing, scores, dead))
+            if alive:
+                if new_low < 0:
+                    new_low, into_lower = place, alive & _ONE != 0
+                new_high = place
+                if place == stop and spreads and alive & _LAST:
+                    stop += LANES
+                    store(best, stop, dead)
+                    store(gaps, stop + LANES, dead)
+            place += LANES
+        if restricted and row == 1 and length <= width and best[middle + length - 2] > lowest:
+            # The score that is left over behind the last column prolongs the band.
+            score = matrix[rows[row_start], columns[column_start + length - 1]] - opening - (length - 2) * gap_extend
+            place = middle + length - 1
+            while score >= top - x_drop and length <= width:
+                if place >= stop + LANES:
+                    stop += LANES
+                    store(best, stop, dead)
+                    store(gaps, stop + LANES, dead)
+                best[place], gaps[place] = score, max(score - opening, lowest)
+                new_high = place // LANES * LANES
+                score -= gap_extend
+                place += 1
+                length += 1
+        if new_low < 0:
             break
-        before = length
-        length = resize_band(best, column_gap, length, last, row_gap, floor, opening, gap_extend, width)
-        for column in range(before, length):
-            codes[origin + column] = COLUMN_ONLY
-        used = origin + max(before, length)
-    count = 0
-    row, column, step = top_row, top_column, BOTH
-    while row or column:
-        code = codes[row_codes[row] + column - row_first[row]]
-        continues = ((step == COLUMN_ONLY and code & CONTINUES_ROW_GAP)
-                     or (step == ROW_ONLY and code & CONTINUES_COLUMN_GAP))
+        low, high = new_low, new_high
+        if high < stop:
+            store(gaps, high + LANES, dead)
+        if into_lower:
+            low -= LANES
+            store(best, low, dead)
+            store(gaps, low, dead)
+        if top > most // 2:
+            base += top
+            rise = spread(top, like)
+            for place in range(low, high + LANES, LANES):
+                store(best, place, load(best, place, LANES) - rise)
+                store(gaps, place, load(gaps, place, LANES) - rise)
+            top = 0
+    return base + top, top_row, top_column
+
+
+@inline
+def _middle(height):
+    """Place of diagonal 0: in the middle of a vector, with a vector to spare below the lowest diagonal."""
+    return (height // LANES + 2) * LANES + HALF
+
+
+@kernel
+def extend_traceback(rows, row_start, height, columns, column_start, width, matrix, tables, gap_open, gap_extend,
+                     x_drop, best, gaps, codes, row_codes, steps):
+    """``extend`` with the steps of the best path, outermost first: score, rows, columns, number of steps.
+
+    codes: u8[capacity], ``CHOICES`` of them per vector, row after row. row_codes: i8[height + 1], where the codes of a
+    row would begin if it had all vectors from place 0 on. steps: u1[height + width]. Score is −1 where ``codes`` is too
+    small.
+    """
+    top, row, column = extend(rows, row_start, height, columns, column_start, width, matrix, tables, gap_open,
+                              gap_extend, x_drop, False, best, gaps, codes, row_codes)
+    middle = _middle(height)
+    top_row, top_column, count, step = row, column, 0, BOTH
+    while row:
+        place = middle + column - row
+        lane = np.uint64(place % LANES)
+        code = row_codes[row] + place // LANES * CHOICES
+        continues = ((step == COLUMN_ONLY and codes[code + 2] >> lane & _ONE)
+                     or (step == ROW_ONLY and codes[code + 3] >> lane & _ONE))
         if not continues:
-            step = code & STEP
+            step = (COLUMN_ONLY if codes[code + 1] >> lane & _ONE else
+                    ROW_ONLY if codes[code] >> lane & _ONE else BOTH)
         steps[count] = step
         count += 1
         row -= step != COLUMN_ONLY
         column -= step != ROW_ONLY
-    return top, top_row, top_column, count
+    steps[count : count + column] = COLUMN_ONLY
+    return top, top_row, top_column, count + column
 
 
-def workspace(width: int) -> tuple[np.ndarray, np.ndarray]:
-    """``best`` and ``column_gap`` for columns of up to ``width`` letters."""
-    return np.empty(width + 2, np.int32), np.empty(width + 2, np.int32)
+def both_ways(letters: np.ndarray) -> np.ndarray:
+    """u1[2, n + 2 * PADDING]: letters (u1[n]) as they are and reversed, each between paddings."""
+    out = np.zeros((2, len(letters) + 2 * PADDING), np.uint8)
+    out[0, PADDING : PADDING + len(letters)] = letters
+    out[1, PADDING : PADDING + len(letters)] = letters[::-1]
+    return out
+
+
+def score_tables(matrix: np.ndarray) -> np.ndarray:
+    """The matrix (i4[a, a], scores above −128, or `FORBIDDEN`) as ``lookup`` tables, one per row letter."""
+    rows = np.zeros((len(matrix), LOOKUP_ENTRIES), np.int8)
+    rows[:, : len(matrix)] = np.maximum(matrix, -128)
+    return lookup_tables(rows)
+
+
+def fits_bytes(matrix: np.ndarray, gap_open: int, gap_extend: int, x_drop: int) -> bool:
+    """Whether scores between the floor and the best cell fit a byte, with room for a step on either side."""
+    highest = int(matrix.max())
+    return max(x_drop, gap_open + gap_extend) + highest <= 127 and highest < 32
+
+
+def workspace(height: int, width: int, as_bytes: bool) -> tuple[np.ndarray, np.ndarray]:
+    """``best`` and ``gaps`` for passes of up to so many row and column letters."""
+    size = (height // LANES + width // LANES + 8) * LANES
+    kind = np.int8 if as_bytes else np.int32
+    return np.empty(size, kind), np.empty(size, kind)

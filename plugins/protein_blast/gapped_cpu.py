@@ -6,14 +6,29 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import Alignments, Records
-from seqloom.plugins.common import xdrop_cpu
+from seqloom.plugins.common import lanewise, xdrop_cpu
 from seqloom.plugins.common.culling import Hsp, purge_common_endpoints
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.xdrop_cpu import extend_score, extend_score_restricted
+from seqloom.plugins.common.xdrop_cpu import PADDING, extend
 from seqloom.plugins.protein_blast.gapped_reference import ANCHOR_WINDOW, PreliminaryGapped
 from seqloom.plugins.protein_blast.scoring import read_as_query
 
 SCORE, QUERY_START, QUERY_END, TARGET_START, TARGET_END, ANCHOR_QUERY, ANCHOR_TARGET, PAIR = range(8)
+
+
+NONE = np.int64(0)
+"""Where counts start: a literal 0 would have functions compiled for that, too."""
+
+LEFT, RIGHT = 1, 0
+"""Sides of an extension: rows of ``both_ways``."""
+
+
+@kernel
+def half(side, letters, begin, split, end):
+    """Where a pass to one side of a split begins in ``both_ways`` (so many letters a row), and how many it may take."""
+    if side == LEFT:
+        return letters - PADDING - begin - split, split
+    return PADDING + begin + split, end - begin - split
 
 
 @kernel
@@ -46,14 +61,14 @@ def contained(saved, count, score, query_start, query_end, target_start, target_
 
 
 @kernel
-def _better(left, right):
-    """Whether ``left`` is preferred to ``right``, or as good: score down, query span up, target span up."""
-    if left[SCORE] != right[SCORE]:
-        return left[SCORE] > right[SCORE]
-    spans = left[QUERY_END] - left[QUERY_START], right[QUERY_END] - right[QUERY_START]
-    if spans[0] != spans[1]:
-        return spans[0] < spans[1]
-    return left[TARGET_END] - left[TARGET_START] <= right[TARGET_END] - right[TARGET_START]
+def _better(saved, row, hsp):
+    """Whether a saved row is preferred to ``hsp``, or as good: score down, query span up, target span up."""
+    if saved[row, SCORE] != hsp[SCORE]:
+        return saved[row, SCORE] > hsp[SCORE]
+    longer = (saved[row, QUERY_END] - saved[row, QUERY_START]) - (hsp[QUERY_END] - hsp[QUERY_START])
+    if longer != 0:
+        return longer < 0
+    return saved[row, TARGET_END] - saved[row, TARGET_START] <= hsp[TARGET_END] - hsp[TARGET_START]
 
 
 @kernel
@@ -62,49 +77,50 @@ def save(saved, count, hsp):
     for query_end, target_end in ((QUERY_START, TARGET_START), (QUERY_END, TARGET_END)):
         row = 0
         while row < count:
-            if saved[row, query_end] == hsp[query_end] and saved[row, target_end] == hsp[target_end]:
-                if _better(saved[row], hsp):
-                    return count
-                for later in range(row, count - 1):
-                    saved[later] = saved[later + 1]
-                count -= 1
-            else:
+            if saved[row, query_end] != hsp[query_end] or saved[row, target_end] != hsp[target_end]:
                 row += 1
-    saved[count] = hsp
+                continue
+            if _better(saved, row, hsp):
+                return count
+            count -= 1
+            for later in range(row, count):
+                for column in range(saved.shape[1]):
+                    saved[later, column] = saved[later + 1, column]
+    for column in range(saved.shape[1]):
+        saved[count, column] = hsp[column]
     return count + 1
 
 
-@kernel(helpers=(xdrop_cpu,))
-def _extend_pair(matrix, query, target, segments, gap_open, gap_extend, x_drop, cutoff, doubtful, restricted, best,
-                 column_gap, saved, found, first):
+@kernel(helpers=(xdrop_cpu, lanewise))
+def _extend_pair(matrix, tables, query, query_begin, query_end, target, target_begin, target_end, segments, gap_open,
+                 gap_extend, x_drop, cutoff, doubtful, restricted, best, gaps, saved, found, first):
     """HSPs of one pair that reach the cutoff, written to ``found`` from row ``first`` on.
 
-    Returns the number of rows then, or −1 in restricted mode as soon as a score is in doubt.
+    query, target: u1[2, …] of ``both_ways``; the pair's letters between begin and end. Returns the number of rows then,
+    or −1 in restricted mode as soon as a score is in doubt.
     """
-    count, kept = first, 0
+    count, kept = first, NONE
     for row in range(len(segments)):
         score, query_pos, target_pos, length = segments[row]
         if contained(saved, kept, score, query_pos, query_pos + length, target_pos, target_pos + length):
             continue
-        shift = anchor_shift(matrix, query, target, query_pos, target_pos, length)
+        shift = anchor_shift(matrix, query[RIGHT], target[RIGHT], PADDING + query_begin + query_pos,
+                             PADDING + target_begin + target_pos, length)
         split_query, split_target = query_pos + shift + 1, target_pos + shift + 1
-        height, width = len(query) - split_query, len(target) - split_target
-        if restricted:
-            left = extend_score_restricted(query, split_query - 1, -1, split_query, target, split_target - 1, -1,
-                                           split_target, matrix, gap_open, gap_extend, x_drop, best, column_gap)
-            right = extend_score_restricted(query, split_query, 1, height, target, split_target, 1, width, matrix,
-                                            gap_open, gap_extend, x_drop, best, column_gap)
-        else:
-            left = extend_score(query, split_query - 1, -1, split_query, target, split_target - 1, -1, split_target,
-                                matrix, gap_open, gap_extend, x_drop, best, column_gap)
-            right = extend_score(query, split_query, 1, height, target, split_target, 1, width, matrix, gap_open,
-                                 gap_extend, x_drop, best, column_gap)
-        score = left[0] + right[0]
+        score = 0
+        query_ends, target_ends = (0, 0), (0, 0)
+        for side in (LEFT, RIGHT):
+            query_start, height = half(side, query.shape[1], query_begin, split_query, query_end)
+            target_start, width = half(side, target.shape[1], target_begin, split_target, target_end)
+            extent = extend(query[side], query_start, height, target[side], target_start, width, matrix, tables,
+                            gap_open, gap_extend, x_drop, restricted, best, gaps, None, None)
+            score += extent[0]
+            query_ends, target_ends = (query_ends[1], extent[1]), (target_ends[1], extent[2])
         if score >= cutoff:
             hsp = found[count]
             hsp[SCORE] = score
-            hsp[QUERY_START], hsp[QUERY_END] = split_query - left[1], split_query + right[1]
-            hsp[TARGET_START], hsp[TARGET_END] = split_target - left[2], split_target + right[2]
+            hsp[QUERY_START], hsp[QUERY_END] = split_query - query_ends[0], split_query + query_ends[1]
+            hsp[TARGET_START], hsp[TARGET_END] = split_target - target_ends[0], split_target + target_ends[1]
             hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET] = split_query - 1, split_target - 1
             kept = save(saved, kept, hsp)
             count += 1
@@ -113,23 +129,23 @@ def _extend_pair(matrix, query, target, segments, gap_open, gap_extend, x_drop, 
     return count
 
 
-@kernel(helpers=(xdrop_cpu,))
-def _extend_pairs(matrix, letters, query_offsets, residues, target_offsets, pairs, bounds, segments, gap_open,
-                  gap_extend, x_drop, cutoffs, doubtfuls, may_restrict, best, column_gap, saved, found):
+@kernel(helpers=(xdrop_cpu, lanewise))
+def _extend_pairs(matrix, tables, query, query_offsets, target, target_offsets, pairs, bounds, segments, gap_open,
+                  gap_extend, x_drop, cutoffs, doubtfuls, may_restrict, best, gaps, saved, found):
     """``_extend_pair`` for every pair; returns the number of HSPs and of pairs that were begun again."""
-    count = restarts = 0
+    count = restarts = NONE
     for pair in range(len(pairs)):
         number, place = pairs[pair]
-        query = letters[query_offsets[number] : query_offsets[number + 1]]
-        target = residues[target_offsets[place] : target_offsets[place + 1]]
         own = segments[bounds[pair] : bounds[pair + 1]]
         restricted = may_restrict and own[0, 0] < doubtfuls[number]
-        after = _extend_pair(matrix, query, target, own, gap_open, gap_extend, x_drop, cutoffs[number],
-                             doubtfuls[number], restricted, best, column_gap, saved, found, count)
-        if after < 0:
+        while True:
+            after = _extend_pair(matrix, tables, query, query_offsets[number], query_offsets[number + 1], target,
+                                 target_offsets[place], target_offsets[place + 1], own, gap_open, gap_extend, x_drop,
+                                 cutoffs[number], doubtfuls[number], restricted, best, gaps, saved, found, count)
+            if after >= 0:
+                break
             restarts += 1
-            after = _extend_pair(matrix, query, target, own, gap_open, gap_extend, x_drop, cutoffs[number],
-                                 doubtfuls[number], False, best, column_gap, saved, found, count)
+            restricted = False
         found[count:after, PAIR] = pair
         count = after
     return count, restarts
@@ -162,14 +178,16 @@ class PreliminaryGappedCpu(PreliminaryGapped):
         segments = np.stack([records.score, records.query_pos, records.target_pos, records.length],
                             axis=1).astype(np.int64)
         doubtfuls = np.array([scoring.restricted_cutoff(place) for place in range(len(queries))], np.int64)
-        longest = int(targets.lengths.max(initial=0))
-        best, column_gap = xdrop_cpu.workspace(longest)
+        small = xdrop_cpu.fits_bytes(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop)
+        height, width = int(queries.lengths.max(initial=0)), int(targets.lengths.max(initial=0))
+        best, gaps = xdrop_cpu.workspace(height, width, small)
+        query, target = xdrop_cpu.both_ways(read_as_query(queries.searched())), xdrop_cpu.both_ways(targets.residues)
         saved = np.empty((int(np.diff(bounds).max(initial=0)) + 1, 8), np.int64)
         found = np.empty((len(segments), 8), np.int64)
         count, restarts = _extend_pairs(
-            scoring.matrix, read_as_query(queries.searched()), queries.offsets, targets.residues, targets.offsets,
+            scoring.matrix, xdrop_cpu.score_tables(scoring.matrix), query, queries.offsets, target, targets.offsets,
             pairs, bounds, segments, scoring.gap_open, scoring.gap_extend, scoring.x_drop, scoring.cutoff, doubtfuls,
-            scoring.may_restrict, best, column_gap, saved, found)
+            scoring.may_restrict, best, gaps, saved, found)
         context.count("begun again in full", restarts)
         found = found[:count][in_report_order(found[:count])]
         places = pairs[found[:, PAIR]]

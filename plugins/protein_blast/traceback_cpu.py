@@ -6,126 +6,125 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Ragged, Records
-from seqloom.plugins.common import xdrop_cpu
+from seqloom.plugins.common import lanewise, xdrop_cpu
 from seqloom.plugins.common.culling import Hsp, drop_contained, purge_common_endpoints
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.xdrop_cpu import BOTH, COLUMN_ONLY, ROW_ONLY, extend_traceback
+from seqloom.plugins.common.xdrop_cpu import BOTH, COLUMN_ONLY, PADDING, ROW_ONLY, extend_traceback
 from seqloom.plugins.protein_blast import gapped_cpu
 from seqloom.plugins.protein_blast.gapped_cpu import (
     ANCHOR_QUERY,
     ANCHOR_TARGET,
+    LEFT,
+    NONE,
     PAIR,
     QUERY_END,
     QUERY_START,
+    RIGHT,
     SCORE,
     TARGET_END,
     TARGET_START,
     alignments_of_rows,
     contained,
+    half,
     save,
 )
 from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.traceback_reference import FinalTraceback, similarity
 
-ROOM = 3
-"""Results of the kernel: done, too little room for the choices of cells, too little room for paths."""
-DONE, MORE_CELLS, MORE_PATHS = range(ROOM)
+DONE, MORE_CHOICES, MORE_RUNS = range(3)
+"""Results of the kernel: done, too little room for the choices of a pass, too little room for paths."""
+FIRST_CHOICES, FIRST_RUNS = 1 << 20, 64
+"""Room to begin with: sets of lanes of one pass, runs of a path per alignment. Four times as much is tried next."""
 
 
 @kernel
-def _gap_length(steps, begin, end, direction):
-    """Length of the single gap at one end of ``steps[begin:end]``."""
-    place = begin if direction > 0 else end - 1
-    length = 0
-    while begin <= place < end and steps[place] != BOTH and steps[place] == steps[begin if direction > 0 else end - 1]:
-        length += 1
-        place += direction
-    return length
+def _trimmed(steps, size):
+    """Where ``steps[:size]`` begin and end without the single gap at either end."""
+    begin, end = NONE, size
+    while begin < end and steps[begin] == steps[0] != BOTH:
+        begin += 1
+    while end > begin and steps[end - 1] == steps[size - 1] != BOTH:
+        end -= 1
+    return begin, end
 
 
-@kernel(helpers=(xdrop_cpu, gapped_cpu))
-def _trace_pairs(matrix, similar, letters, real, query_offsets, residues, target_offsets, pairs, bounds, hsps, gap_open,
-                 gap_extend, x_drop, best, column_gap, codes, row_first, row_codes, left_steps, steps, saved, found,
-                 counts, path_offsets, paths):
+@kernel(helpers=(xdrop_cpu, lanewise, gapped_cpu))
+def _trace_pairs(matrix, tables, similar, query, real, query_offsets, target, target_offsets, pairs, bounds, hsps,
+                 gap_open, gap_extend, x_drop, best, gaps, codes, row_codes, outwards, steps, saved, found, counts,
+                 path_offsets, paths):
     """Trace the HSPs of every pair; returns (DONE or what is missing, number of alignments).
 
-    hsps: i8[n, 8] with anchors, best first within a pair (``bounds``). found: i8[n, 8]; counts: i4[n, 6];
-    path_offsets: i8[n + 1] into paths u4.
+    query, target: u1[2, …] of ``both_ways``. hsps: i8[n, 8] with anchors, best first within a pair (``bounds``).
+    found: i8[n, 8]; counts: i4[n, 6]; path_offsets: i8[n + 1] into paths u4.
     """
-    count = used = 0
+    count = used = NONE
     path_offsets[0] = 0
     for pair in range(len(pairs)):
         number, place = pairs[pair]
-        query = letters[query_offsets[number] : query_offsets[number + 1]]
-        shown = real[query_offsets[number] : query_offsets[number + 1]]
-        target = residues[target_offsets[place] : target_offsets[place + 1]]
-        kept = 0
+        query_begin, query_after = query_offsets[number], query_offsets[number + 1]
+        target_begin, target_after = target_offsets[place], target_offsets[place + 1]
+        kept = NONE
         for row in range(bounds[pair], bounds[pair + 1]):
             hsp = hsps[row]
             if contained(saved, kept, hsp[SCORE], hsp[QUERY_START], hsp[QUERY_END], hsp[TARGET_START],
                          hsp[TARGET_END]):
                 continue
             split_query, split_target = hsp[ANCHOR_QUERY] + 1, hsp[ANCHOR_TARGET] + 1
-            left = extend_traceback(query, split_query - 1, -1, split_query, target, split_target - 1, -1, split_target,
-                                    matrix, gap_open, gap_extend, x_drop, best, column_gap, codes, row_first, row_codes,
-                                    left_steps)
-            if left[0] < 0:
-                return MORE_CELLS, count
-            size = left[3]
-            steps[:size] = left_steps[:size]
-            right = extend_traceback(query, split_query, 1, len(query) - split_query, target, split_target, 1,
-                                     len(target) - split_target, matrix, gap_open, gap_extend, x_drop, best, column_gap,
-                                     codes, row_first, row_codes, left_steps)
-            if right[0] < 0:
-                return MORE_CELLS, count
-            # Walking back gives the outermost step first: right for the left half, the wrong way round for the right.
-            for step in range(right[3]):
-                steps[size + step] = left_steps[right[3] - 1 - step]
-            size += right[3]
-            score = left[0] + right[0]
-            query_start, query_end = split_query - left[1], split_query + right[1]
-            target_start, target_end = split_target - left[2], split_target + right[2]
-            begin, end = 0, size
-            leading = _gap_length(steps, begin, end, 1)
-            if leading:
-                score += gap_open + leading * gap_extend
+            score = size = NONE
+            query_ends, target_ends = (0, 0), (0, 0)
+            for side in (LEFT, RIGHT):
+                query_start, height = half(side, query.shape[1], query_begin, split_query, query_after)
+                target_start, width = half(side, target.shape[1], target_begin, split_target, target_after)
+                extent = extend_traceback(query[side], query_start, height, target[side], target_start, width, matrix,
+                                          tables, gap_open, gap_extend, x_drop, best, gaps, codes, row_codes,
+                                          outwards)
+                if extent[0] < 0:
+                    return MORE_CHOICES, count
+                score += extent[0]
+                query_ends, target_ends = (query_ends[1], extent[1]), (target_ends[1], extent[2])
+                # Walking back gives the outermost step first: right for the left half, else the wrong way round.
+                for step in range(extent[3]):
+                    steps[size + step] = outwards[step if side == LEFT else extent[3] - 1 - step]
+                size += extent[3]
+            query_start, query_end = split_query - query_ends[0], split_query + query_ends[1]
+            target_start, target_end = split_target - target_ends[0], split_target + target_ends[1]
+            begin, end = _trimmed(steps, size)
+            if begin > 0:
+                score += gap_open + begin * gap_extend
                 if steps[0] == ROW_ONLY:
-                    query_start += leading
+                    query_start += begin
                 else:
-                    target_start += leading
-                begin = leading
-            trailing = _gap_length(steps, begin, end, -1)
-            if trailing:
-                score += gap_open + trailing * gap_extend
-                if steps[end - 1] == ROW_ONLY:
-                    query_end -= trailing
+                    target_start += begin
+            if end < size:
+                score += gap_open + (size - end) * gap_extend
+                if steps[size - 1] == ROW_ONLY:
+                    query_end -= size - end
                 else:
-                    target_end -= trailing
-                end -= trailing
+                    target_end -= size - end
             if used + end - begin > len(paths):
-                return MORE_PATHS, count
+                return MORE_RUNS, count
             result = found[count]
             result[SCORE] = score
             result[QUERY_START], result[QUERY_END] = query_start, query_end
             result[TARGET_START], result[TARGET_END] = target_start, target_end
             result[ANCHOR_QUERY], result[ANCHOR_TARGET] = hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET]
             result[PAIR] = pair
-            i, j = query_start, target_start
-            identities = positives = mismatches = opens = gaps = 0
+            i, j = query_begin + query_start, PADDING + target_begin + target_start
+            identities = positives = mismatches = opens = gapped = 0
             operation = run = 0
             for step in range(begin, end):
                 if steps[step] == BOTH:
-                    equal = shown[i] == target[j]
+                    equal = real[i] == target[0, j]
                     now = MATCH if equal else MISMATCH
                     identities += equal
                     mismatches += not equal
-                    positives += equal or similar[shown[i], target[j]] > 0
+                    positives += equal or similar[real[i], target[0, j]] > 0
                     i += 1
                     j += 1
                 else:
                     now = INSERT if steps[step] != COLUMN_ONLY else DELETE
-                    gaps += 1
+                    gapped += 1
                     opens += now != operation
                     i += now == INSERT
                     j += now == DELETE
@@ -140,7 +139,7 @@ def _trace_pairs(matrix, similar, letters, real, query_offsets, residues, target
                 used += 1
             tally = counts[count]
             tally[0], tally[1], tally[2] = end - begin, identities, positives
-            tally[3], tally[4], tally[5] = mismatches, opens, gaps
+            tally[3], tally[4], tally[5] = mismatches, opens, gapped
             kept = save(saved, kept, result)
             count += 1
             path_offsets[count] = used
@@ -163,23 +162,25 @@ class FinalTracebackCpu(FinalTraceback):
                              (ANCHOR_QUERY, "anchor_query"), (ANCHOR_TARGET, "anchor_target")):
             hsps[:, column] = records.data[name]
         height, width = int(queries.lengths.max(initial=0)), int(targets.lengths.max(initial=0))
-        best, column_gap = xdrop_cpu.workspace(width)
-        steps = np.empty((2, height + width + 1), np.uint8)
-        rows = np.empty((2, height + 2), np.int64)
+        small = xdrop_cpu.fits_bytes(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop_final)
+        best, gaps = xdrop_cpu.workspace(height, width, small)
+        outwards, steps = np.empty((2, height + width + 1), np.uint8)
+        row_codes = np.empty(height + 1, np.int64)
         saved = np.empty((int(np.diff(bounds).max(initial=0)) + 1, 8), np.int64)
         found, counts = np.empty((len(hsps), 8), np.int64), np.empty((len(hsps), len(PathCounts._fields)), np.int32)
         path_offsets = np.empty(len(hsps) + 1, np.int64)
-        cells, room = 1 << 20, 64 * len(hsps) + height + width
+        tables, similar = xdrop_cpu.score_tables(scoring.matrix), np.array(similarity(scoring.matrix), np.int32)
+        query, target = xdrop_cpu.both_ways(read_as_query(queries.searched())), xdrop_cpu.both_ways(targets.residues)
+        choices, runs = FIRST_CHOICES, FIRST_RUNS * len(hsps)
         while True:
-            codes, paths = np.empty(cells, np.uint8), np.empty(room, np.uint32)
+            codes, paths = np.empty(choices, np.uint64), np.empty(runs, np.uint32)
             state, count = _trace_pairs(
-                scoring.matrix, np.array(similarity(scoring.matrix), np.int32), read_as_query(queries.searched()),
-                queries.residues, queries.offsets, targets.residues, targets.offsets, pairs, bounds, hsps,
-                scoring.gap_open, scoring.gap_extend, scoring.x_drop_final, best, column_gap, codes, rows[0], rows[1],
-                steps[0], steps[1], saved, found, counts, path_offsets, paths)
+                scoring.matrix, tables, similar, query, queries.residues, queries.offsets, target, targets.offsets,
+                pairs, bounds, hsps, scoring.gap_open, scoring.gap_extend, scoring.x_drop_final, best, gaps, codes,
+                row_codes, outwards, steps, saved, found, counts, path_offsets, paths)
             if state == DONE:
                 break
-            cells, room = (4 * cells, room) if state == MORE_CELLS else (cells, 4 * room)
+            choices, runs = (4 * choices, runs) if state == MORE_CHOICES else (choices, 4 * runs)
         kept = _culled(found[:count])
         columns = {name: counts[kept, place] for place, name in enumerate(PathCounts._fields)}
         path = Ragged(path_offsets[: count + 1], paths).take(kept)

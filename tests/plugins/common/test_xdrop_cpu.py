@@ -1,0 +1,127 @@
+"""The X-drop passes in vectors against the plain ones, bit for bit: scores, ends and steps, bytes and i4."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from seqloom.plugins.common import xdrop, xdrop_cpu
+from seqloom.plugins.common.matrices import MATRIX_NAMES, protein_matrix
+from seqloom.plugins.common.xdrop_cpu import LANES, PADDING
+
+letters = st.integers(1, 27)
+few_letters = st.sampled_from([1, 3, 20])
+
+
+@st.composite
+def related(draw, longest: int = 260):
+    """A sequence and a copy with stretches changed, lost and added: ties, long gaps, drift over several vectors."""
+    alphabet = draw(st.sampled_from([letters, few_letters, st.just(11), st.integers(0, 27)]))
+    unit = draw(st.lists(alphabet, min_size=1, max_size=80))
+    first = (unit * draw(st.integers(1, 6)))[:longest]
+    second = list(first)
+    for _ in range(draw(st.integers(0, 8))):
+        place = draw(st.integers(0, len(second)))
+        size = draw(st.sampled_from([1, 2, 5, 20, 70]))
+        kind = draw(st.sampled_from(["cut", "add", "change", "end"]))
+        if kind == "cut":
+            del second[place : place + size]
+        elif kind == "end":
+            del second[place:]
+        else:
+            new = draw(st.lists(alphabet, min_size=1, max_size=size))
+            second[place : place + (len(new) if kind == "change" else 0)] = new
+    pair = bytes(first), bytes(second)
+    return pair if draw(st.booleans()) else pair[::-1]
+
+
+costs = st.one_of(st.sampled_from([(11, 1), (9, 2), (0, 1), (5, 0), (0, 0)]),
+                  st.tuples(st.integers(0, 20), st.integers(0, 6)))
+drops = st.one_of(st.integers(0, 115), st.sampled_from([0, 38, 64, 200, 5000, 10**6]))
+
+
+class Passes:
+    """The passes of ``xdrop_cpu`` on one pair of sequences, in working space full of rubbish."""
+
+    def __init__(self, rows: bytes, columns: bytes, matrix: np.ndarray, cost: tuple[int, int], x_drop: int,
+                 as_bytes: bool, backwards: bool) -> None:
+        self.shape = len(rows), len(columns)
+        self.matrix, self.cost, self.x_drop = matrix, cost, x_drop
+        side = int(backwards)
+        # Letters before and behind a sequence must not matter.
+        around = np.full(70, 20, np.uint8)
+        self.sequences = []
+        for sequence in (rows, columns):
+            own = np.frombuffer(sequence, np.uint8)
+            packed = np.concatenate([around, own[::-1] if backwards else own, around])
+            self.sequences += [xdrop_cpu.both_ways(packed)[side], PADDING + 70, len(own)]
+        self.space = xdrop_cpu.workspace(*self.shape, as_bytes)
+        for part in self.space:
+            part[:] = 99
+
+    def score(self, restricted: bool) -> tuple[int, int, int]:
+        return xdrop_cpu.extend(*self.sequences, self.matrix, xdrop_cpu.score_tables(self.matrix), *self.cost,
+                                self.x_drop, restricted, *self.space, None, None)
+
+    def traceback(self, capacity: int) -> tuple[int, int, int, list[int]]:
+        steps = np.zeros(sum(self.shape), np.uint8)
+        *found, count = xdrop_cpu.extend_traceback(
+            *self.sequences, self.matrix, xdrop_cpu.score_tables(self.matrix), *self.cost, self.x_drop, *self.space,
+            np.zeros(capacity, np.uint64), np.zeros(self.shape[0] + 1, np.int64), steps)
+        return *found, steps[:count][::-1].tolist()
+
+
+def widths(matrix: np.ndarray, cost: tuple[int, int], x_drop: int) -> list[bool]:
+    return [False, True] if xdrop_cpu.fits_bytes(matrix, *cost, x_drop) else [False]
+
+
+@settings(deadline=None, max_examples=300)
+@given(related(), st.sampled_from(MATRIX_NAMES), costs, drops, st.booleans())
+@example((bytes([20]), bytes([20])), "BLOSUM62", (11, 1), 0, False)
+@example((bytes([20, 20]), bytes([1])), "BLOSUM62", (11, 1), 10**6, True)
+@example((bytes([20] * 600), bytes([20] * 600)), "PAM30", (9, 1), 40, True)
+@example((b"", bytes([20])), "BLOSUM62", (11, 1), 38, False)
+@example((bytes([20]), b""), "BLOSUM62", (11, 1), 38, False)
+def test_every_pass_gives_the_answer_of_the_plain_one(pair, name, cost, x_drop, backwards):
+    matrix = protein_matrix(name)
+    plain = *pair, matrix.tolist(), *cost, x_drop
+    full, restricted = xdrop.extend_score(*plain), xdrop.extend_score_restricted(*plain)
+    traced = xdrop.extend_traceback(*plain)
+    for as_bytes in widths(matrix, cost, x_drop):
+        passes = Passes(*pair, matrix, cost, x_drop, as_bytes, backwards)
+        assert passes.score(restricted=False) == tuple(full)
+        assert passes.score(restricted=True) == tuple(restricted)
+        assert passes.traceback(1 << 17) == tuple(traced)
+
+
+@settings(deadline=None)
+@given(related(), st.integers(0, 200))
+def test_a_traceback_says_when_its_choices_lack_room(pair, capacity):
+    matrix = protein_matrix("BLOSUM62")
+    passes = Passes(*pair, matrix, (11, 1), 64, True, False)
+    enough = passes.traceback(1 << 17)
+    assert passes.traceback(capacity) in (enough, (-1, 0, 0, []))
+    if len(pair[0]) * xdrop_cpu.CHOICES > capacity and enough[1] * xdrop_cpu.CHOICES > capacity:
+        assert passes.traceback(capacity)[0] == -1
+
+
+@pytest.mark.parametrize("length", [LANES - 1, LANES, 3 * LANES + 1])
+def test_gaps_run_over_several_vectors(length):
+    generator = np.random.default_rng(length)
+    flanks = [generator.integers(1, 21, 400).astype(np.uint8).tobytes() for _ in range(2)]
+    inside = bytes([11]) * length
+    matrix = protein_matrix("BLOSUM62")
+    for pair in ((flanks[0] + inside + flanks[1], flanks[0] + flanks[1]),
+                 (flanks[0] + flanks[1], flanks[0] + inside + flanks[1])):
+        for cost, x_drop in (((3, 0), 60), ((11, 1), 11 + 3 * LANES + 20)):
+            plain = *pair, matrix.tolist(), *cost, x_drop
+            for as_bytes in widths(matrix, cost, x_drop):
+                passes = Passes(*pair, matrix, cost, x_drop, as_bytes, False)
+                assert passes.score(restricted=False) == tuple(xdrop.extend_score(*plain))
+                assert passes.score(restricted=True) == tuple(xdrop.extend_score_restricted(*plain))
+                assert passes.traceback(1 << 17) == tuple(xdrop.extend_traceback(*plain))
+
+
+def test_scores_far_above_a_byte_are_exact():
+    pair = bytes([20] * 5000), bytes([20] * 5000)
+    matrix = protein_matrix("BLOSUM62")
+    assert Passes(*pair, matrix, (11, 1), 38, True, False).score(restricted=False) == (55_000, 5000, 5000)

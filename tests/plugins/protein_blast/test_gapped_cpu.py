@@ -1,0 +1,109 @@
+"""Gapped extension and traceback on the CPU against the reference: the same records from the same segments."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.context import Context, SearchSpace
+from seqloom.core.records import Alignments, Seeds
+from seqloom.core.sequences import Intervals, SequenceBatch
+from seqloom.plugins.protein_blast import traceback_cpu
+from seqloom.plugins.protein_blast.gapped_cpu import PreliminaryGappedCpu
+from seqloom.plugins.protein_blast.gapped_reference import PreliminaryGapped
+from seqloom.plugins.protein_blast.options import BlastpOptions
+from seqloom.plugins.protein_blast.scoring import protein_scoring, read_as_query
+from seqloom.plugins.protein_blast.traceback_cpu import FinalTracebackCpu
+from seqloom.plugins.protein_blast.traceback_reference import FinalTraceback
+from seqloom.testing import assert_same_records
+
+from tests.plugins.protein_blast.proteins import random_protein, relative
+
+
+def inputs(seed: int, repeats: int, segments: int, **options: object) -> tuple[Context, Seeds]:
+    """Queries and relatives made of repeats, so that segments hit many alignments, and random segments of each pair."""
+    generator = np.random.default_rng(seed)
+    asked, found = [], []
+    for _ in range(2):
+        units = [random_protein(generator, int(generator.integers(12, 70))) for _ in range(2)]
+        parts = [units[int(generator.integers(2))] for _ in range(repeats)]
+        asked.append(np.concatenate([random_protein(generator, 8), *parts, random_protein(generator, 8)]))
+        for changed in (0.0, 0.3, 0.6):
+            copies = [relative(generator, unit, changed) if changed else unit for unit in parts]
+            found.append(np.concatenate([*copies, random_protein(generator, int(generator.integers(0, 40))), *copies]))
+    asked[0][:4] = PROTEIN.letters.index("O")
+    queries = replace(SequenceBatch.of(PROTEIN, asked, first=3), hard=Intervals.of([(1, 15, 19)]))
+    targets = SequenceBatch.of(PROTEIN, [*found, np.array([20], np.uint8)], first=7)
+    settings_ = BlastpOptions(**options)
+    scoring = protein_scoring(queries, SearchSpace(10**7, 10**4), settings_)
+    context = Context(queries=queries, targets=targets, scoring=scoring, options=settings_)
+    return context, random_segments(generator, context, segments)
+
+
+def random_segments(generator: np.random.Generator, context: Context, count: int) -> Seeds:
+    rows = []
+    letters = read_as_query(context.queries.searched())
+    for place, number in enumerate(context.queries.ordinals.tolist()):
+        query = letters[context.queries.offsets[place] : context.queries.offsets[place + 1]]
+        for other, target_number in enumerate(context.targets.ordinals.tolist()):
+            target = context.targets[other]
+            own = set()
+            for _ in range(int(generator.integers(1, count + 1))):
+                length = int(generator.integers(1, min(len(query), len(target), 40) + 1))
+                q = int(generator.integers(0, len(query) - length + 1))
+                t = int(generator.integers(0, len(target) - length + 1))
+                score = int(context.scoring.matrix[query[q : q + length], target[t : t + length]].sum())
+                own.add((-score, t, -length, q))
+            rows += [(number, target_number, -score, q, t, -length) for score, t, length, q in sorted(own)]
+    table = np.array(rows, np.int64).T
+    frames = np.ones(len(rows), np.int8)
+    return Seeds({"query": table[0], "target": table[1], "score": table[2], "query_pos": table[3],
+                  "target_pos": table[4], "length": table[5], "query_frame": frames, "target_frame": frames})
+
+
+def both_stages(context: Context, seeds: Seeds) -> tuple[Alignments, Alignments]:
+    preliminary = PreliminaryGapped().run(context, seeds)
+    assert_same_records(preliminary, PreliminaryGappedCpu().run(context, seeds), "preliminary")
+    final = FinalTraceback().run(context, preliminary)
+    assert_same_records(final, FinalTracebackCpu().run(context, preliminary), "final")
+    return preliminary, final
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 25),
+       st.sampled_from([{}, {"evalue": 1e-6}, {"evalue": 1e-30}, {"evalue": 1000.0}, {"xdrop_gap": 0.5},
+                        {"xdrop_gap_final": 120.0, "xdrop_gap": 60.0}, {"searchsp": 10**10},
+                        {"matrix": "PAM30", "gapopen": 9, "gapextend": 1}, {"evalue": 1e-3, "dbsize": 10**8}]))
+def test_records_are_those_of_the_reference(seed, repeats, segments, options):
+    both_stages(*inputs(seed, repeats, segments, **options))
+
+
+@pytest.mark.parametrize("options", [{}, {"evalue": 1e-20}])
+def test_many_alignments_of_a_pair(options):
+    preliminary, final = both_stages(*inputs(11, 4, 120, **options))
+    pairs = len(np.unique(preliminary.query * 100 + preliminary.target))
+    assert len(preliminary) > 2 * pairs
+    assert len(final) > pairs
+
+
+def test_some_pairs_are_begun_again():
+    context, seeds = inputs(5, 2, 60, evalue=1e-12)
+    both_stages(context, seeds)
+    assert context.counters["begun again in full"] > 0
+
+
+def test_nothing_comes_of_nothing():
+    context, seeds = inputs(1, 1, 1)
+    nothing = seeds.take(np.zeros(len(seeds), bool))
+    assert len(PreliminaryGappedCpu().run(context, nothing)) == 0
+    assert len(FinalTracebackCpu().run(context, Alignments.empty())) == 0
+
+
+def test_room_for_choices_and_paths_grows(monkeypatch):
+    context, seeds = inputs(3, 4, 40)
+    preliminary = PreliminaryGapped().run(context, seeds)
+    monkeypatch.setattr(traceback_cpu, "FIRST_CHOICES", 64)
+    monkeypatch.setattr(traceback_cpu, "FIRST_RUNS", 8)
+    assert_same_records(FinalTraceback().run(context, preliminary), FinalTracebackCpu().run(context, preliminary))
