@@ -27,7 +27,7 @@ from .plugs import registry
 if TYPE_CHECKING:
     from seqloom.core.context import Cancellation
     from seqloom.core.options import OptionInfo
-    from seqloom.core.pipeline import Pipeline
+    from seqloom.core.pipeline import Pipeline, Plan
     from seqloom.core.stages import Stage
     from seqloom.run import Run
 
@@ -254,7 +254,8 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     outputs = [(values["out"], outfmt)]
     for name in aliases.OUTPUTS.get(pipeline.family, ()):
         outputs += [(values[name], name)] if values.get(name) else []
-    check_outputs(pipeline, options, values, outputs)
+    plan = check_outputs(pipeline, options, values, outputs)
+    tell_of_compiling(plan, values["quiet"])
     with delivery(outputs) as written, interruptible() as cancellation, progress(values["quiet"]) as bar:
         run = search(
             pipeline, values["query"], *values["db"], backend=values["backend"],
@@ -269,8 +270,8 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
 
 
 def check_outputs(pipeline: "Pipeline", options: dict[str, Any], values: dict[str, Any],
-                  outputs: Sequence[tuple[str | None, str]]) -> None:
-    """Refuse output formats and places that can't be written before any work."""
+                  outputs: Sequence[tuple[str | None, str]]) -> "Plan":
+    """Refuse output formats and places that can't be written before any work; gives what will run."""
     from seqloom.core.pipeline import compose
     from seqloom.output_formats import check_format
 
@@ -279,6 +280,23 @@ def check_outputs(pipeline: "Pipeline", options: dict[str, Any], values: dict[st
     for path, outfmt in outputs:
         check_format(outfmt, plan)
         check_place(path)
+    return plan
+
+
+def tell_of_compiling(plan: "Plan", quiet: bool) -> None:
+    """Say once, at the second kernel that has to be compiled, why this run takes longer; one alone is soon done."""
+    if quiet or all(placed.stage.backend == "reference" for placed in plan.stages):
+        return  # the compiler is slow to import, and the reference back end does without it
+    from seqloom.core import jit
+
+    compiled: list[str] = []
+
+    def count(name: str) -> None:
+        compiled.append(name)
+        if len(compiled) == 2:
+            say("compiling kernels for this machine, once; later runs start at full speed")
+
+    jit.on_compile = count
 
 
 def number(text: str | None, flag: str) -> int | None:

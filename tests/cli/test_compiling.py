@@ -1,0 +1,18 @@
+"""A first run says that it compiles kernels: once, when more than one has to be, and not where it is to be quiet."""
+
+import pytest
+from seqloom.cli.search import tell_of_compiling
+from seqloom.core import jit
+from seqloom.core.pipeline import compose
+from seqloom.installed import registry
+
+
+@pytest.mark.parametrize("backend, quiet, said", [("cpu", False, 1), ("cpu", True, 0), ("reference", False, 0)])
+def test_compiling_is_announced(backend: str, quiet: bool, said: int, monkeypatch: pytest.MonkeyPatch,
+                                capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(jit, "on_compile", None)
+    tell_of_compiling(compose(registry(), registry().pipeline("blastp"), {}, backend), quiet)
+    for count, name in enumerate(("first", "second", "third")):
+        if jit.on_compile:
+            jit.on_compile(name)
+        assert capsys.readouterr().err.count("compiling kernels") == (said if count == 1 else 0)
