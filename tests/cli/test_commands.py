@@ -151,6 +151,10 @@ def test_hmmsearch_and_its_tables(session: Callable, tmp_path: Path) -> None:
                      "--tblout", "t", "--domtblout", "d")
     assert (result.status, result.out, result.err) == (0, "", "")
     assert (tmp_path / "main").read_text() == (tmp_path / "t").read_text() != (tmp_path / "d").read_text()
+    kept = json.loads(session("runs", "show", "last", "--format", "json").out)
+    assert (kept["query_type"], kept["target_type"]) == ("model", "protein")
+    profile = next(slot for slot in kept["slots"] if slot["slot"] == "index.profile")
+    assert profile["records_in"] == profile["records_out"] == 1 and profile["seconds"] > 0
 
 
 def test_mum_with_mummers_flags(session: Callable) -> None:
