@@ -9,10 +9,11 @@ from seqloom.plugins.exact_match import minimizer_index_cpu
 from seqloom.plugins.exact_match.minimizer_index_cpu import bucket_of, minimizers
 from seqloom.plugins.exact_match.minimizer_seed_reference import MinimizerMatches
 from seqloom.plugins.exact_match.minimizers import Words, table_bits, word_codes
+from seqloom.plugins.exact_match.repeats_cpu import longest_matches
 from seqloom.plugins.exact_match.seed_reference import Strand
 
 _U64 = np.uint64
-_CHUNK = 1 << 20  # minimizers between two looks at the cancellation
+_MOST_WORK = 64  # pairs of places in one bucket, for each letter of text and query: beyond, repeats are told apart
 
 
 @kernel(helpers=(minimizer_index_cpu,))
@@ -138,6 +139,9 @@ class MinimizerMatchesCpu(MinimizerMatches):
         chosen = chosen[: _sift(value, index["sieve"], fine, chosen)]
         context.cancellation.check()
         work, largest = _work(index["head"], bits, value, chosen)
+        if unique and work > _MOST_WORK * (len(index["text"]) + len(strand.symbols)):
+            context.count("repetitive")
+            return longest_matches(index["text"], strand.symbols, context.options.length)
         lefts = np.empty(int(largest), np.uint64)
 
         def launch(capacity: int) -> tuple[int, np.ndarray]:

@@ -17,8 +17,8 @@ class MinimizerMatches(SeedStage):
     """The maximal exact matches that can count in the mode asked for; with ``maxmatch``, all of them.
 
     In the other modes a match is left out if the query interval of another one of the volume covers its own and is
-    longer, and of matches with the same query interval the first two in the volume stay. That loses nothing: what is
-    left out occurs twice, and what it covers is covered by what stays. Two are enough to show that neither is unique.
+    longer, and of matches with the same query interval two stay. That loses nothing: what is left out occurs twice, and
+    what it covers is covered by what stays. Two are enough to show that neither is unique.
 
     Seeds come by query, strand (plus first), start on the strand searched, and place in the volume.
     """

@@ -19,7 +19,9 @@ _SLOTS = (
 def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
         "suffix-array reference": "index_reference.SuffixArray",
+        "suffix-array cpu": "index_cpu.SuffixArrayCpu",
         "maximal-matches reference": "seed_reference.MaximalMatches",
+        "maximal-matches cpu": "seed_cpu.MaximalMatchesCpu",
         "minimizer-index reference": "minimizer_index_reference.MinimizerIndex",
         "minimizer-index cpu": "minimizer_index_cpu.MinimizerIndexCpu",
         "minimizer-matches reference": "minimizer_seed_reference.MinimizerMatches",

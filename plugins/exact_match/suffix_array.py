@@ -6,8 +6,13 @@ _SYMBOL_BITS = 5
 _PACKED = 12  # symbols in one 64-bit key
 
 
+def suffix_type(count: int) -> type:
+    """The integer type that numbers the suffixes of a text of ``count`` symbols."""
+    return np.int32 if count < 1 << 31 else np.int64
+
+
 def suffix_array(text: np.ndarray) -> np.ndarray:
-    """i8[n]: starts of the suffixes of u8[n] ``text`` in lexicographic order.
+    """i4[n] (i8 from 2 G on): starts of the suffixes of u8[n] ``text`` in lexicographic order.
 
     The last symbol of the text must be greater than all others, and symbols below 32. Prefix doubling: suffixes are
     sorted by their first 12 symbols, then those that still tie by the rank of what follows, twice as many symbols each
@@ -19,14 +24,26 @@ def suffix_array(text: np.ndarray) -> np.ndarray:
     for place in range(_PACKED):
         key = key << _SYMBOL_BITS | padded[place : place + count]
     order = np.argsort(key, kind="stable")
+    tied = np.zeros(count, bool)
+    tied[1:] = key[order][1:] == key[order][:-1]
+    return resolve_ties(order.astype(suffix_type(count)), tied, _PACKED)
+
+
+def resolve_ties(order: np.ndarray, tied: np.ndarray, width: int) -> np.ndarray:
+    """``order`` with its ties resolved by doubling; changed in place.
+
+    Args:
+        order: suffixes sorted by their first ``width`` symbols at least.
+        tied: bool[n], whether each ties with the one before.
+    """
+    count = len(order)
     places = np.arange(count)  # of the suffixes that still tie with a neighbour
-    group = _group_starts(places, key[order])
-    rank = np.empty(count, np.int64)
+    group = np.maximum.accumulate(np.where(tied, 0, places))
+    rank = np.empty(count, order.dtype)
     rank[order] = group
-    width = _PACKED
     while True:
-        tied = _tied(group)
-        places, group = places[tied], group[tied]
+        open_ = _tied(group)
+        places, group = places[open_], group[open_]
         if not len(places):
             return order
         suffixes = order[places]

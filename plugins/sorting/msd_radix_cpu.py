@@ -5,7 +5,7 @@ from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.plugins.sorting import words_cpu
 from seqloom.plugins.sorting.msd_radix_reference import MsdRadix
-from seqloom.plugins.sorting.words_cpu import Words, coding_of, load_words, radix_sort, sort_strings, whole_words
+from seqloom.plugins.sorting.words_cpu import Words, coding_of, load_words, sort_numbered, sort_strings, whole_words
 
 _SMALL = 1 << 13  # strings of a bucket that is finished at once
 _DIGIT = 11
@@ -66,48 +66,6 @@ def _by_buckets(values, offsets, codes, bits, per, ended, longest, words, rows, 
             top += 1
 
 
-@kernel(helpers=(words_cpu,))
-def _numbers(words, spare, place_bits, bits):
-    """Sort whole keys, each with its place in the lowest bits, into ``spare`` or ``words``; returns whether ``spare``.
-
-    One pass makes buckets that fit the cache; they are sorted there by least significant digits.
-    """
-    total = len(words)
-    digit = min(_DIGIT, bits)
-    shift = np.uint64(place_bits + bits - digit)
-    at = np.zeros((1 << digit) + 1, np.int64)
-    for place in range(np.uint64(total)):
-        word = (words[place] << np.uint64(place_bits)) | place
-        words[place] = word
-        at[(word >> shift) + np.uint64(1)] += 1
-    for value in range(1 << digit):
-        at[value + 1] += at[value]
-    for place in range(np.uint64(total)):
-        value = words[place] >> shift
-        to = np.uint64(at[value])
-        at[value] += 1
-        spare[to] = words[place]
-    none = np.empty(0, np.int64)
-    rest = bits - digit
-    low = 0
-    for value in range(1 << digit):
-        high = at[value]
-        if high - low > 48:
-            radix_sort(spare, none, words, none, low, high, place_bits, rest, 8)
-        else:
-            for place in range(low + 1, high):
-                word = spare[place]
-                hole = place
-                while hole > low and spare[hole - 1] > word:
-                    spare[hole] = spare[hole - 1]
-                    hole -= 1
-                spare[hole] = word
-        low = high
-    mask = (np.uint64(1) << np.uint64(place_bits)) - np.uint64(1)
-    for place in range(np.uint64(total)):
-        spare[place] &= mask
-
-
 class MsdRadixCpu(MsdRadix):
     __doc__ = MsdRadix.__doc__
     backend = "cpu"
@@ -133,5 +91,6 @@ def _whole_order(whole: Words) -> np.ndarray | None:
     if whole.bits + place_bits > 64:
         return None
     spare = np.empty_like(whole.words)
-    _numbers(whole.words, spare, place_bits, whole.bits)
+    sort_numbered(whole.words, spare, place_bits, whole.bits)
+    spare &= np.uint64((1 << place_bits) - 1)
     return spare.view(np.int64)

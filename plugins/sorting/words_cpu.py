@@ -314,3 +314,42 @@ def radix_sort(words, rows, spare_words, spare_rows, low, high, shift, bits, dig
         words[low:high] = spare_words[low:high]
         if carry:
             rows[low:high] = spare_rows[low:high]
+
+
+@kernel
+def sort_numbered(words, spare, place_bits, bits):
+    """Number ``words`` by their places, in ``place_bits`` bits below the words, and write them into ``spare`` in order.
+
+    One pass makes buckets that fit the cache; they are sorted there by least significant digits.
+    """
+    total = len(words)
+    digit = min(11, bits)
+    shift = np.uint64(place_bits + bits - digit)
+    at = np.zeros((1 << digit) + 1, np.int64)
+    for place in range(np.uint64(total)):
+        word = (words[place] << np.uint64(place_bits)) | place
+        words[place] = word
+        at[(word >> shift) + np.uint64(1)] += 1
+    for value in range(1 << digit):
+        at[value + 1] += at[value]
+    for place in range(np.uint64(total)):
+        value = words[place] >> shift
+        to = np.uint64(at[value])
+        at[value] += 1
+        spare[to] = words[place]
+    none = np.empty(0, np.int64)
+    rest = bits - digit
+    low = 0
+    for value in range(1 << digit):
+        high = at[value]
+        if high - low > 48:
+            radix_sort(spare, none, words, none, low, high, place_bits, rest, 8)
+        else:
+            for place in range(low + 1, high):
+                word = spare[place]
+                hole = place
+                while hole > low and spare[hole - 1] > word:
+                    spare[hole] = spare[hole - 1]
+                    hole -= 1
+                spare[hole] = word
+        low = high
