@@ -7,7 +7,7 @@ from seqloom.core.records import DELETE, INSERT, MATCH, Alignments, Hits, Ragged
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.lanes import interleaved
 from seqloom.plugins.smith_waterman.extend_reference import SmithWatermanTraceback
-from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile
+from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_bytes, scalar_trace
 from seqloom.plugins.smith_waterman.seed_cpu import exact_scores, letters_of
 from seqloom.plugins.smith_waterman.seed_reference import strands
@@ -26,18 +26,21 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         group = min(MOST_BYTES, trace_bytes(shape.longest_query, shape.longest_target))
         paths = 8 * LANES * min(shape.longest_query, shape.longest_target)
         again = 2 * (shape.target_letters * 5 // 4 + shape.longest_target * LANES)
-        return Footprint(host=max(alone, group) + paths + again + 4 * LANES * shape.longest_query + (1 << 20))
+        each = max(alone, group) + paths + again + 4 * LANES * shape.longest_query + (1 << 20)
+        return Footprint(host=min(shape.threads, max(1, shape.queries)) * each)
 
     def run(self, context: Context, records: Records) -> Hits:
         assert isinstance(records, Hits)
         if context.options.score_only:
             return records
         letters = letters_of(context.targets.searched())
-        parts = [_alignments(context, records, query, letters) for query in np.unique(records.query).tolist()]
+        workers = Workers(context.threads, context.cancellation.check)
+        parts = workers.map(lambda query: _alignments(context, records, query, letters, workers.alone()),
+                            np.unique(records.query).tolist())
         return records.with_alignments(Alignments.concat(parts) if parts else Alignments.empty())
 
 
-def _alignments(context: Context, hits: Hits, query: int, letters: np.ndarray) -> Alignments:
+def _alignments(context: Context, hits: Hits, query: int, letters: np.ndarray, workers: Workers) -> Alignments:
     """Best alignments of one query's hits, in their order."""
     queries, targets, scoring = context.queries, context.targets, context.scoring
     place = int(queries.locate(query))
@@ -49,7 +52,7 @@ def _alignments(context: Context, hits: Hits, query: int, letters: np.ndarray) -
     profiles = [Profile(strand, scoring, letters) for strand in directions]
     scores = np.zeros((len(directions), len(targets)), np.int64)
     for n, profile in enumerate(profiles):
-        scores[n, lanes["order"]] = exact_scores(profile, scoring, targets, lanes, context.cancellation.check)
+        scores[n, lanes["order"]] = exact_scores(profile, scoring, targets, lanes, workers)
     chosen = scores[:, wanted].argmax(axis=0)  # of equal scores the first
     rows = np.zeros((len(wanted), 6), np.int64)
     paths: list[np.ndarray] = [np.empty(0, np.uint32)] * len(wanted)

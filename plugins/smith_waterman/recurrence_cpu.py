@@ -11,7 +11,10 @@ for a target whose best score is below ``Arithmetic.ceiling``, and at or above i
 all but the best targets, sixteen take those, and ``scalar_cpu`` what is left.
 """
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from seqloom.core.context import Scoring
@@ -187,22 +190,49 @@ class Workspace:
                           arithmetic.source, self.narrow, self.scores, self.h_row, self.e_row)
 
 
-def lane_scores(profile: Profile, arithmetic: Arithmetic, lanes: Index, check=lambda: None) -> np.ndarray:
-    """i4[k]: best score of the query with each interleaved target, in the order of ``lanes["order"]``.
+class Workers:
+    """Threads of a stage.
 
     Args:
-        check: called now and then; may raise.
+        threads: how many there may be; with one, everything is done by the caller.
+        check: called now and then by all of them; may raise.
     """
+
+    def __init__(self, threads: int = 1, check: Callable[[], None] = lambda: None) -> None:
+        self.threads, self.check = threads, check
+
+    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """Results of ``work`` in the order of ``items``."""
+        if min(self.threads, len(items)) < 2:
+            return [work(item) for item in items]
+        with ThreadPoolExecutor(min(self.threads, len(items)), thread_name_prefix="stage") as pool:
+            return list(pool.map(work, items))
+
+    def alone(self) -> "Workers":
+        """A single one of them."""
+        return Workers(1, self.check)
+
+
+def lane_scores(profile: Profile, arithmetic: Arithmetic, lanes: Index, workers: Workers) -> np.ndarray:
+    """i4[k]: best score of the query with each interleaved target, in the order of ``lanes["order"]``."""
     starts, order = lanes["starts"], lanes["order"]
-    groups = len(starts) - 1
-    best = np.empty(groups * LANES, arithmetic.dtype)
-    work = Workspace(profile, arithmetic)
-    cells = (starts - starts[0]) * profile.length
-    group = 0
-    while group < groups:
-        check()
-        after = max(group + 1, int(np.searchsorted(cells, cells[group] + _CHUNK_CELLS, "right")) - 1)
-        _best(profile.rows, profile.places, profile.tables, lanes["columns"], starts, group, after, *work.arguments,
-              best)
-        group = after
+    best = np.empty((len(starts) - 1) * LANES, arithmetic.dtype)
+
+    def score(groups: tuple[int, int]) -> None:
+        workers.check()
+        _best(profile.rows, profile.places, profile.tables, lanes["columns"], starts, *groups,
+              *Workspace(profile, arithmetic).arguments, best)
+
+    workers.map(score, _chunks(starts * profile.length, workers.threads))
     return best[: len(order)].astype(np.int32) - arithmetic.floor
+
+
+def _chunks(cells: np.ndarray, threads: int) -> list[tuple[int, int]]:
+    """Groups first…last − 1 of each piece of work; ``cells`` i8[groups + 1] counts the cells before each group."""
+    most = min(_CHUNK_CELLS, int(cells[-1]) // (8 * threads)) if threads > 1 else _CHUNK_CELLS
+    chunks, first = [], 0
+    while first < len(cells) - 1:
+        last = max(first + 1, int(np.searchsorted(cells, cells[first] + most, "right")) - 1)
+        chunks.append((first, last))
+        first = last
+    return chunks

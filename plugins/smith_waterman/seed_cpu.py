@@ -1,7 +1,6 @@
 """``sw-scores`` on the CPU: eight-bit lanes over interleaved targets, the few scores beyond them again in wider."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from seqloom.core.context import Context
@@ -12,7 +11,7 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.karlin_altschul import GappedParameters
 from seqloom.plugins.common.lanes import KIND, interleaved
-from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, lane_scores
+from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers, lane_scores
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_score
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
@@ -81,12 +80,11 @@ def promising(scoring: SmithWatermanScoring, scores: np.ndarray, query_length: i
 
 
 def exact_scores(profile: Profile, scoring: SmithWatermanScoring, targets: SequenceBatch, lanes: Index,
-                 check: Callable[[], None] = lambda: None) -> np.ndarray:
+                 workers: Workers) -> np.ndarray:
     """i8[k]: best local alignment score of a query with each interleaved target, in the order of ``lanes["order"]``.
 
     Args:
         targets: the volume that was interleaved.
-        check: called now and then; may raise.
     """
     order = lanes["order"]
     scores = np.zeros(len(order), np.int64)
@@ -94,7 +92,7 @@ def exact_scores(profile: Profile, scoring: SmithWatermanScoring, targets: Seque
         return scores
     left = np.arange(len(order))
     for arithmetic in profile.widths:
-        found = lane_scores(profile, arithmetic, lanes, check)
+        found = lane_scores(profile, arithmetic, lanes, workers)
         scores[left] = found
         left = left[found >= arithmetic.ceiling]
         if not len(left):
@@ -103,7 +101,7 @@ def exact_scores(profile: Profile, scoring: SmithWatermanScoring, targets: Seque
         lanes = interleaved(targets, LANES, order[left])
     residues = targets.searched()
     for place in left.tolist():
-        check()
+        workers.check()
         target = residues[targets.offsets[order[place]] : targets.offsets[order[place] + 1]]
         scores[place] = scalar_score(profile.rows, profile.places, target, scoring.gap_open, scoring.gap_extend)
     return scores
@@ -118,20 +116,33 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
         # interleaved once more (or all of those wanted, where only some pairs are); records of all pairs.
         rows = 4 * LANES * shape.longest_query + (1 << 17)
         again = 2 * (shape.target_letters * 5 // 4 + shape.longest_target * LANES)
-        return Footprint(host=rows + again + 32 * shape.longest_target + 48 * shape.targets
-                         + 24 * shape.queries * shape.targets)
+        each = rows + again + 32 * shape.longest_target + 48 * shape.targets
+        return Footprint(host=shape.threads * each + 24 * shape.queries * shape.targets)
 
     def run(self, context: Context, records: Records | None) -> Pairs:
-        queries, targets = context.queries, context.targets
+        queries, targets, scoring = context.queries, context.targets, context.scoring
         letters = letters_of(targets.searched())
+        wanted: dict[int, np.ndarray | None] = dict.fromkeys(range(len(queries)))
+        volume = None
         if records is None:
-            lanes = _volume_lanes(context)
-            parts = [_pairs(context, query, lanes, letters) for query in range(len(queries))]
+            volume = _volume_lanes(context)
         else:
             query_places, target_places = queries.locate(records.query), targets.locate(records.target)
             wanted = {q: np.unique(target_places[query_places == q]) for q in np.unique(query_places).tolist()}
-            parts = [_pairs(context, query, interleaved(targets, LANES, places), letters)
-                     for query, places in wanted.items()]
+        # Many queries: one to a thread. Few: all threads at one query, each with a part of the targets.
+        workers = Workers(context.threads, context.cancellation.check)
+        by_query = len(wanted) >= 2 * context.threads
+        context.count("split by query" if by_query else "split by target")
+
+        def pairs(item: tuple[int, np.ndarray | None]) -> Pairs:
+            lanes = interleaved(targets, LANES, item[1]) if volume is None else volume
+            return _pairs(context, item[0], lanes, letters, workers.alone() if by_query else workers)
+
+        items = list(wanted.items())
+        parts = workers.map(pairs, items) if by_query else [pairs(item) for item in items]
+        both = len(scoring.frames)
+        context.count("cells", both * sum(int(queries.lengths[q]) * int(
+            (targets.lengths if places is None else targets.lengths[places]).sum()) for q, places in items))
         return Pairs.concat(parts) if parts else Pairs.empty()
 
 
@@ -143,16 +154,15 @@ def _volume_lanes(context: Context) -> Index:
     return interleaved(context.targets)
 
 
-def _pairs(context: Context, query: int, lanes: Index, letters: np.ndarray) -> Pairs:
+def _pairs(context: Context, query: int, lanes: Index, letters: np.ndarray, workers: Workers) -> Pairs:
     """Pairs of the query at place ``query`` with interleaved targets that may be reported."""
     queries, targets, scoring, order = context.queries, context.targets, context.scoring, lanes["order"]
-    length, letters_in_all = int(queries.lengths[query]), int(targets.lengths[order].sum())
     best = np.zeros(len(targets), np.int64)
     for strand in strands(context, query):
-        context.cancellation.check()
-        context.count("cells", length * letters_in_all)
-        scores = exact_scores(Profile(strand, scoring, letters), scoring, targets, lanes, context.cancellation.check)
+        workers.check()
+        scores = exact_scores(Profile(strand, scoring, letters), scoring, targets, lanes, workers)
         best[order] = np.maximum(best[order], scores)
     places = np.sort(order)
-    fits = promising(scoring, best[places], length, targets.lengths[places], context.options.min_score)
+    fits = promising(scoring, best[places], int(queries.lengths[query]), targets.lengths[places],
+                     context.options.min_score)
     return kept_pairs(context, query, places[fits], best[places[fits]])

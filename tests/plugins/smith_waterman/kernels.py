@@ -15,7 +15,7 @@ from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
 from seqloom.plugins.smith_waterman.extend_reference import SmithWatermanTraceback
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
 from seqloom.plugins.smith_waterman.recurrence import Packed
-from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile
+from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import exact_scores, letters_of
 from seqloom.plugins.smith_waterman.seed_reference import best_scores
@@ -29,7 +29,7 @@ def cpu_scores(query: np.ndarray, targets: SequenceBatch, scoring: Scoring) -> l
     lanes = interleaved(targets, LANES)
     found = np.zeros(len(targets), np.int64)
     found[lanes["order"]] = exact_scores(Profile(query, scoring, letters_of(targets.searched())), scoring, targets,
-                                         lanes)
+                                         lanes, Workers())
     return found.tolist()
 
 

@@ -18,7 +18,7 @@ from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
 from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_trace
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
-from seqloom.testing import assert_same_hits, check_pipeline
+from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 
 from tests.plugins.smith_waterman.kernels import AMINO_ACIDS, alignments, assert_equal_to_reference, cpu_scores, related
 
@@ -153,6 +153,15 @@ def test_hard_masked_targets_are_searched_as_unknown():
                            hard=Intervals.of([(1, 0, 8)]), names=targets.names)
     found = cpu_scores(PROTEIN.encode(query), masked, protein_scoring())
     assert found == [4 * (11 + 9) + 16, 16]
+
+
+@pytest.mark.parametrize("queries", [1, 4])
+def test_threads_change_nothing(queries):
+    batches = [batch(texts) for texts in related(np.random.default_rng(10), AMINO_ACIDS, 200)]
+    alone, together = (run_pipeline("sw", batches[0].take(0, queries), batches[1], {"evalue": 1e6}, backend="cpu",
+                                    threads=threads) for threads in (1, 3))
+    assert len(alone)
+    assert_same_hits(alone, together)
 
 
 @pytest.mark.parametrize(("pipeline", "alphabet", "letters", "options"), [
