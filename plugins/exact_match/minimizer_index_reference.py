@@ -14,8 +14,8 @@ from seqloom.plugins.exact_match.symbols import separator, target_text
 class MinimizerIndex(IndexStage):
     """Places of the minimizers of all targets of a volume, for matches of at least the length asked for.
 
-    Arrays: ``text`` u8[n], symbols of all targets with separators before, between and behind; ``starts`` i8[k], place of
-    each target; ``place`` u4[m] (u8 from 4 G letters on), grouped: bucket b is ``place[head[b]:head[b + 1]]``,
+    Arrays: ``text`` u8[n], symbols of all targets with separators before, between and behind; ``starts`` i8[k], where
+    each target begins; ``place`` u4[m] (u8 from 4 G letters on), grouped: bucket b is ``place[head[b]:head[b + 1]]``,
     ascending; ``sieve`` u1, a bit for each of 16 times as many finer buckets, whether there is something in it.
     """
 
@@ -44,7 +44,8 @@ class MinimizerIndex(IndexStage):
         head = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=1 << bits))]).astype(place_type(text))
         there = np.zeros(1 << fine, bool)
         there[buckets(hashes, fine)] = True
-        return head, places[np.argsort(of, kind="stable")].astype(place_type(text)), np.packbits(there, bitorder="little")
+        place = places[np.argsort(of, kind="stable")].astype(place_type(text))
+        return head, place, np.packbits(there, bitorder="little")
 
 
 def place_type(text: np.ndarray) -> type:

@@ -9,8 +9,10 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape
 from seqloom.plugins.exact_match.minimizers import KIND, Words, buckets, minimizers, table_bits, word_codes, words_of
 from seqloom.plugins.exact_match.seed_reference import Strand, common_length, seeds_of, strand_of
+from seqloom.plugins.exact_match.symbols import NEVER
 
-_BLOCK = 64
+_BLOCK = 64  # letters beyond the ends that may be looked at
+_PAIRS = 1 << 18  # compared together
 
 
 class MinimizerMatches(SeedStage):
@@ -56,16 +58,25 @@ class MinimizerMatches(SeedStage):
         of = buckets(hashes, table_bits(len(index["place"]))[0])
         head = index["head"].astype(np.int64)
         sizes = head[of + 1] - head[of]
-        first = np.cumsum(sizes) - sizes
-        ours = np.repeat(places, sizes)
-        theirs = index["place"][np.repeat(head[of] - first, sizes) + np.arange(sizes.sum())].astype(np.int64)
-        query = np.concatenate([np.full(_BLOCK, 255, np.uint8), strand.symbols, np.full(_BLOCK, 255, np.uint8)])
-        text = np.concatenate([np.full(_BLOCK, 254, np.uint8), index["text"], np.full(_BLOCK, 254, np.uint8)])
-        right = common_length(query, ours + _BLOCK, text, theirs + _BLOCK, 0)
-        left = common_length(query[::-1], len(query) - _BLOCK - ours, text[::-1], len(text) - _BLOCK - theirs, 0)
-        rows = np.unique(np.stack([ours - left, theirs - left, left + right], axis=1), axis=0)
+        query = np.concatenate([_outside(NEVER), strand.symbols, _outside(NEVER)])
+        text = np.concatenate([_outside(NEVER - 1), index["text"], _outside(NEVER - 1)])
+        parts = [np.empty((0, 3), np.int64)]
+        for block in np.split(np.arange(len(places)), np.flatnonzero(np.diff(np.cumsum(sizes) // _PAIRS)) + 1):
+            context.cancellation.check()
+            some, first = sizes[block], head[of[block]] - np.cumsum(sizes[block]) + sizes[block]
+            ours = np.repeat(places[block], some)
+            theirs = index["place"][np.repeat(first, some) + np.arange(some.sum())].astype(np.int64)
+            right = common_length(query, ours + _BLOCK, text, theirs + _BLOCK, 0)
+            left = common_length(query[::-1], len(query) - _BLOCK - ours, text[::-1], len(text) - _BLOCK - theirs, 0)
+            parts.append(np.stack([ours - left, theirs - left, left + right], axis=1))
+        rows = np.unique(np.concatenate(parts), axis=0)
         rows = rows[rows[:, 2] >= context.options.length]
         return rows[~hopeless(rows)] if unique else rows
+
+
+def _outside(symbol: int) -> np.ndarray:
+    """Symbols beyond an end; they match nothing."""
+    return np.full(_BLOCK, symbol, np.uint8)
 
 
 def hopeless(rows: np.ndarray) -> np.ndarray:

@@ -7,8 +7,8 @@ from seqloom.core.pipeline import Pipeline, Slot
 SEQLOOM_API = 1
 
 _SLOTS = (
-    Slot("index.references", "suffix-array"),
-    Slot("seed.matches", "maximal-matches"),
+    Slot("index.references", "minimizer-index"),
+    Slot("seed.matches", "minimizer-matches"),
     Slot("extend.matches", "matches"),
     Slot("sort.unique", "unique-matches", scope="reduce"),
     Slot("sort.rank", "match-rank", scope="reduce"),

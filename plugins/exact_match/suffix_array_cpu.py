@@ -1,8 +1,8 @@
 """Suffix arrays on the CPU: radix sort of packed words where texts repeat little, induced sorting (SA-IS) elsewhere.
 
 Both ways give the same array. Radix sort is several times quicker on a genome; its ties are resolved word by word and,
-where long repeats are left, by doubling. When too much is left, the text is a repetitive one and SA-IS takes over, which
-is linear whatever the text.
+where long repeats are left, by doubling. When too much is left, the text is a repetitive one and SA-IS takes over,
+which is linear whatever the text.
 
 Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4; G. Nong, S. Zhang & W. H. Chan, "Two efficient
 algorithms for linear time suffix array construction", IEEE Transactions on Computers 60 (2011).
@@ -126,7 +126,7 @@ def _sort_run(words, rows, spare_words, spare_rows, size, bits, first, order, ti
 
 @kernel(helpers=(words_cpu,))
 def _refine(text, ranks, bits, per, depth, order, tied, firsts, sizes):
-    """Sort each run of tied suffixes by its next ``per`` symbols, of which ``depth`` are equal; returns the ties left."""
+    """Sort each run of tied suffixes by its next ``per`` symbols, the first after ``depth``; returns the ties left."""
     most, count, left = sizes.max(), len(text), 0
     words, spare_words = np.empty(most, np.uint64), np.empty(most, np.uint64)
     rows, spare_rows = np.empty(most, order.dtype), np.empty(most, order.dtype)
@@ -156,7 +156,7 @@ def _rank(order, tied, rank):
 
 @kernel(helpers=(words_cpu,))
 def _double(rank, depth, bits, order, tied, firsts, sizes):
-    """Sort each run of tied suffixes, equal in ``depth`` symbols, by the rank of what follows; returns the ties left."""
+    """Sort each run of tied suffixes, equal in ``depth`` symbols, by the rank of what follows; returns what ties."""
     most, left = sizes.max(), 0
     words, spare_words = np.empty(most, np.uint64), np.empty(most, np.uint64)
     rows, spare_rows = np.empty(most, order.dtype), np.empty(most, order.dtype)
