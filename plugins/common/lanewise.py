@@ -3,9 +3,12 @@
 from typing import Any
 
 from llvmlite import ir
+from numba import extending
 from numba.core import types
-from numba.extending import intrinsic
 from seqloom.core.simd import Vector
+
+intrinsic: Any = extending.intrinsic
+"""Its own type has kernels pass the typing context."""
 
 
 @intrinsic

@@ -72,17 +72,21 @@ def _begin(best, gaps, middle, width, opening, gap_extend, x_drop):
 
 
 @inline
-def _spread_row_gaps(opened, carried, dead, reach, extend_1, extend_2, extend_4, extend_8, extend_16, extend_32):
-    """Row gaps of a vector: opened behind its own cells, or carried out of the vector before it."""
-    row_gap = move_up(carried, opened, 1)
-    row_gap = maximum(row_gap, move_up(dead, row_gap, 1) - extend_1)
-    row_gap = maximum(row_gap, move_up(dead, row_gap, 2) - extend_2)
-    row_gap = maximum(row_gap, move_up(dead, row_gap, 4) - extend_4)
-    row_gap = maximum(row_gap, move_up(dead, row_gap, 8) - extend_8)
-    if reach > 16:
-        row_gap = maximum(row_gap, move_up(dead, row_gap, 16) - extend_16)
+def _spread_row_gaps(opened, carried, dead, reach, extend_1, extend_2, extend_3, extend_4, extend_8, extend_12,
+                     extend_16, extend_32, extend_48):
+    """Row gaps of a vector: opened behind its own cells, or carried out of the vector before it.
+
+    Gaps of up to 4 letters first, then of up to 16 and 64. ``reach`` is the longest that may be alive.
+    """
+    row_gap = maximum(maximum(move_up(carried, opened, 1), move_up(carried, opened, 2) - extend_1),
+                      maximum(move_up(carried, opened, 3) - extend_2, move_up(carried, opened, 4) - extend_3))
+    row_gap = maximum(maximum(row_gap, move_up(dead, row_gap, 4) - extend_4),
+                      maximum(move_up(dead, row_gap, 8) - extend_8, move_up(dead, row_gap, 12) - extend_12))
     if reach > 32:
-        row_gap = maximum(row_gap, move_up(dead, row_gap, 32) - extend_32)
+        row_gap = maximum(maximum(row_gap, move_up(dead, row_gap, 16) - extend_16),
+                          maximum(move_up(dead, row_gap, 32) - extend_32, move_up(dead, row_gap, 48) - extend_48))
+    elif reach > 16:
+        row_gap = maximum(row_gap, move_up(dead, row_gap, 16) - extend_16)
     return row_gap
 
 
@@ -111,8 +115,10 @@ def extend(rows, row_start, height, columns, column_start, width, matrix, tables
     dead, forbidden, unprinted = spread(lowest, like), spread(max(FORBIDDEN, lowest), like), spread(-128, numbers)
     open_cost, none = spread(opening, like), spread(0, numbers)
     extend_1, extend_2 = spread(min(gap_extend, most), like), spread(min(2 * gap_extend, most), like)
-    extend_4, extend_8 = spread(min(4 * gap_extend, most), like), spread(min(8 * gap_extend, most), like)
+    extend_3, extend_4 = spread(min(3 * gap_extend, most), like), spread(min(4 * gap_extend, most), like)
+    extend_8, extend_12 = spread(min(8 * gap_extend, most), like), spread(min(12 * gap_extend, most), like)
     extend_16, extend_32 = spread(min(16 * gap_extend, most), like), spread(min(32 * gap_extend, most), like)
+    extend_48 = spread(min(48 * gap_extend, most), like)
     reach = (x_drop - opening) // gap_extend + 1 if gap_extend else LANES
     base = top = top_row = top_column = used = 0
     for row in range(1, height + 1):
@@ -137,8 +143,8 @@ def extend(rows, row_start, height, columns, column_start, width, matrix, tables
             scores = maximum(diagonal, from_above)
             row_gap = dead
             if spreads:
-                row_gap = _spread_row_gaps(scores - open_cost, carried, dead, reach, extend_1, extend_2, extend_4,
-                                           extend_8, extend_16, extend_32)
+                row_gap = _spread_row_gaps(scores - open_cost, carried, dead, reach, extend_1, extend_2, extend_3,
+                                           extend_4, extend_8, extend_12, extend_16, extend_32, extend_48)
             if codes is not None:
                 if used + CHOICES > len(codes):
                     return -1, 0, 0

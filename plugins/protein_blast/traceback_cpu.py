@@ -34,8 +34,9 @@ from seqloom.plugins.protein_blast.traceback_reference import FinalTraceback, si
 
 DONE, MORE_CHOICES, MORE_RUNS = range(3)
 """Results of the kernel: done, too little room for the choices of a pass, too little room for paths."""
-FIRST_CHOICES, FIRST_RUNS = 1 << 20, 64
-"""Room to begin with: sets of lanes of one pass, runs of a path per alignment. Four times as much is tried next."""
+FIRST_CHOICES, FIRST_RUNS = 1 << 20, 2
+"""Room to begin with: sets of lanes of one pass, runs of paths per letter of the preliminary
+alignments. Four times as much is tried next."""
 
 
 @kernel
@@ -171,7 +172,7 @@ class FinalTracebackCpu(FinalTraceback):
         path_offsets = np.empty(len(hsps) + 1, np.int64)
         tables, similar = xdrop_cpu.score_tables(scoring.matrix), np.array(similarity(scoring.matrix), np.int32)
         query, target = xdrop_cpu.both_ways(read_as_query(queries.searched())), xdrop_cpu.both_ways(targets.residues)
-        choices, runs = FIRST_CHOICES, FIRST_RUNS * len(hsps)
+        choices, runs = FIRST_CHOICES, FIRST_RUNS * int((hsps[:, QUERY_END] - hsps[:, QUERY_START]).sum())
         while True:
             codes, paths = np.empty(choices, np.uint64), np.empty(runs, np.uint32)
             state, count = _trace_pairs(
