@@ -169,7 +169,7 @@ def extend(rows, row_start, height, columns, column_start, width, matrix, tables
                 while better:
                     lane = np.int64(lowest_bit(better))
                     if best[place + lane] > top:
-                        top, top_row, top_column = np.int64(best[place + lane]), row, row + place + lane - middle
+                        top, top_row, top_column = int(best[place + lane]), row, row + place + lane - middle
                         failing = choose_greater(spread(lane, numbers), numbers, failing,
                                                  spread(top - x_drop - 1, like))
                     better &= better - _ONE
