@@ -41,8 +41,8 @@ PAD = 31
 """Letter behind the end of a target."""
 LETTERS = 32
 PAD_SCORE = -100
-MOST_ROWS = 36
-"""Query rows per lane: two registers each."""
+ROW_COUNTS = (1, 2, 3, *range(4, 32, 2), 33, 36, 40, 44, 48, 52, 56, 60, 63, 66)
+"""Query rows per lane that kernels are compiled for: two registers each, few enough shapes to compile them all once."""
 WARPS = 8
 WORST = -12000
 """Start of gap scores: below all that can matter, and far enough from wrapping."""
@@ -181,10 +181,10 @@ def _kernel(rows: int, lanes: int, gap_open: int, gap_extend: int, bordered: boo
 
 
 def tile_shape(length: int) -> tuple[int, int, int]:
-    """Rows per lane, lanes and number of tiles for a query of ``length`` letters: as few idle rows as can be."""
-    lanes = next((n for n in (4, 8, 16) if length <= n * MOST_ROWS), 32)
-    tiles = -(-length // (lanes * MOST_ROWS))
-    return -(-length // (lanes * tiles)), lanes, tiles
+    """Rows per lane, lanes and number of tiles for a query of ``length`` letters: few lanes, since long ones idle less."""
+    lanes = next((n for n in (4, 8, 16) if length <= n * ROW_COUNTS[-1]), 32)
+    tiles = -(-length // (lanes * ROW_COUNTS[-1]))
+    return next(rows for rows in ROW_COUNTS if rows * lanes * tiles >= length), lanes, tiles
 
 
 def tile_profile(scores: np.ndarray, rows: int, lanes: int) -> np.ndarray:

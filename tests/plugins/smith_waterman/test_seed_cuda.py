@@ -17,7 +17,7 @@ from seqloom.plugins.smith_waterman.matrices import printed_matrix
 from seqloom.plugins.smith_waterman.recurrence import packed_chunks
 from seqloom.plugins.smith_waterman.seed_reference import best_scores
 
-seed_cuda.MOST_ROWS, seed_cuda.WARPS = 3, 1
+seed_cuda.ROW_COUNTS, seed_cuda.WARPS = (1, 2, 3), 1
 generator = np.random.default_rng({seed})
 letters = PROTEIN.encode("ARNDCQEGHILKMFPSTWYVBZXU*OJ")
 scoring = Scoring(printed_matrix("BLOSUM62"), {gap_open}, {gap_extend})
