@@ -1,8 +1,9 @@
 """MUMmer's own output: a header per query and strand, then one line per match."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cmp_to_key
-from typing import IO, ClassVar
+from itertools import chain
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from seqloom.core.errors import OptionError, UnknownNameError
@@ -64,33 +65,40 @@ def _write_block(stream: IO[str], query: QueryReport, frame: int, mode: str, suf
     matches = query.hits.alignments
     matches = matches.take(matches.query_frame == frame)
     starts = matches.query_start.astype(np.int64) if frame > 0 else query.length - matches.query_end.astype(np.int64)
-    names = dict(zip(query.targets.numbers.tolist(), query.targets.names, strict=True))
-    letters = _strand_text(query, frame) if "s" in flags else ""
-    for n in _line_order(query, matches, starts, mode, suffixes):
-        position = int(matches.query_end[n]) if frame < 0 and "c" in flags else int(starts[n]) + 1
-        name = "" if width is None else f"  {names[int(matches.target[n])]:<{width}}  "
-        length = int(matches.length[n])
-        stream.write(f"{name}{int(matches.target_start[n]) + 1:8d}  {position:8d}  {length:8d}\n")
-        if letters:
-            stream.write(letters[starts[n] : starts[n] + length] + "\n")
+    order = _line_order(query, matches, starts, mode, suffixes)
+    positions = matches.query_end if frame < 0 and "c" in flags else starts + 1
+    columns: list[Iterable[Any]] = [values[order].tolist() for values in (matches.target_start + 1, positions,
+                                                                          matches.length)]
+    line = "%8d  %8d  %8d\n"
+    if width is not None:
+        names = dict(zip(query.targets.numbers.tolist(), query.targets.names, strict=True))
+        columns.insert(0, [names[target] for target in matches.target[order].tolist()])
+        line = f"  %-{width}s  {line}"
+    if "s" in flags:
+        letters = _strand_text(query, frame)
+        columns.append([letters[start : start + length]
+                        for start, length in zip(starts[order].tolist(), columns[-1], strict=True)])
+        line += "%s\n"
+    # All lines by one operation: a genome's matches are many, and one by one they would take most of the time.
+    stream.write(line * len(order) % tuple(chain.from_iterable(zip(*columns, strict=True))))
 
 
 def _line_order(query: QueryReport, matches: Alignments, starts: np.ndarray, mode: str,
-                suffixes: "_SuffixOrder") -> list[int]:
+                suffixes: "_SuffixOrder") -> np.ndarray:
     """Rows of ``matches`` in the order of their lines; ``starts`` are on the strand searched."""
-    places = list(zip(matches.target.tolist(), matches.target_start.tolist(), strict=True))
-    rows = range(len(matches))
     if mode == "mum":
-        return sorted(rows, key=lambda n: places[n])
+        return np.lexsort([matches.target_start, matches.target])
+    order = np.argsort(starts, kind="stable")
     if mode == "mumreference":
-        return sorted(rows, key=lambda n: int(starts[n]))
+        return order
     targets = query.sequences
     assert targets is not None
-
-    def compare(one: int, other: int) -> int:
-        return int(starts[one] - starts[other]) or suffixes.compare(targets, places[one], places[other])
-
-    return sorted(rows, key=cmp_to_key(compare))
+    places = list(zip(matches.target.tolist(), matches.target_start.tolist(), strict=True))
+    by_suffix = cmp_to_key(lambda one, other: suffixes.compare(targets, places[one], places[other]))
+    for run in np.split(np.arange(len(order)), np.flatnonzero(np.diff(starts[order])) + 1):
+        if len(run) > 1:
+            order[run] = sorted(order[run].tolist(), key=by_suffix)
+    return order
 
 
 def _strand_text(query: QueryReport, frame: int) -> str:
