@@ -181,7 +181,7 @@ def _kernel(rows: int, lanes: int, gap_open: int, gap_extend: int, bordered: boo
 
 
 def tile_shape(length: int) -> tuple[int, int, int]:
-    """Rows per lane, lanes and number of tiles for a query of ``length`` letters: few lanes, since long ones idle less."""
+    """Rows per lane, lanes and number of tiles for ``length`` query letters: few lanes, since long ones idle less."""
     lanes = next((n for n in (4, 8, 16) if length <= n * ROW_COUNTS[-1]), 32)
     tiles = -(-length // (lanes * ROW_COUNTS[-1]))
     return next(rows for rows in ROW_COUNTS if rows * lanes * tiles >= length), lanes, tiles
