@@ -1,17 +1,17 @@
-"""``preliminary-gapped`` on the CPU: all pairs in one kernel; ends are purged in Python, where a pair has several."""
+"""``preliminary-gapped`` on the CPU: all pairs in one kernel, then ends and E-values of all."""
 
-from itertools import pairwise
+import math
+from collections.abc import Callable
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import Alignments, Records
 from seqloom.plugins.common import lanewise, xdrop_cpu
-from seqloom.plugins.common.culling import Hsp, purge_common_endpoints
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop_cpu import PADDING, extend
 from seqloom.plugins.protein_blast.gapped_reference import ANCHOR_WINDOW, PreliminaryGapped
-from seqloom.plugins.protein_blast.scoring import read_as_query
+from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, read_as_query
 
 SCORE, QUERY_START, QUERY_END, TARGET_START, TARGET_END, ANCHOR_QUERY, ANCHOR_TARGET, PAIR = range(8)
 
@@ -152,17 +152,50 @@ def _extend_pairs(matrix, tables, query, query_offsets, target, target_offsets, 
 
 
 def in_report_order(found: np.ndarray) -> np.ndarray:
-    """i8[m]: rows of ``found`` (grouped by pair) that stay when ends are purged, within a pair in ``score_order``."""
-    bounds = group_starts(found[:, PAIR])
-    kept = []
-    for low, high in pairwise(bounds.tolist()):
-        if high - low == 1:
-            kept.append(low)
-        else:
-            hsps = [Hsp(*row[:PAIR]) for row in found[low:high].tolist()]
-            rows = {id(hsp): low + n for n, hsp in enumerate(hsps)}
-            kept += [rows[id(hsp)] for hsp in purge_common_endpoints(hsps)]
-    return np.array(kept, np.int64)
+    """i8[m]: rows of ``found`` (grouped by pair) that stay when ends are purged, within a pair in ``score_order``.
+
+    `purge_common_endpoints` of all pairs at once.
+    """
+    kept = np.arange(len(found))
+    for ends, others in (((QUERY_START, TARGET_START), (QUERY_END, TARGET_END)),
+                         ((QUERY_END, TARGET_END), (QUERY_START, TARGET_START))):
+        columns = found[kept].T
+        same = [columns[PAIR], *columns[list(ends)]]
+        order = np.lexsort([*(-columns[list(others)])[::-1], -columns[SCORE], *same[::-1]])
+        kept = kept[order[group_starts(*(column[order] for column in same))[:-1]]]
+    columns = found[kept].T
+    return kept[np.lexsort([-columns[QUERY_END], columns[QUERY_START], -columns[TARGET_END], columns[TARGET_START],
+                            -columns[SCORE], columns[PAIR]])]
+
+
+def evalues(scoring: ProteinBlastScoring, score: np.ndarray, query_length: np.ndarray,
+            target_length: np.ndarray) -> np.ndarray:
+    """f8[n]: ``scoring.evalue`` of every row, bit for bit: its operations one by one, in its order."""
+    gapped, karlin = scoring.gapped, scoring.gapped.karlin
+    if scoring.search_space:
+        return float(scoring.search_space) * _each(math.exp, -karlin.lambda_ * score + math.log(karlin.k))
+    cost = gapped.gap_open + gapped.gap_extend
+    length_shift = gapped.alpha * score + 2 * cost * (gapped.ungapped_alpha - gapped.alpha)
+    variance = np.maximum(2 * gapped.alpha_v / karlin.lambda_,
+                          gapped.alpha_v * score + 2 * cost * (gapped.ungapped_alpha_v - gapped.alpha_v))
+    covariance = np.maximum(2 * gapped.sigma / karlin.lambda_,
+                            gapped.sigma * score + 2 * cost * (gapped.ungapped_alpha_v - gapped.sigma))
+    deviation = np.sqrt(variance)
+    means, shares = [], []
+    for length in (query_length - length_shift, target_length - length_shift):
+        reduced = length / deviation
+        fits = _each(math.erfc, -reduced / math.sqrt(2.0)) / 2.0
+        density = 0.3989422804014327 * _each(math.exp, -0.5 * reduced * reduced)
+        means.append(length * fits + deviation * density)
+        shares.append(fits)
+    area = means[0] * means[1] + covariance * shares[0] * shares[1]
+    pair = area * karlin.k * _each(math.exp, -karlin.lambda_ * score)
+    return pair * (scoring.database_residues / target_length) if scoring.database_residues else pair
+
+
+def _each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
+    """A function of ``math``, which rounds otherwise than numpy's, of every value."""
+    return np.fromiter(map(function, values.tolist()), np.float64, len(values))
 
 
 class PreliminaryGappedCpu(PreliminaryGapped):
@@ -191,9 +224,8 @@ class PreliminaryGappedCpu(PreliminaryGapped):
         context.count("begun again in full", restarts)
         found = found[:count][in_report_order(found[:count])]
         places = pairs[found[:, PAIR]]
-        lengths = zip(found[:, SCORE].tolist(), queries.lengths[places[:, 0]].tolist(),
-                      targets.lengths[places[:, 1]].tolist(), strict=True)
-        found = found[np.array([scoring.evalue(*row) <= scoring.evalue_limit for row in lengths], bool)]
+        expected = evalues(scoring, found[:, SCORE], queries.lengths[places[:, 0]], targets.lengths[places[:, 1]])
+        found = found[expected <= scoring.evalue_limit]
         return alignments_of_rows(context, found, pairs)
 
 

@@ -1,13 +1,10 @@
-"""``final-traceback`` on the CPU: all pairs in one kernel; culling in Python, where a pair has several alignments."""
-
-from itertools import pairwise
+"""``final-traceback`` on the CPU: all pairs in one kernel."""
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Ragged, Records
 from seqloom.plugins.common import lanewise, xdrop_cpu
-from seqloom.plugins.common.culling import Hsp, drop_contained, purge_common_endpoints
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop_cpu import BOTH, COLUMN_ONLY, PADDING, ROW_ONLY, extend_traceback
@@ -27,6 +24,7 @@ from seqloom.plugins.protein_blast.gapped_cpu import (
     alignments_of_rows,
     contained,
     half,
+    in_report_order,
     save,
 )
 from seqloom.plugins.protein_blast.scoring import read_as_query
@@ -147,6 +145,22 @@ def _trace_pairs(matrix, tables, similar, query, real, query_offsets, target, ta
     return DONE, count
 
 
+@kernel(helpers=(gapped_cpu,))
+def _uncontained(found, order, saved):
+    """bool[m]: of the rows of ``found`` in this order, grouped by pair, those that no earlier one encloses."""
+    stays = np.zeros(len(order), np.bool_)
+    count = NONE
+    for row in range(len(order)):
+        hsp = found[order[row]]
+        if row == 0 or hsp[PAIR] != found[order[row - 1], PAIR]:
+            count = NONE
+        stays[row] = not contained(saved, count, hsp[SCORE], hsp[QUERY_START], hsp[QUERY_END], hsp[TARGET_START],
+                                   hsp[TARGET_END])
+        if stays[row]:
+            count = save(saved, count, hsp)
+    return stays
+
+
 class FinalTracebackCpu(FinalTraceback):
     __doc__ = FinalTraceback.__doc__
     backend = "cpu"
@@ -182,20 +196,8 @@ class FinalTracebackCpu(FinalTraceback):
             if state == DONE:
                 break
             choices, runs = (4 * choices, runs) if state == MORE_CHOICES else (choices, 4 * runs)
-        kept = _culled(found[:count])
+        kept = in_report_order(found[:count])
+        kept = kept[_uncontained(found, kept, saved)]
         columns = {name: counts[kept, place] for place, name in enumerate(PathCounts._fields)}
         path = Ragged(path_offsets[: count + 1], paths).take(kept)
         return alignments_of_rows(context, found[kept], pairs).replace(**columns, path=path)
-
-
-def _culled(found: np.ndarray) -> np.ndarray:
-    """i8[m]: rows of ``found`` (grouped by pair) that stay when ends and contained ones are purged, in report order."""
-    kept = []
-    for low, high in pairwise(group_starts(found[:, PAIR]).tolist()):
-        if high - low == 1:
-            kept.append(low)
-        else:
-            hsps = [Hsp(*row[:PAIR]) for row in found[low:high].tolist()]
-            rows = {id(hsp): low + n for n, hsp in enumerate(hsps)}
-            kept += [rows[id(hsp)] for hsp in drop_contained(purge_common_endpoints(hsps))]
-    return np.array(kept, np.int64)

@@ -10,8 +10,9 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context, SearchSpace
 from seqloom.core.records import Alignments, Seeds
 from seqloom.core.sequences import Intervals, SequenceBatch
+from seqloom.plugins.common.culling import Hsp, purge_common_endpoints
 from seqloom.plugins.protein_blast import traceback_cpu
-from seqloom.plugins.protein_blast.gapped_cpu import PreliminaryGappedCpu
+from seqloom.plugins.protein_blast.gapped_cpu import PreliminaryGappedCpu, evalues, in_report_order
 from seqloom.plugins.protein_blast.gapped_reference import PreliminaryGapped
 from seqloom.plugins.protein_blast.options import BlastpOptions
 from seqloom.plugins.protein_blast.scoring import protein_scoring, read_as_query
@@ -86,6 +87,32 @@ def test_many_alignments_of_a_pair(options):
     pairs = len(np.unique(preliminary.query * 100 + preliminary.target))
     assert len(preliminary) > 2 * pairs
     assert len(final) > pairs
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(-5, 40_000), st.integers(1, 40_000), st.integers(1, 40_000)), max_size=40),
+       st.sampled_from([{}, {"searchsp": 3 * 10**12}, {"dbsize": 12345}, {"matrix": "BLOSUM45"}]))
+def test_evalues_are_bit_for_bit_those_of_one_alignment(rows, options):
+    batch = SequenceBatch.of(PROTEIN, ["MKVLAAGW"])
+    scoring = protein_scoring(batch, SearchSpace(10**7, 10**4), BlastpOptions(**options))
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    assert evalues(scoring, *table.T).tolist() == [scoring.evalue(*row) for row in rows]
+
+
+few = st.integers(0, 3)
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(1, 3), few, few, few, few, few), max_size=12), max_size=4))
+def test_ends_are_purged_as_in_the_reference(pairs):
+    rows = [(score, qs, qs + q + 1, ts, ts + t + 1, anchor, anchor, pair)
+            for pair, hsps in enumerate(pairs) for score, qs, q, ts, t, anchor in hsps]
+    wanted = [hsp for pair in range(len(pairs))
+              for hsp in purge_common_endpoints([Hsp(*row[:7], evalue=pair) for row in rows if row[7] == pair])]
+    found = np.array(rows, np.int64).reshape(-1, 8)
+    kept = found[in_report_order(found)].tolist()
+    assert [tuple(row) for row in kept] == [
+        (h.score, h.query_start, h.query_end, h.target_start, h.target_end, h.anchor_query, h.anchor_target, h.evalue)
+        for h in wanted]
 
 
 def test_some_pairs_are_begun_again():
