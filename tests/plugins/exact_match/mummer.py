@@ -46,10 +46,10 @@ class MemoryReport:
 
 
 def seqloom_lines(references: Mapping[str, str], queries: Mapping[str, str], options: Mapping[str, Any],
-                  flags: str = "", **cut: int) -> str:
-    """What the writer ``mummer`` prints of a search."""
+                  flags: str = "", **how: Any) -> str:
+    """What the writer ``mummer`` prints of a search; ``how`` goes to ``run_pipeline``."""
     batches = [SequenceBatch.of(NUCLEOTIDE, list(s.values()), list(s)) for s in (queries, references)]
-    hits = run_pipeline("mum", *batches, options, **cut)
+    hits = run_pipeline("mum", *batches, options, **how)
     run = {"options": options, "sequences": len(references), "longest_name": max(map(len, references))}
     stream = io.StringIO()
     MummerWriter().write(MemoryReport(*batches, hits, run), stream, flags.split())

@@ -1,0 +1,165 @@
+"""Exact matching on the CPU: the same arrays and matches as the reference's, whichever route finds them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.context import Context
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.exact_match import minimizer_seed_cpu
+from seqloom.plugins.exact_match.index_cpu import SuffixArrayCpu
+from seqloom.plugins.exact_match.index_reference import SuffixArray, SuffixArrayOptions
+from seqloom.plugins.exact_match.minimizer_index_cpu import MinimizerIndexCpu
+from seqloom.plugins.exact_match.minimizer_index_reference import MinimizerIndex
+from seqloom.plugins.exact_match.options import MatchOptions
+from seqloom.plugins.exact_match.repeats_cpu import longest_matches
+from seqloom.plugins.exact_match.suffix_array_cpu import by_induction, suffix_array
+from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
+
+from tests.plugins.exact_match.mummer import MODES
+
+SUFFIX_ARRAY = ("index.references=suffix-array", "seed.matches=maximal-matches")
+ROUTES = [(), SUFFIX_ARRAY]
+
+texts = st.one_of(
+    st.lists(st.integers(0, 3), max_size=150),
+    st.builds(lambda unit, times, tail: unit * times + tail, st.lists(st.integers(0, 2), min_size=1, max_size=7),
+              st.integers(1, 40), st.lists(st.integers(0, 2), max_size=5)))
+sequences = st.sampled_from(["A", "AC", "ACGT", "ACGTN", "ACGTRYN-"]).flatmap(
+    lambda letters: st.tuples(*2 * [st.lists(st.text(letters, max_size=60), min_size=1, max_size=4)]))
+strands = st.sampled_from([{}, {"both": True}, {"reverse": True}])
+
+
+def nucleotides(texts: list[str]) -> SequenceBatch:
+    return SequenceBatch.of(NUCLEOTIDE, texts)
+
+
+def is_sorted(text: np.ndarray, order: np.ndarray) -> bool:
+    """Whether ``order`` is the suffix array of ``text``: a permutation, neighbours in order by letter, then by rest."""
+    rank = np.empty(len(text) + 1, np.int64)
+    rank[-1] = -1
+    rank[order] = np.arange(len(text))
+    one, other = order[:-1], order[1:]
+    less = (text[one] < text[other]) | ((text[one] == text[other]) & (rank[one + 1] < rank[other + 1]))
+    return bool((np.bincount(order, minlength=len(text)) == 1).all() and less.all())
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts)
+@pytest.mark.parametrize("build", [suffix_array, by_induction])
+def test_suffixes_are_sorted(build, symbols):
+    text = np.array([*symbols, 9], np.uint8)
+    suffixes = [text[n:].tobytes() for n in range(len(text))]
+    assert build(text).tolist() == sorted(range(len(text)), key=suffixes.__getitem__)
+
+
+def long_texts() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(3)
+    genome = rng.integers(0, 4, 60_000)
+    copies = [np.where(rng.random(20_000) < 0.001, 0, genome[:20_000]) for _ in range(8)]
+    fibonacci, longer = "a", "ab"
+    while len(longer) < 100_000:
+        fibonacci, longer = longer, longer + fibonacci
+    return {
+        "random": genome, "one letter": np.zeros(100_000, np.int64), "two letters": np.tile([0, 1], 50_000),
+        "near copies": np.concatenate(copies), "exact copies": np.tile(genome[:5000], 20),
+        "some repeats": np.concatenate([genome, genome[5000:7000], genome[:500]]),
+        "Fibonacci": np.frombuffer(longer.encode(), np.uint8) - 97,
+        "all symbols": rng.integers(0, 18, 50_000),
+    }
+
+
+@pytest.mark.parametrize("name", list(long_texts()))
+@pytest.mark.parametrize("build", [suffix_array, by_induction])
+def test_suffixes_of_long_texts_are_sorted(build, name):
+    text = np.append(long_texts()[name], 18).astype(np.uint8)
+    order = build(text)
+    assert order.dtype == np.int32 and is_sorted(text, order.astype(np.int64))
+
+
+@settings(max_examples=60, deadline=None)
+@given(sequences, st.booleans(), st.sampled_from([1, 5, 32]), st.integers(1, 40))
+def test_indexes_are_the_references(given_, acgt_only, bucket, length):
+    batch = nucleotides(given_[1])
+    context = Context(options=MatchOptions(acgt_only=acgt_only, length=length))
+    options = SuffixArrayOptions(bucket=bucket)
+    for ours, theirs in ((SuffixArrayCpu(options), SuffixArray(options)), (MinimizerIndexCpu(), MinimizerIndex())):
+        one, other = ours.run(context, batch), theirs.run(context, batch)
+        assert one.fingerprint == other.fingerprint
+
+
+def test_the_transform_reads_back():
+    rng = np.random.default_rng(8)
+    batch = nucleotides(["".join(rng.choice(list("ACGTN"), n)) for n in (500, 1, 0, 99)])
+    index = SuffixArrayCpu(SuffixArrayOptions(bucket=7)).run(Context(options=MatchOptions()), batch)
+    bwt, smaller, text = index["bwt"], index["smaller"], index["text"]
+    row, read = len(text) - 1, [text[-1]]  # the last row is the suffix that is the end of the text alone
+    for _ in range(len(text) - 1):
+        symbol = bwt[row]
+        read.append(symbol)
+        before = index["counts"][row // 7, symbol] + int((bwt[row // 7 * 7 : row] == symbol).sum())
+        row = smaller[symbol] + before
+    assert read[::-1] == text.tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(sequences, st.sampled_from(MODES), strands, st.integers(1, 25), st.booleans(), st.sampled_from([10**6, 50, 1]))
+def test_all_routes_find_the_same(given_, mode, strand, length, acgt_only, volume):
+    queries, targets = map(nucleotides, given_)
+    options = {mode: True, "length": length, "acgt_only": acgt_only, **strand}
+    wanted = run_pipeline("mum", queries, targets, options, SUFFIX_ARRAY)
+    for route, backend in ((SUFFIX_ARRAY, "cpu"), ((), "reference"), ((), "cpu")):
+        assert_same_hits(wanted, run_pipeline("mum", queries, targets, options, route, backend=backend,
+                                              volume_letters=volume), f"{route} {backend}")
+
+
+@settings(max_examples=150, deadline=None)
+@given(sequences, st.sampled_from(MODES), st.integers(1, 25), st.sampled_from([10**6, 50, 1]))
+def test_repetitive_texts_have_the_same_matches(given_, mode, length, volume):
+    queries, targets = map(nucleotides, given_)
+    options = {mode: True, "length": length, "both": True}
+    wanted = run_pipeline("mum", queries, targets, options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(minimizer_seed_cpu, "_MOST_WORK", -1)
+        assert_same_hits(wanted, run_pipeline("mum", queries, targets, options, backend="cpu", volume_letters=volume))
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=["minimizers", "suffix array"])
+@pytest.mark.parametrize("mode", MODES)
+def test_results_do_not_depend_on_how_the_work_is_cut(mode, route):
+    rng = np.random.default_rng(4)
+    targets = ["".join(rng.choice(list("ACGT"), n)) for n in (300, 120, 40, 200)]
+    targets += [targets[1][30:80], "N" * 60, targets[0][:90] + targets[3][100:]]
+    queries = [targets[0][20:150] + "N" * 25 + targets[3][10:90], targets[1][5:100] + targets[0][200:240], "ACG",
+               targets[2], "", targets[0] * 3]
+    check_pipeline("mum", nucleotides(queries), nucleotides(targets), {mode: True, "length": 12, "both": True},
+                   backends=("reference", "cpu"), stages=route, least=4)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_proteins_match_on_every_route(mode):
+    rng = np.random.default_rng(5)
+    letters = list("ACDEFGHIKLMNPQRSTVWYXBZ*")
+    targets = ["".join(rng.choice(letters, n)) for n in (200, 150)]
+    targets.append(targets[0][40:120])
+    batches = [SequenceBatch.of(PROTEIN, s) for s in ([targets[0][10:100] + targets[1][60:], targets[1]], targets)]
+    for length in (3, 5, 12, 30):
+        options = {mode: True, "length": length}
+        wanted = run_pipeline("mum-protein", *batches, options, SUFFIX_ARRAY)
+        for route in ROUTES:
+            assert_same_hits(wanted, run_pipeline("mum-protein", *batches, options, route, backend="cpu"))
+
+
+@pytest.mark.parametrize("letters", ["N", "A", "AC"])
+def test_repeats_without_end_take_no_quadratic_time(letters):
+    text = letters * (600_000 // len(letters))
+    hits = run_pipeline("mum", nucleotides([text + "T"]), nucleotides([text, "G" + text]), {"mum": True, "length": 20},
+                        backend="cpu")
+    assert not len(hits)
+
+
+def test_longest_matches():
+    text, query = np.array([9, 1, 2, 3, 4, 9, 1, 2, 3, 5, 9], np.uint8), np.array([8, 1, 2, 3, 4, 8, 2, 3, 8], np.uint8)
+    rows = longest_matches(text, query, 2)
+    assert sorted(map(tuple, rows.tolist())) == [(1, 1, 4), (6, 2, 2), (6, 7, 2)]
