@@ -1,6 +1,7 @@
 """Timing of commands in turns."""
 
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -9,20 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SAMPLE = Path(__file__).parents[1] / "api" / "sample"
+SHARED = Path(__file__).parents[2] / "shared"
+"""Larger data that may lie beside the repository."""
 SEQLOOM = (sys.executable, "-c", "from seqloom.cli.main import run; run()")
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Wall seconds of one thing: the best of some runs."""
+    """Wall seconds of one thing, and what there is to say about them."""
 
     what: str
     seconds: float
+    note: str = ""
 
 
-def in_turns(commands: Mapping[str, Sequence[str]], folder: Path, rounds: int = 5,
-             before: Callable[[], None] = lambda: None) -> list[Timing]:
-    """The best wall time of each command over some rounds, in each of which every command runs once.
+def runs_in_turns(commands: Mapping[str, Sequence[str]], folder: Path, rounds: int,
+                  before: Callable[[], None] = lambda: None) -> dict[str, list[float]]:
+    """The wall times of each command over some rounds, in each of which every command runs once.
 
     Args:
         commands: words of each command by what it is; those whose program isn't installed are left out.
@@ -30,11 +34,27 @@ def in_turns(commands: Mapping[str, Sequence[str]], folder: Path, rounds: int = 
         before: called ahead of every command, outside the time taken.
     """
     there = {what: words for what, words in commands.items() if shutil.which(words[0])}
-    best = dict.fromkeys(there, float("inf"))
+    taken: dict[str, list[float]] = {what: [] for what in there}
     for _ in range(rounds):
         for what, words in there.items():
             before()
             begin = time.perf_counter()
             subprocess.run(words, cwd=folder, check=True, capture_output=True)
-            best[what] = min(best[what], time.perf_counter() - begin)
-    return [Timing(what, seconds) for what, seconds in best.items()]
+            taken[what].append(time.perf_counter() - begin)
+    return taken
+
+
+def in_turns(commands: Mapping[str, Sequence[str]], folder: Path, rounds: int = 5,
+             before: Callable[[], None] = lambda: None) -> list[Timing]:
+    """The best wall time of each command; arguments as of ``runs_in_turns``."""
+    return [Timing(what, min(taken)) for what, taken in runs_in_turns(commands, folder, rounds, before).items()]
+
+
+def medians(taken: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    return {what: statistics.median(seconds) for what, seconds in taken.items()}
+
+
+def pinned(cores: Sequence[int], words: Sequence[str]) -> tuple[str, ...]:
+    """A command that stays on these cores, where the system has ``taskset``."""
+    prefix = ("taskset", "-c", ",".join(map(str, cores))) if shutil.which("taskset") else ()
+    return (*prefix, *words)
