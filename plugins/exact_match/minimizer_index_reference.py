@@ -48,6 +48,6 @@ class MinimizerIndex(IndexStage):
         return head, place, np.packbits(there, bitorder="little")
 
 
-def place_type(text: np.ndarray) -> type:
+def place_type(text: np.ndarray) -> np.dtype:
     """The smallest type that numbers all places of a text."""
-    return np.uint32 if len(text) < 1 << 32 else np.uint64
+    return np.dtype(np.uint32 if len(text) < 1 << 32 else np.uint64)

@@ -94,10 +94,13 @@ def _line_order(query: QueryReport, matches: Alignments, starts: np.ndarray, mod
     targets = query.sequences
     assert targets is not None
     places = list(zip(matches.target.tolist(), matches.target_start.tolist(), strict=True))
-    by_suffix = cmp_to_key(lambda one, other: suffixes.compare(targets, places[one], places[other]))
+
+    def compare(one: int, other: int) -> int:
+        return suffixes.compare(targets, places[one], places[other])
+
     for run in np.split(np.arange(len(order)), np.flatnonzero(np.diff(starts[order])) + 1):
         if len(run) > 1:
-            order[run] = sorted(order[run].tolist(), key=by_suffix)
+            order[run] = sorted(order[run].tolist(), key=cmp_to_key(compare))
     return order
 
 

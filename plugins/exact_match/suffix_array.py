@@ -6,9 +6,9 @@ _SYMBOL_BITS = 5
 _PACKED = 12  # symbols in one 64-bit key
 
 
-def suffix_type(count: int) -> type:
+def suffix_type(count: int) -> np.dtype:
     """The integer type that numbers the suffixes of a text of ``count`` symbols."""
-    return np.int32 if count < 1 << 31 else np.int64
+    return np.dtype(np.int32 if count < 1 << 31 else np.int64)
 
 
 def suffix_array(text: np.ndarray) -> np.ndarray:
