@@ -24,6 +24,7 @@ from seqloom.core.simd import (
     BYTE_LANES,
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
+    aligned,
     load,
     lookup,
     lookup_tables,
@@ -182,10 +183,10 @@ class Workspace:
 
     def __init__(self, profile: Profile, arithmetic: Arithmetic) -> None:
         dtype, size = arithmetic.dtype, len(profile.rows) * WIDTH * LANES
-        self.narrow = np.empty(size, np.int8)
-        self.scores = self.narrow if arithmetic.source == LOOKED_UP else np.empty(size, dtype)
-        self.h_row = np.empty(profile.length * LANES, dtype)
-        self.e_row = np.empty(profile.length * LANES, dtype)
+        self.narrow = aligned(size, np.int8)
+        self.scores = self.narrow if arithmetic.source == LOOKED_UP else aligned(size, dtype)
+        self.h_row = aligned(profile.length * LANES, dtype)
+        self.e_row = aligned(profile.length * LANES, dtype)
         self.arguments = (dtype.type(arithmetic.floor), dtype.type(arithmetic.first), dtype.type(arithmetic.further),
                           arithmetic.source, self.narrow, self.scores, self.h_row, self.e_row)
 

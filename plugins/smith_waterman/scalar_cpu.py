@@ -1,8 +1,9 @@
-"""The Smith–Waterman recurrence of one pair in 64-bit numbers, for scores beyond what vectors of small numbers hold.
+"""The Smith–Waterman recurrence of one pair in numbers of 32 or 64 bits, for scores beyond what small lanes hold.
 
-Row by row, as the reference does it. To trace a pair, h and f are kept before every so many rows; the rows between two
-such places are computed again when the alignment, followed back from its end, comes to them. Memory grows with the
-length of the target times the square root of the query's.
+Row by row, as the reference does it: what depends on the row above first, then the gap along the row, then the rest,
+so that all but the gap are loops without a chain. To trace a pair, h and f are kept before every so many rows; the rows
+between two such places are computed again when the alignment, followed back from its end, comes to them. Memory grows
+with the length of the target times the square root of the query's.
 """
 
 import math
@@ -11,41 +12,53 @@ from typing import NamedTuple
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
+from seqloom.core.simd import LOOKUP_ENTRIES
 
 NOT_PAIR, NOT_INSERT, INSERT_GOES_ON, DELETE_GOES_ON = 1, 2, 4, 8
 """Bits of a cell: h isn't reached by a pair of letters; h isn't reached by query letters against a gap; a gap in query
 (target) letters that has come here, seen from behind, goes on: to open it here would have been worse."""
-_NEVER = -(1 << 60)
 
 
 @kernel
-def _rows(scores, places, target, first, further, begin, end, h, f, bits, mark, found):
-    """Rows begin…end − 1; h and f (for the row to come) are updated, ``found`` (score, row, column) too.
+def _rows(profile, places, width, first, further, begin, end, h, f, pair, e, bits, mark, found):
+    """Rows begin…end − 1 of ``width`` columns; h and f (of the row to come) and ``found`` are updated.
 
-    bits: u8[end − begin, n], filled if ``mark``.
+    Args:
+        profile: [letters, n], score of each query letter in each column; the type of the costs and of all rows.
+        h, f: [n + 1], place j + 1 for column j; h[0] is 0.
+        pair, e: [n + 1], working space.
+        bits: u8[end − begin, n], filled if ``mark``.
+        found: i8[3], best score and its first row and column, so far.
     """
-    score, row, column = found[0], found[1], found[2]
+    zero = first - first
     for i in range(begin, end):
-        line = scores[places[i]]
-        diagonal = 0
-        e = _NEVER
-        for j in range(len(h)):
-            pair = diagonal + line[target[j]]
-            diagonal = h[j]
-            gap = f[j]
-            best = max(max(pair, gap), max(e, 0))
-            opened = best - first
-            longer = e - further
-            higher = gap - further
-            if mark:
-                bits[i - begin, j] = ((best != pair) * NOT_PAIR + (best != gap) * NOT_INSERT
-                                      + (higher > opened) * INSERT_GOES_ON + (longer > opened) * DELETE_GOES_ON)
-            h[j] = best
-            e = max(longer, opened)
-            f[j] = max(higher, opened)
-            if best > score:
-                score, row, column = best, i, j
-    found[0], found[1], found[2] = score, row, column
+        line = profile[places[i]]
+        for j in range(width):
+            pair[j + 1] = h[j] + line[j]
+        for j in range(1, width + 1):
+            h[j] = max(max(pair[j], f[j]), zero)
+        # A gap that starts behind a gap of its own direction is never the better one, so h without e will do.
+        gap = -first - further
+        best = zero
+        for j in range(1, width + 1):
+            e[j] = gap
+            gap = max(gap - further, h[j] - first)
+        for j in range(1, width + 1):
+            h[j] = max(h[j], e[j])
+            best = max(best, h[j])
+        if mark:
+            for j in range(1, width + 1):
+                opened = h[j] - first
+                bits[i - begin, j - 1] = (np.uint8(h[j] != pair[j]) * NOT_PAIR | np.uint8(h[j] != f[j]) * NOT_INSERT
+                                          | np.uint8(f[j] - further > opened) * INSERT_GOES_ON
+                                          | np.uint8(e[j] - further > opened) * DELETE_GOES_ON)
+        for j in range(1, width + 1):
+            f[j] = max(f[j] - further, h[j] - first)
+        if best > found[0]:
+            found[0], found[1] = best, i
+            for j in range(width, 0, -1):
+                if h[j] == best:
+                    found[2] = j - 1
 
 
 ROW, COLUMN, GAP, SCORE, USED, SIMILAR = range(6)
@@ -108,7 +121,7 @@ class ScalarTrace(NamedTuple):
 
 def scalar_bytes(query_length: int, target_length: int) -> int:
     """Host memory that ``scalar_trace`` takes at most."""
-    return 2 * _stride(query_length) * target_length + 64 * target_length + 8 * query_length
+    return (2 * _stride(query_length) + 8 * (LOOKUP_ENTRIES + 8)) * (target_length + 1) + 8 * query_length
 
 
 def _stride(rows: int) -> int:
@@ -123,25 +136,47 @@ def scalar_score(scores: np.ndarray, places: np.ndarray, target: np.ndarray, gap
         places: i8[m], row of ``scores`` of each query letter.
         target: u8[n].
     """
-    found = np.array([0, -1, -1], np.int64)
-    h, f = np.zeros(len(target), np.int64), np.full(len(target), _NEVER, np.int64)
-    _rows(scores, places, target, gap_open + gap_extend, gap_extend, 0, len(places), h, f, np.empty((0, 0), np.uint8),
-          False, found)
-    return int(found[0])
+    pair = _Pair(scores, places, target, gap_open, gap_extend)
+    pair.rows(0, len(places), len(target), *pair.start(), _NO_BITS)
+    return int(pair.found[0])
+
+
+_NO_BITS = np.empty((0, 0), np.uint8)
+
+
+class _Pair:
+    """One query and one target, in numbers that hold any of their scores."""
+
+    def __init__(self, scores: np.ndarray, places: np.ndarray, target: np.ndarray, gap_open: int,
+                 gap_extend: int) -> None:
+        most = max(0, int(scores.max(initial=0))) * min(len(places), len(target)) + gap_open + 2 * gap_extend
+        self.dtype = np.dtype(np.int32) if most < 1 << 30 and scores.min(initial=0) > -(1 << 30) else np.dtype(np.int64)
+        self.profile = scores[:, target].astype(self.dtype)
+        self.places = places
+        self.first, self.further = self.dtype.type(gap_open + gap_extend), self.dtype.type(gap_extend)
+        self.pair, self.e = (np.empty(len(target) + 1, self.dtype) for _ in range(2))
+        self.found = np.array([0, -1, -1], np.int64)
+
+    def start(self) -> tuple[np.ndarray, np.ndarray]:
+        """h and f before the first row."""
+        size = len(self.pair)
+        return np.zeros(size, self.dtype), np.full(size, -self.first - self.further, self.dtype)
+
+    def rows(self, begin: int, end: int, width: int, h: np.ndarray, f: np.ndarray, bits: np.ndarray) -> None:
+        _rows(self.profile, self.places, width, self.first, self.further, begin, end, h, f, self.pair, self.e, bits,
+              bits is not _NO_BITS, self.found)
 
 
 def scalar_trace(scores: np.ndarray, places: np.ndarray, query: np.ndarray, target: np.ndarray, gap_open: int,
                  gap_extend: int) -> ScalarTrace:
     """The alignment that the reference chooses for one pair; ``query`` holds the letters of ``places``."""
-    first, stride = gap_open + gap_extend, _stride(len(places))
-    kept, found = [], np.array([0, -1, -1], np.int64)
-    h, f = np.zeros(len(target), np.int64), np.full(len(target), _NEVER, np.int64)
-    bits = np.empty((0, 0), np.uint8)
+    pair, stride = _Pair(scores, places, target, gap_open, gap_extend), _stride(len(places))
+    kept = []
+    h, f = pair.start()
     for begin in range(0, len(places), stride):
         kept.append((h.copy(), f.copy()))
-        _rows(scores, places, target, first, gap_extend, begin, min(len(places), begin + stride), h, f, bits, False,
-              found)
-    score, row, column = found.tolist()
+        pair.rows(begin, min(len(places), begin + stride), len(target), h, f, _NO_BITS)
+    score, row, column = pair.found.tolist()
     if not score:
         return ScalarTrace(0, 0, 0, 0, 0, 0, np.empty(0, np.uint32))
     state = np.array([row, column, 0, score, 0, 0], np.int64)
@@ -151,8 +186,7 @@ def scalar_trace(scores: np.ndarray, places: np.ndarray, query: np.ndarray, targ
     while state[SCORE] > 0:
         block = int(state[ROW]) // stride
         h, f = kept[block]
-        _rows(scores, places, target[:width], first, gap_extend, block * stride, int(state[ROW]) + 1, h[:width],
-              f[:width], bits, True, found)
+        pair.rows(block * stride, int(state[ROW]) + 1, width, h, f, bits)
         _follow(state, bits, block * stride, scores, places, query, target, gap_open, gap_extend, path)
     return ScalarTrace(score, int(state[ROW]) + 1, row + 1, int(state[COLUMN]) + 1, column + 1, int(state[SIMILAR]),
                        path[: state[USED]][::-1].copy())
