@@ -1,8 +1,8 @@
 """Arithmetic on pairs of signed 16-bit numbers in one 32-bit register, for CUDA kernels.
 
 Each operation is one or two instructions on devices of compute capability 9.0 and later, and a few lines of Python in
-numba's simulator, with the same result. The low half belongs to the
-first of two targets, the high half to the second. Additions wrap: kernels keep their numbers in range.
+numba's simulator, with the same result. The low half belongs to the first of two targets, the high half to the second.
+Additions wrap: kernels keep their numbers in range.
 
 Warp shuffles are here too, because the simulator has none.
 """
@@ -10,10 +10,12 @@ Warp shuffles are here too, because the simulator has none.
 import os
 from typing import Any
 
-from numba import cuda, types
+from numba import cuda as _cuda
+from numba import types
 
 from .errors import BackendError
 
+cuda: Any = _cuda  # numba's types don't know what code on the device may do
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 WHOLE_WARP = 0xFFFFFFFF
 
@@ -37,7 +39,9 @@ def pair(value: int) -> int:
 
 if not SIMULATED:
     from llvmlite import ir
-    from numba.cuda.extending import intrinsic
+    from numba.cuda.extending import intrinsic as _intrinsic
+
+    intrinsic: Any = _intrinsic
 
     def _instruction(text: str, arguments: int) -> Any:
         """A device function of 32-bit numbers made of PTX; $0 is its result, $1 … its arguments."""
