@@ -21,7 +21,7 @@ COLUMNS = 8
 
 
 @kernel
-def _interleave(residues, offsets, order, starts, lanes, pad, columns):
+def _interleave(residues, begins, ends, order, starts, lanes, pad, columns):
     for group in range(len(starts) - 1):
         begin = starts[group]
         width = (starts[group + 1] - begin) // lanes
@@ -29,31 +29,38 @@ def _interleave(residues, offsets, order, starts, lanes, pad, columns):
             place = group * lanes + lane
             length = 0
             if place < len(order):
-                first = offsets[order[place]]
-                length = offsets[order[place] + 1] - first
+                first = begins[order[place]]
+                length = ends[order[place]] - first
                 for column in range(length):
                     columns[begin + column * lanes + lane] = residues[first + column]
             for column in range(length, width):
                 columns[begin + column * lanes + lane] = pad
 
 
-def interleaved(targets: SequenceBatch, lanes: int = BYTE_LANES, places: np.ndarray | None = None) -> Index:
-    """The lane-interleaved copy of a volume, or of its targets at ``places`` (i8[k], positions in the batch).
-
-    Hard-masked letters are interleaved as the unknown letter.
+def interleaved(targets: SequenceBatch, lanes: int = BYTE_LANES) -> Index:
+    """The lane-interleaved copy of a volume. Hard-masked letters are interleaved as the unknown letter.
 
     Returns:
         Index of kind "lanes" with ``columns`` u8 (flat), ``starts`` i8[g+1] (where each group begins in ``columns``)
         and ``order`` i8[k] (``order[g * lanes + l]``: position in the batch of the target in lane l of group g).
     """
-    order = np.argsort(-targets.lengths, kind="stable")
-    if places is not None:
-        order = np.asarray(places, np.int64)[np.argsort(-targets.lengths[places], kind="stable")]
-    longest = targets.lengths[order[::lanes]]
+    offsets = targets.offsets
+    return interleaved_stretches(targets.searched(), offsets[:-1], offsets[1:], np.arange(len(targets)), lanes)
+
+
+def interleaved_stretches(residues: np.ndarray, begins: np.ndarray, ends: np.ndarray, numbers: np.ndarray,
+                          lanes: int = BYTE_LANES) -> Index:
+    """As ``interleaved``, of stretches ``begins[n]``…``ends[n]`` of ``residues`` for n in i8[k] ``numbers``.
+
+    ``order`` holds numbers of stretches.
+    """
+    lengths = ends - begins
+    order = np.asarray(numbers, np.int64)[np.argsort(-lengths[numbers], kind="stable")]
+    longest = lengths[order[::lanes]]
     starts = np.zeros(len(longest) + 1, np.int64)
     np.cumsum(-(-longest // COLUMNS) * COLUMNS * lanes, out=starts[1:])
     columns = aligned(int(starts[-1]), np.uint8)
-    _interleave(targets.searched(), targets.offsets, order, starts, lanes, PAD, columns)
+    _interleave(residues, begins, ends, order, starts, lanes, PAD, columns)
     return Index(KIND, "target", {"columns": columns, "starts": starts, "order": order}, {"lanes": lanes})
 
 

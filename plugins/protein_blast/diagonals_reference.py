@@ -79,6 +79,7 @@ class SegmentDiagonals(SeedStage):
                 best = best_on_diagonals(query, targets[position], scoring.matrix)
                 found = np.flatnonzero(best >= cutoff)
                 sizes = len(query), len(targets[position])
+                context.count("pairs left out", not len(found))
                 parts.append(Seeds(diagonal_rows(queries.ordinals[place], targets.ordinals[position], sizes,
                                                  found - len(query) + 1, best[found])))
         return Seeds.concat(parts)

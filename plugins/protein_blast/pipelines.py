@@ -6,10 +6,9 @@ from seqloom.core.pipeline import Pipeline, Slot
 
 SLOTS = (
     Slot("index.words", "neighbourhood-words"),
-    # Two sound filters: they change no result, and are worth their time where they are fast kernels.
+    # A sound filter: it changes no result, and is worth its time where it is a fast kernel.
     Slot("index.lanes", "lane-interleaved", enabled="fast"),
-    Slot("seed.scan", "ungapped-scan", enabled="fast"),
-    Slot("seed.diagonals", "segment-diagonals", enabled="fast"),
+    Slot("seed.scan", "segment-diagonals", enabled="fast"),
     Slot("seed.words", "word-hits"),
     Slot("sort.diagonal", "two-hit-diagonals"),
     Slot("extend.ungapped", "two-hit-ungapped"),

