@@ -10,7 +10,7 @@ from importlib import import_module
 
 from .timing import Timing
 
-BENCHMARKS = ("start", "loading", "blastp")
+BENCHMARKS = ("start", "loading", "blastp", "exact_match")
 
 
 def main(names: list[str]) -> None:
