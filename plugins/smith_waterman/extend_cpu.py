@@ -5,12 +5,12 @@ from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, Alignments, Hits, Ragged, Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.lanes import interleaved
 from seqloom.plugins.smith_waterman.extend_reference import SmithWatermanTraceback
 from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_bytes, scalar_trace
 from seqloom.plugins.smith_waterman.seed_cpu import exact_scores, letters_of
 from seqloom.plugins.smith_waterman.seed_reference import strands
+from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, interleaved_bytes, reach_of, usual_piece
 from seqloom.plugins.smith_waterman.trace_cpu import MOST_BYTES, trace_bytes, trace_lanes
 
 SCORE, QUERY_START, QUERY_END, TARGET_START, TARGET_END, SIMILAR = range(6)
@@ -22,11 +22,11 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        alone = scalar_bytes(shape.longest_query, shape.longest_target)
-        group = min(MOST_BYTES, trace_bytes(shape.longest_query, shape.longest_target))
-        paths = 8 * LANES * min(shape.longest_query, shape.longest_target)
-        again = 2 * (shape.target_letters * 5 // 4 + shape.longest_target * LANES)
-        each = max(alone, group) + paths + again + 4 * LANES * shape.longest_query + (1 << 20)
+        longest = usual_piece(shape)
+        alone = scalar_bytes(shape.longest_query, longest)
+        group = min(MOST_BYTES, trace_bytes(shape.longest_query, longest))
+        paths = 8 * LANES * min(shape.longest_query, longest)
+        each = max(alone, group) + paths + 2 * interleaved_bytes(shape) + 4 * LANES * shape.longest_query + (1 << 20)
         return Footprint(host=min(shape.threads, max(1, shape.queries)) * each)
 
     def run(self, context: Context, records: Records) -> Hits:
@@ -47,45 +47,53 @@ def _alignments(context: Context, hits: Hits, query: int, letters: np.ndarray, w
     numbers = hits.target[hits.query == query]
     places = targets.locate(numbers)
     wanted = np.unique(places)
-    lanes = interleaved(targets, LANES, wanted)
+    stretches = Stretches.of(targets, wanted, reach_of(scoring, [int(queries.lengths[place])]))
+    lanes = stretches.interleaved(np.arange(len(stretches)))
     directions = strands(context, place)
     profiles = [Profile(strand, scoring, letters) for strand in directions]
-    scores = np.zeros((len(directions), len(targets)), np.int64)
-    for n, profile in enumerate(profiles):
-        scores[n, lanes["order"]] = exact_scores(profile, scoring, targets, lanes, workers)
-    chosen = scores[:, wanted].argmax(axis=0)  # of equal scores the first
-    rows = np.zeros((len(wanted), 6), np.int64)
-    paths: list[np.ndarray] = [np.empty(0, np.uint32)] * len(wanted)
+    scores = np.stack([exact_scores(profile, scoring, stretches, lanes, workers) for profile in profiles])
+    firsts = np.searchsorted(stretches.owners, wanted)
+    best = np.maximum.reduceat(scores, firsts, axis=1)
+    chosen = best.argmax(axis=0)  # of equal scores the first
+    # Of a target that is cut, all pieces with its best score are traced; the earliest end of them is the target's.
+    owner = np.searchsorted(wanted, stretches.owners)
+    rows = np.zeros((len(stretches), 6), np.int64)
+    paths: list[np.ndarray] = [np.empty(0, np.uint32)] * len(stretches)
+    candidate = np.zeros(len(stretches), bool)
     for n, (strand, profile) in enumerate(zip(directions, profiles, strict=True)):
-        mine = np.flatnonzero((chosen == n) & (scores[n, wanted] > 0))
-        _trace(context, profile, np.ascontiguousarray(strand), wanted, mine, scores[n, wanted], rows, paths)
+        mine = np.flatnonzero((chosen[owner] == n) & (scores[n] == best[n, owner]) & (scores[n] > 0))
+        candidate[mine] = True
+        _trace(context, profile, np.ascontiguousarray(strand), stretches, mine, scores[n], rows, paths)
+    rows[candidate, TARGET_START] += stretches.starts[candidate]
+    rows[candidate, TARGET_END] += stretches.starts[candidate]
+    order = np.lexsort([rows[:, TARGET_END], rows[:, QUERY_END], ~candidate, owner])
+    picked = order[np.searchsorted(owner, np.arange(len(wanted)))]
     back = np.searchsorted(wanted, places)
     frames = np.array(scoring.frames)[chosen[back]]
+    back = picked[back]
     return _records(context, query, profiles[0].length, numbers, places, frames, rows[back],
                     Ragged.of([paths[n] for n in back.tolist()]))
 
 
-def _trace(context: Context, profile: Profile, strand: np.ndarray, wanted: np.ndarray, mine: np.ndarray,
+def _trace(context: Context, profile: Profile, strand: np.ndarray, stretches: Stretches, mine: np.ndarray,
            scores: np.ndarray, rows: np.ndarray, paths: list[np.ndarray]) -> None:
-    """Fill ``rows`` and ``paths`` at ``mine``: targets at places ``wanted[mine]``, best scores ``scores[mine]``."""
-    targets, scoring = context.targets, context.scoring
+    """Fill ``rows`` and ``paths`` at ``mine``, numbers of stretches whose best scores are ``scores[mine]``."""
+    scoring = context.scoring
     left = mine
     for arithmetic in profile.widths:
-        fits = (scores[left] < arithmetic.ceiling) & _small(len(strand), targets.lengths[wanted[left]])
+        fits = (scores[left] < arithmetic.ceiling) & _small(len(strand), stretches.lengths[left])
         now, left = left[fits], left[~fits]
         if len(now):
-            lanes = interleaved(targets, LANES, wanted[now])
-            order = np.searchsorted(wanted, lanes["order"])
+            lanes = stretches.interleaved(now)
+            order = lanes["order"]
             found, traced = trace_lanes(profile, arithmetic, lanes, strand, scores[order], scoring.gap_open,
                                         scoring.gap_extend, context.cancellation.check)
             rows[order] = found
             for n, path in zip(order.tolist(), traced, strict=True):
                 paths[n] = path
-    residues = targets.searched()
     for n in left.tolist():
         context.cancellation.check()
-        target = residues[targets.offsets[wanted[n]] : targets.offsets[wanted[n] + 1]]
-        *rows[n], paths[n] = scalar_trace(profile.rows, profile.places, strand, target, scoring.gap_open,
+        *rows[n], paths[n] = scalar_trace(profile.rows, profile.places, strand, stretches[n], scoring.gap_open,
                                           scoring.gap_extend)
 
 

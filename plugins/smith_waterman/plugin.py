@@ -7,7 +7,6 @@ from seqloom.core.pipeline import Pipeline, Slot
 SEQLOOM_API = 1
 
 _SLOTS = (
-    Slot("index.lanes", "lane-interleaved", enabled="fast"),
     Slot("seed.scores", "sw-scores"),
     Slot("score.evalue", "sw-statistics"),
     Slot("extend.traceback", "sw-traceback"),
@@ -41,7 +40,9 @@ def seqloom_families() -> list[Deferred]:
 @hookimpl
 def seqloom_pipelines() -> list[Pipeline]:
     return [
-        Pipeline("sw", "exact Smith–Waterman search of protein databases", "smith-waterman", _SLOTS),
+        # Proteins are short: side by side they serve all query batches. Long targets are cut by the query's reach.
+        Pipeline("sw", "exact Smith–Waterman search of protein databases", "smith-waterman",
+                 (Slot("index.lanes", "lane-interleaved", enabled="fast"), *_SLOTS)),
         Pipeline("sw-nucleotide", "exact Smith–Waterman search of nucleotide databases", "smith-waterman-nucleotide",
                  _SLOTS),
     ]

@@ -3,18 +3,19 @@
 import math
 
 import numpy as np
-from seqloom.core.context import Context
+from seqloom.core.context import Context, Scoring
 from seqloom.core.index import Index
 from seqloom.core.jit import kernel
 from seqloom.core.records import Pairs, Records
-from seqloom.core.sequences import SequenceBatch
+from seqloom.core.simd import LOOKUP_ENTRIES
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.karlin_altschul import GappedParameters
-from seqloom.plugins.common.lanes import KIND, interleaved
+from seqloom.plugins.common.lanes import KIND
 from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers, lane_scores
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_score
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
+from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, interleaved_bytes, reach_of, usual_piece
 
 _SLACK = 1 + 1e-6
 """Factor on the E-value limit within which an estimate doesn't decide; it is good to some 1e-12."""
@@ -79,31 +80,28 @@ def promising(scoring: SmithWatermanScoring, scores: np.ndarray, query_length: i
     return kept
 
 
-def exact_scores(profile: Profile, scoring: SmithWatermanScoring, targets: SequenceBatch, lanes: Index,
+def exact_scores(profile: Profile, scoring: Scoring, stretches: Stretches, lanes: Index,
                  workers: Workers) -> np.ndarray:
-    """i8[k]: best local alignment score of a query with each interleaved target, in the order of ``lanes["order"]``.
+    """i8[k]: best local alignment score of a query with each stretch.
 
     Args:
-        targets: the volume that was interleaved.
+        lanes: all stretches interleaved; its order holds their numbers.
     """
-    order = lanes["order"]
-    scores = np.zeros(len(order), np.int64)
+    scores = np.zeros(len(stretches), np.int64)
     if not profile.length:
         return scores
-    left = np.arange(len(order))
+    left = lanes["order"]
     for arithmetic in profile.widths:
         found = lane_scores(profile, arithmetic, lanes, workers)
-        scores[left] = found
-        left = left[found >= arithmetic.ceiling]
+        scores[lanes["order"]] = found
+        left = lanes["order"][found >= arithmetic.ceiling]
         if not len(left):
             return scores
-        # Interleaving keeps the order, which is that of length.
-        lanes = interleaved(targets, LANES, order[left])
-    residues = targets.searched()
-    for place in left.tolist():
+        lanes = stretches.interleaved(left)
+    for number in left.tolist():
         workers.check()
-        target = residues[targets.offsets[order[place]] : targets.offsets[order[place] + 1]]
-        scores[place] = scalar_score(profile.rows, profile.places, target, scoring.gap_open, scoring.gap_extend)
+        scores[number] = scalar_score(profile.rows, profile.places, stretches[number], scoring.gap_open,
+                                      scoring.gap_extend)
     return scores
 
 
@@ -112,20 +110,23 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        # Rows of h and e in sixteen-bit lanes; column scores; 64-bit rows for single pairs; the overflowing targets,
-        # interleaved once more (or all of those wanted, where only some pairs are); records of all pairs.
+        # For all threads: the volume interleaved, where no earlier slot did it or targets are cut; records. For each:
+        # rows of h and e in sixteen-bit lanes and column scores; overflowing targets, interleaved once more; profile
+        # and rows of single pairs.
         rows = 4 * LANES * shape.longest_query + (1 << 17)
-        again = 2 * (shape.target_letters * 5 // 4 + shape.longest_target * LANES)
-        each = rows + again + 32 * shape.longest_target + 48 * shape.targets
-        return Footprint(host=shape.threads * each + 24 * shape.queries * shape.targets)
+        each = rows + interleaved_bytes(shape) + 4 * (LOOKUP_ENTRIES + 8) * usual_piece(shape) + 48 * shape.targets
+        return Footprint(host=interleaved_bytes(shape) + shape.threads * each + 24 * shape.queries * shape.targets)
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         queries, targets, scoring = context.queries, context.targets, context.scoring
         letters = letters_of(targets.searched())
-        wanted: dict[int, np.ndarray | None] = dict.fromkeys(range(len(queries)))
-        volume = None
+        everything = np.arange(len(targets))
+        wanted = dict.fromkeys(range(len(queries)), everything)
+        reach = reach_of(scoring, queries.lengths.tolist())
+        shared = None
         if records is None:
-            volume = _volume_lanes(context)
+            stretches = Stretches.of(targets, everything, reach)
+            shared = stretches, _interleaved(context, stretches)
         else:
             query_places, target_places = queries.locate(records.query), targets.locate(records.target)
             wanted = {q: np.unique(target_places[query_places == q]) for q in np.unique(query_places).tolist()}
@@ -134,35 +135,38 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
         by_query = len(wanted) >= 2 * context.threads
         context.count("split by query" if by_query else "split by target")
 
-        def pairs(item: tuple[int, np.ndarray | None]) -> Pairs:
-            lanes = interleaved(targets, LANES, item[1]) if volume is None else volume
-            return _pairs(context, item[0], lanes, letters, workers.alone() if by_query else workers)
+        def pairs(item: tuple[int, np.ndarray]) -> Pairs:
+            query, places = item
+            part = Stretches.of(targets, places, reach) if shared is None else shared[0]
+            lanes = part.interleaved(np.arange(len(part))) if shared is None else shared[1]
+            return _pairs(context, query, part, lanes, letters, workers.alone() if by_query else workers)
 
         items = list(wanted.items())
         parts = workers.map(pairs, items) if by_query else [pairs(item) for item in items]
         both = len(scoring.frames)
-        context.count("cells", both * sum(int(queries.lengths[q]) * int(
-            (targets.lengths if places is None else targets.lengths[places]).sum()) for q, places in items))
+        context.count("cells", both * sum(int(queries.lengths[q]) * int(targets.lengths[places].sum())
+                                          for q, places in items))
         return Pairs.concat(parts) if parts else Pairs.empty()
 
 
-def _volume_lanes(context: Context) -> Index:
-    """The interleaved volume that an earlier slot made, or one made now."""
+def _interleaved(context: Context, stretches: Stretches) -> Index:
+    """All stretches interleaved: the index that an earlier slot made, if no target is cut, or one made now."""
     for index in context.indexes.values():
-        if index.kind == KIND and index.parameters["lanes"] == LANES:
+        if index.kind == KIND and index.parameters["lanes"] == LANES and len(stretches) == len(context.targets):
             return index
-    return interleaved(context.targets)
+    return stretches.interleaved(np.arange(len(stretches)))
 
 
-def _pairs(context: Context, query: int, lanes: Index, letters: np.ndarray, workers: Workers) -> Pairs:
-    """Pairs of the query at place ``query`` with interleaved targets that may be reported."""
-    queries, targets, scoring, order = context.queries, context.targets, context.scoring, lanes["order"]
+def _pairs(context: Context, query: int, stretches: Stretches, lanes: Index, letters: np.ndarray,
+           workers: Workers) -> Pairs:
+    """Pairs of the query at place ``query`` with the targets of these stretches that may be reported."""
+    targets, scoring = context.targets, context.scoring
     best = np.zeros(len(targets), np.int64)
     for strand in strands(context, query):
         workers.check()
-        scores = exact_scores(Profile(strand, scoring, letters), scoring, targets, lanes, workers)
-        best[order] = np.maximum(best[order], scores)
-    places = np.sort(order)
-    fits = promising(scoring, best[places], int(queries.lengths[query]), targets.lengths[places],
+        np.maximum.at(best, stretches.owners,
+                      exact_scores(Profile(strand, scoring, letters), scoring, stretches, lanes, workers))
+    places = np.unique(stretches.owners)
+    fits = promising(scoring, best[places], int(context.queries.lengths[query]), targets.lengths[places],
                      context.options.min_score)
     return kept_pairs(context, query, places[fits], best[places[fits]])

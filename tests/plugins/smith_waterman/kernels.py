@@ -19,6 +19,7 @@ from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Worker
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import exact_scores, letters_of
 from seqloom.plugins.smith_waterman.seed_reference import best_scores
+from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 from seqloom.testing import assert_same_hits
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
@@ -26,11 +27,9 @@ AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 
 def cpu_scores(query: np.ndarray, targets: SequenceBatch, scoring: Scoring) -> list[int]:
     """Scores of the CPU back end, in order of targets."""
-    lanes = interleaved(targets, LANES)
-    found = np.zeros(len(targets), np.int64)
-    found[lanes["order"]] = exact_scores(Profile(query, scoring, letters_of(targets.searched())), scoring, targets,
-                                         lanes, Workers())
-    return found.tolist()
+    stretches = Stretches.of(targets, np.arange(len(targets)), None)
+    return exact_scores(Profile(query, scoring, letters_of(targets.searched())), scoring, stretches,
+                        interleaved(targets), Workers()).tolist()
 
 
 def reference_scores(query: np.ndarray, targets: SequenceBatch, scoring: Scoring) -> list[int]:

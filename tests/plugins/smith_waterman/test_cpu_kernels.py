@@ -18,6 +18,7 @@ from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
 from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_trace
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
+from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
 from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 
 from tests.plugins.smith_waterman.kernels import AMINO_ACIDS, alignments, assert_equal_to_reference, cpu_scores, related
@@ -153,6 +154,22 @@ def test_hard_masked_targets_are_searched_as_unknown():
                            hard=Intervals.of([(1, 0, 8)]), names=targets.names)
     found = cpu_scores(PROTEIN.encode(query), masked, protein_scoring())
     assert found == [4 * (11 + 9) + 16, 16]
+
+
+def test_long_targets_are_aligned_in_pieces_as_if_whole(monkeypatch):
+    rng = np.random.default_rng(12)
+    monkeypatch.setattr("seqloom.plugins.smith_waterman.stretches_cpu.LEAST_PIECE", 1)
+    for _ in range(12):
+        query = "".join(rng.choice(list("ACGT"), rng.integers(1, 25)))
+        fillers = ["".join(rng.choice(list("ACGT" if n % 2 else "AT"), rng.integers(0, 90))) for n in range(30)]
+        target = query[:9].join(fillers) + query + query[: len(query) // 2].join(fillers[:9])
+        options = {"match": 2, "mismatch": -1, "gapopen": int(rng.integers(0, 3)), "gapextend": int(rng.integers(1, 3))}
+        check_pipeline("sw-nucleotide", SequenceBatch.of(NUCLEOTIDE, [query, query[::-1]]),
+                       SequenceBatch.of(NUCLEOTIDE, [target, query, target[::-1], ""]), options,
+                       backends=("reference", "cpu"))
+        reach = reach_of(SmithWatermanScoring(nucleotide_matrix(2, -1), 1, options["gapextend"]), [len(query)])
+        pieces = Stretches.of(SequenceBatch.of(NUCLEOTIDE, [target, query]), np.arange(2), reach)
+        assert (pieces.lengths <= 5 * reach).all() and (pieces.owners == 1).sum() == 1
 
 
 @pytest.mark.parametrize("queries", [1, 4])

@@ -1,0 +1,92 @@
+"""Stretches of targets that are aligned for themselves: whole targets, and overlapping pieces of very long ones.
+
+An alignment of m query letters scores at most m times the best letter score, so that its gaps take a bounded number of
+target letters: its reach. Pieces that overlap by the reach hold every alignment of the target whole, and the first
+piece that holds an alignment's end also holds all that the choice among equally good ones depends on. Lanes then share
+a chromosome, and no working space grows with its length.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from seqloom.core.context import Scoring
+from seqloom.core.index import Index
+from seqloom.core.sequences import SequenceBatch
+from seqloom.core.simd import BYTE_LANES
+from seqloom.core.stages import Shape
+from seqloom.plugins.common.lanes import interleaved_stretches
+
+LEAST_PIECE = 1 << 14
+"""Letters that a piece has beside its overlap, at least."""
+_USUAL_REACH = 18  # target letters per query letter; with BLOSUM62 and 11/1 it's 12, with PAM30 and 9/1 18
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Stretches of the targets of a volume.
+
+    Attributes:
+        residues: u8, letters of the volume as searched.
+        begins, ends: i8[k], in ``residues``.
+        owners: i8[k], position in the volume of the target of each, ascending; pieces of one target in their order.
+        starts: i8[k], where each begins in its target.
+    """
+
+    residues: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    owners: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, targets: SequenceBatch, places: np.ndarray, reach: int | None) -> "Stretches":
+        """Those of the targets at ``places`` (i8, ascending), cut where they are long and the reach is bounded."""
+        lengths = targets.lengths[places]
+        begins = targets.offsets[places]
+        owners, starts, ends = places, np.zeros(len(places), np.int64), begins + lengths
+        if reach is not None and len(places):
+            step = max(LEAST_PIECE, 4 * reach)
+            counts = np.maximum(1, -(-(lengths - reach) // step))
+            owners = np.repeat(places, counts)
+            first = np.repeat(np.cumsum(counts) - counts, counts)
+            starts = (np.arange(len(owners)) - first) * step
+            whole_end = np.repeat(ends, counts)
+            begins = np.repeat(begins, counts) + starts
+            ends = np.minimum(whole_end, begins + step + reach)
+        return cls(targets.searched(), begins, ends, np.asarray(owners, np.int64), starts)
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        return self.residues[self.begins[number] : self.ends[number]]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """i8[k], letters of each."""
+        return self.ends - self.begins
+
+    def interleaved(self, numbers: np.ndarray) -> Index:
+        """Index of kind "lanes" of the stretches with these numbers; its ``order`` holds numbers."""
+        return interleaved_stretches(self.residues, self.begins, self.ends, numbers)
+
+
+def usual_piece(shape: Shape) -> int:
+    """Letters of the longest stretch of a unit under usual scores and gap costs."""
+    return min(shape.longest_target, max(LEAST_PIECE, 4 * _USUAL_REACH * shape.longest_query)
+               + _USUAL_REACH * shape.longest_query)
+
+
+def interleaved_bytes(shape: Shape) -> int:
+    """Memory of all stretches of a unit side by side, overlaps and padding included."""
+    return shape.target_letters * 3 // 2 + usual_piece(shape) * BYTE_LANES
+
+
+def reach_of(scoring: Scoring, query_lengths: Sequence[int]) -> int | None:
+    """Most target letters of an alignment of the longest query that scores above 0; None without a bound."""
+    assert scoring.matrix is not None
+    if not scoring.gap_extend:
+        return None
+    longest = max(query_lengths, default=0)
+    return longest + longest * max(0, int(scoring.matrix.max())) // scoring.gap_extend
