@@ -10,9 +10,9 @@ algorithms for linear time suffix array construction", IEEE Transactions on Comp
 
 import numpy as np
 from seqloom.core.jit import kernel
+from seqloom.plugins.common import sort_words_cpu as words_cpu
+from seqloom.plugins.common.sort_words_cpu import radix_sort, sort_numbered
 from seqloom.plugins.exact_match.suffix_array import suffix_type
-from seqloom.plugins.sorting import words_cpu
-from seqloom.plugins.sorting.words_cpu import radix_sort, sort_numbered
 
 _ROUNDS = 4  # words compared before doubling
 _REPETITIVE = 16  # SA-IS if more than a 16th of the suffixes still tie with a neighbour

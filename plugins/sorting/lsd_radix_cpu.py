@@ -3,9 +3,9 @@
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
-from seqloom.plugins.sorting import words_cpu
+from seqloom.plugins.common import sort_words_cpu as words_cpu
+from seqloom.plugins.common.sort_words_cpu import Words, coding_of, load_words, radix_sort, whole_words
 from seqloom.plugins.sorting.lsd_radix_reference import LsdRadix
-from seqloom.plugins.sorting.words_cpu import Words, coding_of, load_words, radix_sort, whole_words
 
 _DIGIT = 11
 

@@ -3,9 +3,9 @@
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
-from seqloom.plugins.sorting import words_cpu
+from seqloom.plugins.common import sort_words_cpu as words_cpu
+from seqloom.plugins.common.sort_words_cpu import Words, coding_of, load_words, sort_numbered, sort_strings, whole_words
 from seqloom.plugins.sorting.msd_radix_reference import MsdRadix
-from seqloom.plugins.sorting.words_cpu import Words, coding_of, load_words, sort_numbered, sort_strings, whole_words
 
 _SMALL = 1 << 13  # strings of a bucket that is finished at once
 _DIGIT = 11

@@ -2,8 +2,8 @@
 
 import numpy as np
 from seqloom.core.records import Ragged
+from seqloom.plugins.common.sort_words_cpu import coding_of, load_words, sort_strings
 from seqloom.plugins.sorting.multikey_quicksort_reference import MultikeyQuicksort
-from seqloom.plugins.sorting.words_cpu import coding_of, load_words, sort_strings
 
 
 class MultikeyQuicksortCpu(MultikeyQuicksort):
