@@ -15,7 +15,7 @@ demo: $(READY)  # build a small database, search it, query the hits by SQL
 test: $(READY)  # the tests
 	$(PYTEST) -m "not gold" $(ARGS)
 
-gold: $(READY)  # agreement with other programs on larger data; slower
+gold: $(READY)  # agreement with other programs on larger data, every width of vectors, more kills; slower
 	$(PYTEST) -m gold $(ARGS)
 
 check: $(READY)  # style, types, tests

@@ -28,6 +28,7 @@ def run(level: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif("SEQLOOM_SIMD" in os.environ, reason="a width is chosen already")
+@pytest.mark.gold
 @pytest.mark.parametrize("level", SIMD_LEVELS)
 def test_kernels_at_this_width(level: str) -> None:
     asked = run(level, "-c", "from seqloom.core.simd import BYTE_LANES; print(BYTE_LANES)")

@@ -46,6 +46,7 @@ def test_small_pairs_equal_the_reference(query, targets, gap_costs, times):
     assert_equal_to_reference(batch([query]), batch(targets), protein_scoring(*gap_costs, times=times))
 
 
+@pytest.mark.gold
 @pytest.mark.parametrize("level", SIMD_LEVELS)
 def test_every_width_equals_the_reference(level):
     environment = {**os.environ, "SEQLOOM_SIMD": level}
