@@ -253,12 +253,22 @@ def extend_traceback(rows, row_start, height, columns, column_start, width, matr
     return top, top_row, top_column, count + column
 
 
-def both_ways(letters: np.ndarray) -> np.ndarray:
-    """u1[2, n + 2 * PADDING]: letters (u1[n]) as they are and reversed, each between paddings."""
-    out = np.zeros((2, len(letters) + 2 * PADDING), np.uint8)
-    out[0, PADDING : PADDING + len(letters)] = letters
-    out[1, PADDING : PADDING + len(letters)] = letters[::-1]
-    return out
+def both_ways(letters: np.ndarray, offsets: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The chosen ones of packed sequences, packed anew for passes in either direction.
+
+    Args:
+        letters, offsets: u1[n], i8[k + 1]: sequence i is ``letters[offsets[i]:offsets[i + 1]]``.
+        chosen: i8[c], numbers of sequences.
+
+    Returns:
+        u1[2, m + 2 * PADDING], the m letters of the chosen sequences between paddings, as they are and all of it
+        reversed; i8[c + 1], where each begins, paddings not counted.
+    """
+    begins, ends = offsets[:-1][chosen], offsets[1:][chosen]
+    padding = np.zeros(PADDING, np.uint8)
+    stretches = zip(begins.tolist(), ends.tolist(), strict=True)
+    packed = np.concatenate([padding, *(letters[begin:end] for begin, end in stretches), padding])
+    return np.stack([packed, packed[::-1]]), np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64)
 
 
 def score_tables(matrix: np.ndarray) -> np.ndarray:

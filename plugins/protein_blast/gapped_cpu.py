@@ -7,6 +7,7 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import Alignments, Records
+from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common import lanewise, xdrop_cpu
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop_cpu import PADDING, extend
@@ -21,6 +22,10 @@ NONE = np.int64(0)
 
 LEFT, RIGHT = 1, 0
 """Sides of an extension: rows of ``both_ways``."""
+
+SEGMENTS_PER_CELL = 4e-7
+"""Ungapped segments per pair of letters that are extended with gaps, of real proteins with default options."""
+BYTES_PER_SEGMENT = 300
 
 
 @kernel
@@ -96,8 +101,8 @@ def _extend_pair(matrix, tables, query, query_begin, query_end, target, target_b
                  gap_extend, x_drop, cutoff, doubtful, restricted, best, gaps, saved, found, first):
     """HSPs of one pair that reach the cutoff, written to ``found`` from row ``first`` on.
 
-    query, target: u1[2, …] of ``both_ways``; the pair's letters between begin and end. Returns the number of rows then,
-    or −1 in restricted mode as soon as a score is in doubt.
+    query, target: u1[2, …] of ``both_ways``; the pair's letters lie between begin and end. Returns the number of rows
+    then, or −1 in restricted mode as soon as a score is in doubt.
     """
     count, kept = first, NONE
     for row in range(len(segments)):
@@ -198,9 +203,27 @@ def _each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
     return np.fromiter(map(function, values.tolist()), np.float64, len(values))
 
 
+def packed(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Places of the queries and of the targets that take part in pairs of places, and the pairs as places in those."""
+    asked, queries = np.unique(pairs[:, 0], return_inverse=True)
+    hit, targets = np.unique(pairs[:, 1], return_inverse=True)
+    return asked, hit, np.stack([queries.reshape(-1), targets.reshape(-1)], axis=1)
+
+
+def extension_footprint(shape: Shape) -> Footprint:
+    """Letters packed for both directions, two rows of cells, and what is held per segment."""
+    letters = shape.query_letters + shape.target_letters
+    cells = shape.query_letters * shape.target_letters
+    return Footprint(host=3 * letters + 8 * (shape.longest_query + shape.longest_target)
+                     + int(SEGMENTS_PER_CELL * BYTES_PER_SEGMENT * cells))
+
+
 class PreliminaryGappedCpu(PreliminaryGapped):
     __doc__ = PreliminaryGapped.__doc__
     backend = "cpu"
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return extension_footprint(shape)
 
     def run(self, context: Context, records: Records) -> Alignments:
         """HSPs by query and target, within a pair in ``score_order``, without paths and statistics."""
@@ -208,19 +231,21 @@ class PreliminaryGappedCpu(PreliminaryGapped):
         bounds = group_starts(records.query, records.target)
         firsts = bounds[:-1]
         pairs = np.stack([queries.locate(records.query[firsts]), targets.locate(records.target[firsts])], axis=1)
+        asked, hit, packed_pairs = packed(pairs)
         segments = np.stack([records.score, records.query_pos, records.target_pos, records.length],
                             axis=1).astype(np.int64)
-        doubtfuls = np.array([scoring.restricted_cutoff(place) for place in range(len(queries))], np.int64)
+        doubtfuls = np.array([scoring.restricted_cutoff(place) for place in asked.tolist()], np.int64)
         small = xdrop_cpu.fits_bytes(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop)
         height, width = int(queries.lengths.max(initial=0)), int(targets.lengths.max(initial=0))
         best, gaps = xdrop_cpu.workspace(height, width, small)
-        query, target = xdrop_cpu.both_ways(read_as_query(queries.searched())), xdrop_cpu.both_ways(targets.residues)
+        query, query_offsets = xdrop_cpu.both_ways(read_as_query(queries.searched()), queries.offsets, asked)
+        target, target_offsets = xdrop_cpu.both_ways(targets.residues, targets.offsets, hit)
         saved = np.empty((int(np.diff(bounds).max(initial=0)) + 1, 8), np.int64)
         found = np.empty((len(segments), 8), np.int64)
         count, restarts = _extend_pairs(
-            scoring.matrix, xdrop_cpu.score_tables(scoring.matrix), query, queries.offsets, target, targets.offsets,
-            pairs, bounds, segments, scoring.gap_open, scoring.gap_extend, scoring.x_drop, scoring.cutoff, doubtfuls,
-            scoring.may_restrict, best, gaps, saved, found)
+            scoring.matrix, xdrop_cpu.score_tables(scoring.matrix), query, query_offsets, target, target_offsets,
+            packed_pairs, bounds, segments, scoring.gap_open, scoring.gap_extend, scoring.x_drop,
+            scoring.cutoff[asked], doubtfuls, scoring.may_restrict, best, gaps, saved, found)
         context.count("begun again in full", restarts)
         found = found[:count][in_report_order(found[:count])]
         places = pairs[found[:, PAIR]]

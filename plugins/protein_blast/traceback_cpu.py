@@ -4,6 +4,7 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Ragged, Records
+from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common import lanewise, xdrop_cpu
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_starts
@@ -23,8 +24,10 @@ from seqloom.plugins.protein_blast.gapped_cpu import (
     TARGET_START,
     alignments_of_rows,
     contained,
+    extension_footprint,
     half,
     in_report_order,
+    packed,
     save,
 )
 from seqloom.plugins.protein_blast.scoring import read_as_query
@@ -54,8 +57,8 @@ def _trace_pairs(matrix, tables, similar, query, real, query_offsets, target, ta
                  path_offsets, paths):
     """Trace the HSPs of every pair; returns (DONE or what is missing, number of alignments).
 
-    query, target: u1[2, …] of ``both_ways``. hsps: i8[n, 8] with anchors, best first within a pair (``bounds``).
-    found: i8[n, 8]; counts: i4[n, 6]; path_offsets: i8[n + 1] into paths u4.
+    query, target: u1[2, …] of ``both_ways``; real: the queries' real letters, forwards. hsps: i8[n, 8] with anchors,
+    best first within a pair (``bounds``). found: i8[n, 8]; counts: i4[n, 6]; path_offsets: i8[n + 1] into paths u4.
     """
     count = used = NONE
     path_offsets[0] = 0
@@ -109,7 +112,7 @@ def _trace_pairs(matrix, tables, similar, query, real, query_offsets, target, ta
             result[TARGET_START], result[TARGET_END] = target_start, target_end
             result[ANCHOR_QUERY], result[ANCHOR_TARGET] = hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET]
             result[PAIR] = pair
-            i, j = query_begin + query_start, PADDING + target_begin + target_start
+            i, j = PADDING + query_begin + query_start, PADDING + target_begin + target_start
             identities = positives = mismatches = opens = gapped = 0
             operation = run = 0
             for step in range(begin, end):
@@ -165,6 +168,10 @@ class FinalTracebackCpu(FinalTraceback):
     __doc__ = FinalTraceback.__doc__
     backend = "cpu"
 
+    def footprint(self, shape: Shape) -> Footprint:
+        least = extension_footprint(shape).host
+        return Footprint(host=least + 8 * FIRST_CHOICES)
+
     def run(self, context: Context, records: Records) -> Alignments:
         """Alignments by query and target, within a pair in ``score_order``."""
         scoring, queries, targets = context.scoring, context.queries, context.targets
@@ -185,14 +192,17 @@ class FinalTracebackCpu(FinalTraceback):
         found, counts = np.empty((len(hsps), 8), np.int64), np.empty((len(hsps), len(PathCounts._fields)), np.int32)
         path_offsets = np.empty(len(hsps) + 1, np.int64)
         tables, similar = xdrop_cpu.score_tables(scoring.matrix), np.array(similarity(scoring.matrix), np.int32)
-        query, target = xdrop_cpu.both_ways(read_as_query(queries.searched())), xdrop_cpu.both_ways(targets.residues)
+        asked, hit, packed_pairs = packed(pairs)
+        query, query_offsets = xdrop_cpu.both_ways(read_as_query(queries.searched()), queries.offsets, asked)
+        real, _ = xdrop_cpu.both_ways(queries.residues, queries.offsets, asked)
+        target, target_offsets = xdrop_cpu.both_ways(targets.residues, targets.offsets, hit)
         choices, runs = FIRST_CHOICES, FIRST_RUNS * int((hsps[:, QUERY_END] - hsps[:, QUERY_START]).sum())
         while True:
             codes, paths = np.empty(choices, np.uint64), np.empty(runs, np.uint32)
             state, count = _trace_pairs(
-                scoring.matrix, tables, similar, query, queries.residues, queries.offsets, target, targets.offsets,
-                pairs, bounds, hsps, scoring.gap_open, scoring.gap_extend, scoring.x_drop_final, best, gaps, codes,
-                row_codes, outwards, steps, saved, found, counts, path_offsets, paths)
+                scoring.matrix, tables, similar, query, real[RIGHT], query_offsets, target, target_offsets,
+                packed_pairs, bounds, hsps, scoring.gap_open, scoring.gap_extend, scoring.x_drop_final, best, gaps,
+                codes, row_codes, outwards, steps, saved, found, counts, path_offsets, paths)
             if state == DONE:
                 break
             choices, runs = (4 * choices, runs) if state == MORE_CHOICES else (choices, 4 * runs)

@@ -53,7 +53,10 @@ class Passes:
         for sequence in (rows, columns):
             own = np.frombuffer(sequence, np.uint8)
             packed = np.concatenate([around, own[::-1] if backwards else own, around])
-            self.sequences += [xdrop_cpu.both_ways(packed)[side], PADDING + 70, len(own)]
+            offsets = np.array([0, 35, 70, 70 + len(own), 140 + len(own)])
+            ways, starts = xdrop_cpu.both_ways(packed, offsets, np.array([0, 2, 3]))
+            assert starts.tolist() == [0, 35, 35 + len(own), 105 + len(own)]
+            self.sequences += [ways[side], PADDING + (70 if backwards else 35), len(own)]
         self.space = xdrop_cpu.workspace(*self.shape, as_bytes)
         for part in self.space:
             part[:] = 99
