@@ -180,6 +180,31 @@ def test_small_databases(count: int, kind: str, evalue: float, folder: Path) -> 
     assert compare(kind, 12_000, count, False, folder, evalue=evalue) > 0
 
 
+@needs_peer
+@pytest.mark.parametrize("kind", ["low complexity", "X-rich", "odd letters"])
+def test_one_hit_mode(kind: str, folder: Path) -> None:
+    assert compare(kind, 9000, 100, True, folder, evalue=1000, window_size=0) > 50
+
+
+@needs_peer
+def test_one_hit_extensions_of_a_word_of_unknown_letters(tmp_path: Path) -> None:
+    """Alike but for every third letter, so that XXX is the only word; scores on both sides of the cutoff."""
+    first, second = "GPGPNDSTKREQ" * 2, "HHWWYYFFHHWW" * 2
+    pairs = ["HH", "HH KR", "HH IV", "CC IV", "CC IL KR", "WW", "WW KR", "WW IV", "HH QQ", "HH QQ IL", "WW QQ", "WW HH"]
+    reported = []
+    for ahead in ("DB", "IV"):
+        for behind in pairs:
+            letters = [ahead, *behind.split()]
+            asked, found = ("XXX" + "".join(pair[n] for pair in letters) for n in (0, 1))
+            query = SequenceBatch.of(PROTEIN, [asked + first], names=["q"])
+            two = SequenceBatch.of(PROTEIN, [found + second, (AMINO * 30)[7:]], names=["t", "other"])
+            options = {"threshold": 50, "window_size": 0}
+            hits = run_pipeline("blastp", query, two, options, backend="cpu")
+            assert lines(hits, query, two) == peer_lines(query, peer_database(two, tmp_path / "two"), options)
+            reported.append(len(hits))
+    assert 0 < sum(reported) < len(reported)
+
+
 # ---- the same rows however the work is done
 
 
