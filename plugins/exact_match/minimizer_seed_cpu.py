@@ -14,6 +14,7 @@ from seqloom.plugins.exact_match.seed_reference import Strand
 
 _U64 = np.uint64
 _MOST_WORK = 64  # pairs of places in one bucket, for each letter of text and query: beyond, repeats are told apart
+_FLIGHT = 64  # minimizers whose memory is fetched together
 
 
 @kernel(helpers=(minimizer_index_cpu,))
@@ -94,9 +95,22 @@ def _matches(text, head, places, bits, query, letters, window, place, value, cho
     least = _U64(letters) + window - _U64(1)
     found = _U64(0)
     diagonal, start, end = np.int64(0), _U64(0), _U64(0)  # of the match that was found last
-    for j in chosen:
-        p, b = _U64(place[j]), bucket_of(value[j], bits)
-        low, high = _U64(head[b]), _U64(head[b + _U64(1)])
+    lows, highs = np.empty(_FLIGHT, np.uint64), np.empty(_FLIGHT, np.uint64)
+    firsts, letter = np.empty(_FLIGHT, np.uint64), np.empty(_FLIGHT, np.uint8)
+    for n in range(_U64(len(chosen))):
+        ahead = n % _U64(_FLIGHT)
+        if ahead == _U64(0):
+            # Buckets, places and text are far apart in memory: fetched for many minimizers together, they come at once.
+            some = min(_U64(_FLIGHT), _U64(len(chosen)) - n)
+            for i in range(some):
+                b = bucket_of(value[chosen[n + i]], bits)
+                lows[i], highs[i] = head[b], head[b + _U64(1)]
+            for i in range(some):
+                firsts[i] = places[min(lows[i], _U64(len(places) - 1))]
+            for i in range(some):
+                letter[i] = text[firsts[i]]
+        j = chosen[n]
+        p, low, high = _U64(place[j]), lows[ahead], highs[ahead]
         open_ = False
         for x in range(low, high):
             r = _U64(places[x])
