@@ -1,8 +1,8 @@
 """Exact Smith–Waterman: scores against parasail's fastest, in cell updates a second; the whole search beside blastp.
 
-Scores are those of whole queries against 9 million letters on one core. Both sides make their profile of the query within
-the time; ours takes targets that are packed already, as a search packs them once for all queries. Needs the reference
-data beside the repository and, for the peers, parasail and BLAST+.
+Scores are those of whole queries against 9 million letters on one core. Both sides make their profile of the query
+within the time; ours takes targets that are packed already, as a search packs them once for all queries. Needs the
+reference data beside the repository and, for the peers, parasail and BLAST+.
 """
 
 import tempfile
