@@ -16,7 +16,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import cuda, int32, int64, uint32
+from numba import cuda as _cuda
+from numba import int32, int64, uint32
 from seqloom.core.context import Context
 from seqloom.core.packed16 import (
     SIMULATED,
@@ -36,6 +37,18 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.core.unroll import specialise
 from seqloom.plugins.smith_waterman.recurrence import packed_chunks
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, best_scores, strands
+
+cuda: Any = _cuda  # numba's types don't know what code on the device may do
+# Filled in by ``specialise``; see ``_kernel``.
+ROWS: int
+LANES: int
+WORDS: int
+THREADS: int
+LOWEST: int
+BORDERED: bool
+CONTINUED: bool
+OPENING: int
+EXTENDING: int
 
 PAD = 31
 """Letter behind the end of a target."""
@@ -101,6 +114,7 @@ def score_tile(profile, letters, offsets, lengths, pairs, counter, border_h, bor
             h[k] = int32(0)
             e[k] = int32(LOWEST)
         best = int32(0)
+        before: Any
         last = int32(0)
         f = int32(LOWEST)
         above = int32(0)
