@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Sequences": {
         "db": "create, extend, look into and check sequence databases",
         "mask": "find low-complexity or lower-case stretches",
+        "sort": "sort a FASTA, FASTQ or line file by sequence, header or length",
     },
     "Results": {
         "runs": "list, show, resume, merge and delete runs",
@@ -39,7 +40,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "demo": "a small search of real sequences, start to end",
     },
 }
-MODULES = {name: name for name in ("db", "mask", "runs", "sql", "export", "pipelines", "plugins", "doctor", "demo")}
+MODULES = {name: name for name in ("db", "mask", "sort", "runs", "sql", "export", "pipelines", "plugins", "doctor",
+                                   "demo")}
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
