@@ -65,7 +65,7 @@ def _one_hit(matrix, query, target, query_pos, target_pos, size, x_drop):
     score, left = _left(matrix, query, target, query_pos + best_begin - 1, target_pos + best_begin - 1, x_drop, best)
     score, right, stop = _right(matrix, query, target, query_pos + end, target_pos + end, x_drop, score)
     start = best_begin - left
-    return score, query_pos + start, target_pos + start, left + (end - begin) + right, stop
+    return score, query_pos + start, target_pos + start, max(0, left + (end - begin) + right), stop
 
 
 @kernel

@@ -105,7 +105,8 @@ def extend_one_hit(
     score, left = extend_left(profile, target, query_pos + best_begin - 1, target_pos + best_begin - 1, x_drop, best)
     score, right, stop = extend_right(profile, target, query_pos + end, target_pos + end, x_drop, score)
     start = best_begin - left
-    return Segment(score, query_pos + start, target_pos + start, left + (end - begin) + right, stop)
+    length = max(0, left + (end - begin) + right)
+    return Segment(score, query_pos + start, target_pos + start, length, stop)
 
 
 def diagonal_segments(
