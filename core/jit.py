@@ -27,6 +27,7 @@ if SIMD_LEVELS.get(level):
 
 import numba  # noqa: E402  (reads the environment when it is imported)
 from numba.core.caching import FunctionCache, IndexDataCacheFile  # noqa: E402
+from numba.core.runtime import rtsys  # noqa: E402
 
 _SHARED_HELPERS = hashlib.blake2b(
     b"".join((Path(__file__).parent / name).read_bytes() for name in ("jit.py", "simd.py")), digest_size=8).hexdigest()
@@ -46,6 +47,13 @@ class _KernelCache(FunctionCache):
         base = self._impl.filename_base
         self._cache_file = IndexDataCacheFile(self._cache_path, base, stamp)
         self._beside = None if beside == self._cache_path else IndexDataCacheFile(beside, base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        # A kernel that is loaded needs the runtime; the tables of types that numba sets up first (0.15 s) are only
+        # for compiling, which sets them up itself.
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         found = super()._load_overload(sig, target_context)
