@@ -128,3 +128,36 @@ def test_scores_far_above_a_byte_are_exact():
     pair = bytes([20] * 5000), bytes([20] * 5000)
     matrix = protein_matrix("BLOSUM62")
     assert Passes(*pair, matrix, (11, 1), 38, True, False).score(restricted=False) == (55_000, 5000, 5000)
+
+
+def assert_same_everywhere(pair: tuple[bytes, bytes], cost: tuple[int, int], x_drop: int) -> xdrop.TracedExtension:
+    matrix = protein_matrix("BLOSUM62")
+    traced = xdrop.extend_traceback(*pair, matrix.tolist(), *cost, x_drop)
+    for as_bytes in widths(matrix, cost, x_drop):
+        passes = Passes(*pair, matrix, cost, x_drop, as_bytes, False)
+        assert passes.score(restricted=False) == tuple(traced[:3])
+        assert passes.traceback(1 << 17) == tuple(traced)
+    return traced
+
+
+def random_stretches(seed: int, *lengths: int) -> list[bytes]:
+    generator = np.random.default_rng(seed)
+    return [generator.integers(1, 21, length).astype(np.uint8).tobytes() for length in lengths]
+
+
+def test_a_gap_of_one_letter_leads_into_the_next_vector():
+    first, second, third, between, one = random_stretches(1, 60, 60, 60, xdrop_cpu.HALF - 1, 1)
+    pair = first + second + third, first + between + second + one + third
+    assert assert_same_everywhere(pair, (11, 1), 64).columns == len(pair[1])
+    assert assert_same_everywhere(pair[::-1], (11, 1), 64).rows == len(pair[1])
+
+
+def test_gaps_of_a_vector_that_was_left_stay_dead_while_the_base_rises():
+    # The band moves away from higher diagonals and the base rises. Only a forgotten gap leads to the last stretch.
+    first, gap, second, third = random_stretches(2, 100, 30, 150, 60)
+    sizes = [size for size in range(30 + xdrop_cpu.HALF - 1, 90, LANES) if size > 53]
+    assert sizes
+    for size in sizes:
+        for length in range(90, 150, 2):
+            pair = first + gap + second[:length] + third, first + second[:length] + bytes([23]) * size + third
+            assert assert_same_everywhere(pair, (11, 1), 64).columns < 110 + length
