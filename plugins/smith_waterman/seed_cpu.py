@@ -18,7 +18,7 @@ from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, k
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, interleaved_bytes, reach_of, usual_piece
 
 _SLACK = 1 + 1e-6
-"""Factor on the E-value limit within which an estimate doesn't decide; it is good to some 1e-12."""
+"""Factor on an E-value within which an estimate doesn't decide; it is good to some 1e-12."""
 
 
 @kernel
@@ -42,12 +42,12 @@ def _room(length, deviation):
 
 
 @kernel
-def _within(scores, lengths, query_length, least, limit, database, parameters, kept):
-    """Mark the scores whose E-value, estimated as ``GappedParameters.evalue`` does it, isn't above ``limit``."""
+def _estimate(scores, lengths, query_length, least, database, parameters, evalues):
+    """E-values of scores, computed as ``GappedParameters.evalue`` does it; infinite for scores below ``least``."""
     cost, lambda_, k, alpha, alpha_v, sigma, plain_alpha, plain_alpha_v = parameters
     for n in range(len(scores)):
         raw = scores[n]
-        kept[n] = False
+        evalues[n] = np.inf
         if raw < least:
             continue
         shift = alpha * raw + 2 * cost * (plain_alpha - alpha)
@@ -57,12 +57,15 @@ def _within(scores, lengths, query_length, least, limit, database, parameters, k
         query_mean, query_fits = _room(query_length - shift, deviation)
         target_mean, target_fits = _room(lengths[n] - shift, deviation)
         area = query_mean * target_mean + covariance * query_fits * target_fits
-        kept[n] = not area * k * math.exp(-lambda_ * raw) * (database / lengths[n]) > limit
+        evalues[n] = area * k * math.exp(-lambda_ * raw) * (database / lengths[n])
 
 
 def promising(scoring: SmithWatermanScoring, scores: np.ndarray, query_length: int, target_lengths: np.ndarray,
-              least: int) -> np.ndarray:
-    """bool[n]: scores of at least ``least`` that may pass the E-value limit; surely all that do, hardly any other."""
+              least: int, most: int) -> np.ndarray:
+    """bool[n]: scores of at least ``least`` that may pass the E-value limit and be among the best ``most``.
+
+    Surely all that do, hardly any other.
+    """
     statistics = scoring.statistics
     high = scores >= least
     if not isinstance(statistics, GappedParameters):
@@ -74,10 +77,12 @@ def promising(scoring: SmithWatermanScoring, scores: np.ndarray, query_length: i
     parameters = np.array([statistics.gap_open + statistics.gap_extend, karlin.lambda_, karlin.k, statistics.alpha,
                            statistics.alpha_v, statistics.sigma, statistics.ungapped_alpha,
                            statistics.ungapped_alpha_v], np.float64)
-    kept = np.empty(len(scores), bool)
-    _within(scores, target_lengths, query_length, least, scoring.largest_evalue * _SLACK,
-            float(scoring.database_letters), parameters, kept)
-    return kept
+    evalues = np.empty(len(scores), np.float64)
+    _estimate(scores, target_lengths, query_length, least, float(scoring.database_letters), parameters, evalues)
+    limit = scoring.largest_evalue
+    if len(scores) > most:
+        limit = min(limit, float(np.partition(evalues, most - 1)[most - 1]))
+    return high & (evalues <= limit * _SLACK)
 
 
 def exact_scores(profile: Profile, scoring: Scoring, stretches: Stretches, lanes: Index,
@@ -168,5 +173,5 @@ def _pairs(context: Context, query: int, stretches: Stretches, lanes: Index, let
                       exact_scores(Profile(strand, scoring, letters), scoring, stretches, lanes, workers))
     places = np.unique(stretches.owners)
     fits = promising(scoring, best[places], int(context.queries.lengths[query]), targets.lengths[places],
-                     context.options.min_score)
+                     context.options.min_score, context.options.max_target_seqs)
     return kept_pairs(context, query, places[fits], best[places[fits]])
