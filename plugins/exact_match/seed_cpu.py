@@ -21,17 +21,35 @@ def _before(bwt, counts, bucket, symbol, place):
 
 
 @kernel
-def _search(text, suffixes, bwt, smaller, counts, bucket, query, length, out):
+def _shares(text, suffix, query, start, length):
+    """Whether the query's ``length`` letters from ``start`` on begin a suffix of the text."""
+    shared = 0
+    while shared < length and text[suffix + shared] == query[start + shared]:
+        shared += 1
+    return shared == length
+
+
+@kernel
+def _search(text, suffixes, rank, bwt, smaller, counts, bucket, query, length, out):
     """Write (query place, text place, length) of every maximal match; their number, also when ``out`` is full.
 
     A stretch of ``length`` letters is looked up from its last letter on. Where the text lacks what was read, no stretch
-    that holds it can occur: the next one to try begins behind its first letter.
+    that holds it can occur: the next one to try begins behind its first letter. Where a match goes on, the suffixes of
+    the next stretch are neighbours of the one that the match goes on in.
     """
     found = 0
     start = 1
+    ahead = np.int64(-1)  # where the text goes on with the stretch at ``start``, if that is known
     while start + length <= len(query):
         low, high = 0, len(bwt)
         place = start + length - 1
+        if ahead >= 0:
+            low = np.int64(rank[ahead])
+            high, place = low + 1, start - 1
+            while low > 0 and _shares(text, np.int64(suffixes[low - 1]), query, start, length):
+                low -= 1
+            while high < len(bwt) and _shares(text, np.int64(suffixes[high]), query, start, length):
+                high += 1
         while place >= start and query[place] != NEVER:
             symbol = query[place]
             low = smaller[symbol] + _before(bwt, counts, bucket, symbol, low)
@@ -40,7 +58,7 @@ def _search(text, suffixes, bwt, smaller, counts, bucket, query, length, out):
                 break
             place -= 1
         if place >= start:
-            start = place + 1
+            start, ahead = place + 1, np.int64(-1)
             continue
         for row in range(low, high):
             if bwt[row] == query[start - 1]:
@@ -52,6 +70,8 @@ def _search(text, suffixes, bwt, smaller, counts, bucket, query, length, out):
                     shared += 1
                 out[found, 0], out[found, 1], out[found, 2] = start, suffix, shared
             found += 1
+        suffix = np.int64(suffixes[low])
+        ahead = suffix + 1 if text[suffix + length] == query[start + length] else np.int64(-1)
         start += 1
     return found
 
@@ -61,10 +81,14 @@ class MaximalMatchesCpu(MaximalMatches):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=16 * shape.query_letters + 64 * shape.queries)
+        texts = 16 * shape.query_letters + 8 * (shape.target_letters + shape.targets)
+        return Footprint(host=texts + 64 * shape.queries)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index, options = context.index("suffix-array"), context.options
+        suffixes = index["suffixes"]
+        rank = np.empty_like(suffixes)
+        rank[suffixes] = np.arange(len(suffixes), dtype=rank.dtype)
         parts = []
         for frame in options.frames():
             context.cancellation.check()
@@ -72,7 +96,7 @@ class MaximalMatchesCpu(MaximalMatches):
 
             def launch(capacity: int, query: np.ndarray = strand.symbols) -> tuple[int, np.ndarray]:
                 out = np.empty((capacity, 3), np.int64)
-                count = int(_search(index["text"], index["suffixes"], index["bwt"], index["smaller"], index["counts"],
+                count = int(_search(index["text"], suffixes, rank, index["bwt"], index["smaller"], index["counts"],
                                     index.parameters["bucket"], query, options.length, out))
                 return count, out[:count]
 
