@@ -44,7 +44,7 @@ def _search(text, suffixes, rank, bwt, smaller, counts, bucket, query, length, o
         low, high = 0, len(bwt)
         place = start + length - 1
         if ahead >= 0:
-            low = np.int64(rank[ahead])
+            low = int(rank[ahead])
             high, place = low + 1, start - 1
             while low > 0 and _shares(text, np.int64(suffixes[low - 1]), query, start, length):
                 low -= 1
