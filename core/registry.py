@@ -17,7 +17,7 @@ _BASES: dict[str, type] = {"stage": Stage, "sorter": Sorter, "family": Family, "
                            "reader": Reader, "writer": Writer}
 _WORDS = {"reader": "input format", "writer": "output format"}
 """What people call them, where that isn't the word of the hook."""
-_SORTER_BACKENDS = {"reference": ("reference",)}
+_SORTER_BACKENDS = {"reference": ("reference",), "cuda": ("cuda", "cpu", "reference")}
 """Back ends whose sorters the stages of a back end may use, where these are not cpu and then reference."""
 
 

@@ -180,6 +180,8 @@ class Sorter(ABC):
 
     name: ClassVar[str]
     backend: ClassVar[str] = "reference"
+    threads: int = 1
+    """Threads that ``order`` may use; they change no result."""
 
     @classmethod
     def help(cls) -> str:
