@@ -4,7 +4,10 @@ A word holds as many symbols as fit. Symbols are coded densely: DNA takes 2 bits
 where 8 bytes would hold 8. Where keys differ in length, code 0 is the end of a key, below every letter.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from seqloom.core.jit import inline, kernel
@@ -31,12 +34,33 @@ class Words(NamedTuple):
     bits: int
 
 
-def coding_of(keys: Ragged, sample: bool = False) -> Coding:
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads)
+
+
+def in_turn(threads: int, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
+    """What ``work`` gives for each of the tasks; every thread takes up the next one when it is done with one."""
+    return [work(task) for task in tasks] if threads == 1 else list(_pool(threads).map(work, tasks))
+
+
+def by_threads(threads: int, low: int, high: int, work: Callable[[int, int, int], Any]) -> list[Any]:
+    """What ``work(n, first, last)`` gives for each of ``threads`` parts of low … high, one for each thread."""
+    bounds = [low + (high - low) * n // threads for n in range(threads + 1)]
+    return in_turn(threads, lambda n: work(n, bounds[n], bounds[n + 1]), range(threads))
+
+
+def coding_of(keys: Ragged, threads: int = 1, sample: bool = False) -> Coding:
     """The dense coding of the letters that occur in ``keys``, or in the first of them only."""
     seen = np.zeros(256, np.bool_)
     first, last = int(keys.offsets[0]), int(keys.offsets[-1])
-    _mark(keys.values, first, min(last, first + _SAMPLE) if sample else last, seen)
-    ended = not _fixed_width(keys)
+    last = min(last, first + _SAMPLE) if sample else last
+    by_threads(threads, first, last, lambda n, a, b: _mark(keys.values, a, b, seen))
+    return dense_coding(seen, fixed_width(keys) is None)
+
+
+def dense_coding(seen: np.ndarray, ended: bool) -> Coding:
+    """The coding of the letters for which bool[256] ``seen`` is set; ``ended``: with a code for the end of a key."""
     letters = np.flatnonzero(seen)
     bits = max(1, (len(letters) + ended - 1).bit_length())
     codes = np.full(256, _INVALID, np.uint16)
@@ -44,7 +68,7 @@ def coding_of(keys: Ragged, sample: bool = False) -> Coding:
     return Coding(codes, bits, 64 // bits, ended)
 
 
-def whole_words(keys: Ragged) -> Words | None:
+def whole_words(keys: Ragged, threads: int = 1) -> Words | None:
     """``keys`` as one number each, or None if 64 bits don't hold them."""
     if not len(keys):
         return Words(np.empty(0, np.uint64), 0)
@@ -52,35 +76,42 @@ def whole_words(keys: Ragged) -> Words | None:
     if longest > 64:
         return None
     words = np.empty(len(keys), np.uint64)
-    fixed = longest > 0 and _fixed_width(keys)
-    if fixed and (bits := _column_bits(keys, longest)) is not None:
-        _pack_columns(keys.values, int(keys.offsets[0]), longest, bits, words)
+    fixed = longest > 0 and fixed_width(keys) is not None
+    if fixed and (bits := _column_bits(keys, longest, threads)) is not None:
+        first = int(keys.offsets[0])
+        by_threads(threads, 0, len(words), lambda n, a, b: _pack_columns(
+            keys.values, first + a * longest, longest, bits, words[a:b]))
         return Words(words, int(bits.sum()))
     for sample in (True, False):
-        coding = coding_of(keys, sample)
-        if coding.bits * longest > 64:
-            continue
-        bad = (_pack_pairs(keys.values, int(keys.offsets[0]), longest, _pairs(coding), coding.codes, coding.bits, words)
-               if fixed and coding.bits <= 7 else
-               _pack(keys.values, keys.offsets, longest, coding.codes, coding.bits, words))
-        if not bad:
+        coding = coding_of(keys, threads, sample)
+        if coding.bits * longest <= 64 and _packed(keys, longest, fixed, coding, threads, words):
             return Words(words, coding.bits * longest)
     return None
 
 
-def _fixed_width(keys: Ragged) -> bool:
-    """Whether all keys are of one length."""
-    width = keys.offsets[1] - keys.offsets[0] if len(keys) else 0
-    return bool((np.diff(keys.offsets) == width).all())
+def _packed(keys: Ragged, longest: int, fixed: bool, coding: Coding, threads: int, words: np.ndarray) -> bool:
+    """Fill ``words`` with the keys' codes; False if a letter has none."""
+    if fixed and coding.bits <= 7:
+        first, pairs = int(keys.offsets[0]), _pairs(coding)
+        return not any(by_threads(threads, 0, len(words), lambda n, a, b: _pack_pairs(
+            keys.values, first + a * longest, longest, pairs, coding.codes, coding.bits, words[a:b])))
+    return not any(by_threads(threads, 0, len(words), lambda n, a, b: _pack(
+        keys.values, keys.offsets[a : b + 1], longest, coding.codes, coding.bits, words[a:b])))
 
 
-def _column_bits(keys: Ragged, width: int) -> np.ndarray | None:
+def fixed_width(keys: Ragged) -> int | None:
+    """The length that all keys have; None if they differ."""
+    width = int(keys.offsets[1] - keys.offsets[0]) if len(keys) else 0
+    return width if (np.diff(keys.offsets) == width).all() else None
+
+
+def _column_bits(keys: Ragged, width: int, threads: int) -> np.ndarray | None:
     """i8[width]: low bits of each byte of the keys that vary; None if they are more than 64."""
-    values = keys.values[keys.offsets[0] : keys.offsets[-1]]
-    for table in (values[: _SAMPLE * width], values):
-        varying = np.zeros(width, np.uint8)
-        _vary(np.ascontiguousarray(table), width, varying)
-        bits = np.array([int(v).bit_length() for v in varying], np.int64)
+    values = np.ascontiguousarray(keys.values[keys.offsets[0] : keys.offsets[-1]])
+    varying = np.zeros((threads, width), np.uint8)
+    for rows in (min(_SAMPLE, len(keys)), len(keys)):
+        by_threads(threads, 0, rows, lambda n, a, b: _vary(values, a * width, b * width, width, varying[n]))
+        bits = np.array([int(v).bit_length() for v in np.bitwise_or.reduce(varying)], np.int64)
         if bits.sum() > 64:
             return None
     return bits
@@ -100,9 +131,9 @@ def _mark(values, first, last, seen):
 
 
 @kernel
-def _vary(values, width, varying):
+def _vary(values, first, last, width, varying):
     """Bits in which the bytes of some column differ from that of the first row."""
-    for start in range(np.uint64(0), np.uint64(len(values)), np.uint64(width)):
+    for start in range(np.uint64(first), np.uint64(last), np.uint64(width)):
         for column in range(np.uint64(width)):
             varying[column] |= values[start + column] ^ values[column]
 
@@ -317,6 +348,13 @@ def radix_sort(words, rows, spare_words, spare_rows, low, high, shift, bits, dig
 
 
 @kernel
+def number(words, first, last, bits):
+    """Put its place below each word of ``words[first:last]``, in ``bits`` bits."""
+    for place in range(np.uint64(first), np.uint64(last)):
+        words[place] = (words[place] << np.uint64(bits)) | place
+
+
+@kernel
 def sort_numbered(words, spare, place_bits, bits):
     """Number ``words`` by their places, in ``place_bits`` bits below the words, and write them into ``spare`` in order.
 
@@ -326,30 +364,33 @@ def sort_numbered(words, spare, place_bits, bits):
     digit = min(11, bits)
     shift = np.uint64(place_bits + bits - digit)
     at = np.zeros((1 << digit) + 1, np.int64)
+    number(words, 0, total, place_bits)
     for place in range(np.uint64(total)):
-        word = (words[place] << np.uint64(place_bits)) | place
-        words[place] = word
-        at[(word >> shift) + np.uint64(1)] += 1
+        at[(words[place] >> shift) + np.uint64(1)] += 1
     for value in range(1 << digit):
         at[value + 1] += at[value]
+    starts = at.copy()
     for place in range(np.uint64(total)):
         value = words[place] >> shift
         to = np.uint64(at[value])
         at[value] += 1
         spare[to] = words[place]
+    sort_buckets(spare, words, starts, place_bits, bits - digit)
+
+
+@kernel
+def sort_buckets(words, spare, starts, shift, bits):
+    """Sort each stretch of ``words`` from one of ``starts`` to the next by ``bits`` bits from ``shift`` on."""
     none = np.empty(0, np.int64)
-    rest = bits - digit
-    low = 0
-    for value in range(1 << digit):
-        high = at[value]
+    for bucket in range(len(starts) - 1):
+        low, high = starts[bucket], starts[bucket + 1]
         if high - low > 48:
-            radix_sort(spare, none, words, none, low, high, place_bits, rest, 8)
+            radix_sort(words, none, spare, none, low, high, shift, bits, 8)
         else:
             for place in range(low + 1, high):
-                word = spare[place]
+                word = words[place]
                 hole = place
-                while hole > low and spare[hole - 1] > word:
-                    spare[hole] = spare[hole - 1]
+                while hole > low and words[hole - 1] > word:
+                    words[hole] = words[hole - 1]
                     hole -= 1
-                spare[hole] = word
-        low = high
+                words[hole] = word

@@ -4,24 +4,35 @@ import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu as words_cpu
-from seqloom.plugins.common.sort_words_cpu import Words, coding_of, load_words, radix_sort, whole_words
+from seqloom.plugins.common.sort_words_cpu import (
+    Coding,
+    Words,
+    by_threads,
+    coding_of,
+    load_words,
+    number,
+    radix_sort,
+    whole_words,
+)
+from seqloom.plugins.sorting import threads_cpu
 from seqloom.plugins.sorting.lsd_radix_reference import LsdRadix
+from seqloom.plugins.sorting.threads_cpu import load_by_threads, move_by_digit
 
 _DIGIT = 11
 
 
 @kernel(helpers=(words_cpu,))
-def _by_words(values, offsets, codes, bits, per, by_length, joined, rows, words, spare_rows, spare_words):
-    """Sort by the last word of each key, then the one before, …; a key takes part from its own last word on.
+def _by_words(values, offsets, codes, bits, per, ranked, joined, least, rows, words, spare_rows, spare_words):
+    """Sort by the last word of each key, then the one before, … down to word ``least``; returns how many have that.
 
     joined: i8, number of keys that have a word 0, 1, …. ``rows`` are filled from the back: a key that joins goes before
     all longer ones.
     """
-    total = len(by_length)
+    total = len(ranked)
     size = 0
-    for depth in range(len(joined) - 1, -1, -1):
+    for depth in range(len(joined) - 1, least - 1, -1):
         if joined[depth] > size:
-            rows[total - joined[depth] : total - size] = by_length[size : joined[depth]]
+            rows[total - joined[depth] : total - size] = ranked[size : joined[depth]]
             size = joined[depth]
         low = total - size
         load_words(values, offsets, codes, bits, per, rows, low, total, depth * per, words)
@@ -35,7 +46,7 @@ def _by_words(values, offsets, codes, bits, per, by_length, joined, rows, words,
                 words[hole], rows[hole] = word, row
         else:
             radix_sort(words, rows, spare_words, spare_rows, low, total, 0, bits * per, 8 if size < 10000 else 11)
-    rows[: total - size] = by_length[size:]
+    return size
 
 
 class LsdRadixCpu(LsdRadix):
@@ -43,39 +54,68 @@ class LsdRadixCpu(LsdRadix):
     backend = "cpu"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        whole = whole_words(keys)
+        whole = whole_words(keys, self.threads)
         if whole is not None:
-            return order_of_words(whole)
-        coding, lengths = coding_of(keys), np.diff(keys.offsets)
-        by_length = np.argsort(-lengths, kind="stable")
-        needed = -(-lengths // coding.per)
-        joined = np.cumsum(np.bincount(needed, minlength=1)[::-1])[::-1][1:]
-        rows, words = np.empty(len(keys), np.int64), np.empty(len(keys), np.uint64)
-        _by_words(keys.values, keys.offsets, *coding[:3], by_length, np.ascontiguousarray(joined), rows, words,
-                  np.empty_like(rows), np.empty_like(words))
-        return rows
+            return _order_of_words(whole, self.threads)
+        coding = coding_of(keys, self.threads)
+        ranked, joined = by_length(keys, coding.per)
+        parallel = int(np.count_nonzero(joined >= threads_cpu.LEAST)) if self.threads > 1 else 0
+        rows = order_by_words(keys, coding, ranked, joined, parallel)
+        for depth in range(parallel - 1, -1, -1):
+            rows = np.concatenate([ranked[len(rows) : joined[depth]], rows])
+            words = load_by_threads(keys, coding, rows, depth * coding.per, self.threads)
+            rows = _sorted_rows(words, rows, coding.bits * coding.per, self.threads)
+        return np.concatenate([ranked[len(rows) :], rows])
 
 
-def order_of_words(whole: Words) -> np.ndarray:
+def by_length(keys: Ragged, per: int) -> tuple[np.ndarray, np.ndarray]:
+    """i8[n]: rows, longest first, equal ones as they stand; i8[k]: how many of them have a word 0, 1, … of ``per``."""
+    lengths = np.diff(keys.offsets)
+    joined = np.cumsum(np.bincount(-(-lengths // per), minlength=1)[::-1])[::-1][1:]
+    return np.argsort(-lengths, kind="stable"), np.ascontiguousarray(joined)
+
+
+def order_by_words(keys: Ragged, coding: Coding, ranked: np.ndarray, joined: np.ndarray, least: int) -> np.ndarray:
+    """i8: rows of the keys that have a word number ``least``, in order of what they hold from there on."""
+    if least >= len(joined):
+        return np.empty(0, np.int64)
+    ranked = ranked[: joined[least]]
+    rows, words = np.empty(len(ranked), np.int64), np.empty(len(ranked), np.uint64)
+    _by_words(keys.values, keys.offsets, *coding[:3], ranked, joined, least, rows, words, np.empty_like(rows),
+              np.empty_like(words))
+    return rows
+
+
+def _order_of_words(whole: Words, threads: int) -> np.ndarray:
     """i8[n]: stable order of numbers."""
     count, (words, bits) = len(whole.words), whole
     place_bits = max(1, (count - 1).bit_length())
     if not count or not bits:
         return np.arange(count, dtype=np.int64)
+    if bits + place_bits > 64:
+        return _sorted_rows(words, np.arange(count, dtype=np.int64), bits, threads)
+    by_threads(threads, 0, count, lambda n, first, last: number(words, first, last, place_bits))
+    words = _radix_sorted(words, np.empty(0, np.int64), place_bits, bits, threads)[0]
+    words &= np.uint64((1 << place_bits) - 1)
+    return words.view(np.int64)
+
+
+def _sorted_rows(words: np.ndarray, rows: np.ndarray, bits: int, threads: int) -> np.ndarray:
+    return _radix_sorted(words, rows, 0, bits, threads)[1]
+
+
+def _radix_sorted(words: np.ndarray, rows: np.ndarray, shift: int, bits: int,
+                  threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Words in order of ``bits`` bits from ``shift`` on, and their rows, if any; the arrays given are written over."""
+    count = len(words)
     digit = -(-bits // -(-bits // _DIGIT)) if count > 10000 else 8
-    if bits + place_bits <= 64:
-        _number(words, place_bits)
-        none = np.empty(0, np.int64)
-        radix_sort(words, none, np.empty_like(words), none, 0, count, place_bits, bits, digit)
-        words &= np.uint64((1 << place_bits) - 1)
-        return words.view(np.int64)
-    rows = np.arange(count, dtype=np.int64)
-    radix_sort(words, rows, np.empty_like(words), np.empty_like(rows), 0, count, 0, bits, digit)
-    return rows
+    spare_words, spare_rows = np.empty_like(words), np.empty_like(rows)
+    if threads == 1 or count < threads_cpu.LEAST:
+        radix_sort(words, rows, spare_words, spare_rows, 0, count, shift, bits, digit)
+        return words, rows
+    for low in range(shift, shift + bits, digit):
+        width = min(digit, shift + bits - low)
+        if move_by_digit(words, rows, spare_words, spare_rows, 0, count, low, width, threads) is not None:
+            words, rows, spare_words, spare_rows = spare_words, spare_rows, words, rows
+    return words, rows
 
-
-@kernel
-def _number(words, bits):
-    """Put each word's place below it."""
-    for place in range(np.uint64(len(words))):
-        words[place] = (words[place] << np.uint64(bits)) | place

@@ -4,19 +4,34 @@ import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu as words_cpu
-from seqloom.plugins.common.sort_words_cpu import Words, coding_of, load_words, sort_numbered, sort_strings, whole_words
+from seqloom.plugins.common.sort_words_cpu import (
+    Words,
+    by_threads,
+    coding_of,
+    load_words,
+    number,
+    sort_buckets,
+    sort_numbered,
+    sort_strings,
+    whole_words,
+)
+from seqloom.plugins.sorting import threads_cpu
 from seqloom.plugins.sorting.msd_radix_reference import MsdRadix
+from seqloom.plugins.sorting.threads_cpu import Arrays, order_by_threads, sort_by_threads
 
 _SMALL = 1 << 13  # strings of a bucket that is finished at once
 _DIGIT = 11
 
 
 @kernel(helpers=(words_cpu,))
-def _by_buckets(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows):
-    """Part large buckets by the top digit that is left of their words; small ones are sorted out by quicksort."""
-    total = len(rows)
-    stack = np.empty((total // _SMALL + 2, 4), np.int64)
-    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, total, bits * per, 0
+def _by_buckets(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows, low, high,
+                left, depth):
+    """Part a large bucket by the top digit that is left of its words, ``left`` bits; small ones go to quicksort.
+
+    depth: letters before those of the words, in which all keys of the bucket are equal.
+    """
+    stack = np.empty(((high - low) // _SMALL + 2, 4), np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = low, high, left, depth
     top = 1
     last = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     while top:
@@ -66,31 +81,47 @@ def _by_buckets(values, offsets, codes, bits, per, ended, longest, words, rows, 
             top += 1
 
 
+@kernel
+def _each_bucket(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows, starts, left,
+                 depth):
+    for bucket in range(len(starts) - 1):
+        _by_buckets(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows,
+                    starts[bucket], starts[bucket + 1], left, depth)
+
+
 class MsdRadixCpu(MsdRadix):
     __doc__ = MsdRadix.__doc__
     backend = "cpu"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        count = len(keys)
-        whole = whole_words(keys)
-        if whole is not None and (order := _whole_order(whole)) is not None:
+        whole = whole_words(keys, self.threads)
+        if whole is not None and (order := _whole_order(whole, self.threads)) is not None:
             return order
-        rows, words = np.arange(count, dtype=np.int64), np.empty(count, np.uint64)
-        coding, longest = coding_of(keys), int(np.diff(keys.offsets).max())
-        load_words(keys.values, keys.offsets, *coding[:3], rows, 0, count, 0, words)
-        _by_buckets(keys.values, keys.offsets, *coding, longest, words, rows, np.empty_like(words), np.empty_like(rows))
-        return rows
+        coding, longest = coding_of(keys, self.threads), int(np.diff(keys.offsets).max())
+
+        def finish(arrays: Arrays, starts: np.ndarray, left: int, depth: int) -> None:
+            _each_bucket(keys.values, keys.offsets, *coding, longest, *arrays, starts, left, depth * coding.per)
+
+        return order_by_threads(keys, coding, longest, self.threads, finish)
 
 
-def _whole_order(whole: Words) -> np.ndarray | None:
+def _whole_order(whole: Words, threads: int) -> np.ndarray | None:
     """i8[n]: stable order of numbers; None where their places don't fit beside them."""
-    count = len(whole.words)
+    count, (words, bits) = len(whole.words), whole
     place_bits = max(1, (count - 1).bit_length())
-    if not count or not whole.bits:
+    if not count or not bits:
         return np.arange(count, dtype=np.int64)
-    if whole.bits + place_bits > 64:
+    if bits + place_bits > 64:
         return None
-    spare = np.empty_like(whole.words)
-    sort_numbered(whole.words, spare, place_bits, whole.bits)
-    spare &= np.uint64((1 << place_bits) - 1)
-    return spare.view(np.int64)
+    if threads == 1 or count < threads_cpu.LEAST:
+        order = np.empty_like(words)
+        sort_numbered(words, order, place_bits, bits)
+    else:
+        by_threads(threads, 0, count, lambda n, first, last: number(words, first, last, place_bits))
+
+        def finish(arrays: Arrays, starts: np.ndarray, left: int, depth: int) -> None:
+            sort_buckets(arrays[0], arrays[2], starts, place_bits, left)
+
+        order, _ = sort_by_threads(words, np.empty(0, np.int64), place_bits, bits, threads, finish)
+    order &= np.uint64((1 << place_bits) - 1)
+    return order.view(np.int64)

@@ -1,9 +1,20 @@
 """``multikey-quicksort`` on the CPU: three-way quicksort of words of several symbols, stable and without swaps."""
 
 import numpy as np
+from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
-from seqloom.plugins.common.sort_words_cpu import coding_of, load_words, sort_strings
+from seqloom.plugins.common import sort_words_cpu as words_cpu
+from seqloom.plugins.common.sort_words_cpu import coding_of, sort_strings
 from seqloom.plugins.sorting.multikey_quicksort_reference import MultikeyQuicksort
+from seqloom.plugins.sorting.threads_cpu import Arrays, order_by_threads
+
+
+@kernel(helpers=(words_cpu,))
+def _each_bucket(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows, starts,
+                 depth):
+    for bucket in range(len(starts) - 1):
+        sort_strings(values, offsets, codes, bits, per, ended, longest, words, rows, starts[bucket],
+                     starts[bucket + 1], depth, spare_words, spare_rows)
 
 
 class MultikeyQuicksortCpu(MultikeyQuicksort):
@@ -11,12 +22,11 @@ class MultikeyQuicksortCpu(MultikeyQuicksort):
     backend = "cpu"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        count = len(keys)
-        rows = np.arange(count, dtype=np.int64)
-        if count > 1:
-            coding, longest = coding_of(keys), int(np.diff(keys.offsets).max())
-            words = np.empty(count, np.uint64)
-            load_words(keys.values, keys.offsets, *coding[:3], rows, 0, count, 0, words)
-            sort_strings(keys.values, keys.offsets, *coding, longest, words, rows, 0, count, 0, np.empty_like(words),
-                         np.empty_like(rows))
-        return rows
+        if len(keys) < 2:
+            return np.arange(len(keys), dtype=np.int64)
+        coding, longest = coding_of(keys, self.threads), int(np.diff(keys.offsets).max())
+
+        def finish(arrays: Arrays, starts: np.ndarray, left: int, depth: int) -> None:
+            _each_bucket(keys.values, keys.offsets, *coding, longest, *arrays, starts, depth * coding.per)
+
+        return order_by_threads(keys, coding, longest, self.threads, finish)

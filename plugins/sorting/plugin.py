@@ -11,8 +11,10 @@ def seqloom_sorters() -> list[Deferred]:
     return deferred(__package__, {
         "msd-radix reference": "msd_radix_reference.MsdRadix",
         "msd-radix cpu": "msd_radix_cpu.MsdRadixCpu",
+        "msd-radix cuda": "msd_radix_cuda.MsdRadixCuda",
         "multikey-quicksort reference": "multikey_quicksort_reference.MultikeyQuicksort",
         "multikey-quicksort cpu": "multikey_quicksort_cpu.MultikeyQuicksortCpu",
         "lsd-radix reference": "lsd_radix_reference.LsdRadix",
         "lsd-radix cpu": "lsd_radix_cpu.LsdRadixCpu",
+        "lsd-radix cuda": "lsd_radix_cuda.LsdRadixCuda",
     })

@@ -1,6 +1,7 @@
 """Every sorter against Python's own stable sort of byte strings."""
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -9,14 +10,22 @@ from hypothesis import strategies as st
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Ragged
 from seqloom.core.stages import Sorter
+from seqloom.plugins.sorting import threads_cpu
 from seqloom.plugins.sorting.plugin import seqloom_sorters
 
-SORTERS = [sorter.load()() for sorter in seqloom_sorters()]
+SORTERS = [(sorter, threads) for sorter in seqloom_sorters() for threads in (1, 3)
+           if sorter.backend == "cpu" or (sorter.backend == "reference" and threads == 1)]
 
 
-@pytest.fixture(params=SORTERS, ids=lambda s: f"{s.name}-{s.backend}")
-def sorter(request) -> Sorter:
-    return request.param
+@pytest.fixture(params=SORTERS, ids=lambda s: f"{s[0].name}-{s[0].backend}-{s[1]}", scope="module")
+def sorter(request) -> Iterator[Sorter]:
+    """A sorter; with several threads it calls them for a few keys already."""
+    deferred, threads = request.param
+    found = deferred.load()()
+    found.threads = threads
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads_cpu, "LEAST", 40 if threads > 1 else threads_cpu.LEAST)
+        yield found
 
 
 def check(sorter: Sorter, strings: list[bytes]) -> None:

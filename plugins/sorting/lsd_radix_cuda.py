@@ -1,0 +1,62 @@
+"""``lsd-radix`` on a CUDA device: word by word from the last, all passes on the device.
+
+Short keys are sent as they are and packed there; of long ones the host packs and sends one word at a time. Words that
+stand so deep that few keys have them are sorted on the host first.
+"""
+
+from typing import Any
+
+import numpy as np
+from seqloom.core.records import Ragged
+from seqloom.plugins.common.sort_words_cpu import coding_of
+from seqloom.plugins.sorting import radix_cuda
+from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
+from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short, to_device, to_host
+from seqloom.plugins.sorting.threads_cpu import load_by_threads
+
+
+class LsdRadixCuda(LsdRadixCpu):
+    __doc__ = LsdRadixCpu.__doc__
+    backend = "cuda"
+
+    def order(self, keys: Ragged) -> np.ndarray:
+        if not fits(keys):
+            return super().order(keys)
+        whole = DeviceKeys(keys, self.threads) if short(keys) else None
+        coding = coding_of(keys, self.threads) if whole is None else whole.coding
+        per = coding.per
+        ranked, joined = by_length(keys, per)
+        longest = int(keys.offsets[ranked[0] + 1] - keys.offsets[ranked[0]])
+        # On the device rows are places in ``ranked``, so that those that have a word at some depth are the first ones.
+        there = DeviceWords(len(keys))
+        places = to_device(ranked.astype(np.int32), self.threads) if whole is not None else None
+        depths = int(np.count_nonzero(joined >= radix_cuda.LEAST))
+        size = there.put(_places(order_by_words(keys, coding, ranked, joined, depths), ranked))
+        for depth in range(depths - 1, -1, -1):
+            total = int(joined[depth])
+            letters = min(per, longest - depth * per)
+
+            def fill(words: Any, depth: int = depth, total: int = total, letters: int = letters) -> None:
+                if whole is not None:
+                    whole.pack(places, total, depth * per, letters, words)
+                else:
+                    part = coding._replace(per=letters)
+                    to_device(load_by_threads(keys, part, ranked[:total], depth * per, self.threads), self.threads,
+                              words)
+
+            numbered = size == 0
+            if not numbered:
+                there.put_before(size, total - size)
+            there.load(total, numbered, fill)
+            there.sort(total, coding.bits * letters, numbered)
+            size = total
+        order = to_host(there.rows, size, np.int64, self.threads)
+        return np.concatenate([ranked[size:], ranked[order]])
+
+
+def _places(rows: np.ndarray, ranked: np.ndarray) -> np.ndarray:
+    """i4: where each of the rows stands in ``ranked``."""
+    place = np.empty(len(ranked), np.int32)
+    if len(rows):
+        place[ranked] = np.arange(len(ranked), dtype=np.int32)
+    return place[rows]

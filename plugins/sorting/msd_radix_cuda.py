@@ -1,0 +1,58 @@
+"""``msd-radix`` on a CUDA device: by as many first letters as fit a word; what ties is sorted out on the host.
+
+Short keys are sent as they are and packed there; of long ones the host chops off the first letters and sends these.
+"""
+
+import numpy as np
+from seqloom.core.jit import kernel
+from seqloom.core.records import Ragged
+from seqloom.plugins.common import sort_words_cpu as words_cpu
+from seqloom.plugins.common.sort_words_cpu import coding_of, in_turn, load_words, sort_strings
+from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
+from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short, to_device, to_host
+from seqloom.plugins.sorting.threads_cpu import load_by_threads
+
+_TASKS = 16  # stretches of ties per thread
+
+
+@kernel(helpers=(words_cpu,))
+def _part_ties(values, offsets, codes, bits, per, ended, longest, rows, firsts, sizes):
+    """Sort each run of rows whose first ``per`` letters are equal by what follows."""
+    most = sizes.max()
+    words, spare_words, spare_rows = np.empty(most, np.uint64), np.empty(most, np.uint64), np.empty(most, np.int64)
+    for run in range(len(firsts)):
+        tied = rows[firsts[run] : firsts[run] + sizes[run]]
+        load_words(values, offsets, codes, bits, per, tied, 0, len(tied), per, words)
+        sort_strings(values, offsets, codes, bits, per, ended, longest, words, tied, 0, len(tied), per, spare_words,
+                     spare_rows)
+
+
+class MsdRadixCuda(MsdRadixCpu):
+    __doc__ = MsdRadixCpu.__doc__
+    backend = "cuda"
+
+    def order(self, keys: Ragged) -> np.ndarray:
+        if not fits(keys):
+            return super().order(keys)
+        whole = DeviceKeys(keys, self.threads) if short(keys) else None
+        coding = coding_of(keys, self.threads) if whole is None else whole.coding
+        count, longest = len(keys), int(np.diff(keys.offsets).max())
+        coding = coding._replace(per=min(coding.per, longest))
+        there = DeviceWords(count)
+        if whole is not None:
+            there.load(count, True, lambda words: whole.pack(there.rows[:1], count, 0, coding.per, words))
+        else:
+            rows = np.arange(count, dtype=np.int64)
+            there.load(count, True, lambda words: to_device(
+                load_by_threads(keys, coding, rows, 0, self.threads), self.threads, words))
+        there.sort(count, coding.bits * coding.per, numbered=True)
+        order = to_host(there.rows, count, np.int64, self.threads)
+        if longest > coding.per:
+            tied = there.ties(count, (1 << coding.bits) - 1 if coding.ended else 0)
+            edges = np.flatnonzero(np.diff(tied, append=False))
+            firsts, sizes = edges[::2], edges[1::2] + 1 - edges[::2]
+            bounds = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), _TASKS * self.threads + 1)[1:-1])
+            tasks = [t for t in zip(np.split(firsts, bounds), np.split(sizes, bounds), strict=True) if len(t[0])]
+            in_turn(self.threads, lambda task: _part_ties(keys.values, keys.offsets, *coding, longest, order, *task),
+                    tasks)
+        return order

@@ -1,0 +1,441 @@
+# ruff: noqa: F821  (names in capitals in the kernel templates are constants filled in by ``specialise``)
+"""Stable radix sort of 64-bit words on a CUDA device, and how keys get there: what the device's sorters are made of.
+
+A pass sorts by one digit, from the last to the first. Every block has one stretch of the words. It counts its digits;
+then, knowing how many of each are in the stretches before, it moves its words tile by tile: warps number the equal
+digits of a tile in order, the tile is put in order in shared memory, and runs of equal digits go out side by side. No
+atomic operation decides a place, so equal words keep their order.
+
+Source: A. Drozd's thesis on string sorting and BWT alignment, 4.3.2 (counting and moving in blocks) and 4.4.2
+(prefixes chopped off and sent); D. Merrill & A. Grimshaw, "High performance and scalable radix sorting: a case study of
+implementing dynamic parallelism for GPU computing", Parallel Processing Letters 21 (2011).
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import cuda as _cuda
+from numba import int32, int64, uint32, uint64
+from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
+from seqloom.core.records import Ragged
+from seqloom.core.unroll import specialise
+from seqloom.plugins.common.sort_words_cpu import by_threads, dense_coding, fixed_width
+
+cuda: Any = _cuda  # numba's types don't know what code on the device may do
+# Filled in by ``specialise``; see ``_kernels``.
+ITEMS: int
+THREADS: int
+WARPS: int
+NUMBERED: bool
+
+BITS = 8
+"""Bits of a digit; a block has one thread for each of its values."""
+WORDS_PER_THREAD = 16
+LEAST = 1 << 16
+"""Keys from which on the device is quicker than the host."""
+STAGE = 16 << 20
+"""Bytes that are copied at a time between the host's memory and the device's."""
+_LARGEST = 1 << 31
+
+
+def registers(count):  # pragma: no cover - names for the templates
+    """Place holder; see ``core/unroll.py``."""
+
+
+def unrolled(count):  # pragma: no cover
+    """Place holder; see ``core/unroll.py``."""
+
+
+if not SIMULATED:
+
+    @cuda.jit(device=True, inline="always")
+    def same_in_warp(value):
+        """Bit mask of the lanes of the warp that have the same value."""
+        return uint32(cuda.match_any_sync(WHOLE_WARP, value))
+
+    @cuda.jit(device=True, inline="always")
+    def warp_barrier():
+        cuda.syncwarp()
+
+else:
+    _mailbox = [0] * 1024
+
+    @cuda.jit(device=True)
+    def same_in_warp(value):
+        here = cuda.threadIdx.x
+        _mailbox[here] = int(value)
+        cuda.syncthreads()
+        mask = sum(1 << lane for lane in range(32) if _mailbox[(here & ~31) | lane] == int(value))
+        cuda.syncthreads()
+        return np.uint32(mask)
+
+    @cuda.jit(device=True)
+    def warp_barrier():
+        cuda.syncthreads()
+
+
+@cuda.jit(device=True)
+def sum_before(value):
+    """Sum of the values of all threads of the block before this one."""
+    sums = cuda.shared.array(32, int32)
+    lane = int32(cuda.threadIdx.x) & int32(31)
+    warp = int32(cuda.threadIdx.x) >> int32(5)
+    total = value
+    distance = int32(1)
+    while distance < int32(32):
+        other = from_lane(total, max(lane - distance, int32(0)))
+        if lane >= distance:
+            total += other
+        distance = distance << int32(1)
+    if lane == int32(31):
+        sums[warp] = total
+    cuda.syncthreads()
+    for before in range(warp):
+        total += sums[before]
+    cuda.syncthreads()
+    return total - value
+
+
+def count_digits(words, total, span, shift, counts):
+    """Kernel template: how often each digit occurs in each block's stretch; counts: i4[blocks, THREADS]."""
+    tally = cuda.shared.array(THREADS, int32)
+    thread = uint32(cuda.threadIdx.x)
+    tally[thread] = int32(0)
+    cuda.syncthreads()
+    begin = uint64(cuda.blockIdx.x) * uint64(span)
+    end = min(begin + uint64(span), uint64(total))
+    place = begin + uint64(thread)
+    while place < end:
+        cuda.atomic.add(tally, uint32(words[place] >> uint64(shift)) & uint32(THREADS - 1), int32(1))
+        place += uint64(THREADS)
+    cuda.syncthreads()
+    counts[cuda.blockIdx.x, thread] = tally[thread]
+
+
+def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
+    """Kernel template: words, and the rows with them, to their places by one digit.
+
+    counts: what ``count_digits`` made. rows: i4, not read where ``NUMBERED``: then the row is the place.
+    """
+    tile_words = cuda.shared.array(THREADS * ITEMS, uint64)
+    tally = cuda.shared.array((WARPS, THREADS), int32)
+    ahead = cuda.shared.array(THREADS, int32)
+    thread = uint32(cuda.threadIdx.x)
+    lane = thread & uint32(31)
+    warp = thread >> uint32(5)
+    lower = (uint32(1) << lane) - uint32(1)
+    own = uint32(cuda.blockIdx.x)
+    before = int32(0)
+    everywhere = int32(0)
+    for block in range(uint32(cuda.gridDim.x)):
+        number = counts[block, thread]
+        everywhere += number
+        if block < own:
+            before += number
+    base = sum_before(everywhere) + before  # where this block's next word with the digit ``thread`` goes
+    tile = uint64(own) * uint64(span)
+    end = min(tile + uint64(span), uint64(total))
+    word = registers(ITEMS)
+    rank = registers(ITEMS)
+    while tile < end:
+        for w in unrolled(WARPS):
+            tally[w, thread] = int32(0)
+        cuda.syncthreads()
+        first = tile + uint64(warp * uint32(32 * ITEMS) + lane)
+        for k in unrolled(ITEMS):
+            # Behind the end all bits are set: such words come last in the tile and are not written.
+            word[k] = words[first + uint64(32 * k)] if first + uint64(32 * k) < end else ~uint64(0)
+        for k in unrolled(ITEMS):
+            digit = uint32(word[k] >> uint64(shift)) & uint32(THREADS - 1)
+            same = same_in_warp(int32(digit))
+            rank[k] = tally[warp, digit] + int32(cuda.popc(same & lower))
+            warp_barrier()
+            if same & lower == uint32(0):
+                tally[warp, digit] += int32(cuda.popc(same))
+            warp_barrier()
+        cuda.syncthreads()
+        number = int32(0)
+        for w in unrolled(WARPS):
+            number += tally[w, thread]
+        start = sum_before(number)
+        ahead[thread] = base - start
+        base += number
+        for w in unrolled(WARPS):
+            number = tally[w, thread]
+            tally[w, thread] = start
+            start += number
+        cuda.syncthreads()
+        for k in unrolled(ITEMS):
+            rank[k] += tally[warp, uint32(word[k] >> uint64(shift)) & uint32(THREADS - 1)]
+            tile_words[uint32(rank[k])] = word[k]
+        cuda.syncthreads()
+        for k in unrolled(ITEMS):
+            word[k] = tile_words[thread + uint32(k * THREADS)]
+        cuda.syncthreads()
+        for k in unrolled(ITEMS):
+            if NUMBERED:
+                tile_words[uint32(rank[k])] = first + uint64(32 * k)
+            elif first + uint64(32 * k) < end:
+                tile_words[uint32(rank[k])] = uint64(rows[first + uint64(32 * k)])
+        cuda.syncthreads()
+        for k in unrolled(ITEMS):
+            if tile + uint64(thread + uint32(k * THREADS)) < end:
+                digit = uint32(word[k] >> uint64(shift)) & uint32(THREADS - 1)
+                to = uint32(ahead[digit]) + thread + uint32(k * THREADS)
+                words_out[to] = word[k]
+                rows_out[to] = int32(tile_words[thread + uint32(k * THREADS)])
+        cuda.syncthreads()
+        tile += uint64(THREADS * ITEMS)
+
+
+@cuda.jit(cache=not SIMULATED)
+def _mark_letters(values, total, seen):
+    """Set seen[b] for every byte b of ``values``."""
+    step = cuda.gridsize(1)
+    for place in range(cuda.grid(1), total, step):
+        if seen[values[place]] == 0:
+            seen[values[place]] = 1
+
+
+@cuda.jit(cache=not SIMULATED)
+def _pack_rows(values, offsets, width, rows, total, codes, bits, per, depth, words):
+    """Word of ``per`` letters from ``depth`` on of each row; a width > 0 stands for offsets, one row for all."""
+    step = cuda.gridsize(1)
+    for n in range(cuda.grid(1), total, step):
+        row = int64(rows[n]) if len(rows) > 1 else int64(n)
+        begin = row * width if width > 0 else offsets[row]
+        end = begin + width if width > 0 else offsets[row + 1]
+        begin += depth
+        word = uint64(0)
+        for place in range(begin, begin + per):
+            word = word << uint64(bits)
+            if place < end:
+                word |= uint64(codes[values[place]])
+        words[n] = word
+
+
+@cuda.jit(cache=not SIMULATED)
+def _gather(words, rows, total, out):
+    step = cuda.gridsize(1)
+    for n in range(cuda.grid(1), total, step):
+        out[n] = words[rows[n]]
+
+
+@cuda.jit(cache=not SIMULATED)
+def _tie(words, total, last, tied):
+    """Whether each word equals the one before and more of their keys is to be compared (not where code 0 ends them)."""
+    step = cuda.gridsize(1)
+    for n in range(cuda.grid(1), total, step):
+        tied[n] = n > 0 and words[n] == words[n - 1] and (last == uint64(0) or words[n] & last != uint64(0))
+
+
+@cuda.jit(cache=not SIMULATED)
+def _number_rows(first, total, rows):
+    """first, first + 1, …"""
+    step = cuda.gridsize(1)
+    for n in range(cuda.grid(1), total, step):
+        rows[n] = first + n
+
+
+@cache
+def _kernels(numbered: bool) -> tuple[Any, Any]:
+    """The kernels that count and that move."""
+    templates = count_digits, move_words
+    fixed = {"THREADS": 1 << BITS, "ITEMS": WORDS_PER_THREAD, "WARPS": (1 << BITS) // 32, "NUMBERED": numbered}
+    return tuple(cuda.jit(specialise(template, **fixed), cache=not SIMULATED) for template in templates)
+
+
+@cache
+def _processors() -> int:
+    return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
+
+
+def _grid(total: int) -> tuple[int, int]:
+    """Blocks and threads for kernels that stride over ``total`` things."""
+    return (1, 2) if SIMULATED else (max(1, min(-(-total // 256), 16 * _processors())), 256)
+
+
+class DeviceWords:
+    """Words on the device, each with the row that it is of, and room to sort them.
+
+    Args:
+        capacity: most words.
+
+    Attributes:
+        words, rows: u8 and i4 device arrays of the ``capacity``; the last sort's result in their first places.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.words, self._spare_words = (cuda.device_array(max(1, capacity), np.uint64) for _ in range(2))
+        self.rows, self._spare_rows = (cuda.device_array(max(1, capacity), np.int32) for _ in range(2))
+        self._counts = cuda.device_array((4 * _processors(), 1 << BITS), np.int32)
+
+    def sort(self, total: int, bits: int, numbered: bool) -> None:
+        """Put the first ``total`` words in ascending order of their lowest ``bits`` bits, equal ones as they stand.
+
+        Args:
+            numbered: the rows are 0, 1, …, whatever ``rows`` says.
+        """
+        passes = -(-bits // BITS) if total else 0
+        tile = WORDS_PER_THREAD << BITS
+        blocks = max(1, min(4 * _processors(), -(-total // tile)))
+        span = -(-total // (blocks * tile)) * tile
+        counts = self._counts[:blocks]
+        for n in range(passes):
+            count, move = _kernels(numbered and n == 0)
+            shift = np.int32(n * BITS)
+            count[blocks, 1 << BITS](self.words, total, span, shift, counts)
+            move[blocks, 1 << BITS](self.words, self.rows, total, span, shift, counts, self._spare_words,
+                                    self._spare_rows)
+            self.words, self._spare_words = self._spare_words, self.words
+            self.rows, self._spare_rows = self._spare_rows, self.rows
+        if numbered and not passes:
+            self.number(0, total)
+
+    def put(self, rows: np.ndarray) -> int:
+        """Make the first rows these; gives their number."""
+        if len(rows):
+            self.rows[: len(rows)].copy_to_device(rows)
+        return len(rows)
+
+    def number(self, first: int, total: int) -> None:
+        """Make the first ``total`` rows first, first + 1, …"""
+        if total:
+            _number_rows[_grid(total)](np.int32(first), total, self.rows)
+
+    def put_before(self, first: int, size: int) -> None:
+        """Put rows ``first`` … first + size − 1 before the ``first`` rows that are there."""
+        self._spare_rows, self.rows = self.rows, self._spare_rows
+        self.number(first, size)
+        if first:
+            self.rows[size : first + size].copy_to_device(self._spare_rows[:first])
+
+    def load(self, total: int, numbered: bool, fill: Callable[[Any], object]) -> None:
+        """Make the first ``total`` words those of their rows.
+
+        Args:
+            numbered: the rows are 0, 1, ….
+            fill: puts words into the first places of a device array, by row.
+        """
+        fill(self._spare_words)
+        if numbered:
+            self.words, self._spare_words = self._spare_words, self.words
+        elif total:
+            _gather[_grid(total)](self._spare_words, self.rows, total, self.words)
+
+    def ties(self, total: int, last: int) -> np.ndarray:
+        """bool[total]: whether each word equals the one before; never where the code in the bits ``last`` is 0."""
+        tied = cuda.device_array(max(1, total), np.bool_)
+        if total:
+            _tie[_grid(total)](self.words, total, np.uint64(last), tied)
+        return tied.copy_to_host()[:total]
+
+
+class DeviceKeys:
+    """Short keys whole on the device, which makes words of them.
+
+    Args:
+        keys: u1 rows.
+        threads: of the host, that copy.
+
+    Attributes:
+        coding: codes of the letters that occur.
+    """
+
+    def __init__(self, keys: Ragged, threads: int) -> None:
+        first, last = int(keys.offsets[0]), int(keys.offsets[-1])
+        self._values = to_device(keys.values[first:last], threads)
+        width = fixed_width(keys)
+        self._width = width or 0
+        offsets = np.zeros(2, np.int64) if self._width else keys.offsets - first
+        self._offsets = to_device(offsets, threads)
+        seen = cuda.to_device(np.zeros(256, np.uint8))
+        if last > first:
+            _mark_letters[_grid(last - first)](self._values, last - first, seen)
+        self.coding = dense_coding(seen.copy_to_host() > 0, width is None)
+        self._codes = cuda.to_device(self.coding.codes)
+
+    def pack(self, rows: Any, total: int, depth: int, letters: int, words: Any) -> None:
+        """Words of ``letters`` letters from ``depth`` on of the first ``total`` of ``rows``, device arrays both."""
+        if total:
+            _pack_rows[_grid(total)](self._values, self._offsets, self._width, rows, total, self._codes,
+                                     self.coding.bits, letters, depth, words)
+
+
+def fits(keys: Ragged) -> bool:
+    """Whether the device can take ``keys``, and they are so many that it is worth while."""
+    count = len(keys)
+    if not LEAST <= count < _LARGEST or keys.offsets[0] == keys.offsets[-1]:
+        return False
+    needed = 40 * count + min(keys.values.nbytes, 40 * count)
+    return SIMULATED or needed < 0.9 * int(cuda.current_context().get_memory_info()[0])
+
+
+def short(keys: Ragged) -> bool:
+    """Whether sending keys as they are moves no more bytes than a few words of each would."""
+    return int(keys.offsets[-1] - keys.offsets[0]) <= 32 * len(keys)
+
+
+@cache
+def _stages() -> tuple[Any, Any]:
+    """Two buffers that the device reads and writes by itself."""
+    return tuple(np.empty(STAGE, np.uint8) if SIMULATED else cuda.pinned_array(STAGE, np.uint8) for _ in range(2))
+
+
+def _pieces(total: int, item: int) -> Iterator[tuple[int, int, int]]:
+    """(number, first, last) of the pieces of ``total`` items of ``item`` bytes that fill a stage."""
+    size = STAGE // item
+    return ((n, first, min(first + size, total)) for n, first in enumerate(range(0, total, size)))
+
+
+def to_device(array: np.ndarray, threads: int = 1, there: Any = None) -> Any:
+    """A copy on the device, by way of two stages: one is filled while the other one is sent.
+
+    Args:
+        there: the device array to copy to, of at least the length; a new one when left out.
+    """
+    there = cuda.device_array(max(1, len(array)), array.dtype) if there is None else there
+    if SIMULATED or array.nbytes < STAGE:
+        if len(array):
+            there[: len(array)].copy_to_device(np.ascontiguousarray(array))
+        return there
+    stream, sent = cuda.stream(), [cuda.event(timing=False) for _ in range(2)]
+    for n, first, last in _pieces(len(array), array.itemsize):
+        stage = _stages()[n % 2].view(array.dtype)[: last - first]
+        if n > 1:
+            sent[n % 2].synchronize()
+        _copy(stage, array[first:last], threads)
+        there[first:last].copy_to_device(stage, stream=stream)
+        sent[n % 2].record(stream)
+    stream.synchronize()
+    return there
+
+
+def to_host(array: Any, total: int, dtype: Any, threads: int = 1) -> np.ndarray:
+    """The first ``total`` items of a device array as ``dtype``."""
+    here = np.empty(total, dtype)
+    source = np.dtype(array.dtype)
+    if SIMULATED or total * source.itemsize < STAGE:
+        if total:
+            here[:] = array[:total].copy_to_host()
+        return here
+    cuda.synchronize()
+    stream, come = cuda.stream(), [cuda.event(timing=False) for _ in range(2)]
+    pieces = list(_pieces(total, source.itemsize))
+    for n in range(len(pieces) + 1):
+        if n < len(pieces):
+            _, first, last = pieces[n]
+            array[first:last].copy_to_host(_stages()[n % 2].view(source)[: last - first], stream=stream)
+            come[n % 2].record(stream)
+        if n:
+            _, first, last = pieces[n - 1]
+            come[(n - 1) % 2].synchronize()
+            _copy(here[first:last], _stages()[(n - 1) % 2].view(source)[: last - first], threads)
+    return here
+
+
+def _copy(target: np.ndarray, source: np.ndarray, threads: int) -> None:
+    """Copy by some threads; numpy lets go of the interpreter lock while it copies."""
+    by_threads(threads, 0, len(target), lambda n, a, b: np.copyto(target[a:b], source[a:b]))

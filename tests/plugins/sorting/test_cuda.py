@@ -1,0 +1,65 @@
+"""The sorters on CUDA against Python's own stable sort: in numba's simulator, with small tiles to keep it quick."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+SCRIPT = """
+import numpy as np
+from seqloom.core.records import Ragged
+from seqloom.plugins.sorting import radix_cuda
+from seqloom.plugins.sorting.{module} import {sorter}
+
+radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST = 6, 2, {least}
+sorter = {sorter}()
+sorter.threads = {threads}
+rng = np.random.default_rng({seed})
+
+
+def strings(letters, lengths):
+    return [rng.choice(np.frombuffer(letters, np.uint8), n).tobytes() for n in lengths]
+
+
+for rows in {rows}:
+    keys = Ragged.of([np.frombuffer(b"zz", np.uint8), *(np.frombuffer(s, np.uint8) for s in rows)], np.uint8)
+    order = sorter.order(Ragged(keys.offsets[1:], keys.values))
+    wanted = sorted(range(len(rows)), key=rows.__getitem__)
+    assert order.dtype == np.int64 and order.tolist() == wanted, (rows[:9], order[:9], wanted[:9])
+print("equal")
+"""
+CASES = {
+    "one width": '[strings(b"ACGT", [9] * 300), strings(b"ab", [3] * 200), [b"same"] * 150]',
+    "any width": '[strings(b"ACGT", rng.integers(0, 7, 200)), [b"", b"\\0", b"", b"\\0\\0"] * 5, [b""] * 9, []]',
+    "several words": '[strings(b"ACGT", rng.integers(0, 40, 60))]',
+}
+
+
+@pytest.mark.parametrize("sorter", ["lsd_radix_cuda.LsdRadixCuda", "msd_radix_cuda.MsdRadixCuda"])
+@pytest.mark.parametrize("case", CASES)
+def test_order_is_that_of_python(sorter: str, case: str) -> None:
+    module, _, name = sorter.partition(".")
+    check(SCRIPT.format(module=module, sorter=name, rows=CASES[case], seed=1, least=1, threads=2))
+
+
+@pytest.mark.gold
+@pytest.mark.parametrize("sorter", ["lsd_radix_cuda.LsdRadixCuda", "msd_radix_cuda.MsdRadixCuda"])
+def test_long_keys(sorter: str) -> None:
+    module, _, name = sorter.partition(".")
+    rows = '[[b"A" * 90 + s for s in strings(b"ACGT", rng.integers(0, 40, 60))], strings(bytes(range(256)), [20] * 90)]'
+    check(SCRIPT.format(module=module, sorter=name, rows=rows, seed=3, least=1, threads=1))
+
+
+@pytest.mark.gold
+def test_deep_words_of_few_keys_are_sorted_on_the_host() -> None:
+    rows = '[strings(b"ACGT", rng.zipf(1.3, 90).clip(1, 400))]'
+    check(SCRIPT.format(module="lsd_radix_cuda", sorter="LsdRadixCuda", rows=rows, seed=2, least=40, threads=1))
+
+
+def check(script: str) -> None:
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+                          capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]
