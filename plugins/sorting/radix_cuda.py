@@ -143,10 +143,12 @@ def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
         for w in unrolled(WARPS):
             tally[w, thread] = int32(0)
         cuda.syncthreads()
-        first = tile + uint64(warp * uint32(32 * ITEMS) + lane)
+        left = uint32(min(end - tile, uint64(THREADS * ITEMS)))
+        mine = warp * uint32(32 * ITEMS) + lane
+        first = tile + uint64(mine)
         for k in unrolled(ITEMS):
             # Behind the end all bits are set: such words come last in the tile and are not written.
-            word[k] = words[first + uint64(32 * k)] if first + uint64(32 * k) < end else ~uint64(0)
+            word[k] = words[first + uint64(32 * k)] if mine + uint32(32 * k) < left else ~uint64(0)
         for k in unrolled(ITEMS):
             digit = uint32(word[k] >> uint64(shift)) & uint32(THREADS - 1)
             same = same_in_warp(int32(digit))
@@ -177,11 +179,11 @@ def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
         for k in unrolled(ITEMS):
             if NUMBERED:
                 tile_words[uint32(rank[k])] = first + uint64(32 * k)
-            elif first + uint64(32 * k) < end:
+            elif mine + uint32(32 * k) < left:
                 tile_words[uint32(rank[k])] = uint64(rows[first + uint64(32 * k)])
         cuda.syncthreads()
         for k in unrolled(ITEMS):
-            if tile + uint64(thread + uint32(k * THREADS)) < end:
+            if thread + uint32(k * THREADS) < left:
                 digit = uint32(word[k] >> uint64(shift)) & uint32(THREADS - 1)
                 to = uint32(ahead[digit]) + thread + uint32(k * THREADS)
                 words_out[to] = word[k]
