@@ -105,7 +105,7 @@ def check_stage(name: str, registry: Registry | None = None) -> None:
             assert stage.side in ("query", "target") and stage.provides, f"{where}: needs side and provides"
         else:
             assert issubclass(stage.gives, Records), f"{where}: gives must be a record type"
-        for part in ("kind", "takes", "scopes", "reads", "columns", "gives_order", "takes_order"):
+        for part in ("kind", "takes", "scopes", "columns", "gives_order", "takes_order"):
             assert getattr(stage, part) == getattr(first, part), f"{where}: '{part}' differs from {first.backend}"
         names = [[f.name for f in dataclasses.fields(s.Options)] for s in (stage, first)]
         assert names[0] == names[1], f"{where}: options differ from {first.backend}"

@@ -27,6 +27,11 @@ from .registry import Registry
 from .sequences import Intervals, SequenceBatch
 from .stages import Shape
 
+UNITS_PER_THREAD = 4
+"""Units of a run with several threads, so that none has to wait long for the last one."""
+LEAST_CELLS = 1 << 31
+"""Cells (query letters × target letters) below which a unit isn't worth its own bookkeeping."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -146,7 +151,7 @@ class Engine:
             over = self.settings.memory is not None and need > self.settings.memory
             over_device = self.settings.device_memory is not None and device_need > self.settings.device_memory
             if not over and not over_device:
-                return UnitPlan(tuple(batches), tuple(volumes))
+                return self._enough_units(batches, volumes, letters, volume_letters)
             cut_batches = letters > 1 and any(b - a > 1 for a, b in batches)
             cut_volumes = volume_letters > 1 and any(v.sequences > 1 for v in volumes)
             if not cut_batches and not cut_volumes:
@@ -161,6 +166,19 @@ class Engine:
                 volume_letters = max(1, min(volume_letters, largest_volume) // 2)
             else:
                 letters = max(1, min(letters, largest_batch) // 2)
+
+    def _enough_units(self, batches: list[tuple[int, int]], volumes: Sequence[Span], letters: int,
+                      volume_letters: int) -> UnitPlan:
+        """Cut further where several threads would wait for one another: many queries by query, few by volume."""
+        cells = sum(map(self._letters, batches)) * sum(v.letters for v in volumes)
+        wanted = min(UNITS_PER_THREAD * self.settings.threads, cells // LEAST_CELLS) if self.settings.threads > 1 else 1
+        missing = -(-wanted // max(1, len(batches) * len(volumes)))
+        if missing > 1 and len(self.queries) >= missing * len(batches):
+            batches = query_batches(self.queries, self.settings.batch_queries,
+                                    min(letters, -(-max(map(self._letters, batches)) // missing)))
+        elif missing > 1:
+            volumes = self.source.plan(min(volume_letters, -(-max(v.letters for v in volumes) // missing)))
+        return UnitPlan(tuple(batches), tuple(volumes))
 
     def _letters(self, batch: tuple[int, int]) -> int:
         return int(self.queries.lengths[batch[0] : batch[1]].sum())
@@ -179,7 +197,10 @@ class Engine:
             longest_target=max(v.longest for v in volumes),
         )
         flight = min(self.settings.threads, len(batches) * len(volumes))
-        prints = [(p, p.stage.footprint(shape)) for p in self.plan.stages]
+        prints, share = [], 1.0
+        for placed in self.plan.stages:
+            prints.append((placed, placed.stage.footprint(replace(shape, share=share))))
+            share *= placed.stage.leaves
         index = [f for p, f in prints if p.stage.kind == "index"]
         work = [(f, p.name) for p, f in prints if p.stage.kind != "index"]
         host, slot = max(((f.host, n) for f, n in work), default=(0, ""))

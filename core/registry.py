@@ -1,6 +1,6 @@
 """Everything that plugins have registered, by name and back end."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pluggy
@@ -207,10 +207,10 @@ class Registry:
     def stages(self) -> list[type[Stage]]:
         return self._listed("stage", self._stages)
 
-    def sorters(self, backend: str = "auto") -> dict[str, Sorter]:
-        """Every sorter that the back end can use, by name, as ``sorter`` chooses them."""
+    def sorters(self, backend: str = "auto") -> Mapping[str, Sorter]:
+        """Every sorter that the back end can use, by name, as ``sorter`` chooses them; loaded when asked for."""
         usable = {n for n, b in self._sorters if b in _SORTER_BACKENDS.get(backend, ("cpu", "reference"))}
-        return {name: self.sorter(name, backend) for name in sorted(usable)}
+        return _Sorters(self, backend, sorted(usable))
 
     def inventory(self) -> Iterable[tuple[str, str, str, str, str]]:
         """(what, name, back end, provider, help) of everything registered, in order of name."""
@@ -223,6 +223,27 @@ class Registry:
             item = found[0]
             help_text = item.help if isinstance(item, Pipeline) else ((item.__doc__ or "").strip().split("\n")[0])
             yield (f"{item.kind} stage" if what == "stage" else what), name, backend, self._providers[label], help_text
+
+
+class _Sorters(Mapping[str, Sorter]):
+    """Sorters by name, of which each is loaded when it is first asked for."""
+
+    def __init__(self, registry: Registry, backend: str, names: list[str]) -> None:
+        self._registry, self._backend, self._names = registry, backend, names
+        self._loaded: dict[str, Sorter] = {}
+
+    def __getitem__(self, name: str) -> Sorter:
+        if name not in self._loaded:
+            if name not in self._names:
+                raise KeyError(name)
+            self._loaded[name] = self._registry.sorter(name, self._backend)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def _items(hook: str, lists: list, provider: str) -> list:

@@ -38,6 +38,7 @@ class Shape:
         queries, query_letters, longest_query: of the query batch (letters are model positions for profiles).
         targets, target_letters, longest_target: of the volume.
         threads: threads that the stage may use.
+        share: estimated share of all cells (query letters × target letters) that earlier stages leave to look at.
     """
 
     queries: int
@@ -47,6 +48,7 @@ class Shape:
     target_letters: int
     longest_target: int
     threads: int = 1
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Stage(ABC):
         takes_order: columns by which its input must be sorted ("diagonal" means target_pos − query_pos).
         gives_order: columns by which its output is sorted; None when it keeps the order of its input.
         grouping: records equal in these columns are handed over together, never cut apart.
+        leaves: estimated share of the cells (query letters × target letters) handed to it that its output still
+            concerns; a filter's is small, which later stages count on for their footprint.
         scoring: the class of scoring that it needs.
     """
 
@@ -87,6 +91,7 @@ class Stage(ABC):
     takes_order: ClassVar[tuple[str, ...]] = ()
     gives_order: ClassVar[tuple[str, ...] | None] = ()
     grouping: ClassVar[tuple[str, ...]] = ("query", "target")
+    leaves: ClassVar[float] = 1.0
     scoring: ClassVar[type[Scoring]] = Scoring
 
     def __init__(self, options: Any = None) -> None:

@@ -1,14 +1,13 @@
-"""``segment-diagonals`` on the CPU: the eight-bit scan over interleaved targets; exact scores where it finds any."""
+"""``segment-diagonals`` on the CPU: the eight-bit scan of queued targets; beyond eight bits, its finds exactly."""
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.index import Index
 from seqloom.core.jit import kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.lanes import KIND, interleaved
-from seqloom.plugins.common.scan import LANES, good_diagonals, profile_tables
+from seqloom.plugins.common.diagonal_scan import CEILING, LANES, good_diagonals
+from seqloom.plugins.common.lane_queues import KIND, queued
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals, diagonal_rows, pairs_to_search
 from seqloom.plugins.protein_blast.scoring import read_as_query
 
@@ -26,48 +25,54 @@ def _scores(matrix, query, residues, offsets, places, diagonals, scores):
         scores[row] = best
 
 
+def best_on_diagonals(context: Context, query: np.ndarray, places: np.ndarray, diagonals: np.ndarray) -> np.ndarray:
+    """i8[n]: best segment score on each diagonal of the targets at ``places``."""
+    scores = np.empty(len(places), np.int64)
+    targets = context.targets
+    _scores(context.scoring.matrix, query, targets.residues, targets.offsets, places, diagonals, scores)
+    return scores
+
+
+def promising_diagonals(context: Context, query: np.ndarray, chosen: np.ndarray,
+                        cutoff: int) -> tuple[np.ndarray, np.ndarray]:
+    """Place i8[n] and diagonal i8[n] in the targets at ``chosen`` where a segment scores ``cutoff``, and few others."""
+    if cutoff <= 0:
+        return _every_diagonal(len(query), context.targets, chosen)
+    whole = len(chosen) == len(context.targets)
+    queues = context.index(KIND) if whole else queued(context.targets, chosen)
+    places, diagonals = good_diagonals(context.scoring.matrix, query, queues, cutoff)
+    return chosen[places], diagonals
+
+
 class SegmentDiagonalsCpu(SegmentDiagonals):
     __doc__ = SegmentDiagonals.__doc__
     backend = "cpu"
+    reads = (KIND,)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=(LANES + 64) * shape.longest_query + 16 * shape.targets + 2 * shape.target_letters)
+        return scan_footprint(shape)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
-        scoring, queries, targets = context.scoring, context.queries, context.targets
+        queries, targets = context.queries, context.targets
         letters = read_as_query(queries.searched())
         parts = []
         for number, chosen in pairs_to_search(context, records):
             context.cancellation.check()
             query = letters[queries.offsets[number] : queries.offsets[number + 1]]
-            cutoff = scoring.filter_cutoff(number)
-            if cutoff > 0:
-                lanes = _lanes(context, chosen)
-                places, diagonals = good_diagonals(profile_tables(scoring.matrix[query]), len(query), lanes, cutoff)
-                places = chosen[places]
-            else:
-                places, diagonals = _every_diagonal(len(query), targets, chosen)
-            scores = np.empty(len(places), np.int64)
-            _scores(scoring.matrix, query, targets.residues, targets.offsets, places, diagonals, scores)
-            kept = scores >= cutoff
-            places, diagonals, scores = places[kept], diagonals[kept], scores[kept]
+            cutoff = context.scoring.filter_cutoff(number)
+            places, diagonals = promising_diagonals(context, query, chosen, cutoff)
+            if cutoff > CEILING:
+                good = best_on_diagonals(context, query, places, diagonals) >= cutoff
+                places, diagonals = places[good], diagonals[good]
             context.count("pairs left out", len(chosen) - len(np.unique(places)))
             sizes = len(query), targets.lengths[places]
-            parts.append(Seeds(diagonal_rows(queries.ordinals[number], targets.ordinals[places], sizes, diagonals,
-                                             scores)))
+            parts.append(Seeds(diagonal_rows(queries.ordinals[number], targets.ordinals[places], sizes, diagonals)))
         return Seeds.concat(parts)
 
 
-def _lanes(context: Context, chosen: np.ndarray) -> Index:
-    """The interleaved targets at ``chosen``: the volume's own index for all of them, else made here."""
-    targets = context.targets
-    made = next((index for index in context.indexes.values() if index.kind == KIND), None)
-    if len(chosen) == len(targets):
-        return made or interleaved(targets)
-    parts = [targets[place] for place in chosen.tolist()]
-    offsets = np.concatenate([[0], np.cumsum([len(p) for p in parts])]).astype(np.int64)
-    residues = np.concatenate(parts) if parts else np.empty(0, np.uint8)
-    return interleaved(SequenceBatch(targets.alphabet, residues, offsets, np.arange(len(parts))))
+def scan_footprint(shape: Shape) -> Footprint:
+    """Rows of the scan, and what is noted of one query."""
+    return Footprint(host=8 * LANES * shape.longest_query + 64 * shape.targets)
 
 
 def _every_diagonal(size: int, targets: SequenceBatch, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -26,13 +26,13 @@ def best_on_diagonals(query: np.ndarray, target: np.ndarray, matrix: np.ndarray)
     return best
 
 
-def diagonal_rows(query: int, target: "int | np.ndarray", sizes: tuple, diagonals: np.ndarray,
-                  scores: np.ndarray) -> dict[str, np.ndarray]:
+def diagonal_rows(query: int, target: "int | np.ndarray", sizes: tuple,
+                  diagonals: np.ndarray) -> dict[str, np.ndarray]:
     """Columns of the seeds that stand for whole diagonals of a pair with ``sizes`` letters."""
     query_pos, target_pos = np.maximum(-diagonals, 0), np.maximum(diagonals, 0)
     count = len(diagonals)
     return {
-        "query": np.full(count, query), "target": np.full(count, target), "score": scores,
+        "query": np.full(count, query), "target": np.full(count, target),
         "query_pos": query_pos, "target_pos": target_pos,
         "length": np.minimum(sizes[0] - query_pos, sizes[1] - target_pos),
         "query_frame": np.ones(count, np.int8), "target_frame": np.ones(count, np.int8),
@@ -62,6 +62,7 @@ class SegmentDiagonals(SeedStage):
     takes = (None, Pairs)
     gives = Seeds
     gives_order = ("query", "target", "diagonal")
+    leaves = 0.01  # a quarter of a thousandth of real proteins' diagonals, on which hits are far denser
     scoring = ProteinBlastScoring
 
     def footprint(self, shape: Shape) -> Footprint:
@@ -81,5 +82,5 @@ class SegmentDiagonals(SeedStage):
                 sizes = len(query), len(targets[position])
                 context.count("pairs left out", not len(found))
                 parts.append(Seeds(diagonal_rows(queries.ordinals[place], targets.ordinals[position], sizes,
-                                                 found - len(query) + 1, best[found])))
+                                                 found - len(query) + 1)))
         return Seeds.concat(parts)

@@ -15,7 +15,7 @@ BYTES_PER_HIT = 140
 
 def hits_footprint(shape: Shape) -> Footprint:
     """Memory for the word hits of a unit, from average proteins; shorter words make more hits."""
-    return Footprint(host=int(HITS_PER_CELL * BYTES_PER_HIT * shape.query_letters * shape.target_letters))
+    return Footprint(host=int(HITS_PER_CELL * BYTES_PER_HIT * shape.share * shape.query_letters * shape.target_letters))
 
 
 def word_codes(codes: np.ndarray, word_size: int) -> np.ndarray:

@@ -13,8 +13,8 @@ from seqloom.core.simd import BYTE_LANES
 ROOT = Path(__file__).parents[3]
 NEEDS = {"avx512": ("+avx512vbmi", "+avx512bw"), "avx2": ("+avx2",), "portable": ()}
 LANES = {"avx512": 64, "avx2": 32, "portable": 16}
-VECTOR_TESTS = ["tests/core/test_simd.py", "tests/plugins/common/test_lanes.py", "tests/plugins/common/test_scan.py",
-                "tests/plugins/protein_blast/test_cpu_filters.py"]
+VECTOR_TESTS = ["tests/core/test_simd.py", "tests/plugins/common/test_lanes.py",
+                "tests/plugins/common/test_diagonal_scan.py", "tests/plugins/protein_blast/test_cpu_filters.py"]
 WHOLE = "tests/plugins/protein_blast/test_cpu_pipeline.py::"
 
 

@@ -1,0 +1,119 @@
+"""The scan for good diagonals of queued targets against sums along every diagonal; and the queues themselves."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.sequences import SequenceBatch
+from seqloom.core.simd import BYTE_LANES
+from seqloom.plugins.common.diagonal_scan import CEILING, good_diagonals
+from seqloom.plugins.common.lane_queues import COLUMNS, GAP, PAD, queued
+from seqloom.testing import check_stage
+
+
+def slow_diagonals(matrix: np.ndarray, query: np.ndarray, target: np.ndarray, cutoff: int) -> list[int]:
+    """Diagonals with a segment of ``cutoff``: the largest difference of two sums along it, the later less the earlier.
+
+    A segment begins anew where its sum would fall below nothing, however low the score is that brings it there.
+    """
+    found = []
+    for diagonal in range(-len(query) + 1, len(target)):
+        first = max(0, -diagonal)
+        places = np.arange(first, min(len(query), len(target) - diagonal))
+        sums = np.concatenate([[0], np.cumsum(matrix[query[places], target[places + diagonal]].astype(np.int64))])
+        if (sums - np.minimum.accumulate(sums)).max() >= cutoff:
+            found.append(diagonal)
+    return found
+
+
+def check(matrix: np.ndarray, query: np.ndarray, targets: list[np.ndarray], cutoff: int) -> int:
+    """Compare with the slow way; gives the number of diagonals."""
+    places, diagonals = good_diagonals(matrix, query, queued(SequenceBatch.of(PROTEIN, targets)), cutoff)
+    expected = [(place, diagonal) for place, target in enumerate(targets)
+                for diagonal in slow_diagonals(matrix, query, target, cutoff)]
+    assert list(zip(places.tolist(), diagonals.tolist(), strict=True)) == expected
+    return len(expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 2 * BYTE_LANES + 1), st.integers(0, 30),
+       st.sampled_from([(-4, 11), (-128, 127), (-1, 1), (-20, 40), (1, 9), (-9, -1), (-32768, 11)]),
+       st.sampled_from([1, 2, 5, 20, 60, 127, 128, 129, 254, 255]))
+def test_any_matrix(seed: int, size: int, count: int, longest: int, span: tuple[int, int], cutoff: int) -> None:
+    generator = np.random.default_rng(seed)
+    matrix = generator.integers(*span, (28, 28), endpoint=True).astype(np.int32)
+    lengths = generator.integers(0, longest, count, endpoint=True)
+    letters = generator.integers(1, 28, 3) if seed % 2 else np.arange(1, 28)
+    check(matrix, generator.choice(letters, size).astype(np.uint8),
+          [generator.choice(letters, length).astype(np.uint8) for length in lengths], cutoff)
+
+
+@pytest.mark.parametrize(("size", "cutoff"), [(size, cutoff) for size in range(1, 8)
+                                              for cutoff in (1, 4, 5, 126, 127, 128, 129, 254, 255)
+                                              if cutoff <= 127 * size])
+def test_ends_of_queries_and_targets(size: int, cutoff: int) -> None:
+    """Segments that reach the cutoff with the last letter of a query or target, wherever in its lane that stands."""
+    matrix = np.full((28, 28), -3, np.int32)
+    matrix[1, 1] = cutoff // size
+    matrix[2, 2] = cutoff - cutoff // size * (size - 1)
+    match = np.array([1] * (size - 1) + [2], np.uint8)
+    other = np.full(9, 3, np.uint8)
+    assert check(matrix, match, [np.concatenate([other[:k], match]) for k in range(9)], cutoff) >= 9
+    assert check(matrix, np.concatenate([match, other]), [match] * (BYTE_LANES + 3), cutoff) >= BYTE_LANES
+    assert check(matrix, match, [np.concatenate([match, other[:k]]) for k in range(9)], cutoff) >= 9
+
+
+def test_a_good_target_doesn_t_help_the_one_behind_it() -> None:
+    """Even the largest score is gone after the letters between two targets."""
+    matrix = np.full((28, 28), 1, np.int32)
+    matrix[1, 1] = 100
+    targets = [np.ones(40, np.uint8), *[np.full(n % 7, 2, np.uint8) for n in range(6 * BYTE_LANES)]]
+    assert check(matrix, np.ones(60, np.uint8), targets, 90)
+
+
+def test_beyond_the_ceiling_the_ceiling_counts() -> None:
+    matrix = np.full((28, 28), 50, np.int32)
+    found = good_diagonals(matrix, np.ones(9, np.uint8), queued(SequenceBatch.of(PROTEIN, ["A" * 9])), 400)[1]
+    assert found.tolist() == slow_diagonals(matrix, np.ones(9, np.int64), np.ones(9, np.int64), CEILING)
+
+
+@pytest.mark.parametrize(("query", "targets"), [("", ["MKV"]), ("MKV", []), ("MKV", ["", ""])])
+def test_nothing_to_scan(query: str, targets: list[str]) -> None:
+    letters = SequenceBatch.of(PROTEIN, [query]).residues
+    places, diagonals = good_diagonals(np.ones((28, 28), np.int32), letters,
+                                       queued(SequenceBatch.of(PROTEIN, targets)), 1)
+    assert len(places) == len(diagonals) == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 90), max_size=80), st.sampled_from([1, 4, 16, 64]), st.booleans())
+def test_queues(lengths: list[int], lanes: int, some: bool) -> None:
+    generator = np.random.default_rng(len(lengths))
+    targets = SequenceBatch.of(PROTEIN, [generator.integers(1, 28, length).astype(np.uint8) for length in lengths])
+    numbers = np.arange(len(lengths))[:: 2 if some else 1]
+    index = queued(targets, numbers, lanes)
+    columns = index["columns"].reshape(-1, lanes)
+    assert len(columns) % COLUMNS == 0
+    taken = np.full_like(columns, PAD)
+    ends = []
+    for lane in range(lanes):
+        end = -GAP
+        for entry in range(index["firsts"][lane], index["firsts"][lane + 1]):
+            letters = targets[int(numbers[index["places"][entry]])]
+            begin = index["begins"][entry]
+            assert end + GAP <= begin <= end + GAP + 1
+            end = begin + len(letters)
+            assert end % 2 == 0, "the last letter stands in an odd column"
+            taken[begin:end, lane] = letters
+        ends.append(end)
+        assert end + GAP <= len(columns)
+    assert np.array_equal(taken, columns), "every letter in its place, padding everywhere else"
+    assert sorted(index["places"].tolist()) == [n for n, place in enumerate(numbers) if lengths[place]]
+    assert index["letters"].tolist() == sorted({int(x) for place in numbers for x in targets[int(place)]})
+    longest = max((lengths[n] for n in numbers), default=0)
+    assert max(ends) - max(0, min(ends)) <= longest + GAP + 1, "lanes are about equally full"
+
+
+def test_declaration() -> None:
+    check_stage("lane-queues")
