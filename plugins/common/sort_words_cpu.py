@@ -56,7 +56,8 @@ def coding_of(keys: Ragged, threads: int = 1, sample: bool = False) -> Coding:
     first, last = int(keys.offsets[0]), int(keys.offsets[-1])
     last = min(last, first + _SAMPLE) if sample else last
     by_threads(threads, first, last, lambda n, a, b: _mark(keys.values, a, b, seen))
-    return dense_coding(seen, fixed_width(keys) is None)
+    shortest, longest = length_range(keys, threads)
+    return dense_coding(seen, shortest < longest)
 
 
 def dense_coding(seen: np.ndarray, ended: bool) -> Coding:
@@ -72,11 +73,11 @@ def whole_words(keys: Ragged, threads: int = 1) -> Words | None:
     """``keys`` as one number each, or None if 64 bits don't hold them."""
     if not len(keys):
         return Words(np.empty(0, np.uint64), 0)
-    longest = int(np.diff(keys.offsets).max())
+    shortest, longest = length_range(keys, threads)
     if longest > 64:
         return None
     words = np.empty(len(keys), np.uint64)
-    fixed = longest > 0 and fixed_width(keys) is not None
+    fixed = 0 < shortest == longest
     if fixed and (bits := _column_bits(keys, longest, threads)) is not None:
         first = int(keys.offsets[0])
         by_threads(threads, 0, len(words), lambda n, a, b: _pack_columns(
@@ -99,10 +100,23 @@ def _packed(keys: Ragged, longest: int, fixed: bool, coding: Coding, threads: in
         keys.values, keys.offsets[a : b + 1], longest, coding.codes, coding.bits, words[a:b])))
 
 
-def fixed_width(keys: Ragged) -> int | None:
-    """The length that all keys have; None if they differ."""
-    width = int(keys.offsets[1] - keys.offsets[0]) if len(keys) else 0
-    return width if (np.diff(keys.offsets) == width).all() else None
+def length_range(keys: Ragged, threads: int = 1) -> tuple[int, int]:
+    """Lengths of the shortest and of the longest key; 0 and 0 if there are none."""
+    if not len(keys):
+        return 0, 0
+    parts = by_threads(threads, 0, len(keys), lambda n, first, last: _length_range(keys.offsets, first, last))
+    lowest, highest = zip(*parts, strict=True)
+    return int(min(lowest)), int(max(highest))
+
+
+@kernel
+def _length_range(offsets, first, last):
+    lowest = offsets[1] - offsets[0]
+    highest = lowest
+    for row in range(first, last):
+        length = offsets[row + 1] - offsets[row]
+        lowest, highest = min(lowest, length), max(highest, length)
+    return lowest, highest
 
 
 def _column_bits(keys: Ragged, width: int, threads: int) -> np.ndarray | None:

@@ -9,6 +9,7 @@ from seqloom.plugins.common.sort_words_cpu import (
     Words,
     by_threads,
     coding_of,
+    length_range,
     load_words,
     number,
     radix_sort,
@@ -58,7 +59,7 @@ class LsdRadixCpu(LsdRadix):
         if whole is not None:
             return _order_of_words(whole, self.threads)
         coding = coding_of(keys, self.threads)
-        ranked, joined = by_length(keys, coding.per)
+        ranked, joined = by_length(keys, coding.per, self.threads)
         parallel = int(np.count_nonzero(joined >= threads_cpu.LEAST)) if self.threads > 1 else 0
         rows = order_by_words(keys, coding, ranked, joined, parallel)
         for depth in range(parallel - 1, -1, -1):
@@ -68,11 +69,16 @@ class LsdRadixCpu(LsdRadix):
         return np.concatenate([ranked[len(rows) :], rows])
 
 
-def by_length(keys: Ragged, per: int) -> tuple[np.ndarray, np.ndarray]:
+def by_length(keys: Ragged, per: int, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """i8[n]: rows, longest first, equal ones as they stand; i8[k]: how many of them have a word 0, 1, … of ``per``."""
-    lengths = np.diff(keys.offsets)
-    joined = np.cumsum(np.bincount(-(-lengths // per), minlength=1)[::-1])[::-1][1:]
-    return np.argsort(-lengths, kind="stable"), np.ascontiguousarray(joined)
+    shortest, longest = length_range(keys, threads)
+    if shortest == longest:
+        return np.arange(len(keys), dtype=np.int64), np.full(-(-longest // per), len(keys), np.int64)
+    missing = longest - np.diff(keys.offsets)
+    joined = np.cumsum(np.bincount(-(-(longest - missing) // per), minlength=1)[::-1])[::-1][1:]
+    # numpy sorts numbers of 16 bits by radix, wider ones by merging.
+    ranked = np.argsort(missing.astype(np.uint16) if longest < 1 << 16 else missing, kind="stable")
+    return ranked, np.ascontiguousarray(joined)
 
 
 def order_by_words(keys: Ragged, coding: Coding, ranked: np.ndarray, joined: np.ndarray, least: int) -> np.ndarray:

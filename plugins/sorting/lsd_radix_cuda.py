@@ -25,7 +25,7 @@ class LsdRadixCuda(LsdRadixCpu):
         whole = DeviceKeys(keys, self.threads) if short(keys) else None
         coding = coding_of(keys, self.threads) if whole is None else whole.coding
         per = coding.per
-        ranked, joined = by_length(keys, per)
+        ranked, joined = by_length(keys, per, self.threads)
         longest = int(keys.offsets[ranked[0] + 1] - keys.offsets[ranked[0]])
         # On the device rows are places in ``ranked``, so that those that have a word at some depth are the first ones.
         there = DeviceWords(len(keys))
@@ -45,10 +45,9 @@ class LsdRadixCuda(LsdRadixCpu):
                               words)
 
             numbered = size == 0
-            if not numbered:
-                there.put_before(size, total - size)
-            there.load(total, numbered, fill)
-            there.sort(total, coding.bits * letters, numbered)
+            there.put_before(size, total - size)
+            there.load(total, fill, numbered)
+            there.sort(total, coding.bits * letters)
             size = total
         order = to_host(there.rows, size, np.int64, self.threads)
         return np.concatenate([ranked[size:], ranked[order]])

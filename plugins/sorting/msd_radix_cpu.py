@@ -8,6 +8,7 @@ from seqloom.plugins.common.sort_words_cpu import (
     Words,
     by_threads,
     coding_of,
+    length_range,
     load_words,
     number,
     sort_buckets,
@@ -97,7 +98,7 @@ class MsdRadixCpu(MsdRadix):
         whole = whole_words(keys, self.threads)
         if whole is not None and (order := _whole_order(whole, self.threads)) is not None:
             return order
-        coding, longest = coding_of(keys, self.threads), int(np.diff(keys.offsets).max())
+        coding, longest = coding_of(keys, self.threads), length_range(keys, self.threads)[1]
 
         def finish(arrays: Arrays, starts: np.ndarray, left: int, depth: int) -> None:
             _each_bucket(keys.values, keys.offsets, *coding, longest, *arrays, starts, left, depth * coding.per)

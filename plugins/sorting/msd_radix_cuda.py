@@ -7,7 +7,7 @@ import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu as words_cpu
-from seqloom.plugins.common.sort_words_cpu import coding_of, in_turn, load_words, sort_strings
+from seqloom.plugins.common.sort_words_cpu import coding_of, in_turn, length_range, load_words, sort_strings
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
 from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short, to_device, to_host
 from seqloom.plugins.sorting.threads_cpu import load_by_threads
@@ -36,16 +36,17 @@ class MsdRadixCuda(MsdRadixCpu):
             return super().order(keys)
         whole = DeviceKeys(keys, self.threads) if short(keys) else None
         coding = coding_of(keys, self.threads) if whole is None else whole.coding
-        count, longest = len(keys), int(np.diff(keys.offsets).max())
+        count, longest = len(keys), length_range(keys, self.threads)[1]
         coding = coding._replace(per=min(coding.per, longest))
         there = DeviceWords(count)
+        there.put_before(0, count)
         if whole is not None:
-            there.load(count, True, lambda words: whole.pack(there.rows[:1], count, 0, coding.per, words))
+            there.load(count, lambda words: whole.pack(there.rows, count, 0, coding.per, words), numbered=True)
         else:
             rows = np.arange(count, dtype=np.int64)
-            there.load(count, True, lambda words: to_device(
-                load_by_threads(keys, coding, rows, 0, self.threads), self.threads, words))
-        there.sort(count, coding.bits * coding.per, numbered=True)
+            there.load(count, lambda words: to_device(
+                load_by_threads(keys, coding, rows, 0, self.threads), self.threads, words), numbered=True)
+        there.sort(count, coding.bits * coding.per)
         order = to_host(there.rows, count, np.int64, self.threads)
         if longest > coding.per:
             tied = there.ties(count, (1 << coding.bits) - 1 if coding.ended else 0)

@@ -4,7 +4,7 @@ import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu as words_cpu
-from seqloom.plugins.common.sort_words_cpu import coding_of, sort_strings
+from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, sort_strings
 from seqloom.plugins.sorting.multikey_quicksort_reference import MultikeyQuicksort
 from seqloom.plugins.sorting.threads_cpu import Arrays, order_by_threads
 
@@ -24,7 +24,7 @@ class MultikeyQuicksortCpu(MultikeyQuicksort):
     def order(self, keys: Ragged) -> np.ndarray:
         if len(keys) < 2:
             return np.arange(len(keys), dtype=np.int64)
-        coding, longest = coding_of(keys, self.threads), int(np.diff(keys.offsets).max())
+        coding, longest = coding_of(keys, self.threads), length_range(keys, self.threads)[1]
 
         def finish(arrays: Arrays, starts: np.ndarray, left: int, depth: int) -> None:
             _each_bucket(keys.values, keys.offsets, *coding, longest, *arrays, starts, depth * coding.per)

@@ -21,14 +21,13 @@ from numba import int32, int64, uint32, uint64
 from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
 from seqloom.core.records import Ragged
 from seqloom.core.unroll import specialise
-from seqloom.plugins.common.sort_words_cpu import by_threads, dense_coding, fixed_width
+from seqloom.plugins.common.sort_words_cpu import by_threads, dense_coding, length_range
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Filled in by ``specialise``; see ``_kernels``.
 ITEMS: int
 THREADS: int
 WARPS: int
-NUMBERED: bool
 
 BITS = 8
 """Bits of a digit; a block has one thread for each of its values."""
@@ -38,6 +37,7 @@ LEAST = 1 << 16
 STAGE = 16 << 20
 """Bytes that are copied at a time between the host's memory and the device's."""
 _LARGEST = 1 << 31
+_COPIERS = 4  # threads that saturate the memory
 
 
 def registers(count):  # pragma: no cover - names for the templates
@@ -115,10 +115,7 @@ def count_digits(words, total, span, shift, counts):
 
 
 def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
-    """Kernel template: words, and the rows with them, to their places by one digit.
-
-    counts: what ``count_digits`` made. rows: i4, not read where ``NUMBERED``: then the row is the place.
-    """
+    """Kernel template: words and their rows (i4) to their places by one digit; counts: made by ``count_digits``."""
     tile_words = cuda.shared.array(THREADS * ITEMS, uint64)
     tally = cuda.shared.array((WARPS, THREADS), int32)
     ahead = cuda.shared.array(THREADS, int32)
@@ -177,9 +174,7 @@ def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
             word[k] = tile_words[thread + uint32(k * THREADS)]
         cuda.syncthreads()
         for k in unrolled(ITEMS):
-            if NUMBERED:
-                tile_words[uint32(rank[k])] = first + uint64(32 * k)
-            elif mine + uint32(32 * k) < left:
+            if mine + uint32(32 * k) < left:
                 tile_words[uint32(rank[k])] = uint64(rows[first + uint64(32 * k)])
         cuda.syncthreads()
         for k in unrolled(ITEMS):
@@ -203,10 +198,10 @@ def _mark_letters(values, total, seen):
 
 @cuda.jit(cache=not SIMULATED)
 def _pack_rows(values, offsets, width, rows, total, codes, bits, per, depth, words):
-    """Word of ``per`` letters from ``depth`` on of each row; a width > 0 stands for offsets, one row for all."""
+    """Word of ``per`` letters from ``depth`` on of each row; a width > 0 stands for offsets."""
     step = cuda.gridsize(1)
     for n in range(cuda.grid(1), total, step):
-        row = int64(rows[n]) if len(rows) > 1 else int64(n)
+        row = int64(rows[n])
         begin = row * width if width > 0 else offsets[row]
         end = begin + width if width > 0 else offsets[row + 1]
         begin += depth
@@ -242,11 +237,12 @@ def _number_rows(first, total, rows):
 
 
 @cache
-def _kernels(numbered: bool) -> tuple[Any, Any]:
+def _kernels() -> tuple[Any, Any]:
     """The kernels that count and that move."""
-    templates = count_digits, move_words
-    fixed = {"THREADS": 1 << BITS, "ITEMS": WORDS_PER_THREAD, "WARPS": (1 << BITS) // 32, "NUMBERED": numbered}
-    return tuple(cuda.jit(specialise(template, **fixed), cache=not SIMULATED) for template in templates)
+    fixed = {"THREADS": 1 << BITS, "ITEMS": WORDS_PER_THREAD, "WARPS": (1 << BITS) // 32}
+    # Two blocks shall find room on a processor, or memory is waited for.
+    how = {} if SIMULATED else {"cache": True, "max_registers": 128}
+    return tuple(cuda.jit(specialise(template, **fixed), **how) for template in (count_digits, move_words))
 
 
 @cache
@@ -274,27 +270,19 @@ class DeviceWords:
         self.rows, self._spare_rows = (cuda.device_array(max(1, capacity), np.int32) for _ in range(2))
         self._counts = cuda.device_array((4 * _processors(), 1 << BITS), np.int32)
 
-    def sort(self, total: int, bits: int, numbered: bool) -> None:
-        """Put the first ``total`` words in ascending order of their lowest ``bits`` bits, equal ones as they stand.
-
-        Args:
-            numbered: the rows are 0, 1, …, whatever ``rows`` says.
-        """
-        passes = -(-bits // BITS) if total else 0
+    def sort(self, total: int, bits: int) -> None:
+        """Put the first ``total`` words in ascending order of their lowest ``bits`` bits, equal ones as they stand."""
         tile = WORDS_PER_THREAD << BITS
         blocks = max(1, min(4 * _processors(), -(-total // tile)))
         span = -(-total // (blocks * tile)) * tile
         counts = self._counts[:blocks]
-        for n in range(passes):
-            count, move = _kernels(numbered and n == 0)
-            shift = np.int32(n * BITS)
+        count, move = _kernels()
+        for shift in map(np.int32, range(0, bits if total else 0, BITS)):
             count[blocks, 1 << BITS](self.words, total, span, shift, counts)
             move[blocks, 1 << BITS](self.words, self.rows, total, span, shift, counts, self._spare_words,
                                     self._spare_rows)
             self.words, self._spare_words = self._spare_words, self.words
             self.rows, self._spare_rows = self._spare_rows, self.rows
-        if numbered and not passes:
-            self.number(0, total)
 
     def put(self, rows: np.ndarray) -> int:
         """Make the first rows these; gives their number."""
@@ -302,24 +290,20 @@ class DeviceWords:
             self.rows[: len(rows)].copy_to_device(rows)
         return len(rows)
 
-    def number(self, first: int, total: int) -> None:
-        """Make the first ``total`` rows first, first + 1, …"""
-        if total:
-            _number_rows[_grid(total)](np.int32(first), total, self.rows)
-
     def put_before(self, first: int, size: int) -> None:
         """Put rows ``first`` … first + size − 1 before the ``first`` rows that are there."""
         self._spare_rows, self.rows = self.rows, self._spare_rows
-        self.number(first, size)
+        if size:
+            _number_rows[_grid(size)](np.int32(first), size, self.rows)
         if first:
             self.rows[size : first + size].copy_to_device(self._spare_rows[:first])
 
-    def load(self, total: int, numbered: bool, fill: Callable[[Any], object]) -> None:
+    def load(self, total: int, fill: Callable[[Any], object], numbered: bool = False) -> None:
         """Make the first ``total`` words those of their rows.
 
         Args:
-            numbered: the rows are 0, 1, ….
             fill: puts words into the first places of a device array, by row.
+            numbered: the rows are 0, 1, ….
         """
         fill(self._spare_words)
         if numbered:
@@ -349,14 +333,14 @@ class DeviceKeys:
     def __init__(self, keys: Ragged, threads: int) -> None:
         first, last = int(keys.offsets[0]), int(keys.offsets[-1])
         self._values = to_device(keys.values[first:last], threads)
-        width = fixed_width(keys)
-        self._width = width or 0
+        shortest, longest = length_range(keys, threads)
+        self._width = longest if shortest == longest else 0
         offsets = np.zeros(2, np.int64) if self._width else keys.offsets - first
         self._offsets = to_device(offsets, threads)
         seen = cuda.to_device(np.zeros(256, np.uint8))
         if last > first:
             _mark_letters[_grid(last - first)](self._values, last - first, seen)
-        self.coding = dense_coding(seen.copy_to_host() > 0, width is None)
+        self.coding = dense_coding(seen.copy_to_host() > 0, shortest < longest)
         self._codes = cuda.to_device(self.coding.codes)
 
     def pack(self, rows: Any, total: int, depth: int, letters: int, words: Any) -> None:
@@ -440,4 +424,5 @@ def to_host(array: Any, total: int, dtype: Any, threads: int = 1) -> np.ndarray:
 
 def _copy(target: np.ndarray, source: np.ndarray, threads: int) -> None:
     """Copy by some threads; numpy lets go of the interpreter lock while it copies."""
+    threads = min(threads, _COPIERS)
     by_threads(threads, 0, len(target), lambda n, a, b: np.copyto(target[a:b], source[a:b]))
