@@ -43,7 +43,7 @@ class MinimizerMatches(SeedStage):
             strand = strand_of(context.queries, frame, options.acgt_only)
             rows = self.matches(context, index, strand, words, options.mode() != "maxmatch")
             rows = rows[np.lexsort([rows[:, 1], rows[:, 0]])]
-            parts.append(seeds_of(context, index, strand, *rows.T))
+            parts.append(seeds_of(context, index["starts"], strand, *rows.T))
         seeds = Seeds.concat(parts)
         return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
 

@@ -102,6 +102,6 @@ class MaximalMatchesCpu(MaximalMatches):
 
             rows = with_capacity(launch, len(strand.symbols) // 16 + 1024)
             context.count("matches", len(rows))
-            parts.append(seeds_of(context, index, strand, *rows.T))
+            parts.append(seeds_of(context, index["starts"], strand, *rows.T))
         seeds = Seeds.concat(parts)
         return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))

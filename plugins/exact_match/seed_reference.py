@@ -49,9 +49,11 @@ class MaximalMatches(SeedStage):
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index = context.index("suffix-array")
-        parts = [part for frame in context.options.frames()
-                 for part in _matches(context, index, strand_of(context.queries, frame, context.options.acgt_only))]
-        seeds = Seeds.concat(parts) if parts else Seeds.empty()
+        parts = [Seeds.empty()]
+        for frame in context.options.frames():
+            strand = strand_of(context.queries, frame, context.options.acgt_only)
+            parts += [seeds_of(context, index["starts"], strand, *found) for found in matches(context, index, strand)]
+        seeds = Seeds.concat(parts)
         return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
 
 
@@ -68,8 +70,8 @@ def strand_of(queries: SequenceBatch, frame: int, acgt_only: bool) -> Strand:
     return Strand(symbols, starts, frame)
 
 
-def _matches(context: Context, index: Index, strand: Strand) -> Iterator[Seeds]:
-    """Matches of one strand of all queries, in order of query, start and suffix."""
+def matches(context: Context, index: Index, strand: Strand) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """i8 places in the strand, places in the text and lengths of all matches, in order of place and suffix."""
     length = context.options.length
     text = np.concatenate([index["text"], np.full(_BLOCK, NEVER - 1, np.uint8)])
     usable = np.concatenate([[0], np.cumsum(strand.symbols == NEVER)])
@@ -85,8 +87,7 @@ def _matches(context: Context, index: Index, strand: Strand) -> Iterator[Seeds]:
             context.count("suffixes", len(rows))
             begins = index["bwt"][rows] != strand.symbols[places - 1]
             places, suffixes = places[begins], index["suffixes"][rows[begins]]
-            lengths = common_length(strand.symbols, places, text, suffixes, length)
-            yield seeds_of(context, index, strand, places, suffixes, lengths)
+            yield places, suffixes, common_length(strand.symbols, places, text, suffixes, length)
 
 
 def _cuts(sizes: np.ndarray) -> np.ndarray:
@@ -142,16 +143,17 @@ def common_length(query: np.ndarray, places: np.ndarray, text: np.ndarray, suffi
     return lengths
 
 
-def seeds_of(context: Context, index: Index, strand: Strand, places: np.ndarray, suffixes: np.ndarray,
+def seeds_of(context: Context, starts: np.ndarray, strand: Strand, places: np.ndarray, suffixes: np.ndarray,
              lengths: np.ndarray) -> Seeds:
+    """Seeds of matches by their places in the strand and in the text, where targets begin at i8[k] ``starts``."""
     queries, targets = context.queries, context.targets
     query = np.searchsorted(strand.starts, places, "right") - 1
-    target = np.searchsorted(index["starts"], suffixes, "right") - 1
+    target = np.searchsorted(starts, suffixes, "right") - 1
     start = places - strand.starts[query]
     if strand.frame < 0:
         start = queries.lengths[query] - start - lengths
     return Seeds({
         "query": queries.ordinals[query], "target": targets.ordinals[target], "score": lengths, "query_pos": start,
-        "target_pos": suffixes - index["starts"][target], "length": lengths,
+        "target_pos": suffixes - starts[target], "length": lengths,
         "query_frame": np.full(len(places), strand.frame), "target_frame": np.ones(len(places)),
     })

@@ -8,6 +8,7 @@ from tests.shared import needs_shared, read_fasta, read_text
 pytestmark = needs_shared
 
 SUFFIX_ARRAY = ("index.references=suffix-array", "seed.matches=maximal-matches")
+FM_INDEX = ("index.references=fm-index", "seed.matches=fm-matches")
 BOTH = {"both": True}
 CASES = {
     "qmix20.maxmatch_l15_b_c": ("qmix20.fasta", {"maxmatch": True, "length": 15, **BOTH}, "c F L"),
@@ -31,6 +32,11 @@ def compare(case: str, **how) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_lines_are_mummers(case):
     compare(case, backend="cpu")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_lines_are_mummers_by_the_fm_index(case):
+    compare(case, backend="cpu", stages=FM_INDEX)
 
 
 def test_lines_are_mummers_by_the_reference():

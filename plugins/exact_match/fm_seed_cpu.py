@@ -1,0 +1,323 @@
+"""``fm-matches`` on the CPU: backward search that leaps over what the text lacks, many places of the query at a time.
+
+A match of at least ``length`` letters begins with a stretch of that length. A stretch is looked up from its last letter
+on; where the text lacks what was read, no match holds it, and the next stretch begins behind the first letter that was
+read. The first stretches of many parts of the query are looked up step by step in turns, so that the memory of one is
+fetched while the others are at work.
+
+For unique matches, only matches that no longer one covers can count. From a stretch that occurs, the first of these is
+found by reading on to the left until the text lacks it, and then by the longest continuation to the right; the next one
+holds the letter behind its end, so that the stretch that ends there is looked up next. Where all matches are wanted,
+every stretch has to be looked up; but inside of a match, one whose last letters occur once gives nothing new, nor do
+the ones that share these letters.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from seqloom.core.backends import with_capacity
+from seqloom.core.context import Context
+from seqloom.core.jit import kernel
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.exact_match import fm_search_cpu as search_cpu
+from seqloom.plugins.exact_match.fm_index import CODE, KIND, SMALLER, Tables, tables_of
+from seqloom.plugins.exact_match.fm_search_cpu import (
+    extended,
+    is_plain,
+    locate,
+    mapped_base,
+    shared,
+    symbol_before,
+    word_ranges,
+)
+from seqloom.plugins.exact_match.fm_seed_reference import FmMatches
+from seqloom.plugins.exact_match.seed_reference import Strand
+from seqloom.plugins.exact_match.symbols import NEVER, target_text
+
+_U64 = np.uint64
+_LANES = 16  # parts of the query that a thread searches in turns
+_LEAST_PART = 4096  # letters of such a part at least: where parts meet, a match may be looked at twice
+_LONGEST_WORD = 12  # letters of the words whose rows are looked up in a table, at most
+_LONGEST_SIFTED = 14  # letters of the words in the sieve, at most: 32 MiB
+
+
+@kernel(helpers=(search_cpu,))
+def _longest(fm, text, query, start, low, high, known):
+    """The most letters that a suffix of rows low … high − 1 shares with the query from ``start`` on.
+
+    known: letters that all of them share. Returns that number, the first row that shares as many, and whether the next
+    row does too. The query's place among the rows is found by halving; its neighbours there share most.
+    """
+    first, last, best = low, high, known
+    while first < last:
+        row = (first + last) >> _U64(1)
+        place = locate(fm, row)
+        letters = shared(text, place, query, start, known)
+        best = max(best, letters)
+        if text[place + letters] < query[start + letters]:
+            first = row + _U64(1)
+        else:
+            last = row
+    last, first = first, low
+    while first < last:
+        row = (first + last) >> _U64(1)
+        if shared(text, locate(fm, row), query, start, known) >= best:
+            last = row
+        else:
+            first = row + _U64(1)
+    another = first + _U64(1)
+    return best, first, another < high and shared(text, locate(fm, another), query, start, known) >= best
+
+
+@kernel
+def _put(out, found, start, place, letters):
+    """Write a match if there is room for it; returns how many there are now."""
+    if found < _U64(len(out)):
+        out[found, 0], out[found, 1], out[found, 2] = start, place, letters
+    return found + _U64(1)
+
+
+@kernel(helpers=(search_cpu,))
+def _cover(fm, text, query, start, length, low, high, begin, stop, out, found):
+    """The first match that holds the stretch at ``start``, whose rows are given, and that no longer one covers.
+
+    It is written if it begins from ``begin`` on and before ``stop``; twice if it occurs so often. Returns where it
+    begins, where it ends, and how many are written now.
+    """
+    symbols, blocks, odd_rows, shift, packed, _, _ = fm
+    first = start
+    place, alone = _U64(0), high - low == _U64(1)
+    while not alone and query[first - _U64(1)] != NEVER:
+        symbol = query[first - _U64(1)]
+        code = _U64(symbols[symbol, 2])
+        if is_plain(blocks, shift, code, low, high):
+            next_low, next_high = mapped_base(blocks, shift, code, low), mapped_base(blocks, shift, code, high)
+        else:
+            next_low, next_high = extended(symbols, blocks, odd_rows, shift, packed, symbol, low, high)
+        if next_low >= next_high:
+            break
+        low, high = next_low, next_high
+        first -= _U64(1)
+        alone = high - low == _U64(1)
+    letters, another = start + length - first, False
+    if alone:
+        place = locate(fm, low)
+        while place > 0 and text[place - _U64(1)] == query[first - _U64(1)]:
+            place -= _U64(1)
+            first -= _U64(1)
+            letters += _U64(1)
+        letters = shared(text, place, query, first, letters)
+    else:
+        letters, low, another = _longest(fm, text, query, first, low, high, letters)
+        place = locate(fm, low)
+    if begin <= first < stop:
+        found = _put(out, found, first, place, letters)
+        if another:
+            found = _put(out, found, first, locate(fm, low + _U64(1)), letters)
+    return first, first + letters, found
+
+
+@kernel(helpers=(search_cpu,))
+def _all_at(fm, text, query, start, length, low, high, out, found):
+    """Write every match that begins at ``start``, where the stretch has the rows given.
+
+    Returns how many are written now, and how far one of those that hold the stretch reaches.
+    """
+    symbols, blocks, odd_rows, shift, packed, _, _ = fm
+    place = locate(fm, low)
+    reach = start + shared(text, place, query, start, length)
+    for row in range(low, high):
+        if symbol_before(symbols, blocks, odd_rows, shift, packed, row) != _U64(query[start - _U64(1)]):
+            place = locate(fm, row)
+            letters = shared(text, place, query, start, length)
+            found = _put(out, found, start, place, letters)
+            reach = max(reach, start + letters)
+    return found, reach
+
+
+@kernel(helpers=(search_cpu,))
+def _search(fm, text, query, length, possible, step, letters, ranges, begins, stops, unique, out):
+    """Write (query place, text place, length) of every match that counts and begins in one of the parts.
+
+    possible, step: bool, whether the text may have the word at each place of the query that is a multiple of two to the
+    power of ``step``; every stretch holds such a word. Empty: not known. letters, ranges: of the words in the table,
+    and their rows; 0 letters without one. begins, stops: u8, places of the query where the parts begin and end.
+    Returns the number of matches, also when ``out`` is full.
+    """
+    symbols, blocks, odd_rows, shift, packed, _, _ = fm
+    codes = np.full(256, NEVER, np.uint64)
+    for symbol in range(len(symbols)):
+        codes[symbol] = symbols[symbol, 2]
+    found, lanes = _U64(0), len(begins)
+    start, least, reach = begins.copy(), begins.copy(), np.zeros(lanes, np.uint64)
+    place, low, high = np.zeros(lanes, np.uint64), np.zeros(lanes, np.uint64), np.zeros(lanes, np.uint64)
+    fresh = np.ones(lanes, np.bool_)
+    left = lanes
+    while left:
+        for lane in range(lanes):
+            if fresh[lane]:
+                if least[lane] >= stops[lane]:
+                    continue
+                first = start[lane]
+                if len(possible):
+                    word = (first + (_U64(1) << step) - _U64(1)) >> step
+                    while word < _U64(len(possible)) and not possible[word]:
+                        word += _U64(1)
+                        first = ((word - _U64(1)) << step) + _U64(1)
+                    if first > start[lane]:
+                        start[lane] = least[lane] = first
+                        if first >= stops[lane]:
+                            left -= 1
+                            continue
+                if first + length > _U64(len(query)):
+                    least[lane] = stops[lane]
+                    left -= 1
+                    continue
+                fresh[lane] = False
+                place[lane] = first + length
+                low[lane], high[lane] = 0, symbols[-1, 0]
+                word, odd = _U64(0), False
+                for n in range(first + length - letters, first + length):
+                    word = (word << _U64(2)) | codes[query[n]]
+                    odd |= codes[query[n]] > _U64(3)
+                if letters and not odd:
+                    place[lane] -= letters
+                    low[lane], high[lane] = ranges[word, 0], ranges[word, 1]
+            else:
+                place[lane] -= _U64(1)
+                symbol = query[place[lane]]
+                code = codes[symbol]
+                if symbol == NEVER:
+                    high[lane] = low[lane]
+                elif is_plain(blocks, shift, code, low[lane], high[lane]):
+                    low[lane] = mapped_base(blocks, shift, code, low[lane])
+                    high[lane] = mapped_base(blocks, shift, code, high[lane])
+                else:
+                    low[lane], high[lane] = extended(symbols, blocks, odd_rows, shift, packed, symbol, low[lane],
+                                                     high[lane])
+            # Now the rows are those of the stretch's letters from ``place`` on.
+            known = not unique and high[lane] - low[lane] == _U64(1) and start[lane] + length <= reach[lane]
+            if known or low[lane] >= high[lane]:
+                start[lane] = least[lane] = place[lane] + _U64(1)
+            elif place[lane] > start[lane]:
+                continue
+            elif unique:
+                first, end, found = _cover(fm, text, query, start[lane], length, low[lane], high[lane], begins[lane],
+                                           stops[lane], out, found)
+                least[lane] = first + _U64(1)
+                start[lane] = max(least[lane], end + _U64(1) - length)
+            else:
+                found, end = _all_at(fm, text, query, start[lane], length, low[lane], high[lane], out, found)
+                reach[lane] = max(reach[lane], end)
+                start[lane] += _U64(1)
+                least[lane] = start[lane]
+            fresh[lane] = True
+            left -= least[lane] >= stops[lane]
+    return found
+
+
+class FmMatchesCpu(FmMatches):
+    __doc__ = FmMatches.__doc__
+    backend = "cpu"
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=16 * shape.query_letters + shape.target_letters + shape.targets
+                         + (4**_LONGEST_SIFTED >> 3) + (16 << 2 * _LONGEST_WORD))
+
+    def matches(self, context: Context, strands: Sequence[Strand]) -> list[np.ndarray]:
+        fm, text = tables_of(context.index(KIND)), target_text(context.targets, acgt_only=False)[0]
+        length, unique = np.uint64(context.options.length), context.options.mode() != "maxmatch"
+        letters = sum(len(strand.symbols) for strand in strands)
+        sieve, words = _Sieve(fm, text, int(length), letters), _word_table(fm, int(length), letters)
+
+        def part(query: np.ndarray, possible: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+            context.cancellation.check()
+
+            def launch(capacity: int) -> tuple[int, np.ndarray]:
+                out = np.empty((capacity, 3), np.int64)
+                count = int(_search(fm, text, query, length, possible, np.uint64(sieve.step), *words, bounds[:-1],
+                                    bounds[1:], unique, out))
+                return count, out[:count]
+
+            return with_capacity(launch, int(bounds[-1] - bounds[0]) // 16 + 1024)
+
+        with ThreadPoolExecutor(context.threads) as pool:
+            jobs = [[pool.submit(part, symbols, possible, bounds) for bounds in _parts(len(symbols), context.threads)]
+                    for symbols, _, _ in strands for possible in [sieve.sift(symbols)]]
+            found = [np.concatenate([job.result() for job in of_strand]) for of_strand in jobs]
+        context.count("matches", sum(map(len, found)))
+        return found
+
+
+def _parts(letters: int, threads: int) -> list[np.ndarray]:
+    """u8[lanes + 1] bounds of the parts of a strand that each thread searches; the first symbol begins no match."""
+    lanes = max(1, min(threads * _LANES, letters // _LEAST_PART))
+    bounds = np.linspace(1, letters, lanes + 1).astype(np.uint64)
+    each = -(-lanes // threads)
+    return [bounds[n : n + each + 1] for n in range(0, lanes, each)]
+
+
+@kernel
+def _put_words(text, codes, letters, sieve):
+    """Set the bit of every word of ``letters`` two-bit letters that the text has; u8[…] ``codes`` by symbol."""
+    mask = (_U64(1) << (_U64(2) * letters)) - _U64(1)
+    word, whole = _U64(0), _U64(0)
+    for symbol in text:
+        code = codes[symbol]
+        whole = whole + _U64(1) if code <= _U64(3) else _U64(0)
+        word = ((word << _U64(2)) | (code & _U64(3))) & mask
+        if whole >= letters:
+            sieve[word >> _U64(3)] |= np.uint8(1 << (word & _U64(7)))
+
+
+@kernel
+def _sift(query, codes, letters, sieve, step, possible):
+    """Fill ``possible`` for ``_search``; a word with letters without a code may always be there."""
+    for n in range(_U64(len(possible))):
+        word, odd = _U64(0), False
+        for place in range(n << step, (n << step) + letters):
+            code = codes[query[place]]
+            word = (word << _U64(2)) | (code & _U64(3))
+            odd |= code > _U64(3)
+        possible[n] = odd or (sieve[word >> _U64(3)] >> np.uint8(word & _U64(7))) & np.uint8(1)
+
+
+class _Sieve:
+    """Which words a text has: words so long that it can have an eighth of them at most. ``letters`` is 0 without one.
+
+    Where a look at one bit tells that a word is not there, nothing need be looked up for the stretches that hold it.
+    """
+
+    def __init__(self, fm: Tables, text: np.ndarray, length: int, letters: int) -> None:
+        """For a query of so many letters, which has to pay for the sieve."""
+        self.codes = np.full(256, NEVER, np.uint64)
+        self.codes[: len(fm.symbols)] = fm.symbols[:, CODE].astype(np.uint64)
+        self.letters = 1
+        while 4**self.letters < 8 * len(text):
+            self.letters += 1
+        if not fm.packed or self.letters > min(length, _LONGEST_SIFTED) or 8 * letters < len(text):
+            self.letters = 0
+        self.step = max(0, (length - self.letters + 1).bit_length() - 1)
+        self.bits = np.zeros(max(1, 4**self.letters // 8), np.uint8)
+        if self.letters:
+            _put_words(text, self.codes, np.uint64(self.letters), self.bits)
+
+    def sift(self, query: np.ndarray) -> np.ndarray:
+        """bool[m]: for every ``2 ** step``-th place of a query, whether the text may have the word there."""
+        count = (len(query) - self.letters) // (1 << self.step) + 1 if self.letters else 0
+        possible = np.empty(max(0, count), np.bool_)
+        _sift(query, self.codes, np.uint64(self.letters), self.bits, np.uint64(self.step), possible)
+        return possible
+
+
+def _word_table(fm: Tables, length: int, letters: int) -> tuple[np.uint64, np.ndarray]:
+    """Letters and rows of the words whose look-up pays for a query of so many letters."""
+    size = 0
+    most = min(letters, int(fm.symbols[-1, SMALLER])) // 16
+    while fm.packed and size < min(length, _LONGEST_WORD) and 4 ** (size + 1) <= most:
+        size += 1
+    ranges = np.empty((4**size, 2), fm.samples.dtype)
+    if size:
+        word_ranges(fm.symbols, fm.blocks, fm.odd_rows, fm.shift, fm.packed, size, ranges)
+    return np.uint64(size), ranges

@@ -1,0 +1,72 @@
+"""Maximal exact matches from an FM-index."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.records import Records, Seeds
+from seqloom.core.stages import Footprint, SeedStage, Shape
+from seqloom.plugins.exact_match.fm_index import KIND, SMALLER, unpacked
+from seqloom.plugins.exact_match.minimizer_seed_reference import hopeless
+from seqloom.plugins.exact_match.seed_reference import Strand, matches, seeds_of, strand_of
+from seqloom.plugins.exact_match.suffix_array import occurrence_counts
+
+_BUCKET = 32
+
+
+class FmMatches(SeedStage):
+    """The maximal exact matches that can count in the mode asked for; with ``maxmatch``, all of them.
+
+    In the other modes a match is left out if another one of the volume covers its query interval and is longer, and of
+    matches with the same query interval the first two in order of their suffixes stay. That loses nothing: what is left
+    out occurs twice, and what it covers is covered by what stays. Two are enough to show that neither is unique.
+
+    Seeds come by query, strand (plus first), start on the strand searched, and place in the volume.
+
+    Source: A. Drozd's thesis on string sorting and BWT alignment, 3.4.3 and figure 3.7. Here text and suffix array are
+    read back from the index, and every stretch of the query is looked up.
+    """
+
+    name: ClassVar[str] = "fm-matches"
+    takes: ClassVar[tuple[type[Records] | None, ...]] = (None,)
+    gives: ClassVar[type[Records]] = Seeds
+    reads: ClassVar[tuple[str, ...]] = (KIND,)
+    gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=400 * shape.query_letters + 30 * (shape.target_letters + shape.targets) + (80 << 20))
+
+    def run(self, context: Context, records: Records | None) -> Seeds:
+        starts = text_starts(context)
+        strands = [strand_of(context.queries, frame, context.options.acgt_only) for frame in context.options.frames()]
+        parts = []
+        for strand, rows in zip(strands, self.matches(context, strands), strict=True):
+            parts.append(seeds_of(context, starts, strand, *rows[np.lexsort([rows[:, 1], rows[:, 0]])].T))
+        seeds = Seeds.concat(parts)
+        return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
+
+    def matches(self, context: Context, strands: Sequence[Strand]) -> list[np.ndarray]:
+        """i8[n, 3] for each strand: place in the strand, place in the text and length of every match, in any order."""
+        index = context.index(KIND)
+        text, suffixes, bwt = unpacked(index)
+        smaller = index["symbols"][:, SMALLER]
+        counts = occurrence_counts(bwt, len(smaller) - 1, _BUCKET)
+        whole = Index("suffix-array", "target", {"text": text, "suffixes": suffixes, "bwt": bwt, "counts": counts,
+                                                 "smaller": smaller}, {"bucket": _BUCKET})
+        rank = np.empty(len(suffixes), np.int64)
+        rank[suffixes] = np.arange(len(suffixes))
+        found = []
+        for strand in strands:
+            parts = [np.stack(part, axis=1) for part in matches(context, whole, strand)]
+            rows = np.concatenate([np.empty((0, 3), np.int64), *parts])
+            if context.options.mode() != "maxmatch":
+                rows = rows[~hopeless(np.stack([rows[:, 0], rank[rows[:, 1]], rows[:, 2]], axis=1))]
+            found.append(rows)
+        return found
+
+
+def text_starts(context: Context) -> np.ndarray:
+    """i8[k]: place in the text where each target of the volume starts."""
+    return context.targets.offsets[:-1] + np.arange(len(context.targets), dtype=np.int64)
