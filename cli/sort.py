@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+from seqloom.core.errors import BackendError, UnknownNameError
+
 from .helping import OutOption, argument, command, group, option
 from .output import check_place, opened
 
@@ -18,14 +20,33 @@ def sort(
     unique: Annotated[bool, option("--unique", help="the first of equal records only, with their count")] = False,
     sorter: Annotated[str, option("--sorter", metavar="NAME", help="msd-radix, lsd-radix, multikey-quicksort, or a "
                                   "plugin's")] = "msd-radix",
+    backend: Annotated[str, option("--backend", metavar="NAME", help="auto, cpu, cuda or reference; changes no "
+                                   "result")] = "auto",
+    threads: Annotated[str, option("-p", "--num-threads", "--threads", metavar="N",
+                                   help="threads; changes no result")] = "1",
+    memory: Annotated[str | None, option("--memory", metavar="SIZE", help="memory that the program may take, about, as "
+                                         "8G; larger files are sorted in runs  [default: 2G]")] = None,
     out: OutOption = None,
 ) -> None:
     """Sort a file by sequence, header or length; stable, and larger than memory too."""
+    from seqloom.core.backends import cuda_available
+    from seqloom.core.stages import BACKENDS
+    from seqloom.core.units import parse_bytes
     from seqloom.installed import registry
-    from seqloom.sorting import sort_file
+    from seqloom.sorting import BLOCK, PER_BYTE, sort_file
 
+    from .search import number
+
+    if backend not in ("auto", *BACKENDS):
+        raise UnknownNameError("back end", backend, ["auto", *BACKENDS])
+    if backend == "cuda" and not cuda_available():
+        raise BackendError("no CUDA device can be used; --backend cpu or reference")
+    chosen = registry().sorter(sorter, backend)
+    chosen.threads = number(threads, "--num-threads") or 1
+    size = parse_bytes(memory)
     check_place(out)
     with opened(out) as stream:
         stream.flush()
-        sort_file(file, stream.buffer.write, registry().sorter(sorter), format, by, unique)  # type: ignore[attr-defined]
+        sort_file(file, stream.buffer.write, chosen, format, by, unique,  # type: ignore[attr-defined]
+                  max(1 << 20, size // PER_BYTE) if size else BLOCK)
         stream.buffer.flush()  # type: ignore[attr-defined]

@@ -4,14 +4,12 @@ A word holds as many symbols as fit. Symbols are coded densely: DNA takes 2 bits
 where 8 bytes would hold 8. Where keys differ in length, code 0 is the end of a key, below every letter.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.jit import inline, kernel
 from seqloom.core.records import Ragged
+from seqloom.core.threads import by_threads
 
 _SAMPLE = 1 << 14  # letters or rows looked at to guess what all are like
 _INVALID = 0x8000  # code of a letter that the guess left out
@@ -32,22 +30,6 @@ class Words(NamedTuple):
 
     words: np.ndarray
     bits: int
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads)
-
-
-def in_turn(threads: int, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
-    """What ``work`` gives for each of the tasks; every thread takes up the next one when it is done with one."""
-    return [work(task) for task in tasks] if threads == 1 else list(_pool(threads).map(work, tasks))
-
-
-def by_threads(threads: int, low: int, high: int, work: Callable[[int, int, int], Any]) -> list[Any]:
-    """What ``work(n, first, last)`` gives for each of ``threads`` parts of low … high, one for each thread."""
-    bounds = [low + (high - low) * n // threads for n in range(threads + 1)]
-    return in_turn(threads, lambda n: work(n, bounds[n], bounds[n + 1]), range(threads))
 
 
 def coding_of(keys: Ragged, threads: int = 1, sample: bool = False) -> Coding:

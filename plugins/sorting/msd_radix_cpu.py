@@ -3,10 +3,10 @@
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
+from seqloom.core.threads import by_threads
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import (
     Words,
-    by_threads,
     coding_of,
     length_range,
     load_words,

@@ -20,8 +20,9 @@ from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
 from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
 from seqloom.core.records import Ragged
+from seqloom.core.threads import by_threads
 from seqloom.core.unroll import specialise
-from seqloom.plugins.common.sort_words_cpu import by_threads, dense_coding, length_range
+from seqloom.plugins.common.sort_words_cpu import dense_coding, length_range
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Filled in by ``specialise``; see ``_kernels``.

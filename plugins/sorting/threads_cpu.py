@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
-from seqloom.plugins.common.sort_words_cpu import Coding, by_threads, in_turn, load_words
+from seqloom.core.threads import by_threads, in_turn
+from seqloom.plugins.common.sort_words_cpu import Coding, load_words
 
 LEAST = 1 << 15
 """Keys from which a second thread saves more time than it takes to call."""

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from seqloom import sorting
 from seqloom.core.errors import InputError, OptionError, UnknownNameError
 from seqloom.installed import registry
 from seqloom.sorting import sort_file
 
 SORTER = registry().sorter("msd-radix")
+SORTER.threads = 3
 
 
 def sorted_file(path: Path, **how) -> bytes:
@@ -20,7 +22,9 @@ def sorted_file(path: Path, **how) -> bytes:
 
 
 @pytest.fixture(params=[1 << 20, 1500], ids=["whole", "in runs"])
-def block(request) -> int:
+def block(request, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(sorting, "_PIECE", 300)
+    monkeypatch.setattr(sorting, "_ROWS", 40)
     return request.param
 
 
@@ -76,6 +80,25 @@ def test_lines(tmp_path, block):
     assert sorted_file(path, by="length", block=block) == b"".join(line + b"\n" for line in sorted(lines, key=len))
 
 
+def test_equal_keys_keep_their_order_over_runs(tmp_path, block):
+    rng = np.random.default_rng(3)
+    records = [(f"{key}", f">{key}\n{number}\n".encode()) for number, key in enumerate(rng.integers(0, 3, 2000))]
+    path = tmp_path / "a.fasta"
+    path.write_bytes(b"".join(text for _, text in records))
+    assert sorted_file(path, by="header", block=block) == b"".join(r[1] for r in sorted(records, key=lambda r: r[0]))
+    firsts = [next(text for key, text in records if key == k) for k in "012"]
+    counts = [sum(key == k for key, _ in records) for k in "012"]
+    wanted = [text.replace(b"\n", b" count=%d\n" % n, 1) for text, n in zip(firsts, counts, strict=True)]
+    assert sorted_file(path, by="header", unique=True, block=block) == b"".join(wanted)
+
+
+def test_carriage_returns_and_counts(tmp_path):
+    path = tmp_path / "a.fasta"
+    path.write_bytes(b">b x\r\nAC\r\n>a\r\nAC")
+    assert sorted_file(path, by="header") == b">a\r\nAC\n>b x\r\nAC\r\n"
+    assert sorted_file(path, unique=True) == b">b x count=2\r\nAC\r\n"
+
+
 def test_what_is_wrong_is_said(tmp_path):
     path = tmp_path / "a"
     path.write_text("@r\nACGT\n+\nIIII\n@s\nACGT\nIIII\n")
@@ -97,5 +120,7 @@ def test_the_command(tmp_path, capsys, monkeypatch: pytest.MonkeyPatch):
     Path("a.fa").write_text(">b\nCC\n>a\nAC\n>c\nAC\n")
     assert run(["sort", "a.fa", "--unique", "-o", "out.fa"]) == 0
     assert Path("out.fa").read_text() == ">a count=2\nAC\n>b count=1\nCC\n"
-    assert run(["sort", "a.fa", "--by", "header"]) == 0
+    assert run(["sort", "a.fa", "--by", "header", "-p", "2", "--memory", "64M", "--backend", "cpu"]) == 0
     assert capsys.readouterr().out == ">a\nAC\n>b\nCC\n>c\nAC\n"
+    assert run(["sort", "a.fa", "-p", "0"]) == run(["sort", "a.fa", "--backend", "gpu"]) == 2
+    assert "unknown back end 'gpu'" in capsys.readouterr().err

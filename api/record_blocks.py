@@ -1,0 +1,284 @@
+"""Records of FASTA, FASTQ and line files, some at a time: their bytes as they are, and the keys to sort them by."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .core import prefetch as prefetch_module
+from .core.errors import InputError
+from .core.jit import kernel
+from .core.keys import byte_keys
+from .core.prefetch import prefetch
+from .core.records import Ragged
+from .core.threads import by_threads
+from .inputs import Stream
+
+_BYTES = np.arange(256)
+_KEPT = {"lines": _BYTES != 10, "header": (_BYTES != 10) & (_BYTES != 13), "sequence": _BYTES > 32}
+"""bool[256]: the bytes that are part of a key: of a line, a header, a sequence."""
+_AHEAD = 12  # records
+_READ = 1 << 20  # bytes
+
+
+class Block(NamedTuple):
+    """Some records: their bytes, and their keys, row by row."""
+
+    records: Ragged
+    keys: Ragged
+
+    def part(self, first: int, last: int) -> "Block":
+        """Rows first … last − 1."""
+        return Block(*(Ragged(r.offsets[first : last + 1] - r.offsets[first],
+                              r.values[r.offsets[first] : r.offsets[last]]) for r in self))
+
+    @classmethod
+    def concat(cls, parts: Sequence["Block"]) -> "Block":
+        return cls(Ragged.concat([p.records for p in parts]), Ragged.concat([p.keys for p in parts]))
+
+
+def blocks(stream: Stream, kind: str, by: str, where: str, size: int, threads: int = 1) -> Iterator[tuple[Block, bool]]:
+    """The records of a file, in blocks of ``size`` bytes about, and with each whether it is known to be the last one.
+
+    A record larger than a block makes a larger one.
+
+    Args:
+        kind: "fasta", "fastq" or "lines".
+        by: "sequence" (letters without white space), "header" (without its first letter) or "length" (of the sequence).
+        where: what the file is called in errors.
+
+    Raises:
+        InputError: a record isn't of the format; says in which line.
+    """
+    rest, line = np.empty(0, np.uint8), 1
+    while True:
+        data = np.empty(len(rest) + size + 1, np.uint8)
+        data[: len(rest)] = rest
+        filled = len(rest)
+        while filled < len(data) - 1:
+            more = stream.read(min(_READ, len(data) - 1 - filled))
+            if not more:
+                break
+            data[filled : filled + len(more)] = np.frombuffer(more, np.uint8)
+            filled += len(more)
+        ended = filled < len(data) - 1
+        if ended and filled and data[filled - 1] != 10:
+            data[filled] = 10
+            filled += 1
+        cut = filled if ended else _last_record(data[:filled], kind)
+        if cut:
+            starts = _line_starts(data[:cut], threads)
+            yield _parsed(data[:cut], starts, kind, by, where, line, threads), ended
+            line += len(starts) - 1
+        rest = data[cut:filled]
+        if ended:
+            return
+
+
+def _last_record(data: np.ndarray, kind: str) -> int:
+    """Where the last record begins that may go on beyond ``data``; 0 if none is whole."""
+    if kind == "fastq":
+        end = int(_line_before(data, len(data), False))
+        for _ in range(int(_count_lines(data, 0, len(data))) % 4):
+            end = int(_line_before(data, end - 1, False))
+        return end
+    return int(_line_before(data, len(data), kind == "fasta"))
+
+
+def _line_starts(data: np.ndarray, threads: int) -> np.ndarray:
+    """i8[n + 1]: where each line begins, and the end; the data end with the end of a line."""
+    counts = by_threads(threads, 0, len(data), lambda n, first, last: _count_lines(data, first, last))
+    before = np.concatenate([[0], np.cumsum(counts)])
+    starts = np.zeros(before[-1] + 1, np.int64)
+    by_threads(threads, 0, len(data), lambda n, first, last: _find_lines(data, first, last, starts[1 + before[n] :]))
+    return starts
+
+
+def _parsed(data: np.ndarray, starts: np.ndarray, kind: str, by: str, where: str, line: int, threads: int) -> Block:
+    """The records of ``data``, whose first line is number ``line`` of the file."""
+    part = "header" if by == "header" else "sequence"
+    if kind == "lines":
+        part, bounds, begins, ends = "lines", starts, starts[:-1], starts[1:]
+    elif kind == "fastq":
+        _check_fastq(data, starts, where, line)
+        bounds = starts[::4]
+        begins, ends = (starts[:-1:4] + 1, starts[1::4]) if part == "header" else (starts[1::4], starts[2::4])
+    else:
+        heads = np.flatnonzero(data[starts[:-1]] == ord(">"))
+        if not len(heads) or heads[0]:
+            raise InputError(f"{where}: line {line}: a FASTA record begins with '>'; give --format lines to sort lines")
+        bounds, behind = np.append(starts[heads], len(data)), starts[heads + 1]
+        begins, ends = (bounds[:-1] + 1, behind) if part == "header" else (behind, bounds[1:])
+    begins, ends = np.ascontiguousarray(begins), np.ascontiguousarray(ends)
+    bounds = np.ascontiguousarray(bounds)
+    if kind == "lines" and by != "length":
+        offsets = starts - np.arange(len(starts))
+        keys = np.empty(offsets[-1], np.uint8)
+        by_threads(threads, 0, len(begins), lambda n, first, last: _cut_ends(data, starts, first, last, keys))
+        return Block(Ragged(starts, data), Ragged(offsets, keys))
+    kept, offsets = _KEPT[part], np.zeros(len(begins) + 1, np.int64)
+    by_threads(threads, 0, len(begins), lambda n, first, last: _measure(
+        data, begins, ends, kept, first, last, offsets[1:]))
+    if by == "length":
+        return Block(Ragged(bounds, data), byte_keys([offsets[1:]]))
+    np.cumsum(offsets, out=offsets)
+    keys = np.empty(offsets[-1], np.uint8)
+    by_threads(threads, 0, len(begins), lambda n, first, last: _keep(
+        data, begins, ends, kept, first, last, offsets, keys))
+    return Block(Ragged(bounds, data), Ragged(offsets, keys))
+
+
+def _check_fastq(data: np.ndarray, starts: np.ndarray, where: str, line: int) -> None:
+    count = (len(starts) - 1) // 4
+    heads, pluses = data[starts[: 4 * count : 4]], data[starts[2 : 4 * count : 4]]
+    wrong = np.flatnonzero((heads != ord("@")) | (pluses != ord("+")))
+    if len(wrong) or len(starts) - 1 > 4 * count:
+        place = int(wrong[0]) if len(wrong) else count
+        raise InputError(f"{where}: line {line + 4 * place}: a FASTQ record is four lines, the first with '@', the "
+                         "third with '+'; repair the file or give --format lines")
+
+
+def first_of_equal(keys: Ragged, order: np.ndarray, threads: int = 1) -> np.ndarray:
+    """i8: places in ``order``, a sorted one, whose key differs from the one before."""
+    new = np.ones(len(order), np.bool_)
+    by_threads(threads, 0, len(order), lambda n, first, last: _differ(
+        keys.values, keys.offsets, order, first, last, new))
+    return np.flatnonzero(new)
+
+
+def copied(records: Ragged, rows: np.ndarray) -> np.ndarray:
+    """u1: the bytes of some records one behind the other."""
+    out = np.empty(int((records.offsets[rows + 1] - records.offsets[rows]).sum()), np.uint8)
+    _copy_rows(records.values, records.offsets, rows, out)
+    return out
+
+
+def counted(records: Ragged, rows: np.ndarray, counts: np.ndarray, kind: str) -> np.ndarray:
+    """u1: like ``copied``, each with its count: before a line, else behind the header."""
+    before, behind = (b"", b"\t") if kind == "lines" else (b" count=", b"")
+    most = int((records.offsets[rows + 1] - records.offsets[rows]).sum()) + len(rows) * (20 + len(before + behind))
+    out = np.empty(most, np.uint8)
+    text = [np.frombuffer(t, np.uint8) for t in (before, behind)]
+    return out[: _copy_counted(records.values, records.offsets, rows, counts, kind != "lines", *text, out)]
+
+
+@kernel
+def _count_lines(data, first, last):
+    count = 0
+    for place in range(np.uint64(first), np.uint64(last)):
+        count += data[place] == 10
+    return count
+
+
+@kernel
+def _find_lines(data, first, last, starts):
+    found = np.uint64(0)
+    for place in range(np.uint64(first), np.uint64(last)):
+        if data[place] == 10:
+            starts[found] = place + np.uint64(1)
+            found += np.uint64(1)
+
+
+@kernel
+def _line_before(data, end, headed):
+    """Where the last line before ``end`` begins, or the one with '>' if ``headed``; 0 if there is none."""
+    for place in range(end, 0, -1):
+        if data[place - 1] == 10 and (not headed or (place < len(data) and data[place] == 62)):
+            return place
+    return 0
+
+
+@kernel
+def _cut_ends(data, starts, first, last, keys):
+    """Lines without the byte that ends them."""
+    for line in range(first, last):
+        at = np.uint64(starts[line] - line)
+        for place in range(np.uint64(starts[line]), np.uint64(starts[line + 1] - 1)):
+            keys[at] = data[place]
+            at += np.uint64(1)
+
+
+@kernel
+def _measure(data, begins, ends, kept, first, last, lengths):
+    """How many bytes of each stretch are kept."""
+    for row in range(first, last):
+        count = 0
+        for place in range(np.uint64(begins[row]), np.uint64(ends[row])):
+            count += kept[data[place]]
+        lengths[row] = count
+
+
+@kernel
+def _keep(data, begins, ends, kept, first, last, offsets, out):
+    """The bytes of each stretch that are kept."""
+    for row in range(first, last):
+        at, end = np.uint64(offsets[row]), np.uint64(offsets[row + 1])
+        for place in range(np.uint64(begins[row]), np.uint64(ends[row])):
+            if at < end:
+                out[at] = data[place]
+            at += np.uint64(kept[data[place]])
+
+
+@kernel
+def _differ(values, offsets, order, first, last, new):
+    for place in range(max(first, 1), last):
+        one, other = order[place - 1], order[place]
+        length = offsets[one + 1] - offsets[one]
+        differs = length != offsets[other + 1] - offsets[other]
+        step = 0
+        while not differs and step < length:
+            differs = values[offsets[one] + step] != values[offsets[other] + step]
+            step += 1
+        new[place] = differs
+
+
+@kernel(helpers=(prefetch_module,))
+def _copy_rows(values, offsets, rows, out):
+    at = np.uint64(0)
+    for n, row in enumerate(rows):
+        # Records lie anywhere: ask for the bounds of one and for the bytes of a nearer one ahead of time.
+        if n + 2 * _AHEAD < len(rows):
+            prefetch(offsets, rows[n + 2 * _AHEAD])
+            prefetch(values, offsets[rows[n + _AHEAD]])
+        for place in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
+            out[at] = values[place]
+            at += np.uint64(1)
+
+
+@kernel
+def _copy_counted(values, offsets, rows, counts, behind_first_line, before, behind, out):
+    """Copy rows, each with its count at its beginning or behind its first line; returns the bytes written."""
+    at = np.uint64(0)
+    digits = np.empty(20, np.uint8)
+    for n in range(len(rows)):
+        place, end = offsets[rows[n]], offsets[rows[n] + 1]
+        if behind_first_line:
+            line = place
+            while line < end and values[line] != 10:
+                line += 1
+            stop = line
+            while stop > place and values[stop - 1] == 13:
+                stop -= 1
+            for copied in range(place, stop):
+                out[at] = values[copied]
+                at += np.uint64(1)
+            place = stop
+        for letter in before:
+            out[at] = letter
+            at += np.uint64(1)
+        count, used = counts[n], 0
+        while count or not used:
+            digits[used] = 48 + count % 10
+            count //= 10
+            used += 1
+        while used:
+            used -= 1
+            out[at] = digits[used]
+            at += np.uint64(1)
+        for letter in behind:
+            out[at] = letter
+            at += np.uint64(1)
+        for copied in range(place, end):
+            out[at] = values[copied]
+            at += np.uint64(1)
+    return at
