@@ -103,6 +103,9 @@ def check_stage(name: str, registry: Registry | None = None) -> None:
             assert column.doc, f"{where}: column '{column.name}' needs a doc"
         if issubclass(stage, IndexStage):
             assert stage.side in ("query", "target") and stage.provides, f"{where}: needs side and provides"
+            assert isinstance(first, type) and issubclass(first, IndexStage)
+            assert (stage.depends, stage.version) == (first.depends, first.version), (
+                f"{where}: what is stored differs from {first.backend}")
         else:
             assert issubclass(stage.gives, Records), f"{where}: gives must be a record type"
         for part in ("kind", "takes", "scopes", "columns", "gives_order", "takes_order"):

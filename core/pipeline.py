@@ -57,6 +57,8 @@ class Pipeline:
         slots: in order of work; reduce slots last.
         defaults: values of pipeline options that differ from the family's.
         writer: output format used when none is asked for.
+        stored: plugins by slot that take over from the slots' own where every database that is searched has the index
+            that one of them makes. They give the same rows sooner. Plain data doesn't hold them: it says what ran.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Pipeline:
     slots: tuple[Slot, ...]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     writer: str = "6"
+    stored: Mapping[str, str] = field(default_factory=dict)
 
     def slot(self, name: str) -> Slot:
         for slot in self.slots:

@@ -108,11 +108,21 @@ class Stage(ABC):
 
 
 class IndexStage(Stage):
-    """Prepares queries or targets for looking things up. ``provides`` names the kind of index it makes."""
+    """Prepares queries or targets for looking things up.
+
+    Class attributes beside those of every stage:
+        side: "query" or "target".
+        provides: the kind of index that it makes.
+        depends: pipeline options that its arrays depend on. Where they depend on these, its own options and the targets
+            alone, an index of targets can be stored with a database and read by later searches; None if it can't.
+        version: of its arrays; raised when they change, so that stored ones are made anew.
+    """
 
     kind = "index"
     side: ClassVar[Side]
     provides: ClassVar[str]
+    depends: ClassVar[tuple[str, ...] | None] = None
+    version: ClassVar[int] = 1
 
     @abstractmethod
     def run(self, context: Context, batch: Any) -> Index:
