@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import inputs
+from . import indexes, inputs
 from .core.alphabet import alphabet
 from .core.context import Cancellation, Queries, SearchSpace
 from .core.engine import Engine, Settings, check_queries
@@ -94,6 +94,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
     reopen = partial(opened, databases, plan.family.target, target_ids, budget)
     with reopen() as source:
         check_queries(plan, loaded, source)
+        plan = indexes.with_stored(plan, source, stages, settings)
         space = SearchSpace(source.letters, source.sequences, source.longest)
         default = Settings()
         use = Settings(
@@ -171,7 +172,7 @@ def carry_out(run_file: RunFile, home: ResultStore | None, plan: Plan, queries: 
         if progress:
             progress(done, total)
 
-    engine = Engine(plan, registry(), queries, source, space, use, cancellation, advance)
+    engine = Engine(indexes.reading(plan, source), registry(), queries, source, space, use, cancellation, advance)
     try:
         if progress:
             total = engine.cells(run_file.plan() or engine.unit_plan(), run_file)

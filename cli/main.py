@@ -25,6 +25,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Sequences": {
         "db": "create, extend, look into and check sequence databases",
+        "index": "build, list and drop indexes that are stored in a database",
         "mask": "find low-complexity or lower-case stretches",
         "sort": "sort a FASTA, FASTQ or line file by sequence, header or length",
     },
@@ -40,8 +41,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "demo": "a small search of real sequences, start to end",
     },
 }
-MODULES = {name: name for name in ("db", "mask", "sort", "runs", "sql", "export", "pipelines", "plugins", "doctor",
-                                   "demo")}
+MODULES = {name: name for name in ("db", "index", "mask", "sort", "runs", "sql", "export", "pipelines", "plugins",
+                                   "doctor", "demo")}
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 

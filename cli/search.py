@@ -347,8 +347,12 @@ def delivery(outputs: Sequence[tuple[str | None, str]]) -> "Iterator[Callable[[R
 
 
 @contextmanager
-def interruptible() -> "Iterator[Cancellation]":
-    """Ctrl-C asks the run to stop so that it can be resumed; a second one stops at once."""
+def interruptible(after: str = "what is done stays") -> "Iterator[Cancellation]":
+    """Ctrl-C asks the work to stop at a good place; a second one stops at once.
+
+    Args:
+        after: what is said to become of the work.
+    """
     from seqloom.core.context import Cancellation
 
     cancellation = Cancellation()
@@ -357,7 +361,7 @@ def interruptible() -> "Iterator[Cancellation]":
         if cancellation.requested:
             raise KeyboardInterrupt
         cancellation.cancel()
-        say("stopping; what is done stays. Ctrl-C again stops at once")
+        say(f"stopping; {after}. Ctrl-C again stops at once")
 
     former = signal.signal(signal.SIGINT, interrupt)
     try:
@@ -367,14 +371,14 @@ def interruptible() -> "Iterator[Cancellation]":
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+def progress(quiet: bool, unit: str = "cell") -> Iterator[Callable[[int, int], None] | None]:
     """A hook that draws a bar with rate and time left on a terminal's stderr; None where that isn't one."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
     from tqdm import tqdm
 
-    with tqdm(unit="cell", unit_scale=True, leave=False, delay=0.5) as bar:
+    with tqdm(unit=unit, unit_scale=True, leave=False, delay=0.5) as bar:
 
         def advance(done: int, total: int) -> None:
             bar.total = total

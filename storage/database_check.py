@@ -7,6 +7,7 @@ import numpy as np
 
 from ..core.alphabet import INVALID
 from ..core.errors import DamagedError
+from . import stored_indexes
 from .fingerprint import BLOCK_ROWS, fingerprint, residue_digests, row_digest
 from .packing import RUN
 from .volumes import table_of
@@ -22,6 +23,7 @@ def problems(database: "SequenceDatabase") -> list[str]:
     found += _checked(_rows(database))
     found += _checked(_names(database))
     found += _checked(_masks(database))
+    found += _checked(iter(stored_indexes.problems(database)))
     if not found:
         found += _checked(_fingerprint(database))
     return found

@@ -1,4 +1,4 @@
-"""Writes sequences.sql, volume.sql and results.sql from the schemas: ``python -m seqloom.storage.ddl``."""
+"""Writes the .sql files from the schemas: ``python -m seqloom.storage.ddl``."""
 
 from pathlib import Path
 
@@ -26,6 +26,7 @@ def render() -> dict[str, str]:
     return {
         "sequences.sql": statements(sequence_schema.metadata, "sequence_schema") + VERSION_TABLE,
         "volume.sql": statements(sequence_schema.volume_metadata, "sequence_schema"),
+        "index_chunks.sql": statements(sequence_schema.index_chunk_metadata, "sequence_schema"),
         "results.sql": (statements(result_schema.metadata, "result_schema") + VERSION_TABLE + "\n"
                         + result_views.statements()),
     }

@@ -6,8 +6,9 @@ a search imports neither SQLAlchemy nor Alembic.
 All residues of a database form one long row of letters, cut into chunks of ``database.chunk_letters``; every chunk
 but the last is full. A sequence is the stretch ``start`` … ``start + length`` of that row. Every ``VOLUME_CHUNKS``
 chunks have a table of their own, ``volume_0``, ``volume_1`` and so on: DuckDB holds a whole vector of 2,048 blobs in
-memory when it writes a table to disk, and writes all of it again when one is added. Bulk tables have neither keys nor
-indexes, which would slow down inserting; they stand in order of ``ordinal`` and ``chunk``.
+memory when it writes a table to disk, and writes all of it again when one is added. Indexes lie in chunks likewise,
+some to a table, ``index_3_0`` and so on for the index with number 3. Bulk tables have neither keys nor indexes, which
+would slow down inserting; they stand in order of ``ordinal`` and ``chunk``.
 """
 
 from typing import Any
@@ -87,20 +88,34 @@ indexes = sa.Table(
     "indexes", metadata,
     _required("number", sa.Integer),
     _required("plugin", sa.String),
-    _required("parameters", sa.JSON),
-    _required("first", sa.BigInteger),  # ordinals of the sequences that it covers
-    _required("last", sa.BigInteger),
+    _required("version", sa.Integer),  # of the plugin's arrays
+    _required("options", sa.JSON),  # the plugin's own
+    _required("depends", sa.JSON),  # values of the pipeline options that it depends on
     _required("fingerprint", sa.String),  # of the sequences when it was built
+    _required("created", sa.DateTime),  # UTC
+    _required("created_by", sa.String),
 )
 
+index_pieces = sa.Table(
+    "index_pieces", metadata,
+    _required("number", sa.Integer),  # of the index
+    _required("first", sa.BigInteger),  # ordinals of the sequences that the piece covers
+    _required("last", sa.BigInteger),
+    _required("kind", sa.String),
+    _required("parameters", sa.JSON),
+    _required("arrays", sa.JSON),  # name, type and shape of each
+    _required("chunk", sa.Integer),  # its first
+    _required("bytes", sa.BigInteger),
+)
+
+index_chunk_metadata = sa.MetaData()
+"""Holds the first table of the first index only, from which ``index_chunks.sql`` is made."""
+
 index_chunks = sa.Table(
-    "index_chunks", metadata,
-    _required("number", sa.Integer),
-    _required("array", sa.String),
-    _required("dtype", sa.String),
+    "index_0_0", index_chunk_metadata,
     _required("chunk", sa.Integer),
     _required("data", RawBlob),
-    _required("checksum", sa.BigInteger),
+    _required("checksum", sa.BigInteger),  # CRC-32 of data
 )
 
 seqloom_file = sa.Table(

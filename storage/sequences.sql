@@ -45,19 +45,23 @@ CREATE TABLE models (
 CREATE TABLE indexes (
 	number INTEGER NOT NULL,
 	plugin VARCHAR NOT NULL,
-	parameters JSON NOT NULL,
-	first BIGINT NOT NULL,
-	last BIGINT NOT NULL,
-	fingerprint VARCHAR NOT NULL
+	version INTEGER NOT NULL,
+	options JSON NOT NULL,
+	depends JSON NOT NULL,
+	fingerprint VARCHAR NOT NULL,
+	created TIMESTAMP WITHOUT TIME ZONE NOT NULL,
+	created_by VARCHAR NOT NULL
 );
 
-CREATE TABLE index_chunks (
+CREATE TABLE index_pieces (
 	number INTEGER NOT NULL,
-	"array" VARCHAR NOT NULL,
-	dtype VARCHAR NOT NULL,
+	first BIGINT NOT NULL,
+	last BIGINT NOT NULL,
+	kind VARCHAR NOT NULL,
+	parameters JSON NOT NULL,
+	arrays JSON NOT NULL,
 	chunk INTEGER NOT NULL,
-	data BLOB USING COMPRESSION uncompressed NOT NULL,
-	checksum BIGINT NOT NULL
+	bytes BIGINT NOT NULL
 );
 
 CREATE TABLE seqloom_file (

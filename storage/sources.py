@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InputError
+from ..core.index import Index
 from ..core.memory import cut_spans
 from ..core.ports import Span, TargetInfo, VolumeSource
 from ..core.sequences import Intervals, SequenceBatch
 from .sequence_database import SequenceDatabase, offsets_of, unknown_names
+from .stored_indexes import IndexKey, StoredIndex, read_piece, stored_indexes
 
 
 class DatabaseSource:
@@ -25,6 +27,7 @@ class DatabaseSource:
         self.sequences, self.letters, self.longest = database.sequences, database.letters, database.longest
         self._lengths = database.lengths()
         self._starts = offsets_of(self._lengths)
+        self._indexes: dict[int, StoredIndex] = {}
 
     def fingerprints(self) -> list[dict[str, Any]]:
         return [{"path": str(self._database.path.resolve()), "fingerprint": self._database.fingerprint,
@@ -32,7 +35,40 @@ class DatabaseSource:
                  "letters": self.letters}]
 
     def plan(self, letters: int) -> list[Span]:
+        """Volumes of at most ``letters`` residues; those of a stored index that was chosen, unless they are larger."""
+        for stored in self._indexes.values():
+            spans = [self._span(piece.first, piece.last) for piece in stored.pieces]
+            if all(span.letters <= letters or span.sequences == 1 for span in spans):
+                return spans
         return cut_spans(self._lengths.astype(np.int64), letters)
+
+    def _span(self, first: int, last: int) -> Span:
+        lengths = self._lengths[first:last]
+        return Span(first, last, int(lengths.sum(dtype=np.int64)), int(lengths.max(initial=0)))
+
+    def choose_index(self, key: IndexKey) -> "list[StoredIndex] | None":
+        """Read a stored index that agrees with ``key`` from now on; the index, or None if there is none."""
+        for stored in stored_indexes(self._database):
+            if stored.plugin == key.plugin and not key.unlike(stored) and not stored.foreign(self._database):
+                self._indexes[stored.number] = stored
+                return [stored]
+        return None
+
+    def unfit_indexes(self, key: IndexKey) -> list[str]:
+        """What is wrong with the stored indexes of the plugin that ``key`` names, one line for each."""
+        wrong = [(s, s.foreign(self._database) or key.unlike(s)) for s in stored_indexes(self._database)
+                 if s.plugin == key.plugin]
+        return [f"{self._database.path}: its stored index {stored.plugin} is of no use here: {why}"
+                for stored, why in wrong if why]
+
+    def stored_index(self, key: IndexKey, first: int, last: int) -> Index | None:
+        """The index of targets first … last − 1 from a stored index that was chosen; None if there is none."""
+        for stored in self._indexes.values():
+            if stored.plugin == key.plugin and not key.unlike(stored):
+                for piece in stored.pieces:
+                    if (piece.first, piece.last) == (first, last):
+                        return read_piece(self._database, stored, piece)
+        return None
 
     def read(self, span: Span) -> SequenceBatch:
         ordinals = np.arange(span.first, span.last, dtype=np.int64)
@@ -81,6 +117,21 @@ class ChainedSource:
     def plan(self, letters: int) -> list[Span]:
         return [Span(s.first + int(first), s.last + int(first), s.letters, s.longest)
                 for source, first in zip(self._sources, self._first[:-1], strict=True) for s in source.plan(letters)]
+
+    def choose_index(self, key: IndexKey) -> "list[StoredIndex] | None":
+        """Of each source; None if one of them has no such index."""
+        found = [choose_index(source, key) for source in self._sources]
+        return None if None in found else [stored for some in found for stored in some or ()]
+
+    def unfit_indexes(self, key: IndexKey) -> list[str]:
+        """Of all sources."""
+        return [line for source in self._sources for line in unfit_indexes(source, key)]
+
+    def stored_index(self, key: IndexKey, first: int, last: int) -> Index | None:
+        """Of the source that has the targets."""
+        member = int(np.searchsorted(self._first, first, "right")) - 1
+        before = int(self._first[member])
+        return stored_index(self._sources[member], key, first - before, last - before)
 
     def read(self, span: Span) -> SequenceBatch:
         member = int(np.searchsorted(self._first, span.first, "right")) - 1
@@ -172,6 +223,21 @@ class PickedSource:
         found = _find(self._source, names)
         place = {number: n for n, number in enumerate(self.numbers.tolist())}
         return {name: place[number] for name, number in found.items() if number in place}
+
+
+def choose_index(source: VolumeSource, key: IndexKey) -> "list[StoredIndex] | None":
+    """Have ``source`` read a stored index that agrees with ``key``; None where it has none or can't store any."""
+    return source.choose_index(key) if hasattr(source, "choose_index") else None
+
+
+def unfit_indexes(source: VolumeSource, key: IndexKey) -> list[str]:
+    """What is wrong with stored indexes of the plugin that ``key`` names."""
+    return source.unfit_indexes(key) if hasattr(source, "unfit_indexes") else []
+
+
+def stored_index(source: VolumeSource, key: IndexKey, first: int, last: int) -> Index | None:
+    """The index of targets first … last − 1 where ``source`` has chosen a stored one; else None."""
+    return source.stored_index(key, first, last) if hasattr(source, "stored_index") else None
 
 
 def _find(source: VolumeSource, names: Sequence[str]) -> dict[str, int]:

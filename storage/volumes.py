@@ -5,6 +5,8 @@ from pathlib import Path
 
 VOLUME_CHUNKS = 8
 """Chunks of a volume: 32 MiB, all of which DuckDB holds in memory when it writes the table to disk."""
+BEFORE_INDEXES = ("0001", "0002", "0003")
+"""Schema revisions in which no index was ever stored."""
 BEFORE_VOLUMES = ("0001", "0002")
 """Schema revisions that have all chunks in one table."""
 

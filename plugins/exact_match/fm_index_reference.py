@@ -39,6 +39,7 @@ class FmIndex(IndexStage):
     Options: ClassVar[type] = FmIndexOptions
     side: ClassVar[Side] = "target"
     provides: ClassVar[str] = KIND
+    depends: ClassVar[tuple[str, ...] | None] = ()
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=120 * (shape.target_letters + shape.targets + 1))

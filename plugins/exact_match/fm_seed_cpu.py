@@ -222,8 +222,8 @@ class FmMatchesCpu(FmMatches):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=16 * shape.query_letters + shape.target_letters + shape.targets
-                         + (4**_LONGEST_SIFTED >> 3) + (16 << 2 * _LONGEST_WORD))
+        text = shape.target_letters + shape.targets
+        return Footprint(host=24 * shape.query_letters + text + min(4 * text, 4**_LONGEST_SIFTED // 8))
 
     def matches(self, context: Context, strands: Sequence[Strand]) -> list[np.ndarray]:
         fm, text = tables_of(context.index(KIND)), target_text(context.targets, acgt_only=False)[0]

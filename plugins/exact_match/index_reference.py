@@ -33,6 +33,7 @@ class SuffixArray(IndexStage):
     Options: ClassVar[type] = SuffixArrayOptions
     side: ClassVar[Side] = "target"
     provides: ClassVar[str] = "suffix-array"
+    depends: ClassVar[tuple[str, ...] | None] = ("acgt_only",)
 
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_letters + shape.targets + 1

@@ -22,6 +22,7 @@ class MinimizerIndex(IndexStage):
     name: ClassVar[str] = "minimizer-index"
     side: ClassVar[Side] = "target"
     provides: ClassVar[str] = KIND
+    depends: ClassVar[tuple[str, ...] | None] = ("length", "acgt_only")
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=48 * (shape.target_letters + shape.targets + 2))

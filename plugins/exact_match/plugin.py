@@ -13,6 +13,7 @@ _SLOTS = (
     Slot("sort.unique", "unique-matches", scope="reduce"),
     Slot("sort.rank", "match-rank", scope="reduce"),
 )
+_STORED = {"index.references": "fm-index", "seed.matches": "fm-matches"}
 
 
 @hookimpl
@@ -51,9 +52,9 @@ def seqloom_families() -> list[Deferred]:
 def seqloom_pipelines() -> list[Pipeline]:
     return [
         Pipeline("mum", "maximal exact matches of nucleotide sequences, unique or all", "exact-match", _SLOTS,
-                 writer="mummer"),
+                 writer="mummer", stored=_STORED),
         Pipeline("mum-protein", "maximal exact matches of proteins, unique or all", "exact-match-protein", _SLOTS,
-                 writer="mummer"),
+                 writer="mummer", stored=_STORED),
     ]
 
 

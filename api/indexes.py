@@ -1,0 +1,305 @@
+"""Stored indexes: build them once, keep them in the database file, and let searches read them.
+
+Any index of targets whose plugin says what it depends on can be stored (``IndexStage.depends``). A search takes a
+stored one that agrees with its plugin's version, its options and the database as it is now; it makes its own where
+there is none. Either way the rows are the same.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .core.context import Cancellation, Context
+from .core.engine import Settings
+from .core.errors import BackendError, BudgetError, OptionError, UnknownNameError
+from .core.index import Index
+from .core.options import build_options, option_infos, options_dict
+from .core.pipeline import Pipeline, PlacedStage, Plan, compose
+from .core.ports import Span, VolumeSource
+from .core.stages import Footprint, IndexStage, Shape
+from .core.units import parse_bytes
+from .installed import registry
+from .storage import sources, stored_indexes
+from .storage.sequence_database import SequenceDatabase
+from .storage.stored_indexes import IndexKey, IndexWriter, StoredIndex
+
+ProgressHook = Callable[[int, int], None]
+"""Called with letters done and letters in all."""
+
+
+@dataclass(frozen=True)
+class IndexInfo:
+    """What is stored.
+
+    Attributes:
+        plugin: the stage that made it.
+        state: "ready", or why searches don't use it.
+        options: of the plugin, and those of the pipeline that it depends on.
+        pieces: in how many parts it was built.
+        nbytes: its size.
+        created, created_by: when, and by which version of seqloom.
+    """
+
+    plugin: str
+    state: str
+    options: dict[str, Any]
+    pieces: int
+    nbytes: int
+    created: str
+    created_by: str
+
+
+def build_index(path: "str | Path", plugin: str | None = None, settings: Sequence[str] = (),
+                memory: "int | str | None" = None, threads: int = 1, backend: str | None = None,
+                cancellation: Cancellation | None = None, progress: ProgressHook | None = None,
+                notice: Callable[[str], None] = lambda line: None) -> IndexInfo:
+    """Build an index and store it in the database at ``path``, unless the same is there already.
+
+    Args:
+        plugin: name of an index stage; when left out, the one that searches of such sequences take when it is stored.
+        settings: ``option=value`` of the plugin, or of the pipeline where the index depends on it.
+        memory: bytes, or a text such as "8G": the index is built in pieces that fit.
+        cancellation: stops the build; nothing of it is kept.
+        progress: told of the letters done.
+        notice: told what becomes of an index that is there already.
+
+    Raises:
+        UnknownNameError, OptionError: no such plugin or option, or an index that can't be stored.
+        BudgetError: the longest sequence alone needs more memory.
+        LockedError: somebody else has the database open.
+    """
+    from .searches import data_budget
+
+    with SequenceDatabase.open(path) as database:
+        backend = backend or os.environ.get("SEQLOOM_BACKEND") or "auto"
+        stage, options = _stage(plugin, settings, database.alphabet.name, backend)
+        key = _key(stage, options, options_dict(stage.options))
+        for stored in _of_plugin(database, key):
+            why = stored.foreign(database) or key.unlike(stored)
+            if not why:
+                notice(f"{path}: index {stage.name} is there already")
+                return _info(database, stored)
+            notice(f"{path}: index {stage.name} is built anew: the stored one is {why}")
+        spans = _spans(sources.DatabaseSource(database), stage, data_budget(parse_bytes(memory)))
+    stop = cancellation or Cancellation()
+    with SequenceDatabase.open(path, read_only=False) as database:
+        source = sources.DatabaseSource(database)
+        writer = IndexWriter(database, key)
+        try:
+            done = 0
+            for span in spans:
+                stop.check()
+                batch = source.read(span)
+                context = Context(slot=f"index.{stage.name}", targets=batch, options=options, catalog=source,
+                                  threads=threads, cancellation=stop)
+                writer.add(span.first, span.last, stage.run(context, batch))
+                done += span.letters
+                if progress:
+                    progress(done, database.letters)
+            writer.finish([stored.number for stored in _of_plugin(database, key)])
+        except BaseException:
+            stored_indexes.drop(database, [])
+            raise
+        return _info(database, _of_plugin(database, key)[-1])
+
+
+def list_indexes(path: "str | Path") -> list[IndexInfo]:
+    """Every index stored in the database at ``path``."""
+    with SequenceDatabase.open(path) as database:
+        return [_info(database, stored) for stored in stored_indexes.stored_indexes(database)]
+
+
+def drop_indexes(path: "str | Path", plugins: Sequence[str] = ()) -> int:
+    """Remove the indexes of some plugins, or all, from the database at ``path``; returns how many.
+
+    Raises:
+        UnknownNameError: there is no index of one of these plugins.
+    """
+    with SequenceDatabase.open(path, read_only=False) as database:
+        there = stored_indexes.stored_indexes(database)
+        for name in plugins:
+            if name not in {stored.plugin for stored in there}:
+                raise UnknownNameError(f"index of {path}", name, sorted({stored.plugin for stored in there}))
+        numbers = [stored.number for stored in there if not plugins or stored.plugin in plugins]
+        stored_indexes.drop(database, numbers)
+        return len(numbers)
+
+
+# ---- in searches
+
+
+def with_stored(plan: Plan, source: VolumeSource, stages: Sequence[str] = (), settings: Sequence[str] = ()) -> Plan:
+    """The plan that makes the best of the indexes stored with the databases of ``source``.
+
+    Where the pipeline has plugins for that case, and the person who asked has not chosen any for these slots, they take
+    over. Own options of an index, which change its layout alone, are those of the stored one unless others were asked
+    for.
+
+    Args:
+        plan: composed without a look at the databases.
+        stages, settings: what was asked for, as ``compose`` takes it.
+    """
+    asked = {name.partition("=")[0].strip() for name in stages}
+    asked |= {name.partition("=")[0].rpartition(".")[0].strip() for name in settings}
+    pipeline = plan.pipeline
+    if pipeline.stored and not asked & set(pipeline.stored):
+        for slot, plugin in pipeline.stored.items():
+            pipeline = pipeline.with_stage(slot, plugin)
+        try:
+            other = _adopted(_composed(pipeline, plan), source, only=frozenset(plan.pipeline.stored))
+        except BackendError:  # not on this back end
+            other = None
+        if other:
+            return other
+    return _adopted(plan, source) or plan
+
+
+def _composed(pipeline: Pipeline, plan: Plan) -> Plan:
+    return compose(registry(), pipeline, options_dict(plan.options), plan.backend)
+
+
+def _adopted(plan: Plan, source: VolumeSource, only: frozenset[str] = frozenset()) -> Plan | None:
+    """The plan with the layout of stored indexes; None where one of the slots in ``only`` has no stored index."""
+    pipeline = plan.pipeline
+    for placed in _storable(plan):
+        found = sources.choose_index(source, _key(placed.stage, plan.options, _given(placed)))
+        layouts = [dict(stored.options) for stored in found or ()]
+        if found is None or any(layout != layouts[0] for layout in layouts):
+            if placed.name in only:
+                return None
+            continue
+        pipeline = pipeline.with_slot(replace(pipeline.slot(placed.name), options=layouts[0]))
+    return plan if pipeline is plan.pipeline else _composed(pipeline, plan)
+
+
+def reading(plan: Plan, source: VolumeSource) -> Plan:
+    """The same plan, whose index stages read what is stored and make only what isn't."""
+    stages = list(plan.stages)
+    for place, placed in enumerate(plan.stages):
+        if placed in _storable(plan):
+            key = _key(placed.stage, plan.options, options_dict(placed.stage.options))
+            found = sources.choose_index(source, key)
+            if found is None:
+                for line in sources.unfit_indexes(source, key):
+                    print(f"seqloom: {line}; it is made for this search alone; seqloom index build stores it anew",
+                          file=sys.stderr)
+            stages[place] = PlacedStage(placed.slot, _ReadingStage(placed.stage, key, source, found))
+    return replace(plan, stages=tuple(stages))
+
+
+class _ReadingStage(IndexStage):
+    """An index stage that reads what is stored. To everybody else it is the stage that it stands for."""
+
+    def __init__(self, stage: IndexStage, key: IndexKey, source: VolumeSource, found: list[StoredIndex] | None) -> None:
+        super().__init__(stage.options)
+        self._stage, self._key, self._source, self._found = stage, key, source, found
+        for name in ("name", "backend", "side", "provides", "depends", "version", "scopes", "reads", "columns"):
+            setattr(self, name, getattr(stage, name))
+
+    def footprint(self, shape: Shape) -> Footprint:
+        if self._found is None:
+            return self._stage.footprint(shape)
+        pieces = [piece for stored in self._found for piece in stored.pieces]
+        return Footprint(host=max((piece.nbytes for piece in pieces), default=0))
+
+    def run(self, context: Context, batch: Any) -> Index:
+        index = None
+        if len(batch):
+            first = int(batch.ordinals[0])
+            index = sources.stored_index(self._source, self._key, first, first + len(batch))
+        context.count("made" if index is None else "read")
+        return self._stage.run(context, batch) if index is None else index
+
+
+def _storable(plan: Plan) -> list[PlacedStage]:
+    return [placed for placed in plan.indexes("target") if placed.stage.depends is not None]
+
+
+def _given(placed: PlacedStage) -> dict[str, Any]:
+    """The options of a slot that were asked for."""
+    values = options_dict(placed.stage.options)
+    return {name.replace("-", "_"): values[name.replace("-", "_")] for name in placed.slot.options}
+
+
+# ---- helpers
+
+
+def _key(stage: Any, options: Any, own: dict[str, Any]) -> IndexKey:
+    return IndexKey(stage.name, stage.version, {name: getattr(options, name) for name in stage.depends}, own)
+
+
+def _of_plugin(database: SequenceDatabase, key: IndexKey) -> list[StoredIndex]:
+    """Stored indexes in the place of which one with this key stands: of the plugin, for the same pipeline options."""
+    return [stored for stored in stored_indexes.stored_indexes(database)
+            if stored.plugin == key.plugin and (dict(stored.depends) == dict(key.depends)
+                                                or stored.version != key.version)]
+
+
+def _info(database: SequenceDatabase, stored: StoredIndex) -> IndexInfo:
+    plugins = {stage.name: stage for stage in registry().stages() if issubclass(stage, IndexStage)}
+    known = plugins.get(stored.plugin)
+    state = stored.foreign(database)
+    if known is None:
+        state = f"of a plugin that is not installed{'; ' + state if state else ''}"
+    elif known.version != stored.version:
+        state = f"made by version {stored.version} of the plugin, this is version {known.version}"
+    return IndexInfo(stored.plugin, state or "ready", {**stored.depends, **stored.options}, len(stored.pieces),
+                     stored.nbytes, str(stored.created), stored.created_by)
+
+
+def _stage(plugin: str | None, settings: Sequence[str], alphabet: str,
+           backend: str) -> tuple[IndexStage, Any]:
+    """The stage that builds an index, and the pipeline options that it depends on."""
+    plugins = registry()
+    storable = {stage.name: stage for stage in plugins.stages()
+                if issubclass(stage, IndexStage) and stage.side == "target" and stage.depends is not None}
+    pipelines = [p for p in plugins.pipelines() if plugins.family(p.family).target == alphabet]
+    if plugin is None:
+        preferred = [name for p in pipelines for name in p.stored.values() if name in storable]
+        if not preferred:
+            raise OptionError(f"say with --index which index to build: {', '.join(sorted(storable))}")
+        plugin = preferred[0]
+    if plugin not in storable:
+        if any(stage.name == plugin and stage.kind == "index" for stage in plugins.stages()):
+            raise OptionError(f"index '{plugin}' can't be stored: it is not of the targets alone; those that can: "
+                              f"{', '.join(sorted(storable))}")
+        raise UnknownNameError("index", plugin, sorted(storable))
+    values, depends, options = dict(_setting(text) for text in settings), storable[plugin].depends or (), None
+    if depends:
+        families = [plugins.family(p.family) for p in pipelines]
+        family = next((f for f in families if all(hasattr(f.Options(), name) for name in depends)), None)
+        if family is None:
+            raise OptionError(f"index '{plugin}' is not for {alphabet} sequences")
+        theirs = {info.name for info in option_infos(family.Options)} & set(depends)
+        options = build_options(family.Options, {name: values.pop(name) for name in [*values] if name in theirs})
+    chosen = plugins.stage(plugin, backend)
+    return chosen(build_options(chosen.Options, values, plugin)), options
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise OptionError(f"--set takes OPTION=VALUE, not '{text}'")
+    return name.strip().replace("-", "_"), value
+
+
+def _spans(source: sources.DatabaseSource, stage: IndexStage, budget: int | None) -> list[Span]:
+    """The pieces in which an index is built: as few as the budget allows."""
+    letters = Settings().volume_letters
+    while True:
+        spans = source.plan(letters)
+        largest = max(spans, key=lambda span: span.letters)
+        shape = Shape(0, 0, 0, max(s.sequences for s in spans), largest.letters, max(s.longest for s in spans))
+        need = stage.footprint(shape).host + largest.letters + 24 * shape.targets
+        if budget is None or need <= budget:
+            return spans
+        if all(span.sequences == 1 for span in spans):
+            raise BudgetError(f"index '{stage.name}' of the longest sequence ({largest.letters:,} letters)", need,
+                              budget, "raise --memory")
+        letters = max(1, min(letters, largest.letters) // 2)
+
+
+__all__ = ["IndexInfo", "build_index", "drop_indexes", "list_indexes", "reading", "with_stored"]

@@ -1,0 +1,299 @@
+"""Indexes of a sequence database that are kept in its file: written once, read by every search that they fit.
+
+An index is stored in pieces, each of a stretch of sequences that is searched as one volume. The arrays of a piece lie
+one behind the other in one row of bytes, cut into checksummed chunks. An index is there when its row in table
+``indexes`` is, which is written last, in one transaction with those of its pieces: what a killed build leaves behind is
+never read and is cleared away by the next one.
+"""
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from ..core.errors import DamagedError, StoreError
+from ..core.index import Index
+from .connection import translated, without_pandas
+from .literals import literal
+from .sequence_database import SequenceDatabase
+from .volumes import BEFORE_INDEXES
+
+CHUNK_BYTES = 4 << 20
+TABLE_CHUNKS = 8
+"""Chunks of a table: 32 MiB, all of which DuckDB holds in memory when it writes the table to disk."""
+ALIGNMENT = 64
+"""Bytes of a cache line, on which every array begins."""
+
+
+@dataclass(frozen=True)
+class IndexKey:
+    """What an index must agree with to be of use.
+
+    Attributes:
+        plugin, version: the stage that makes it, and of which version its arrays are.
+        depends: values of the pipeline options that it depends on.
+        options: values of its own options; some of them, or all.
+    """
+
+    plugin: str
+    version: int
+    depends: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+    def unlike(self, other: "StoredIndex") -> str:
+        """Why a stored index of the same plugin isn't the one that is wanted; empty if it is."""
+        if other.version != self.version:
+            return f"made by version {other.version} of the plugin, this is version {self.version}"
+        wanted = {**self.depends, **self.options}
+        there = {**other.depends, **other.options}
+        differ = [f"{name}={there.get(name)} and not {value}" for name, value in wanted.items()
+                  if there.get(name) != value]
+        return f"made with {', '.join(differ)}" if differ else ""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a stored index: sequences first … last − 1, and where and what its arrays are."""
+
+    first: int
+    last: int
+    kind: str
+    parameters: Mapping[str, Any]
+    arrays: tuple[tuple[str, str, tuple[int, ...]], ...]
+    chunk: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class StoredIndex:
+    """An index in a database file."""
+
+    number: int
+    plugin: str
+    version: int
+    options: Mapping[str, Any]
+    depends: Mapping[str, Any]
+    fingerprint: str
+    created: datetime
+    created_by: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(piece.nbytes for piece in self.pieces)
+
+    def foreign(self, database: SequenceDatabase) -> str:
+        """Why it isn't an index of what the database holds now; empty if it is."""
+        if self.fingerprint != database.fingerprint:
+            return "made of other sequences than the database holds now"
+        bounds = [(piece.first, piece.last) for piece in self.pieces]
+        firsts, lasts = [0, *(last for _, last in bounds)], [*(first for first, _ in bounds), database.sequences]
+        return "" if firsts == lasts else "not whole"
+
+
+def stored_indexes(database: SequenceDatabase) -> list[StoredIndex]:
+    """Every index of the database, in order of their making."""
+    if database.revision in BEFORE_INDEXES:
+        return []
+    rows = database._run("SELECT number, plugin, version, options, depends, fingerprint, created, created_by "
+                         "FROM indexes ORDER BY number")
+    pieces: dict[int, list[Piece]] = {}
+    for number, first, last, kind, parameters, arrays, chunk, nbytes in database._run(
+            "SELECT number, first, last, kind, parameters, arrays, chunk, bytes FROM index_pieces "
+            "ORDER BY number, first") if rows else ():
+        described = tuple((name, dtype, tuple(shape)) for name, dtype, shape in json.loads(arrays))
+        pieces.setdefault(number, []).append(Piece(first, last, kind, json.loads(parameters), described, chunk, nbytes))
+    return [StoredIndex(number, plugin, version, json.loads(options), json.loads(depends), fingerprint, created, by,
+                        tuple(pieces.get(number, ())))
+            for number, plugin, version, options, depends, fingerprint, created, by in rows]
+
+
+def read_piece(database: SequenceDatabase, stored: StoredIndex, piece: Piece) -> Index:
+    """The index of a piece, its arrays in one new block of memory.
+
+    Raises:
+        DamagedError: a chunk is missing, cut short or doesn't match its checksum.
+    """
+    content = _aligned(piece.nbytes)
+    for place in range(0, piece.nbytes, CHUNK_BYTES):
+        chunk = piece.chunk + place // CHUNK_BYTES
+        part = content[place : place + CHUNK_BYTES]
+        data = _chunk(database, stored, chunk)
+        if len(data) != len(part):
+            raise _damaged(database, stored, f"chunk {chunk} has {len(data):,} bytes instead of {len(part):,}")
+        part[:] = np.frombuffer(data, np.uint8)
+    arrays, place = {}, 0
+    for name, dtype, shape in piece.arrays:
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        if place + size > piece.nbytes:
+            raise _damaged(database, stored, f"its arrays have more than its {piece.nbytes:,} bytes")
+        arrays[name] = content[place : place + size].view(dtype).reshape(shape)
+        place += _padded(size)
+    return Index(piece.kind, "target", arrays, piece.parameters)
+
+
+def problems(database: SequenceDatabase) -> list[str]:
+    """One line for each thing that is wrong with the stored indexes; those of former sequences aren't wrong."""
+    found = []
+    for stored in stored_indexes(database):
+        if not stored.foreign(database):
+            for piece in stored.pieces:
+                try:
+                    read_piece(database, stored, piece)
+                except DamagedError as error:
+                    found.append(str(error))
+    return found
+
+
+def drop(database: SequenceDatabase, numbers: list[int]) -> None:
+    """Remove indexes, and what killed builds left, from a database that is open for writing."""
+    with database._lock:
+        if numbers:
+            _commit(database, _forgetting(numbers))
+        kept = {stored.number for stored in stored_indexes(database)}
+        for number, table in _tables(database):
+            if number not in kept:
+                database._run(f"DROP TABLE {table}")
+        database._run("CHECKPOINT")
+
+
+class IndexWriter:
+    """Writes an index piece by piece into a database that is open for writing. Nobody sees it before ``finish``."""
+
+    def __init__(self, database: SequenceDatabase, key: IndexKey) -> None:
+        if database.read_only:
+            raise StoreError(f"{database.path} is open for reading; open it for writing to store an index")
+        self._database, self._key = database, key
+        drop(database, [])
+        taken = [stored.number for stored in stored_indexes(database)]
+        self._number, self._chunk = max(taken, default=-1) + 1, 0
+        self._pieces: list[Piece] = []
+
+    def add(self, first: int, last: int, index: Index) -> None:
+        """Write the index of sequences first … last − 1.
+
+        Raises:
+            StoreError: it has objects beside its arrays, or the disk is full.
+        """
+        if index.objects:
+            raise StoreError(f"plugin '{self._key.plugin}' keeps more than arrays; its index can't be stored")
+        arrays = [(name, np.ascontiguousarray(array)) for name, array in index.arrays.items()]
+        described = tuple((name, array.dtype.newbyteorder("<").str, array.shape) for name, array in arrays)
+        begin, buffer, fill = self._chunk, bytearray(), 0
+        for _, array in arrays:
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8)
+            for place in range(0, len(little), CHUNK_BYTES):
+                buffer += little[place : place + CHUNK_BYTES].data
+                while len(buffer) >= CHUNK_BYTES:
+                    self._write(bytes(buffer[:CHUNK_BYTES]))
+                    del buffer[:CHUNK_BYTES]
+            fill += len(little)
+            buffer += bytes(_padded(fill) - fill)
+            fill = _padded(fill)
+        if buffer:
+            self._write(bytes(buffer))
+        self._pieces.append(Piece(first, last, index.kind, dict(index.parameters), described, begin, fill))
+        self._database._run("CHECKPOINT")
+
+    def _write(self, data: bytes) -> None:
+        table = _table(self._number, self._chunk)
+        made = np.empty(1, object)
+        made[0] = data
+        row = {"chunk": np.array([self._chunk], np.int32), "data": made, "checksum": np.array([zlib.crc32(data)])}
+        with self._database._lock, translated(self._database.path), without_pandas():
+            connection = self._database._connection
+            if self._chunk % TABLE_CHUNKS == 0:
+                connection.execute(_template().replace("CREATE TABLE index_0_0", f"CREATE TABLE {table}", 1))
+            connection.register("new_chunk", row)
+            connection.execute(f"INSERT INTO {table} SELECT chunk, data, checksum FROM new_chunk")
+            connection.unregister("new_chunk")
+        self._chunk += 1
+
+    def finish(self, replaced: list[int]) -> None:
+        """Let everybody see the index, in place of those with the numbers ``replaced``."""
+        from importlib.metadata import version
+
+        key, number = self._key, self._number
+        created = datetime.now(UTC).replace(microsecond=0, tzinfo=None)
+        said = (number, key.plugin, key.version, json.dumps(dict(key.options)), json.dumps(dict(key.depends)),
+                self._database.fingerprint, str(created), f"seqloom {version('seqloom')}")
+        rows = [(number, p.first, p.last, p.kind, json.dumps(dict(p.parameters)), json.dumps(p.arrays), p.chunk,
+                 p.nbytes) for p in self._pieces]
+        values = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+        _commit(self._database, f"{_forgetting(replaced)} INSERT INTO indexes VALUES ({', '.join(map(literal, said))});"
+                                f" INSERT INTO index_pieces VALUES {values};")
+        drop(self._database, [])
+
+
+def _forgetting(numbers: list[int]) -> str:
+    """SQL that removes what is said of indexes; their chunks are removed later."""
+    listed = ", ".join(map(str, numbers)) or "NULL"
+    return f"DELETE FROM index_pieces WHERE number IN ({listed}); DELETE FROM indexes WHERE number IN ({listed});"
+
+
+def _commit(database: SequenceDatabase, statements: str) -> None:
+    """Carry out all of some statements, or none."""
+    with database._lock:
+        try:
+            database._run(f"BEGIN; {statements} COMMIT")
+        except BaseException:
+            database._rollback()
+            raise
+
+
+def _chunk(database: SequenceDatabase, stored: StoredIndex, chunk: int) -> bytes:
+    table = _table(stored.number, chunk)
+    try:
+        rows = database._run(f"SELECT data, checksum FROM {table} WHERE chunk = {chunk}")
+    except StoreError as error:
+        if not isinstance(error.__cause__, duckdb.CatalogException):
+            raise
+        rows = []
+    if len(rows) != 1:
+        raise _damaged(database, stored, f"chunk {chunk} is there {len(rows)} times")
+    data, wanted = rows[0]
+    if zlib.crc32(data) != wanted:
+        raise _damaged(database, stored, f"chunk {chunk} does not match its checksum")
+    return data
+
+
+def _damaged(database: SequenceDatabase, stored: StoredIndex, what: str) -> DamagedError:
+    return DamagedError(f"{database.path}: index {stored.plugin}: {what}; make it anew: seqloom index drop "
+                        f"{database.path} {stored.plugin}, then seqloom index build")
+
+
+def _table(number: int, chunk: int) -> str:
+    return f"index_{number}_{chunk // TABLE_CHUNKS}"
+
+
+def _tables(database: SequenceDatabase) -> list[tuple[int, str]]:
+    """Index number and name of every table with chunks."""
+    names = database._run("SELECT table_name FROM duckdb_tables() WHERE regexp_matches(table_name, "
+                          "'^index_[0-9]+_[0-9]+$') AND database_name = current_database()")
+    return [(int(name.split("_")[1]), name) for (name,) in names]
+
+
+@cache
+def _template() -> str:
+    return (Path(__file__).parent / "index_chunks.sql").read_text()
+
+
+def _padded(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _aligned(size: int) -> np.ndarray:
+    """u1[size], uninitialised, beginning on a cache line."""
+    block = np.empty(size + ALIGNMENT, np.uint8)
+    begin = -block.ctypes.data % ALIGNMENT
+    return block[begin : begin + size]
+
+
+__all__ = ["IndexKey", "IndexWriter", "Piece", "StoredIndex", "drop", "problems", "read_piece", "stored_indexes"]

@@ -1,0 +1,172 @@
+"""Indexes stored with a database: searches take them where they fit, and give the same rows with and without."""
+
+import numpy as np
+import pytest
+import seqloom
+from seqloom.core.context import Cancellation
+from seqloom.core.errors import BudgetError, Cancelled, DamagedError, OptionError, UnknownNameError
+from seqloom.indexes import build_index, drop_indexes, list_indexes
+from seqloom.searches import resume, search
+
+ACROSS = {"mum": True, "length": 12, "both": True}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Three related genomes in two databases, and a query."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    genomes = ["".join(rng.choice(list("ACGT"), n)) for n in (3000, 2000, 900)]
+    genomes[1] += "NNRY" + genomes[0][500:900]
+    for name, records in (("one", genomes[:2]), ("two", genomes[2:])):
+        (tmp_path / f"{name}.fa").write_text("".join(f">{name}{n}\n{r}\n" for n, r in enumerate(records)))
+        seqloom.Database.create(tmp_path / f"{name}.duckdb", tmp_path / f"{name}.fa").close()
+    (tmp_path / "query.fa").write_text(f">q\n{genomes[0][100:1500]}NN{genomes[2]}\n>r\n{genomes[1][::-1]}\n")
+    return tmp_path
+
+
+def mum(*databases, **more):
+    run = search("mum", "query.fa", *databases, store=False, **{"backend": "cpu", **ACROSS, **more})
+    rows = run.alignments.to_pylist()
+    slots = {row["slot"]: row for row in run.slots.to_pylist()}
+    assert rows
+    return rows, slots["index.references"]
+
+
+def test_searches_take_what_is_stored_and_give_the_same_rows(files):
+    wanted, slot = mum("one.duckdb", "two.duckdb")
+    assert slot["plugin"] == "minimizer-index" and slot["counters"] == '{"made": 2}'
+    made = build_index("one.duckdb")
+    assert (made.plugin, made.state, made.options) == ("fm-index", "ready", {"bucket": 128, "sample": 8})
+    rows, slot = mum("one.duckdb", "two.duckdb")  # one of two has it: not worth another route
+    assert rows == wanted and slot["plugin"] == "minimizer-index"
+    build_index("two.duckdb")
+    rows, slot = mum("one.duckdb", "two.duckdb")
+    assert rows == wanted and slot["plugin"] == "fm-index" and slot["counters"] == '{"read": 2}'
+    rows, slot = mum("one.duckdb", "two.duckdb", stages=["index.references=minimizer-index"])
+    assert rows == wanted and slot["plugin"] == "minimizer-index"
+    for cut in ({"volume_letters": 500}, {"volume_letters": 1}, {"batch_queries": 1, "threads": 2}, {"memory": "1G"},
+                {"backend": "reference"}):
+        assert mum("one.duckdb", "two.duckdb", **cut)[0] == wanted, cut
+
+
+def test_layouts_are_those_that_are_stored(files, capsys):
+    build_index("one.duckdb", settings=["bucket=32", "sample=1"])
+    wanted, slot = mum("one.duckdb")
+    assert slot["options"] == '{"bucket": 32, "sample": 1}' and slot["counters"] == '{"read": 1}'
+    route = ["index.references=fm-index", "seed.matches=fm-matches"]
+    rows, slot = mum("one.duckdb", stages=route, settings=["index.references.bucket=64"])
+    assert rows == wanted and slot["options"].startswith('{"bucket": 64') and slot["counters"] == '{"made": 1}'
+    assert "of no use here: made with bucket=32 and not 64, sample=1 and not 8; it is" in capsys.readouterr().err
+
+
+def test_any_index_of_targets_that_says_what_it_depends_on_can_be_stored(files):
+    wanted, _ = mum("one.duckdb")
+    build_index("one.duckdb", "minimizer-index", ["length=12"])
+    build_index("one.duckdb", "minimizer-index", ["length=30", "acgt-only=yes"])
+    assert len(list_indexes("one.duckdb")) == 2
+    rows, slot = mum("one.duckdb")
+    assert rows == wanted and slot["counters"] == '{"read": 1}'
+    assert mum("one.duckdb", length=13)[1]["counters"] == '{"made": 1}'
+
+
+def test_an_index_is_built_once_and_again_when_it_is_stale(files):
+    said = []
+    build_index("one.duckdb", notice=said.append)
+    first = list_indexes("one.duckdb")
+    build_index("one.duckdb", notice=said.append)
+    assert said == ["one.duckdb: index fm-index is there already"] and list_indexes("one.duckdb") == first
+    (files / "more.fa").write_text(">more\nACGTACGTTTGACCA\n")
+    with seqloom.Database.open("one.duckdb", read_only=False) as database:
+        database.append("more.fa")
+    assert list_indexes("one.duckdb")[0].state == "made of other sequences than the database holds now"
+    wanted, slot = mum("one.duckdb")
+    assert slot["plugin"] == "minimizer-index"
+    build_index("one.duckdb", notice=said.append)
+    assert said[1] == ("one.duckdb: index fm-index is built anew: the stored one is made of other sequences than the "
+                       "database holds now")
+    build_index("one.duckdb", settings=["sample=4"], notice=said.append)
+    assert said[2].endswith("the stored one is made with sample=8 and not 4")
+    assert [i.state for i in list_indexes("one.duckdb")] == ["ready"]
+    assert mum("one.duckdb")[0] == wanted
+
+
+def test_indexes_of_another_version_are_not_read(files, monkeypatch, capsys):
+    from seqloom.plugins.exact_match.fm_index_reference import FmIndex
+
+    build_index("one.duckdb")
+    monkeypatch.setattr(FmIndex, "version", 2)
+    assert list_indexes("one.duckdb")[0].state == "made by version 1 of the plugin, this is version 2"
+    _, slot = mum("one.duckdb", stages=["index.references=fm-index", "seed.matches=fm-matches"])
+    assert slot["counters"] == '{"made": 1}'
+    assert "made by version 1 of the plugin, this is version 2; it is made for this search" in capsys.readouterr().err
+    build_index("one.duckdb")
+    assert [i.state for i in list_indexes("one.duckdb")] == ["ready"]
+
+
+def test_it_is_built_in_pieces_that_fit_the_memory(files, monkeypatch):
+    from seqloom import searches
+
+    wanted, _ = mum("one.duckdb")
+    monkeypatch.setattr(searches, "data_budget", lambda budget: budget)
+    seen = []
+    made = build_index("one.duckdb", memory=31 * 4000, progress=lambda done, total: seen.append((done, total)))
+    assert made.pieces == 2 and seen == [(3000, 5404), (5404, 5404)]
+    rows, slot = mum("one.duckdb")
+    assert rows == wanted and slot["counters"] == '{"read": 2}'
+    drop_indexes("one.duckdb")
+    with pytest.raises(BudgetError, match=r"the longest sequence .3,000 letters.* needs .* raise --memory"):
+        build_index("one.duckdb", memory=1000)
+    assert not list_indexes("one.duckdb")
+
+
+def test_a_build_that_is_stopped_leaves_nothing(files):
+    stop = Cancellation()
+    stop.cancel()
+    with pytest.raises(Cancelled):
+        build_index("one.duckdb", cancellation=stop)
+    assert not list_indexes("one.duckdb")
+
+
+def test_damage_is_told_and_can_be_mended(files):
+    import duckdb
+
+    build_index("one.duckdb")
+    with duckdb.connect("one.duckdb") as connection:
+        connection.execute("UPDATE index_0_0 SET checksum = checksum + 1")
+    with pytest.raises(DamagedError, match="does not match its checksum; make it anew: seqloom index drop"):
+        mum("one.duckdb")
+    assert drop_indexes("one.duckdb", ["fm-index"]) == 1
+    mum("one.duckdb")
+
+
+@pytest.mark.parametrize(("plugin", "settings", "error", "message"), [
+    ("nonsense", [], UnknownNameError, "unknown index 'nonsense'"),
+    ("lane-interleaved", [], OptionError, "can't be stored"),
+    ("fm-index", ["bucket=33"], OptionError, "power of two"),
+    ("fm-index", ["size=1"], UnknownNameError, "size"),
+    ("fm-index", ["bucket"], OptionError, "OPTION=VALUE"),
+    ("minimizer-index", ["length=0"], OptionError, "at least 1"),
+])
+def test_wrong_requests_are_refused(files, plugin, settings, error, message):
+    with pytest.raises(error, match=message):
+        build_index("one.duckdb", plugin, settings)
+    assert not list_indexes("one.duckdb")
+
+
+def test_dropping_what_is_not_there_is_refused(files):
+    with pytest.raises(UnknownNameError, match=r"unknown index of one.duckdb 'fm-index'"):
+        drop_indexes("one.duckdb", ["fm-index"])
+    assert drop_indexes("one.duckdb") == 0
+
+
+def test_interrupted_searches_go_on_with_or_without_the_index(files):
+    build_index("one.duckdb")
+    wanted, _ = mum("one.duckdb")
+    stop = Cancellation()
+    with pytest.raises(Cancelled):
+        search("mum", "query.fa", "one.duckdb", backend="cpu", batch_queries=1, cancellation=stop,
+               progress=lambda done, total: stop.cancel() if done else None, **ACROSS)
+    drop_indexes("one.duckdb")
+    run = resume("last")
+    assert run.alignments.to_pylist() == wanted
