@@ -1,21 +1,26 @@
 """Suffix arrays on the CPU: radix sort of packed words where texts repeat little, induced sorting (SA-IS) elsewhere.
 
-Both ways give the same array. Radix sort is several times quicker on a genome; its ties are resolved word by word and,
-where long repeats are left, by doubling. When too much is left, the text is a repetitive one and SA-IS takes over,
-which is linear whatever the text.
+Both ways give the same array. Radix sort is quicker on a genome; its ties are resolved word by word and, where few are
+left, by doubling. SA-IS, which is linear whatever the text, takes the repetitive ones: those of whose stretches a sample
+holds many twice, and those that leave too many ties.
 
 Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4; G. Nong, S. Zhang & W. H. Chan, "Two efficient
 algorithms for linear time suffix array construction", IEEE Transactions on Computers 60 (2011).
 """
 
 import numpy as np
+from seqloom.core import prefetch as prefetch_module
 from seqloom.core.jit import kernel
+from seqloom.core.prefetch import prefetch
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import radix_sort, sort_numbered
 from seqloom.plugins.exact_match.suffix_array import suffix_type
 
-_ROUNDS = 4  # words compared before doubling
+_ROUNDS = 4  # words compared before doubling, at most
 _REPETITIVE = 16  # SA-IS if more than a 16th of the suffixes still tie with a neighbour
+_WINDOW = 128  # length of the stretches that tell a repetitive text; about what the rounds compare
+_SAMPLED = 8  # one stretch in 2 ** 8 is looked at
+_AHEAD = 32  # places whose memory is asked for before they are needed
 
 
 def suffix_array(text: np.ndarray) -> np.ndarray:
@@ -23,8 +28,22 @@ def suffix_array(text: np.ndarray) -> np.ndarray:
 
     The last symbol of the text must be greater than all others.
     """
-    order = _by_words(text)
+    order = None if repeats(text) else _by_words(text)
     return by_induction(text) if order is None else order
+
+
+def repeats(text: np.ndarray) -> bool:
+    """Whether many stretches of the text occur twice, as far as a sample of them tells.
+
+    The sample is drawn by content, so that equal stretches are in it together or not at all.
+    """
+    if len(text) < _WINDOW << _SAMPLED + 4:
+        return False
+    sample = np.empty(len(text) >> (_SAMPLED - 1), np.uint64)
+    found = int(_sample(text, sample))
+    if not len(sample) >> 2 <= found <= len(sample):  # half and twice what random text has
+        return True
+    return found - len(np.unique(sample[:found])) > found // _REPETITIVE
 
 
 def _by_words(text: np.ndarray) -> np.ndarray | None:
@@ -45,11 +64,11 @@ def _by_words(text: np.ndarray) -> np.ndarray | None:
     left = _split(spare, place_bits, order, tied)
     del keys, spare
     per = 64 // bits
-    for _ in range(_ROUNDS):
+    for done in range(_ROUNDS):
+        if not left or (done and left <= count // _REPETITIVE):
+            break
         if left > count // 2:
             return None
-        if not left:
-            return order
         left = _refine(text, ranks, bits, per, letters, order, tied, *_runs(tied))
         letters += per
     if left > count // _REPETITIVE:
@@ -61,6 +80,26 @@ def _by_words(text: np.ndarray) -> np.ndarray | None:
         left = _double(rank, letters, place_bits, order, tied, *_runs(tied))
         letters *= 2
     return order
+
+
+@kernel
+def _sample(text, sample):
+    """Hashes of stretches of the text; those that are drawn, as far as there is room. Returns how many are."""
+    base, top = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
+    for _ in range(_WINDOW):
+        top *= base
+    mixer = np.uint64(0xD6E8FEB86659FD93)
+    rolling, found = np.uint64(0), np.uint64(0)
+    for place in range(np.uint64(len(text))):
+        rolling = rolling * base + text[place] + np.uint64(1)
+        if place >= _WINDOW:
+            rolling -= (text[place - np.uint64(_WINDOW)] + np.uint64(1)) * top
+            mixed = (rolling ^ rolling >> np.uint64(29)) * mixer
+            if mixed >> np.uint64(64 - _SAMPLED) == 0:
+                if found < len(sample):
+                    sample[found] = mixed
+                found += np.uint64(1)
+    return found
 
 
 def _runs(tied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -174,50 +213,63 @@ def _double(rank, depth, bits, order, tied, firsts, sizes):
 
 
 def by_induction(text: np.ndarray) -> np.ndarray:
-    """The suffix array by induced sorting, in linear time; the text may be of any unsigned or signed integers ≥ 0."""
+    """The suffix array by induced sorting, in linear time; the text may be of any integers ≥ 0.
+
+    A suffix is rising if it is less than the next one, else falling. The leftmost ones of rising stretches, sorted by
+    what stands between each and the next such, sort all others; numbered by that rank they are a shorter text, whose
+    suffix array is theirs.
+    """
     count = len(text)
     kind = suffix_type(count)
-    if count == 1:
-        return np.zeros(1, kind)
-    sizes = np.bincount(text).astype(kind)
-    rising = np.empty(count, np.bool_)
-    sorted_, starts = np.empty(count, kind), np.empty(count // 2 + 1, kind)
-    starts = starts[: _lms_places(text, rising, starts)]
-    _induce(text, rising, sizes, starts, sorted_)
-    names = np.full(count, -1, kind)
-    distinct = _name(text, rising, sorted_, names)
-    if distinct < len(starts):
-        reduced = names[starts]
+    sizes = np.bincount(text)
+    used = np.flatnonzero(sizes)
+    ranks = np.zeros(len(sizes), kind)
+    ranks[used] = np.arange(len(used))
+    codes = np.empty(count, np.uint8 if len(used) <= 128 else kind)
+    leftmost = np.empty(count // 2 + 1, kind)
+    leftmost = leftmost[len(leftmost) - _classify(text, ranks, codes, leftmost) :]
+    sizes = sizes[used].astype(kind)
+    order, seeds = np.empty(count, kind), np.empty_like(leftmost)
+    _induce(codes, sizes, leftmost, order, seeds)
+    names = np.empty(count // 2 + 1, kind)
+    distinct = _name(codes, leftmost, seeds, names)
+    if distinct < len(leftmost):
+        del order
+        reduced = names[leftmost >> 1]
         del names
-        order = by_induction(reduced)
-    else:
-        order = np.empty(len(starts), kind)
-        order[names[starts]] = np.arange(len(starts), dtype=kind)
-    _induce(text, rising, sizes, starts[order], sorted_)
-    return sorted_
+        seeds = leftmost[by_induction(reduced)]
+        order = np.empty(count, kind)
+    _induce(codes, sizes, seeds, order, np.empty(0, kind))
+    return order
 
 
 @kernel
-def _lms_places(text, rising, starts):
-    """Note which suffixes are less than the next one; write where such a stretch begins, and return how many do."""
+def _classify(text, ranks, codes, leftmost):
+    """Code of every place: twice the symbol's rank, and 1 if its suffix rises; fill ``leftmost`` from its end.
+
+    Returns how many rising suffixes follow a falling one. Without branches, since nothing foretells them.
+    """
     count = len(text)
-    rising[count - 1] = False
-    found = 0
+    at = len(leftmost)
+    before, rose = ranks[text[count - 1]], np.int64(0)
+    codes[count - 1] = before << 1
     for place in range(count - 2, -1, -1):
-        rising[place] = text[place] < text[place + 1] or (text[place] == text[place + 1] and rising[place + 1])
-        found += rising[place + 1] and not rising[place]
-    total = found
-    for place in range(count - 1):
-        if rising[place + 1] and not rising[place]:
-            starts[total - found] = place + 1
-            found -= 1
-    return total
+        symbol = ranks[text[place]]
+        rises = np.int64(symbol < before) | (np.int64(symbol == before) & rose)
+        codes[place] = symbol << 1 | rises
+        leftmost[at - 1] = place + 1
+        at -= rose & (1 - rises)
+        before, rose = symbol, rises
+    return len(leftmost) - at
 
 
-@kernel
-def _induce(text, rising, sizes, seeds, order):
-    """Sort all suffixes from the order of ``seeds`` among themselves."""
-    count = len(text)
+@kernel(helpers=(prefetch_module,))
+def _induce(codes, sizes, seeds, order, leftmost):
+    """Sort all suffixes from the order of ``seeds``, the leftmost rising ones, among themselves.
+
+    ``leftmost`` takes those ones in their new order, unless it is empty.
+    """
+    count = len(codes)
     order[:] = -1
     at = np.empty_like(sizes)
     place = 0
@@ -225,57 +277,74 @@ def _induce(text, rising, sizes, seeds, order):
         place += sizes[symbol]
         at[symbol] = place
     for n in range(len(seeds) - 1, -1, -1):
-        symbol = text[seeds[n]]
+        if n >= _AHEAD:
+            prefetch(codes, seeds[n - _AHEAD])
+        symbol = codes[seeds[n]] >> 1
         at[symbol] -= 1
         order[at[symbol]] = seeds[n]
     place = 0
     for symbol in range(len(sizes)):
         at[symbol] = place
         place += sizes[symbol]
-    symbol = text[count - 1]  # the last suffix is the first of its falling ones
+    symbol = codes[count - 1] >> 1  # the last suffix is the first of its falling ones
     order[at[symbol]] = count - 1
     at[symbol] += 1
     for n in range(count):
+        if n + _AHEAD < count:
+            prefetch(codes, order[n + _AHEAD] - 1)
         suffix = order[n] - 1
-        if suffix >= 0 and not rising[suffix]:
-            symbol = text[suffix]
-            order[at[symbol]] = suffix
-            at[symbol] += 1
+        if suffix >= 0:
+            code = codes[suffix]
+            if not code & 1:
+                order[at[code >> 1]] = suffix
+                at[code >> 1] += 1
     place = 0
     for symbol in range(len(sizes)):
         place += sizes[symbol]
         at[symbol] = place
+    bucket = len(sizes) - 1
+    first = count - sizes[bucket]
+    found = len(leftmost)
     for n in range(count - 1, -1, -1):
+        if n < first:
+            bucket -= 1
+            first -= sizes[bucket]
+        if n >= _AHEAD:
+            prefetch(codes, order[n - _AHEAD] - 1)
         suffix = order[n] - 1
-        if suffix >= 0 and rising[suffix]:
-            symbol = text[suffix]
-            at[symbol] -= 1
-            order[at[symbol]] = suffix
+        if suffix >= 0:
+            code = codes[suffix]
+            if code & 1:
+                at[code >> 1] -= 1
+                order[at[code >> 1]] = suffix
+            elif found and n >= at[bucket]:  # a rising suffix behind a falling one
+                found -= 1
+                leftmost[found] = suffix + 1
 
 
-@kernel
-def _name(text, rising, order, names):
-    """Number the stretches between beginnings of rising ones by rank, equal ones alike; returns how many differ."""
-    count = len(text)
-    before, distinct = -1, 0
-    for n in range(count):
-        place = order[n]
-        if place < 1 or not rising[place] or rising[place - 1]:
-            continue
-        equal = before >= 0
+@kernel(helpers=(prefetch_module,))
+def _name(codes, starts, seeds, names):
+    """Number what stands from each of ``starts`` to the next by rank, equal ones alike; returns how many differ.
+
+    seeds: the same places in order of that. names: by half the place, since no two are neighbours.
+    """
+    for n in range(len(starts) - 1):
+        names[starts[n] >> 1] = starts[n + 1] - starts[n]
+    if len(starts):
+        names[starts[len(starts) - 1] >> 1] = 0  # reaches the end of the text: equals none
+    before, length_before, distinct = 0, -1, 0
+    for n in range(len(seeds)):
+        if n + _AHEAD < len(seeds):
+            prefetch(codes, seeds[n + _AHEAD])
+            prefetch(names, seeds[n + _AHEAD] >> 1)
+        place = seeds[n]
+        length = names[place >> 1]
+        equal = length == length_before and length > 0
         step = 0
-        while equal:
-            a, b = before + step, place + step
-            if a >= count or b >= count or text[a] != text[b] or rising[a] != rising[b]:
-                equal = False
-            elif step > 0:
-                first, second = rising[a] and not rising[a - 1], rising[b] and not rising[b - 1]
-                if first != second:
-                    equal = False
-                elif first:
-                    break
+        while equal and step <= length:
+            equal = codes[before + step] == codes[place + step]
             step += 1
         distinct += not equal
-        names[place] = distinct - 1
-        before = place
+        names[place >> 1] = distinct - 1
+        before, length_before = place, length
     return distinct

@@ -14,7 +14,7 @@ from seqloom.plugins.exact_match.minimizer_index_cpu import MinimizerIndexCpu
 from seqloom.plugins.exact_match.minimizer_index_reference import MinimizerIndex
 from seqloom.plugins.exact_match.options import MatchOptions
 from seqloom.plugins.exact_match.repeats_cpu import longest_matches
-from seqloom.plugins.exact_match.suffix_array_cpu import by_induction, suffix_array
+from seqloom.plugins.exact_match.suffix_array_cpu import by_induction, repeats, suffix_array
 from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 
 from tests.plugins.exact_match.mummer import MODES
@@ -76,6 +76,26 @@ def test_suffixes_of_long_texts_are_sorted(build, name):
     text = np.append(long_texts()[name], 18).astype(np.uint8)
     order = build(text)
     assert order.dtype == np.int32 and is_sorted(text, order.astype(np.int64))
+
+
+@pytest.mark.parametrize("symbols", [2, 128, 129, 256, 70_000])
+def test_any_integers_are_sorted_by_induction(symbols):
+    rng = np.random.default_rng(symbols)
+    text = rng.integers(0, symbols, 3000).astype(np.uint8 if symbols < 257 else np.int64)
+    for given_ in (text, np.tile(text[:40], 30), text[:1]):
+        suffixes = [given_[n:].tolist() for n in range(len(given_))]
+        assert by_induction(given_).tolist() == sorted(range(len(given_)), key=suffixes.__getitem__)
+
+
+def test_repetitive_texts_are_told_from_others():
+    rng = np.random.default_rng(5)
+    genome = rng.integers(0, 4, 600_000).astype(np.uint8)
+    changed = np.where(rng.random(len(genome)) < 0.001, 0, genome).astype(np.uint8)
+    assert not repeats(genome) and not repeats(np.concatenate([genome, genome[:9000]]))
+    assert repeats(np.concatenate([genome, changed])) and repeats(np.zeros(600_000, np.uint8))
+    for text in (np.concatenate([genome[:300_000], changed[:300_000]]), np.zeros(600_000, np.uint8)):
+        order = suffix_array(np.append(text, np.uint8(9)))
+        assert is_sorted(np.append(text, np.uint8(9)), order.astype(np.int64))
 
 
 @settings(max_examples=60, deadline=None)
