@@ -2,7 +2,8 @@
 
 With duckdb 1.5 any bound parameter, registered object or replacement scan imports pandas and pyarrow where they are
 installed, 0.2 s in every process. A search of one query is over in less. So statements on the search path carry their
-values as text, which DuckDB parses fast enough for some thousand rows; larger tables go through Arrow.
+values as text, which DuckDB parses fast enough for some thousand rows; larger tables go through Arrow. A few large
+blobs, such as a genome, are handed over as objects, while pandas is kept away.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,10 +64,16 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
     constants = constants or {}
     names = ", ".join(map(identifier, (*constants, *columns)))
     fixed = [literal(v) for v in constants.values()]
-    size = sum(sum(map(len, filter(None, v))) for t, v in columns.values() if t in ("VARCHAR", "BLOB", "JSON"))
-    if rows < ARROW_FROM and size < BYTES_FROM:
-        chosen = ", ".join([*fixed, *(f"unnest({_list_text(t, v)})" for t, v in columns.values())])
-        connection.execute(f"INSERT INTO {table} ({names}) SELECT {chosen}")
+    text, blob = (sum(sum(map(len, filter(None, v))) for t, v in columns.values() if t in kinds)
+                  for kinds in (("VARCHAR", "JSON"), ("BLOB",)))
+    if rows < ARROW_FROM and text < BYTES_FROM:
+        large = {n: v for n, (t, v) in columns.items() if t == "BLOB" and blob >= BYTES_FROM}
+        parts = [f"unnest({_list_text(t, v)}) AS {identifier(n)}" for n, (t, v) in columns.items() if n not in large]
+        chosen = ", ".join([*fixed, *map(identifier, columns)])
+        if large:
+            _insert_beside(connection, f"INSERT INTO {table} ({names}) SELECT {chosen}", parts, large)
+        else:
+            connection.execute(f"INSERT INTO {table} ({names}) SELECT {chosen} FROM (SELECT {', '.join(parts)})")
         return
     import pyarrow
 
@@ -77,6 +84,24 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
         connection.execute(f"INSERT INTO {table} ({names}) SELECT {chosen} FROM rows_to_insert")
     finally:
         connection.unregister("rows_to_insert")
+
+
+def _insert_beside(connection: "duckdb.DuckDBPyConnection", statement: str, parts: Sequence[str],
+                   blobs: Mapping[str, Values]) -> None:
+    """Carry out an INSERT from columns that are SQL text, and from blobs that are handed over as they are."""
+    from .connection import without_pandas
+
+    objects = {}
+    for name, values in blobs.items():
+        objects[name] = np.empty(len(values), object)
+        objects[name][:] = list(values)
+    source = f"(SELECT {', '.join(parts)}) POSITIONAL JOIN new_blobs" if parts else "new_blobs"
+    with without_pandas():
+        connection.register("new_blobs", objects)
+        try:
+            connection.execute(f"{statement} FROM {source}")
+        finally:
+            connection.unregister("new_blobs")
 
 
 def _list_text(kind: str, values: Values) -> str:

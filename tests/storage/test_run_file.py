@@ -293,3 +293,14 @@ def test_literal_of_something_else():
 def test_intervals_of_queries_without_lower_case():
     batch = SequenceBatch.of(PROTEIN, ["MKV"])
     assert begin(queries=batch).queries(None).lower.rows() == Intervals.empty().rows()
+
+
+def test_large_blobs_are_handed_over_without_pandas():
+    program = ("import sys, duckdb\nfrom seqloom.storage import literals\nliterals.BYTES_FROM = 10\n"
+               "c = duckdb.connect()\nc.execute('CREATE TABLE t (k INTEGER, a INTEGER, b BLOB, c VARCHAR)')\n"
+               "literals.insert(c, 't', {'a': ('INTEGER', [1, None]), 'b': ('BLOB', [bytes(20), None]), "
+               "'c': ('VARCHAR', [None, 'x'])}, {'k': 7})\n"
+               "literals.insert(c, 't', {'b': ('BLOB', [b'q' * 30])})\n"
+               "assert c.execute('SELECT * FROM t').fetchall() == [(7, 1, bytes(20), None), (7, None, None, 'x'), "
+               "(None, None, b'q' * 30, None)]\nassert not {'pandas', 'pyarrow'} & set(sys.modules)\n")
+    subprocess.run([sys.executable, "-c", program], check=True)
