@@ -155,8 +155,7 @@ class Records:
     def take(self, index: np.ndarray) -> Self:
         """Rows at ``index`` (integers or a bool mask), in that order."""
         index = np.asarray(index)
-        if index.dtype != bool:
-            index = index.astype(np.int64)
+        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
         data = {n: v.take(index) if isinstance(v, Ragged) else v[index] for n, v in self.data.items()}
         return type(self)(data, self.extra, self.device)
 

@@ -76,6 +76,13 @@ class Intervals:
         return Intervals.of(self.rows() + other.rows())
 
 
+def _places(own: np.ndarray, ordinals: "np.ndarray | int") -> np.ndarray:
+    """Positions of ``ordinals`` in rising i8[k] ``own``, which mostly are consecutive."""
+    if len(own) and own[-1] - own[0] == len(own) - 1:
+        return np.asarray(ordinals, np.int64) - own[0]
+    return np.searchsorted(own, ordinals)
+
+
 @dataclass(frozen=True)
 class SequenceBatch:
     """Many sequences of one alphabet, packed one behind the other.
@@ -144,7 +151,7 @@ class SequenceBatch:
 
     def locate(self, ordinals: "np.ndarray | int") -> np.ndarray:
         """Positions in this batch of global ``ordinals``, which must be in it."""
-        return np.searchsorted(self.ordinals, ordinals)
+        return _places(self.ordinals, ordinals)
 
     def by_ordinal(self, ordinal: int) -> np.ndarray:
         """u8 view of the residues of the sequence with global number ``ordinal``."""
@@ -228,7 +235,7 @@ class ModelBatch:
 
     def locate(self, ordinals: "np.ndarray | int") -> np.ndarray:
         """Positions in this batch of global ``ordinals``, which must be in it."""
-        return np.searchsorted(self.ordinals, ordinals)
+        return _places(self.ordinals, ordinals)
 
     def take(self, low: int, high: int) -> "ModelBatch":
         """Models low…high−1 as a batch of their own."""

@@ -81,9 +81,9 @@ def queued(targets: SequenceBatch, numbers: np.ndarray | None = None, lanes: int
     """Lane queues of a volume, or of the targets at i8[k] ``numbers`` in it. Hard-masked letters read as unknown.
 
     Returns:
-        Index of kind "lane-queues" with ``columns`` u8 (flat, letter of lane l in column c at c · lanes + l), ``firsts``
-        i8[lanes + 1], and ``places`` and ``begins`` i8[n]: ``places[firsts[l] : firsts[l + 1]]`` are the targets of
-        lane l in their order, as places in ``numbers``, and begin in these columns. ``letters`` i8: those that occur.
+        Index of kind "lane-queues" with ``columns`` u8 (letter of lane l in column c at c · lanes + l), ``firsts``
+        i8[lanes + 1], and ``places`` and ``begins`` i8[n]: ``places[firsts[l]:firsts[l + 1]]`` are the targets of lane
+        l in their order, as places in ``numbers``, and begin in these columns. ``letters`` i8: those that occur.
     """
     numbers = np.arange(len(targets)) if numbers is None else np.asarray(numbers, np.int64)
     lengths = targets.lengths[numbers].astype(np.int64)

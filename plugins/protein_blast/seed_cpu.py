@@ -9,12 +9,19 @@ from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.seed_reference import WordHits, seeds_of, wanted_pairs
 from seqloom.plugins.protein_blast.words import LETTERS, word_starts
 
+LETTER_BITS = 5
+"""Bits of a letter in a number made of two."""
+SAME_BITS = 16
+SAME = 1 << SAME_BITS
+"""Added to the score of a pair of equal letters, so that one sum tells score and equal letters of a word."""
+
 
 @kernel
-def _look_up(residues, offsets, chosen, size, starts, query, position, found):
-    """All hits of the chosen targets as (query place, query position, target place, target position); their number.
+def _look_up(residues, offsets, chosen, size, starts, query, position, query_of, query_pos, target_of, target_pos):
+    """All hits of the chosen targets; their number.
 
-    found: i4[capacity, 4]; hits beyond the capacity are counted and not written.
+    query_of, query_pos, target_of, target_pos: i4[capacity], places and positions of hits; hits beyond the capacity are
+    counted and not written.
     """
     count = 0
     span = LETTERS ** (size - 1)
@@ -26,45 +33,49 @@ def _look_up(residues, offsets, chosen, size, starts, query, position, found):
             if place - begin < size - 1:
                 continue
             for entry in range(starts[word], starts[word + 1]):
-                if count < len(found):
-                    found[count, 0] = query[entry]
-                    found[count, 1] = position[entry]
-                    found[count, 2] = target
-                    found[count, 3] = place - begin - size + 1
+                if count < len(query_of):
+                    query_of[count] = query[entry]
+                    query_pos[count] = position[entry]
+                    target_of[count] = target
+                    target_pos[count] = place - begin - size + 1
                 count += 1
     return count
 
 
 @kernel
-def _along_diagonals(matrix, letters, seeding, query_offsets, residues, target_offsets, diagonals, size, threshold,
-                     found):
-    """Hits on whole diagonals, as ``_look_up`` gives them, by scoring the words that lie opposite each other.
+def _along_diagonals(scores, letters, seeding, query_begins, residues, target_begins, lengths, size, threshold, pairs,
+                     sums, row_of, step_of):
+    """Hits on whole diagonals by scoring the words that lie opposite each other; their number.
 
     A word of the table scores at least ``threshold`` with the query's word, or is the query's word itself. On a
     diagonal that is one pair of words a place, and adding up their letters is quicker than a look-up.
 
-    letters: u8, the queries as searched. seeding: bool of the same length, whether words that start there are in the
-    table.
-    diagonals: i8[n, 5]: query place, target place, query and target position of the start, length.
+    scores: i4[letters << LETTER_BITS], by query letter and target letter, ``SAME`` more for equal letters. letters:
+    u8, the queries as searched. seeding: bool of the same length, whether words that start there are in the table.
+    query_begins, target_begins, lengths: i8[n], where diagonals begin in ``letters`` and ``residues``, and their
+    lengths. pairs, sums: i4[longest],
+    working space. row_of, step_of: i4[capacity], diagonal of a hit and its distance from the diagonal's begin; hits
+    beyond the capacity are counted and not written.
     """
     count = 0
-    for row in range(len(diagonals)):
-        number, place, query_pos, target_pos, length = diagonals[row]
-        query = query_offsets[number] + query_pos
-        target = target_offsets[place] + target_pos
-        score = equal = 0
+    for row in range(len(lengths)):
+        length = lengths[row]
+        query = letters[query_begins[row] : query_begins[row] + length]
+        target = residues[target_begins[row] : target_begins[row] + length]
         for step in range(length):
-            ours, theirs = letters[query + step], residues[target + step]
-            score += matrix[ours, theirs]
-            equal = equal + 1 if ours == theirs else 0
-            if step >= size:
-                score -= matrix[letters[query + step - size], residues[target + step - size]]
-            if step >= size - 1 and (score >= threshold or equal >= size) and seeding[query + step - size + 1]:
-                if count < len(found):
-                    found[count, 0] = number
-                    found[count, 1] = query_pos + step - size + 1
-                    found[count, 2] = place
-                    found[count, 3] = target_pos + step - size + 1
+            pairs[step] = scores[np.uint64(query[step]) << np.uint64(LETTER_BITS) | np.uint64(target[step])]
+        places = length - size + 1
+        sums[:places] = 0
+        for letter in range(size):
+            for step in range(places):
+                sums[step] += pairs[letter + step]
+        for step in range(places):
+            equal = (sums[step] + SAME // 2) >> SAME_BITS
+            if ((sums[step] - (equal << SAME_BITS) >= threshold or equal == size)
+                    and seeding[query_begins[row] + step]):
+                if count < len(row_of):
+                    row_of[count] = row
+                    step_of[count] = step
                 count += 1
     return count
 
@@ -81,30 +92,32 @@ class WordHitsCpu(WordHits):
             usable = queries.indexable() & np.repeat(scoring.valid, queries.lengths)
             seeding = np.zeros(queries.letters, bool)
             seeding[word_starts(queries.offsets, size, usable)] = True
-            diagonals = np.stack([queries.locate(records.query), targets.locate(records.target), records.query_pos,
-                                  records.target_pos, records.length], axis=1).astype(np.int64)
-            letters = read_as_query(queries.searched())
-            found = _filled(8 * len(records) + 1024, _along_diagonals, scoring.matrix, letters, seeding,
-                            queries.offsets, targets.residues, targets.offsets, diagonals, size,
-                            index.parameters["threshold"])
-            return seeds_of(context, index, *_columns(found), None)
+            number, place = queries.locate(records.query), targets.locate(records.target)
+            lengths = records.length
+            flat = np.zeros((1 << LETTER_BITS, 1 << LETTER_BITS), np.int32)
+            flat[:LETTERS, :LETTERS] = np.maximum(scoring.matrix[:LETTERS, :LETTERS], -SAME // 16)
+            flat[np.diag_indices(LETTERS)] += SAME
+            pairs, sums = np.empty((2, int(lengths.max(initial=0))), np.int32)
+            row, step = _filled(
+                2, 8 * len(records) + 1024, _along_diagonals, flat.reshape(-1), read_as_query(queries.searched()),
+                seeding, queries.offsets[number] + records.query_pos, targets.residues,
+                targets.offsets[place] + records.target_pos, lengths.astype(np.int64), size,
+                index.parameters["threshold"], pairs, sums)
+            return seeds_of(context, index, number[row], records.query_pos[row] + step, place[row],
+                            records.target_pos[row] + step, None)
         wanted = wanted_pairs(context, records)
         chosen = np.arange(len(targets)) if wanted is None else np.flatnonzero(wanted.any(axis=0))
         expected = 2 * len(index["query"]) * int(targets.lengths[chosen].sum()) // len(index["starts"]) + 1024
-        found = _filled(expected, _look_up, targets.residues, targets.offsets, chosen, size, index["starts"],
+        found = _filled(4, expected, _look_up, targets.residues, targets.offsets, chosen, size, index["starts"],
                         index["query"], index["position"])
-        return seeds_of(context, index, *_columns(found), wanted if isinstance(records, Pairs) else None)
+        return seeds_of(context, index, *found, wanted if isinstance(records, Pairs) else None)
 
 
-def _filled(capacity, produce, *arguments):
-    """i4[n, 4]: what ``produce(*arguments, found)`` writes, with a second attempt where it needs more room."""
-    found = np.empty((capacity, 4), np.int32)
-    count = produce(*arguments, found)
-    if count > capacity:
-        found = np.empty((count, 4), np.int32)
-        produce(*arguments, found)
-    return found[:count]
-
-
-def _columns(found: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    return found[:, 0], found[:, 1], found[:, 2], found[:, 3]
+def _filled(columns, capacity, produce, *arguments):
+    """i4[n] each: what ``produce(*arguments, *columns)`` writes, with a second attempt where it needs more room."""
+    while True:
+        found = [np.empty(capacity, np.int32) for _ in range(columns)]
+        count = produce(*arguments, *found)
+        if count <= capacity:
+            return [column[:count] for column in found]
+        capacity = count

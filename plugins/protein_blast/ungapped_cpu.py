@@ -69,22 +69,20 @@ def _one_hit(matrix, query, target, query_pos, target_pos, size, x_drop):
 
 
 @kernel
-def _extend(matrix, letters, query_offsets, residues, target_offsets, rows, size, window, x_drops, cutoffs, found):
-    """Extend the hits of sorted ``rows``; returns the number of segments kept and of extensions made.
+def _extend(matrix, letters, query_offsets, residues, target_offsets, query_of, target_of, query_from, target_from,
+            size, window, x_drops, cutoffs, found):
+    """Extend sorted hits; returns the number of segments kept and of extensions made.
 
-    rows: i8[n, 4]: query place, target place, query position, target position, sorted by query, target, diagonal and
-    position. found: i8[n, 6]: query place, target place, score, query start, target start, length.
+    query_of, target_of, query_from, target_from: i8, i8, i4, i4[n], places and positions of hits, sorted by query,
+    target, diagonal and position. found: i8[n, 6]: query place, target place, score, query start, target start, length.
     """
     count = extensions = 0
     last, extended = 0, False
-    for hit in range(len(rows)):
-        number, place, query_pos, target_pos = rows[hit]
-        new = hit == 0
-        if not new:
-            before = rows[hit - 1]
-            new = (before[0] != number or before[1] != place
-                   or before[3] - before[2] != target_pos - query_pos)
-        if new:
+    for hit in range(len(query_of)):
+        number, place = query_of[hit], target_of[hit]
+        query_pos, target_pos = np.int64(query_from[hit]), np.int64(target_from[hit])
+        if (hit == 0 or query_of[hit - 1] != number or target_of[hit - 1] != place
+                or target_from[hit - 1] - query_from[hit - 1] != target_pos - query_pos):
             last, extended = -window, False
         query = letters[query_offsets[number] : query_offsets[number + 1]]
         target = residues[target_offsets[place] : target_offsets[place + 1]]
@@ -126,12 +124,11 @@ class TwoHitUngappedCpu(TwoHitUngapped):
     def run(self, context: Context, records: Records) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
         scoring, queries, targets = context.scoring, context.queries, context.targets
-        rows = np.stack([queries.locate(records.query), targets.locate(records.target), records.query_pos,
-                         records.target_pos], axis=1).astype(np.int64)
         cutoffs = np.minimum(scoring.trigger, scoring.cutoff)
-        found = np.empty((len(rows), 6), np.int64)
+        found = np.empty((len(records), 6), np.int64)
         count, extensions = _extend(
-            scoring.matrix, read_as_query(queries.searched()), queries.offsets, targets.residues, targets.offsets, rows,
+            scoring.matrix, read_as_query(queries.searched()), queries.offsets, targets.residues, targets.offsets,
+            queries.locate(records.query), targets.locate(records.target), records.query_pos, records.target_pos,
             context.options.word_size, context.options.window(), scoring.x_drop_ungapped, cutoffs, found)
         context.count("extensions", extensions)
         query, target, score, query_pos, target_pos, length = found[:count].T
