@@ -16,7 +16,7 @@ from ..core.records import Ragged
 if TYPE_CHECKING:
     import duckdb
 
-ARROW_FROM = 10_000
+ARROW_FROM = 5_000
 """Rows from which importing Arrow pays."""
 BYTES_FROM = 4 << 20
 """Bytes of text and binary values from which it does."""
@@ -115,6 +115,8 @@ def _list_text(kind: str, values: Values) -> str:
     if kind.endswith("[]"):
         rows = ",".join("NULL" if row is None else str(list(row)) for row in plain)
         return f"'[{rows}]'::{kind}[]"
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return f"'{plain}'::{kind}[]"
     return "'[" + ",".join("NULL" if v is None else repr(v) for v in plain) + f"]'::{kind}[]"
 
 
