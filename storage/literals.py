@@ -115,7 +115,7 @@ def _list_text(kind: str, values: Values) -> str:
     if kind.endswith("[]"):
         rows = ",".join("NULL" if row is None else str(list(row)) for row in plain)
         return f"'[{rows}]'::{kind}[]"
-    if isinstance(values, np.ndarray) and values.dtype != object:
+    if type(values) is np.ndarray and values.dtype != object:  # neither a mask nor None among them
         return f"'{plain}'::{kind}[]"
     return "'[" + ",".join("NULL" if v is None else repr(v) for v in plain) + f"]'::{kind}[]"
 

@@ -20,6 +20,7 @@ from seqloom.core.simd import (
     BYTE_LANES,
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
+    aligned,
     greater_lanes,
     load,
     lookup,
@@ -41,6 +42,10 @@ FORBIDDEN = -32768
 CHOICES = 4
 """Sets of lanes that a traceback keeps of a vector: column gap chosen over the diagonal, row gap chosen over both, row
 gap continued, column gap continued."""
+
+ROW_START, HEIGHT, COLUMN_START, WIDTH, TOP, TOP_ROW, TOP_COLUMN, _BASE, _LOW, _HIGH, _LENGTH, _USED, _ALIVE = range(13)
+"""What is known of a pass; the last ones are the kernel's own."""
+STATE = 13
 
 _ONE, _LAST = np.uint64(1), np.uint64(1 << (LANES - 1))
 _NUMBERS = np.arange(LANES, dtype=np.int8)
@@ -91,27 +96,29 @@ def _spread_row_gaps(opened, carried, dead, reach, extend_1, extend_2, extend_3,
 
 
 @kernel
-def extend(rows, row_start, height, columns, column_start, width, matrix, tables, gap_open, gap_extend, x_drop,
-           restricted, best, gaps, codes, row_codes):
-    """Score, rows and columns of the best extension from (0, 0).
+def extend(rows, columns, passes, matrix, tables, gap_open, gap_extend, x_drop, restricted, best, gaps, codes,
+           row_codes):
+    """Score, rows and columns of the best extension from (0, 0), of two passes at once.
+
+    The passes have nothing to do with each other. They take turns, a row each, because a row waits for the one before:
+    meanwhile the other's can be computed.
 
     Args:
-        rows, columns: u1, letters of `both_ways`; a pass reads on from ``row_start`` and ``column_start``, at most
-            ``height`` and ``width`` of them.
+        rows, columns: u1[2, …], letters of `both_ways`; pass p reads row p of each.
+        passes: i8[2, STATE]. Given are ``ROW_START`` and ``COLUMN_START``, from where a pass reads on, and ``HEIGHT``
+            and ``WIDTH``, how many letters at most. Found are ``TOP``, the score, ``TOP_ROW`` and ``TOP_COLUMN``.
         matrix, tables: i4[a, a] and its `score_tables`.
         restricted: whether gaps live in every tenth row and column only.
         best, gaps: of `workspace`; bytes only where `fits_bytes`.
-        codes, row_codes: None, or where to keep the choices, see `extend_traceback`. The score is −1 where ``codes`` is
-            too small.
+        codes, row_codes: None, or where to keep the choices, see `walk_back`.
+
+    Returns:
+        Whether ``codes`` were large enough.
     """
     opening = gap_open + gap_extend
     x_drop = max(x_drop, opening)
-    if height == 0 or width == 0:
-        return 0, 0, 0
-    middle = _middle(height)
-    low, high, length = _begin(best, gaps, middle, width, opening, gap_extend, x_drop)
     lowest, most = np.iinfo(best.dtype).min, np.iinfo(best.dtype).max
-    like, numbers = load(best, low, LANES), load(_NUMBERS, 0, LANES)
+    like, numbers = load(best, 0, LANES), load(_NUMBERS, 0, LANES)
     dead, forbidden, unprinted = spread(lowest, like), spread(max(FORBIDDEN, lowest), like), spread(-128, numbers)
     open_cost, none = spread(opening, like), spread(0, numbers)
     extend_1, extend_2 = spread(min(gap_extend, most), like), spread(min(2 * gap_extend, most), like)
@@ -120,101 +127,123 @@ def extend(rows, row_start, height, columns, column_start, width, matrix, tables
     extend_16, extend_32 = spread(min(16 * gap_extend, most), like), spread(min(32 * gap_extend, most), like)
     extend_48 = spread(min(48 * gap_extend, most), like)
     reach = (x_drop - opening) // gap_extend + 1 if gap_extend else LANES
-    base = top = top_row = top_column = used = 0
-    for row in range(1, height + 1):
-        table = rows[row_start + row - 1] * LOOKUP_STRIDE
-        letters = column_start + row - 1 - middle
-        end = width - row + middle
-        spreads = not restricted or row % RESTRICTION == 0
-        if codes is not None:
-            row_codes[row] = used - low // LANES * CHOICES
-        carried = dead
-        place, stop = low, high
-        new_low = new_high = -1
-        into_lower = False
-        while place <= stop:
-            pair_scores = lookup(tables, table, load(columns, letters + place, LANES))
-            pair_scores = choose_greater(pair_scores, unprinted, widened(pair_scores, like), forbidden)
-            diagonal = load(best, place, LANES) + pair_scores
-            from_above = move_down(load(gaps, place, LANES), load(gaps, place + LANES, LANES), 1)
-            if restricted:
-                may_gap = load(_MAY_GAP, (place - middle + row) % RESTRICTION, LANES)
-                from_above = choose_greater(may_gap, none, from_above, dead)
-            scores = maximum(diagonal, from_above)
-            row_gap = dead
-            if spreads:
-                row_gap = _spread_row_gaps(scores - open_cost, carried, dead, reach, extend_1, extend_2, extend_3,
-                                           extend_4, extend_8, extend_12, extend_16, extend_32, extend_48)
+    for side in range(2):
+        for place in (TOP, TOP_ROW, TOP_COLUMN, _BASE, _USED):
+            passes[side, place] = 0
+        passes[side, _ALIVE] = passes[side, HEIGHT] > 0 and passes[side, WIDTH] > 0
+        if passes[side, _ALIVE]:
+            passes[side, _LOW], passes[side, _HIGH], passes[side, _LENGTH] = _begin(
+                best[side], gaps[side], _middle(passes[side, HEIGHT]), passes[side, WIDTH], opening, gap_extend, x_drop)
+    row = 0
+    while passes[0, _ALIVE] or passes[1, _ALIVE]:
+        row += 1
+        for side in range(2):
+            if not passes[side, _ALIVE]:
+                continue
+            own = side * best.shape[1]
+            width, middle, top = passes[side, WIDTH], _middle(passes[side, HEIGHT]), passes[side, TOP]
+            low, high, used = passes[side, _LOW], passes[side, _HIGH], passes[side, _USED]
+            row_letter = np.int64(rows[side, passes[side, ROW_START] + row - 1])
+            table = row_letter * LOOKUP_STRIDE
+            letters = side * columns.shape[1] + passes[side, COLUMN_START] + row - 1 - middle
+            end = width - row + middle
+            spreads = not restricted or row % RESTRICTION == 0
             if codes is not None:
-                if used + CHOICES > len(codes):
-                    return -1, 0, 0
-                codes[used] = greater_lanes(from_above, diagonal)
-                codes[used + 1] = greater_lanes(row_gap, scores)
-            scores = maximum(scores, row_gap)
-            if place + LANES - 1 > end:
-                scores = choose_greater(numbers, spread(max(end - place, -1), numbers), dead, scores)
-            opened = scores - open_cost
-            row_gap, from_above = row_gap - extend_1, from_above - extend_1
-            if codes is not None:
-                codes[used + 2] = ~greater_lanes(opened, row_gap)
-                codes[used + 3] = ~greater_lanes(opened, from_above)
-                used += CHOICES
-            if spreads:
-                carried = maximum(row_gap, opened)
-            store(gaps, place, maximum(from_above, opened))
-            failing, highest = spread(top - x_drop - 1, like), spread(top, like)
-            better = greater_lanes(scores, highest)
-            if better:
-                store(best, place, scores)
-                while better:
-                    lane = np.int64(lowest_bit(better))
-                    if best[place + lane] > top:
-                        top, top_row, top_column = int(best[place + lane]), row, row + place + lane - middle
-                        failing = choose_greater(spread(lane, numbers), numbers, failing,
-                                                 spread(top - x_drop - 1, like))
-                    better &= better - _ONE
-            alive = greater_lanes(scores, failing)
-            store(best, place, choose_greater(scores, failing, scores, dead))
-            if alive:
-                if new_low < 0:
-                    new_low, into_lower = place, alive & _ONE != 0
-                new_high = place
-                if place == stop and spreads and alive & _LAST:
-                    stop += LANES
-                    store(best, stop, dead)
-                    store(gaps, stop + LANES, dead)
-            place += LANES
-        if restricted and row == 1 and length <= width and best[middle + length - 2] > lowest:
-            # The score that is left over behind the last column prolongs the band.
-            score = matrix[rows[row_start], columns[column_start + length - 1]] - opening - (length - 2) * gap_extend
-            place = middle + length - 1
-            while score >= top - x_drop and length <= width:
-                if place >= stop + LANES:
-                    stop += LANES
-                    store(best, stop, dead)
-                    store(gaps, stop + LANES, dead)
-                best[place], gaps[place] = score, max(score - opening, lowest)
-                new_high = place // LANES * LANES
-                score -= gap_extend
-                place += 1
-                length += 1
-        if new_low < 0:
-            break
-        low, high = new_low, new_high
-        if high < stop:
-            store(gaps, high + LANES, dead)
-        if into_lower:
-            low -= LANES
-            store(best, low, dead)
-            store(gaps, low, dead)
-        if top > most // 2:
-            base += top
-            rise = spread(top, like)
-            for place in range(low, high + LANES, LANES):
-                store(best, place, load(best, place, LANES) - rise)
-                store(gaps, place, load(gaps, place, LANES) - rise)
-            top = 0
-    return base + top, top_row, top_column
+                row_codes[side, row] = used - low // LANES * CHOICES
+            carried = dead
+            place, stop = low, high
+            new_low = new_high = -1
+            into_lower = False
+            while place <= stop:
+                pair_scores = lookup(tables, table, load(columns, letters + place, LANES))
+                pair_scores = choose_greater(pair_scores, unprinted, widened(pair_scores, like), forbidden)
+                diagonal = load(best, own + place, LANES) + pair_scores
+                from_above = move_down(load(gaps, own + place, LANES), load(gaps, own + place + LANES, LANES), 1)
+                if restricted:
+                    may_gap = load(_MAY_GAP, (place - middle + row) % RESTRICTION, LANES)
+                    from_above = choose_greater(may_gap, none, from_above, dead)
+                scores = maximum(diagonal, from_above)
+                row_gap = dead
+                if spreads:
+                    row_gap = _spread_row_gaps(scores - open_cost, carried, dead, reach, extend_1, extend_2, extend_3,
+                                               extend_4, extend_8, extend_12, extend_16, extend_32, extend_48)
+                if codes is not None:
+                    if used + CHOICES > codes.shape[1]:
+                        return False
+                    codes[side, used] = greater_lanes(from_above, diagonal)
+                    codes[side, used + 1] = greater_lanes(row_gap, scores)
+                scores = maximum(scores, row_gap)
+                if place + LANES - 1 > end:
+                    scores = choose_greater(numbers, spread(max(end - place, -1), numbers), dead, scores)
+                opened = scores - open_cost
+                row_gap, from_above = row_gap - extend_1, from_above - extend_1
+                if codes is not None:
+                    codes[side, used + 2] = ~greater_lanes(opened, row_gap)
+                    codes[side, used + 3] = ~greater_lanes(opened, from_above)
+                    used += CHOICES
+                if spreads:
+                    carried = maximum(row_gap, opened)
+                store(gaps, own + place, maximum(from_above, opened))
+                failing, highest = spread(top - x_drop - 1, like), spread(top, like)
+                better = greater_lanes(scores, highest)
+                if better:
+                    store(best, own + place, scores)
+                    while better:
+                        lane = np.int64(lowest_bit(better))
+                        if best[side, place + lane] > top:
+                            top = np.int64(best[side, place + lane])
+                            passes[side, TOP_ROW], passes[side, TOP_COLUMN] = row, row + place + lane - middle
+                            failing = choose_greater(spread(lane, numbers), numbers, failing,
+                                                     spread(top - x_drop - 1, like))
+                        better &= better - _ONE
+                alive = greater_lanes(scores, failing)
+                store(best, own + place, choose_greater(scores, failing, scores, dead))
+                if alive:
+                    if new_low < 0:
+                        new_low, into_lower = place, alive & _ONE != 0
+                    new_high = place
+                    if place == stop and spreads and alive & _LAST:
+                        stop += LANES
+                        store(best, own + stop, dead)
+                        store(gaps, own + stop + LANES, dead)
+                place += LANES
+            if restricted and row == 1:
+                length = passes[side, _LENGTH]
+                if length <= width and best[side, middle + length - 2] > lowest:
+                    # The score that is left over behind the last column prolongs the band.
+                    column_letter = columns[side, passes[side, COLUMN_START] + length - 1]
+                    score = matrix[row_letter, column_letter] - opening - (length - 2) * gap_extend
+                    place = middle + length - 1
+                    while score >= top - x_drop and length <= width:
+                        if place >= stop + LANES:
+                            stop += LANES
+                            store(best, own + stop, dead)
+                            store(gaps, own + stop + LANES, dead)
+                        best[side, place], gaps[side, place] = score, max(score - opening, lowest)
+                        new_high = place // LANES * LANES
+                        score -= gap_extend
+                        place += 1
+                        length += 1
+            passes[side, _ALIVE] = new_low >= 0 and row < passes[side, HEIGHT]
+            if new_low >= 0:
+                low, high = new_low, new_high
+                if high < stop:
+                    store(gaps, own + high + LANES, dead)
+                if into_lower:
+                    low -= LANES
+                    store(best, own + low, dead)
+                    store(gaps, own + low, dead)
+                if top > most // 2:
+                    passes[side, _BASE] += top
+                    rise = spread(top, like)
+                    for place in range(low, high + LANES, LANES):
+                        store(best, own + place, load(best, own + place, LANES) - rise)
+                        store(gaps, own + place, load(gaps, own + place, LANES) - rise)
+                    top = 0
+            passes[side, TOP], passes[side, _LOW], passes[side, _HIGH], passes[side, _USED] = top, low, high, used
+    for side in range(2):
+        passes[side, TOP] += passes[side, _BASE]
+    return True
 
 
 @inline
@@ -224,33 +253,30 @@ def _middle(height):
 
 
 @kernel
-def extend_traceback(rows, row_start, height, columns, column_start, width, matrix, tables, gap_open, gap_extend,
-                     x_drop, best, gaps, codes, row_codes, steps):
-    """``extend`` with the steps of the best path, outermost first: score, rows, columns, number of steps.
+def walk_back(passes, side, codes, row_codes, steps):
+    """Number of steps of the best path of a pass of ``extend``, written outermost first.
 
-    codes: u8[capacity], ``CHOICES`` of them per vector, row after row. row_codes: i8[height + 1], where the codes of a
-    row would begin if it had all vectors from place 0 on. steps: u1[height + width]. Score is −1 where ``codes`` is too
-    small.
+    codes: u8[2, capacity], ``CHOICES`` of them per vector, row after row. row_codes: i8[2, height + 1], where the codes
+    of a row would begin if it had all vectors from place 0 on. steps: u1[height + width].
     """
-    top, row, column = extend(rows, row_start, height, columns, column_start, width, matrix, tables, gap_open,
-                              gap_extend, x_drop, False, best, gaps, codes, row_codes)
-    middle = _middle(height)
-    top_row, top_column, count, step = row, column, 0, BOTH
+    row, column = passes[side, TOP_ROW], passes[side, TOP_COLUMN]
+    middle = _middle(passes[side, HEIGHT])
+    count, step = 0, BOTH
     while row:
         place = middle + column - row
         lane = np.uint64(place % LANES)
-        code = row_codes[row] + place // LANES * CHOICES
-        continues = ((step == COLUMN_ONLY and codes[code + 2] >> lane & _ONE)
-                     or (step == ROW_ONLY and codes[code + 3] >> lane & _ONE))
+        code = row_codes[side, row] + place // LANES * CHOICES
+        continues = ((step == COLUMN_ONLY and codes[side, code + 2] >> lane & _ONE)
+                     or (step == ROW_ONLY and codes[side, code + 3] >> lane & _ONE))
         if not continues:
-            step = (COLUMN_ONLY if codes[code + 1] >> lane & _ONE else
-                    ROW_ONLY if codes[code] >> lane & _ONE else BOTH)
+            step = (COLUMN_ONLY if codes[side, code + 1] >> lane & _ONE else
+                    ROW_ONLY if codes[side, code] >> lane & _ONE else BOTH)
         steps[count] = step
         count += 1
         row -= step != COLUMN_ONLY
         column -= step != ROW_ONLY
     steps[count : count + column] = COLUMN_ONLY
-    return top, top_row, top_column, count + column
+    return count + column
 
 
 def both_ways(letters: np.ndarray, offsets: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -284,8 +310,9 @@ def fits_bytes(matrix: np.ndarray, gap_open: int, gap_extend: int, x_drop: int) 
     return max(x_drop, gap_open + gap_extend) + highest <= 127 and highest < 32
 
 
-def workspace(height: int, width: int, as_bytes: bool) -> tuple[np.ndarray, np.ndarray]:
-    """``best`` and ``gaps`` for passes of up to so many row and column letters."""
+def workspace(height: int, width: int, as_bytes: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``best``, ``gaps`` and ``passes`` for two passes of up to so many row and column letters."""
     size = (height // LANES + width // LANES + 8) * LANES
     kind = np.int8 if as_bytes else np.int32
-    return np.empty(size, kind), np.empty(size, kind)
+    best, gaps = (aligned(2 * size, kind).reshape(2, size) for _ in range(2))
+    return best, gaps, np.zeros((2, STATE), np.int64)

@@ -10,7 +10,17 @@ from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common import lanewise, xdrop_cpu
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.xdrop_cpu import PADDING, extend
+from seqloom.plugins.common.xdrop_cpu import (
+    COLUMN_START,
+    HEIGHT,
+    PADDING,
+    ROW_START,
+    TOP,
+    TOP_COLUMN,
+    TOP_ROW,
+    WIDTH,
+    extend,
+)
 from seqloom.plugins.protein_blast.gapped_reference import ANCHOR_WINDOW, PreliminaryGapped
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, read_as_query
 
@@ -21,7 +31,7 @@ NONE = np.int64(0)
 """Where counts start: a literal 0 would have functions compiled for that, too."""
 
 LEFT, RIGHT = 1, 0
-"""Sides of an extension: rows of ``both_ways``."""
+"""Sides of an extension: rows of ``both_ways``, and its passes."""
 
 SEGMENTS_PER_CELL = 4e-7
 """Ungapped segments per pair of letters that are extended with gaps, of real proteins with default options."""
@@ -29,11 +39,16 @@ BYTES_PER_SEGMENT = 300
 
 
 @kernel
-def half(side, letters, begin, split, end):
-    """Where a pass to one side of a split begins in ``both_ways`` (so many letters a row), and how many it may take."""
-    if side == LEFT:
-        return letters - PADDING - begin - split, split
-    return PADDING + begin + split, end - begin - split
+def set_out(passes, query, query_begin, split_query, query_end, target, target_begin, split_target, target_end):
+    """Where the passes of ``extend`` to both sides of a split begin, and how many letters they may take.
+
+    query, target: u1[2, …] of ``both_ways``; the pair's letters lie between begin and end, splits count from begin.
+    """
+    left, right = passes[LEFT], passes[RIGHT]
+    left[ROW_START], left[HEIGHT] = query.shape[1] - PADDING - query_begin - split_query, split_query
+    left[COLUMN_START], left[WIDTH] = target.shape[1] - PADDING - target_begin - split_target, split_target
+    right[ROW_START], right[HEIGHT] = PADDING + query_begin + split_query, query_end - query_begin - split_query
+    right[COLUMN_START], right[WIDTH] = PADDING + target_begin + split_target, target_end - target_begin - split_target
 
 
 @kernel
@@ -98,7 +113,7 @@ def save(saved, count, hsp):
 
 @kernel(helpers=(xdrop_cpu, lanewise))
 def _extend_pair(matrix, tables, query, query_begin, query_end, target, target_begin, target_end, segments, gap_open,
-                 gap_extend, x_drop, cutoff, doubtful, restricted, best, gaps, saved, found, first):
+                 gap_extend, x_drop, cutoff, doubtful, restricted, best, gaps, passes, saved, found, first):
     """HSPs of one pair that reach the cutoff, written to ``found`` from row ``first`` on.
 
     query, target: u1[2, …] of ``both_ways``; the pair's letters lie between begin and end. Returns the number of rows
@@ -112,20 +127,15 @@ def _extend_pair(matrix, tables, query, query_begin, query_end, target, target_b
         shift = anchor_shift(matrix, query[RIGHT], target[RIGHT], PADDING + query_begin + query_pos,
                              PADDING + target_begin + target_pos, length)
         split_query, split_target = query_pos + shift + 1, target_pos + shift + 1
-        score = 0
-        query_ends, target_ends = (0, 0), (0, 0)
-        for side in (LEFT, RIGHT):
-            query_start, height = half(side, query.shape[1], query_begin, split_query, query_end)
-            target_start, width = half(side, target.shape[1], target_begin, split_target, target_end)
-            extent = extend(query[side], query_start, height, target[side], target_start, width, matrix, tables,
-                            gap_open, gap_extend, x_drop, restricted, best, gaps, None, None)
-            score += extent[0]
-            query_ends, target_ends = (query_ends[1], extent[1]), (target_ends[1], extent[2])
+        set_out(passes, query, query_begin, split_query, query_end, target, target_begin, split_target, target_end)
+        extend(query, target, passes, matrix, tables, gap_open, gap_extend, x_drop, restricted, best, gaps, None, None)
+        score = passes[LEFT, TOP] + passes[RIGHT, TOP]
         if score >= cutoff:
             hsp = found[count]
             hsp[SCORE] = score
-            hsp[QUERY_START], hsp[QUERY_END] = split_query - query_ends[0], split_query + query_ends[1]
-            hsp[TARGET_START], hsp[TARGET_END] = split_target - target_ends[0], split_target + target_ends[1]
+            hsp[QUERY_START], hsp[QUERY_END] = split_query - passes[LEFT, TOP_ROW], split_query + passes[RIGHT, TOP_ROW]
+            hsp[TARGET_START] = split_target - passes[LEFT, TOP_COLUMN]
+            hsp[TARGET_END] = split_target + passes[RIGHT, TOP_COLUMN]
             hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET] = split_query - 1, split_target - 1
             kept = save(saved, kept, hsp)
             count += 1
@@ -136,7 +146,7 @@ def _extend_pair(matrix, tables, query, query_begin, query_end, target, target_b
 
 @kernel(helpers=(xdrop_cpu, lanewise))
 def _extend_pairs(matrix, tables, query, query_offsets, target, target_offsets, pairs, bounds, segments, gap_open,
-                  gap_extend, x_drop, cutoffs, doubtfuls, may_restrict, best, gaps, saved, found):
+                  gap_extend, x_drop, cutoffs, doubtfuls, may_restrict, best, gaps, passes, saved, found):
     """``_extend_pair`` for every pair; returns the number of HSPs and of pairs that were begun again."""
     count = restarts = NONE
     for pair in range(len(pairs)):
@@ -146,7 +156,8 @@ def _extend_pairs(matrix, tables, query, query_offsets, target, target_offsets, 
         while True:
             after = _extend_pair(matrix, tables, query, query_offsets[number], query_offsets[number + 1], target,
                                  target_offsets[place], target_offsets[place + 1], own, gap_open, gap_extend, x_drop,
-                                 cutoffs[number], doubtfuls[number], restricted, best, gaps, saved, found, count)
+                                 cutoffs[number], doubtfuls[number], restricted, best, gaps, passes, saved, found,
+                                 count)
             if after >= 0:
                 break
             restarts += 1
@@ -237,7 +248,7 @@ class PreliminaryGappedCpu(PreliminaryGapped):
         doubtfuls = np.array([scoring.restricted_cutoff(place) for place in asked.tolist()], np.int64)
         small = xdrop_cpu.fits_bytes(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop)
         height, width = int(queries.lengths.max(initial=0)), int(targets.lengths.max(initial=0))
-        best, gaps = xdrop_cpu.workspace(height, width, small)
+        best, gaps, passes = xdrop_cpu.workspace(height, width, small)
         query, query_offsets = xdrop_cpu.both_ways(read_as_query(queries.searched()), queries.offsets, asked)
         target, target_offsets = xdrop_cpu.both_ways(targets.residues, targets.offsets, hit)
         saved = np.empty((int(np.diff(bounds).max(initial=0)) + 1, 8), np.int64)
@@ -245,7 +256,7 @@ class PreliminaryGappedCpu(PreliminaryGapped):
         count, restarts = _extend_pairs(
             scoring.matrix, xdrop_cpu.score_tables(scoring.matrix), query, query_offsets, target, target_offsets,
             packed_pairs, bounds, segments, scoring.gap_open, scoring.gap_extend, scoring.x_drop,
-            scoring.cutoff[asked], doubtfuls, scoring.may_restrict, best, gaps, saved, found)
+            scoring.cutoff[asked], doubtfuls, scoring.may_restrict, best, gaps, passes, saved, found)
         context.count("begun again in full", restarts)
         found = found[:count][in_report_order(found[:count])]
         places = pairs[found[:, PAIR]]

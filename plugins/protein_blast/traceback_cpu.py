@@ -8,7 +8,17 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common import lanewise, xdrop_cpu
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.xdrop_cpu import BOTH, COLUMN_ONLY, PADDING, ROW_ONLY, extend_traceback
+from seqloom.plugins.common.xdrop_cpu import (
+    BOTH,
+    COLUMN_ONLY,
+    PADDING,
+    ROW_ONLY,
+    TOP,
+    TOP_COLUMN,
+    TOP_ROW,
+    extend,
+    walk_back,
+)
 from seqloom.plugins.protein_blast import gapped_cpu
 from seqloom.plugins.protein_blast.gapped_cpu import (
     ANCHOR_QUERY,
@@ -25,10 +35,10 @@ from seqloom.plugins.protein_blast.gapped_cpu import (
     alignments_of_rows,
     contained,
     extension_footprint,
-    half,
     in_report_order,
     packed,
     save,
+    set_out,
 )
 from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.traceback_reference import FinalTraceback, similarity
@@ -36,7 +46,7 @@ from seqloom.plugins.protein_blast.traceback_reference import FinalTraceback, si
 DONE, MORE_CHOICES, MORE_RUNS = range(3)
 """Results of the kernel: done, too little room for the choices of a pass, too little room for paths."""
 FIRST_CHOICES, FIRST_RUNS = 1 << 20, 2
-"""Room to begin with: sets of lanes of one pass, runs of paths per letter of the preliminary
+"""Room to begin with: sets of lanes of each pass, runs of paths per letter of the preliminary
 alignments. Four times as much is tried next."""
 
 
@@ -53,8 +63,8 @@ def _trimmed(steps, size):
 
 @kernel(helpers=(xdrop_cpu, lanewise, gapped_cpu))
 def _trace_pairs(matrix, tables, similar, query, real, query_offsets, target, target_offsets, pairs, bounds, hsps,
-                 gap_open, gap_extend, x_drop, best, gaps, codes, row_codes, outwards, steps, saved, found, counts,
-                 path_offsets, paths):
+                 gap_open, gap_extend, x_drop, best, gaps, passes, codes, row_codes, outwards, steps, saved, found,
+                 counts, path_offsets, paths):
     """Trace the HSPs of every pair; returns (DONE or what is missing, number of alignments).
 
     query, target: u1[2, …] of ``both_ways``; real: the queries' real letters, forwards. hsps: i8[n, 8] with anchors,
@@ -73,24 +83,21 @@ def _trace_pairs(matrix, tables, similar, query, real, query_offsets, target, ta
                          hsp[TARGET_END]):
                 continue
             split_query, split_target = hsp[ANCHOR_QUERY] + 1, hsp[ANCHOR_TARGET] + 1
-            score = size = NONE
-            query_ends, target_ends = (0, 0), (0, 0)
-            for side in (LEFT, RIGHT):
-                query_start, height = half(side, query.shape[1], query_begin, split_query, query_after)
-                target_start, width = half(side, target.shape[1], target_begin, split_target, target_after)
-                extent = extend_traceback(query[side], query_start, height, target[side], target_start, width, matrix,
-                                          tables, gap_open, gap_extend, x_drop, best, gaps, codes, row_codes,
-                                          outwards)
-                if extent[0] < 0:
-                    return MORE_CHOICES, count
-                score += extent[0]
-                query_ends, target_ends = (query_ends[1], extent[1]), (target_ends[1], extent[2])
-                # Walking back gives the outermost step first: right for the left half, else the wrong way round.
-                for step in range(extent[3]):
-                    steps[size + step] = outwards[step if side == LEFT else extent[3] - 1 - step]
-                size += extent[3]
-            query_start, query_end = split_query - query_ends[0], split_query + query_ends[1]
-            target_start, target_end = split_target - target_ends[0], split_target + target_ends[1]
+            set_out(passes, query, query_begin, split_query, query_after, target, target_begin, split_target,
+                    target_after)
+            if not extend(query, target, passes, matrix, tables, gap_open, gap_extend, x_drop, False, best, gaps,
+                          codes, row_codes):
+                return MORE_CHOICES, count
+            score = passes[LEFT, TOP] + passes[RIGHT, TOP]
+            # Walking back gives the outermost step first: right for the left half, else the wrong way round.
+            size = walk_back(passes, LEFT, codes, row_codes, steps)
+            outer = walk_back(passes, RIGHT, codes, row_codes, outwards)
+            for step in range(outer):
+                steps[size + step] = outwards[outer - 1 - step]
+            size += outer
+            query_start, query_end = split_query - passes[LEFT, TOP_ROW], split_query + passes[RIGHT, TOP_ROW]
+            target_start = split_target - passes[LEFT, TOP_COLUMN]
+            target_end = split_target + passes[RIGHT, TOP_COLUMN]
             begin, end = _trimmed(steps, size)
             if begin > 0:
                 score += gap_open + begin * gap_extend
@@ -170,7 +177,7 @@ class FinalTracebackCpu(FinalTraceback):
 
     def footprint(self, shape: Shape) -> Footprint:
         least = extension_footprint(shape).host
-        return Footprint(host=least + 8 * FIRST_CHOICES)
+        return Footprint(host=least + 2 * 8 * FIRST_CHOICES)
 
     def run(self, context: Context, records: Records) -> Alignments:
         """Alignments by query and target, within a pair in ``score_order``."""
@@ -185,9 +192,9 @@ class FinalTracebackCpu(FinalTraceback):
             hsps[:, column] = records.data[name]
         height, width = int(queries.lengths.max(initial=0)), int(targets.lengths.max(initial=0))
         small = xdrop_cpu.fits_bytes(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop_final)
-        best, gaps = xdrop_cpu.workspace(height, width, small)
+        best, gaps, passes = xdrop_cpu.workspace(height, width, small)
         outwards, steps = np.empty((2, height + width + 1), np.uint8)
-        row_codes = np.empty(height + 1, np.int64)
+        row_codes = np.empty((2, height + 1), np.int64)
         saved = np.empty((int(np.diff(bounds).max(initial=0)) + 1, 8), np.int64)
         found, counts = np.empty((len(hsps), 8), np.int64), np.empty((len(hsps), len(PathCounts._fields)), np.int32)
         path_offsets = np.empty(len(hsps) + 1, np.int64)
@@ -198,11 +205,11 @@ class FinalTracebackCpu(FinalTraceback):
         target, target_offsets = xdrop_cpu.both_ways(targets.residues, targets.offsets, hit)
         choices, runs = FIRST_CHOICES, FIRST_RUNS * int((hsps[:, QUERY_END] - hsps[:, QUERY_START]).sum())
         while True:
-            codes, paths = np.empty(choices, np.uint64), np.empty(runs, np.uint32)
+            codes, paths = np.empty((2, choices), np.uint64), np.empty(runs, np.uint32)
             state, count = _trace_pairs(
                 scoring.matrix, tables, similar, query, real[RIGHT], query_offsets, target, target_offsets,
                 packed_pairs, bounds, hsps, scoring.gap_open, scoring.gap_extend, scoring.x_drop_final, best, gaps,
-                codes, row_codes, outwards, steps, saved, found, counts, path_offsets, paths)
+                passes, codes, row_codes, outwards, steps, saved, found, counts, path_offsets, paths)
             if state == DONE:
                 break
             choices, runs = (4 * choices, runs) if state == MORE_CHOICES else (choices, 4 * runs)

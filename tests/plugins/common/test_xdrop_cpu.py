@@ -6,7 +6,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from seqloom.plugins.common import xdrop, xdrop_cpu
 from seqloom.plugins.common.matrices import MATRIX_NAMES, protein_matrix
-from seqloom.plugins.common.xdrop_cpu import LANES, PADDING
+from seqloom.plugins.common.xdrop_cpu import (
+    COLUMN_START,
+    HEIGHT,
+    LANES,
+    PADDING,
+    ROW_START,
+    TOP,
+    TOP_COLUMN,
+    TOP_ROW,
+    WIDTH,
+)
 
 letters = st.integers(1, 27)
 few_letters = st.sampled_from([1, 3, 20])
@@ -46,7 +56,7 @@ class Passes:
                  as_bytes: bool, backwards: bool) -> None:
         self.shape = len(rows), len(columns)
         self.matrix, self.cost, self.x_drop = matrix, cost, x_drop
-        side = int(backwards)
+        self.side = int(backwards)
         # Letters before and behind a sequence must not matter.
         around = np.full(70, 20, np.uint8)
         self.sequences = []
@@ -56,20 +66,34 @@ class Passes:
             offsets = np.array([0, 35, 70, 70 + len(own), 140 + len(own)])
             ways, starts = xdrop_cpu.both_ways(packed, offsets, np.array([0, 2, 3]))
             assert starts.tolist() == [0, 35, 35 + len(own), 105 + len(own)]
-            self.sequences += [ways[side], PADDING + (70 if backwards else 35), len(own)]
-        self.space = xdrop_cpu.workspace(*self.shape, as_bytes)
+            self.sequences.append(ways)
+        begin = PADDING + (70 if backwards else 35)
+        self.begins = begin, len(rows), begin, len(columns)
+        *self.space, self.passes = xdrop_cpu.workspace(*self.shape, as_bytes)
         for part in self.space:
             part[:] = 99
 
+    def _extend(self, restricted: bool, codes: np.ndarray | None, row_codes: np.ndarray | None) -> bool:
+        """Both passes of the kernel; the one that isn't asked for reads the same letters from another place."""
+        for side in range(2):
+            self.passes[side] = 99
+            self.passes[side, [ROW_START, HEIGHT, COLUMN_START, WIDTH]] = self.begins
+        other = self.passes[1 - self.side]
+        other[[HEIGHT, WIDTH]] = np.minimum(other[[HEIGHT, WIDTH]] * 2 // 3, 90)
+        return xdrop_cpu.extend(*self.sequences, self.passes, self.matrix, xdrop_cpu.score_tables(self.matrix),
+                                *self.cost, self.x_drop, restricted, *self.space, codes, row_codes)
+
     def score(self, restricted: bool) -> tuple[int, int, int]:
-        return xdrop_cpu.extend(*self.sequences, self.matrix, xdrop_cpu.score_tables(self.matrix), *self.cost,
-                                self.x_drop, restricted, *self.space, None, None)
+        assert self._extend(restricted, None, None)
+        return tuple(self.passes[self.side, [TOP, TOP_ROW, TOP_COLUMN]].tolist())
 
     def traceback(self, capacity: int) -> tuple[int, int, int, list[int]]:
+        codes, row_codes = np.zeros((2, capacity), np.uint64), np.zeros((2, self.shape[0] + 1), np.int64)
+        if not self._extend(False, codes, row_codes):
+            return -1, 0, 0, []
         steps = np.zeros(sum(self.shape), np.uint8)
-        *found, count = xdrop_cpu.extend_traceback(
-            *self.sequences, self.matrix, xdrop_cpu.score_tables(self.matrix), *self.cost, self.x_drop, *self.space,
-            np.zeros(capacity, np.uint64), np.zeros(self.shape[0] + 1, np.int64), steps)
+        count = xdrop_cpu.walk_back(self.passes, self.side, codes, row_codes, steps)
+        found = self.passes[self.side, [TOP, TOP_ROW, TOP_COLUMN]].tolist()
         return *found, steps[:count][::-1].tolist()
 
 
