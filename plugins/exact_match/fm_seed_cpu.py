@@ -151,40 +151,18 @@ def _search(fm, text, query, length, possible, step, letters, ranges, begins, st
         codes[symbol] = symbols[symbol, 2]
     found, lanes = _U64(0), len(begins)
     start, least, reach = begins.copy(), begins.copy(), np.zeros(lanes, np.uint64)
-    place, low, high = np.zeros(lanes, np.uint64), np.zeros(lanes, np.uint64), np.zeros(lanes, np.uint64)
-    fresh = np.ones(lanes, np.bool_)
-    left = lanes
+    # Rows low … high − 1 are those of the stretch's letters from ``place`` on; as if one had just ended in vain.
+    place, low, high = begins - _U64(1), np.zeros(lanes, np.uint64), np.zeros(lanes, np.uint64)
+    left = int((least < stops).sum())
     while left:
+        # What a lane looked up is not used before its next turn, when it has come from memory.
         for lane in range(lanes):
-            if fresh[lane]:
-                if least[lane] >= stops[lane]:
-                    continue
-                first = start[lane]
-                if len(possible):
-                    word = (first + (_U64(1) << step) - _U64(1)) >> step
-                    while word < _U64(len(possible)) and not possible[word]:
-                        word += _U64(1)
-                        first = ((word - _U64(1)) << step) + _U64(1)
-                    if first > start[lane]:
-                        start[lane] = least[lane] = first
-                        if first >= stops[lane]:
-                            left -= 1
-                            continue
-                if first + length > _U64(len(query)):
-                    least[lane] = stops[lane]
-                    left -= 1
-                    continue
-                fresh[lane] = False
-                place[lane] = first + length
-                low[lane], high[lane] = 0, symbols[-1, 0]
-                word, odd = _U64(0), False
-                for n in range(first + length - letters, first + length):
-                    word = (word << _U64(2)) | codes[query[n]]
-                    odd |= codes[query[n]] > _U64(3)
-                if letters and not odd:
-                    place[lane] -= letters
-                    low[lane], high[lane] = ranges[word, 0], ranges[word, 1]
-            else:
+            if least[lane] >= stops[lane]:
+                continue
+            if low[lane] >= high[lane] or (not unique and high[lane] - low[lane] == _U64(1)
+                                           and start[lane] + length <= reach[lane]):
+                start[lane] = least[lane] = place[lane] + _U64(1)
+            elif place[lane] > start[lane]:
                 place[lane] -= _U64(1)
                 symbol = query[place[lane]]
                 code = codes[symbol]
@@ -196,11 +174,6 @@ def _search(fm, text, query, length, possible, step, letters, ranges, begins, st
                 else:
                     low[lane], high[lane] = extended(symbols, blocks, odd_rows, shift, packed, symbol, low[lane],
                                                      high[lane])
-            # Now the rows are those of the stretch's letters from ``place`` on.
-            known = not unique and high[lane] - low[lane] == _U64(1) and start[lane] + length <= reach[lane]
-            if known or low[lane] >= high[lane]:
-                start[lane] = least[lane] = place[lane] + _U64(1)
-            elif place[lane] > start[lane]:
                 continue
             elif unique:
                 first, end, found = _cover(fm, text, query, start[lane], length, low[lane], high[lane], begins[lane],
@@ -212,8 +185,28 @@ def _search(fm, text, query, length, possible, step, letters, ranges, begins, st
                 reach[lane] = max(reach[lane], end)
                 start[lane] += _U64(1)
                 least[lane] = start[lane]
-            fresh[lane] = True
-            left -= least[lane] >= stops[lane]
+            # The next stretch that may occur.
+            first = start[lane]
+            if len(possible):
+                n = (first + (_U64(1) << step) - _U64(1)) >> step
+                while n < _U64(len(possible)) and not possible[n]:
+                    n += _U64(1)
+                    first = ((n - _U64(1)) << step) + _U64(1)
+                if first > start[lane]:
+                    start[lane] = least[lane] = first
+            if first + length > _U64(len(query)):
+                least[lane] = stops[lane]
+            if least[lane] >= stops[lane]:
+                left -= 1
+                continue
+            place[lane], low[lane], high[lane] = first + length, 0, symbols[-1, 0]
+            word, odd = _U64(0), letters == _U64(0)
+            for n in range(first + length - letters, first + length):
+                word = (word << _U64(2)) | codes[query[n]]
+                odd |= codes[query[n]] > _U64(3)
+            if not odd:
+                place[lane] -= letters
+                low[lane], high[lane] = ranges[word, 0], ranges[word, 1]
     return found
 
 
@@ -274,13 +267,17 @@ def _put_words(text, codes, letters, sieve):
 @kernel
 def _sift(query, codes, letters, sieve, step, possible):
     """Fill ``possible`` for ``_search``; a word with letters without a code may always be there."""
+    mask = (_U64(1) << (_U64(2) * letters)) - _U64(1)
+    word, read, clear = _U64(0), _U64(0), _U64(0)  # letters before ``clear`` are followed by one without a code
     for n in range(_U64(len(possible))):
-        word, odd = _U64(0), False
-        for place in range(n << step, (n << step) + letters):
+        for place in range(read, (n << step) + letters):
             code = codes[query[place]]
             word = (word << _U64(2)) | (code & _U64(3))
-            odd |= code > _U64(3)
-        possible[n] = odd or (sieve[word >> _U64(3)] >> np.uint8(word & _U64(7))) & np.uint8(1)
+            if code > _U64(3):
+                clear = place + _U64(1)
+        read = (n << step) + letters
+        bit = (sieve[(word & mask) >> _U64(3)] >> np.uint8(word & _U64(7))) & np.uint8(1)
+        possible[n] = bit != 0 or clear > n << step
 
 
 class _Sieve:
