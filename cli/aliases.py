@@ -28,7 +28,9 @@ PIPELINE_OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """Options of some pipelines: DIAMOND's short names."""
 
-OUTPUTS: dict[str, tuple[str, ...]] = {"profile-hmm": ("tblout", "domtblout")}
+_MATCH_OUTPUTS = ("paf", "dotplot", "dotplot-png")
+OUTPUTS: dict[str, tuple[str, ...]] = {"profile-hmm": ("tblout", "domtblout"), "exact-match": _MATCH_OUTPUTS,
+                                       "exact-match-protein": _MATCH_OUTPUTS}
 """By family: output formats that are also options, which write a file in that format beside the main output."""
 
 _MUMMER = {

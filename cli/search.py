@@ -151,7 +151,7 @@ def _output_parameter(format: str, taken: set[str]) -> inspect.Parameter:
     taken.update(flags)
     declared = typer.Option(*flags, help=f"write a file in format {format} as well", metavar="FILE",
                             rich_help_panel=IN_OUT)
-    return inspect.Parameter(format, inspect.Parameter.KEYWORD_ONLY, default=None,
+    return inspect.Parameter(format.replace("-", "_"), inspect.Parameter.KEYWORD_ONLY, default=None,
                              annotation=Annotated[str | None, declared])
 
 
@@ -253,7 +253,8 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
         outfmt = " ".join([outfmt, *(word for name, (_, word, _) in words if values[name.replace("-", "_")])])
     outputs = [(values["out"], outfmt)]
     for name in aliases.OUTPUTS.get(pipeline.family, ()):
-        outputs += [(values[name], name)] if values.get(name) else []
+        path = values.get(name.replace("-", "_"))
+        outputs += [(path, name)] if path else []
     plan = check_outputs(pipeline, options, values, outputs)
     tell_of_compiling(plan, values["quiet"])
     with delivery(outputs) as written, interruptible() as cancellation, progress(values["quiet"]) as bar:

@@ -1,7 +1,7 @@
 """Suffix arrays on the CPU: radix sort of packed words where texts repeat little, induced sorting (SA-IS) elsewhere.
 
 Both ways give the same array. Radix sort is quicker on a genome; its ties are resolved word by word and, where few are
-left, by doubling. SA-IS, which is linear whatever the text, takes the repetitive ones: those of whose stretches a sample
+left, by doubling. SA-IS, which is linear whatever the text, has the repetitive ones: those of whose stretches a sample
 holds many twice, and those that leave too many ties.
 
 Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4; G. Nong, S. Zhang & W. H. Chan, "Two efficient

@@ -1,4 +1,4 @@
-"""File formats: readers of sequences, and BLAST's ways of writing results."""
+"""File formats: readers of sequences; BLAST's ways of writing results, PAF, and dot plots."""
 
 from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
@@ -21,4 +21,7 @@ def seqloom_writers() -> list[Deferred]:
         "6": "writer_tabular.Tabular",
         "7": "writer_tabular.Commented",
         "10": "writer_tabular.CommaSeparated",
+        "paf": "writer_paf.Paf",
+        "dotplot": "writer_dotplot.Dotplot",
+        "dotplot-png": "writer_dotplot.DotplotPng",
     })

@@ -1,0 +1,120 @@
+"""A font of straight strokes for pictures made of points: letters of any size and direction without a font file.
+
+A glyph is drawn in a cell 5 wide (4 and a gap) and 9 high: base line at 2, small letters up to 6, large ones up to 8.
+Strokes are separated by blanks; each is a run of points, two digits each: how far right, how far up.
+"""
+
+import numpy as np
+
+ADVANCE = 5
+"""Width of a cell."""
+BASE, TOP = 2, 8
+"""Heights of the base line and of capital letters."""
+
+_GLYPHS = dict(line.split(maxsplit=1) for line in r"""
+! 2824 22
+" 1816 3836
+# 1218 3238 0444 0646
+$ 473818070615354443321203 2921
+% 0248 0818170708 3343423233
+& 42071828370403122244
+' 2826
+( 38262432
+) 18262412
+* 2723 0634 0436
++ 2723 0545
+, 232211
+- 0545
+. 22
+/ 0248
+0 123243473818070312
+1 072822 1232
+2 07183847460242
+3 0718384746354443321203 1535
+4 32380444
+5 480805354443321203
+6 4738180703123243443505
+7 084812
+8 15060718384746351504031232434435
+9 0312324347381807061545
+: 25 22
+; 25 232211
+< 460542
+= 0444 0646
+> 060542
+? 0718384746252423 22
+@ 33351513334346371706031232
+A 022842 1434
+B 02083847463505 3544433202
+C 4738180703123243
+D 02083847433202
+E 48080242 0535
+F 480802 0535
+G 47381807031232434525
+H 0208 4248 0545
+I 1838 2822 1232
+J 1848 3833221203
+K 0208 480542
+L 080242
+M 0208254842
+N 02084248
+O 123243473818070312
+P 02083847463505
+Q 123243473818070312 2442
+R 02083847463505 2542
+S 473818070615354443321203
+T 0848 2822
+U 080312324348
+V 082248
+W 0812253248
+X 0248 0842
+Y 082548 2522
+Z 08480242
+[ 38181232
+\ 0842
+] 18383212
+^ 062846
+_ 0141
+` 1827
+a 0516364542 441403123243
+b 0802 0516364543321203
+c 4536160503123243
+d 4842 4536160503123243
+e 04444536160503123243
+f 48382722 0636
+g 46413010 4536160503123243
+h 0802 0516364542
+i 162622 1232 28
+j 36312010 38
+k 0802 460442
+l 182822 1232
+m 0602 05162522 25364542
+n 0602 0516364542
+o 051636454332120305
+p 0600 0516364543321203
+q 4640 4536160503123243
+r 0602 05163645
+s 4616051434433202
+t 28233242 0646
+u 0603123243 4642
+v 062246
+w 0612243246
+x 0246 0642
+y 0622 4610
+z 06460242
+{ 38272615242332
+| 2921
+} 18272635242312
+~ 0516254454
+""".strip().splitlines())
+_UNKNOWN = "0242480802"  # a box
+
+
+def strokes(text: str) -> np.ndarray:
+    """f8[k, 4]: ends x, y, x, y of the strokes of a line of text, in units of the font; other characters are boxes."""
+    found: list[tuple[int, int, int, int]] = []
+    for n, letter in enumerate(text):
+        for stroke in "" if letter.isspace() else _GLYPHS.get(letter, _UNKNOWN).split():
+            points = [(n * ADVANCE + int(stroke[k]), int(stroke[k + 1])) for k in range(0, len(stroke), 2)]
+            found += [(*one, *other) for one, other in zip(points, points[1:] or points, strict=False)]
+    return np.array(found, float).reshape(-1, 4)
