@@ -2,18 +2,34 @@
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.index import Index
 from seqloom.core.jit import kernel
 from seqloom.core.records import Pairs, Records, Seeds
+from seqloom.core.simd import (
+    BYTE_LANES,
+    LOOKUP_ENTRIES,
+    LOOKUP_STRIDE,
+    greater_lanes,
+    load,
+    lookup,
+    lookup_tables,
+    lowest_bit,
+    splat,
+    store,
+)
+from seqloom.plugins.common import lanewise
+from seqloom.plugins.common.lanewise import choose_greater
 from seqloom.plugins.protein_blast.index_reference import KIND
 from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.seed_reference import WordHits, seeds_of, wanted_pairs
 from seqloom.plugins.protein_blast.words import LETTERS, word_starts
 
-LETTER_BITS = 5
-"""Bits of a letter in a number made of two."""
-SAME_BITS = 16
-SAME = 1 << SAME_BITS
-"""Added to the score of a pair of equal letters, so that one sum tells score and equal letters of a word."""
+LANES, STRIDE = BYTE_LANES, LOOKUP_STRIDE
+LOWEST = -32
+"""Scores count as no less: a word with one can't reach a threshold in either case, and sums of four fit eight bits."""
+END = LOOKUP_ENTRIES - 1
+"""A letter greater than all."""
+NO_WORD, WORD, POOR_WORD = 0, 1, 2
 
 
 @kernel
@@ -42,42 +58,70 @@ def _look_up(residues, offsets, chosen, size, starts, query, position, query_of,
     return count
 
 
-@kernel
-def _along_diagonals(scores, letters, seeding, query_begins, residues, target_begins, lengths, size, threshold, pairs,
-                     sums, row_of, step_of):
+@kernel(helpers=(lanewise,))
+def _along_diagonals(tables, used, letters, starting, residues, query_begins, target_begins, lengths, size, threshold,
+                     scores, row_of, step_of):
     """Hits on whole diagonals by scoring the words that lie opposite each other; their number.
 
     A word of the table scores at least ``threshold`` with the query's word, or is the query's word itself. On a
     diagonal that is one pair of words a place, and adding up their letters is quicker than a look-up.
 
-    scores: i4[letters << LETTER_BITS], by query letter and target letter, ``SAME`` more for equal letters. letters:
-    u8, the queries as searched. seeding: bool of the same length, whether words that start there are in the table.
-    query_begins, target_begins, lengths: i8[n], where diagonals begin in ``letters`` and ``residues``, and their
-    lengths. pairs, sums: i4[longest],
-    working space. row_of, step_of: i4[capacity], diagonal of a hit and its distance from the diagonal's begin; hits
-    beyond the capacity are counted and not written.
+    tables: look-up tables of the scores of every letter. used: the letters of queries, rising. letters, residues: u1,
+    queries and targets, with ``LANES`` more behind them. starting: i1, by place in ``letters``: ``NO_WORD``, ``WORD``,
+    or ``POOR_WORD`` for one that doesn't reach the threshold with itself. query_begins, target_begins, lengths: i8[n],
+    where diagonals begin in letters and residues, and their lengths. scores: i1[longest + 2 · LANES], working space.
+    row_of, step_of: i4[capacity], diagonal of a hit and its distance from the diagonal's begin; hits beyond the
+    capacity are counted and not written.
     """
     count = 0
+    least = splat(np.int8(threshold - 1), LANES)
     for row in range(len(lengths)):
-        length = lengths[row]
-        query = letters[query_begins[row] : query_begins[row] + length]
-        target = residues[target_begins[row] : target_begins[row] + length]
-        for step in range(length):
-            pairs[step] = scores[np.uint64(query[step]) << np.uint64(LETTER_BITS) | np.uint64(target[step])]
-        places = length - size + 1
-        sums[:places] = 0
-        for letter in range(size):
-            for step in range(places):
-                sums[step] += pairs[letter + step]
-        for step in range(places):
-            equal = (sums[step] + SAME // 2) >> SAME_BITS
-            if ((sums[step] - (equal << SAME_BITS) >= threshold or equal == size)
-                    and seeding[query_begins[row] + step]):
+        query, target = query_begins[row], target_begins[row]
+        for step in range(0, lengths[row], LANES):
+            ours, theirs = load(letters, query + step, LANES), load(residues, target + step, LANES)
+            found = lookup(tables, used[0] * STRIDE, theirs)
+            for place in range(1, len(used)):  # the last letter that isn't greater than ours is ours
+                below = splat(np.uint8(used[place] - 1), LANES)
+                found = choose_greater(ours, below, lookup(tables, used[place] * STRIDE, theirs), found)
+            store(scores, step, found)
+        last = lengths[row] - size
+        for step in range(0, last + 1, LANES):
+            total = load(scores, step, LANES)
+            for letter in range(1, size):
+                total = total + load(scores, step + letter, LANES)
+            above = greater_lanes(total, least)
+            while above:
+                place = step + np.int64(lowest_bit(above))
+                above &= above - np.uint64(1)
+                if place <= last and starting[query + place] == WORD:
+                    if count < len(row_of):
+                        row_of[count], step_of[count] = row, place
+                    count += 1
+    return count
+
+
+@kernel
+def _poor_words(letters, starting, residues, query_begins, target_begins, lengths, size, row_of, step_of):
+    """Hits on diagonals of words that don't reach the threshold with themselves, as ``_along_diagonals`` gives them."""
+    count = 0
+    for row in range(len(lengths)):
+        query, target = query_begins[row], target_begins[row]
+        for place in range(lengths[row] - size + 1):
+            if starting[query + place] != POOR_WORD:
+                continue
+            equal = 0
+            while equal < size and letters[query + place + equal] == residues[target + place + equal]:
+                equal += 1
+            if equal == size:
                 if count < len(row_of):
-                    row_of[count] = row
-                    step_of[count] = step
+                    row_of[count], step_of[count] = row, place
                 count += 1
     return count
+
+
+def _in_one(row: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """i8[n]: numbers in the order of rows, then steps."""
+    return row.astype(np.int64) << 32 | step
 
 
 class WordHitsCpu(WordHits):
@@ -85,32 +129,43 @@ class WordHitsCpu(WordHits):
     backend = "cpu"
 
     def run(self, context: Context, records: Records | None) -> Seeds:
-        index, targets, queries = context.index(KIND), context.targets, context.queries
+        index, targets = context.index(KIND), context.targets
         size = index.parameters["word_size"]
         if isinstance(records, Seeds):
-            scoring = context.scoring
-            usable = queries.indexable() & np.repeat(scoring.valid, queries.lengths)
-            seeding = np.zeros(queries.letters, bool)
-            seeding[word_starts(queries.offsets, size, usable)] = True
-            number, place = queries.locate(records.query), targets.locate(records.target)
-            lengths = records.length
-            flat = np.zeros((1 << LETTER_BITS, 1 << LETTER_BITS), np.int32)
-            flat[:LETTERS, :LETTERS] = np.maximum(scoring.matrix[:LETTERS, :LETTERS], -SAME // 16)
-            flat[np.diag_indices(LETTERS)] += SAME
-            pairs, sums = np.empty((2, int(lengths.max(initial=0))), np.int32)
-            row, step = _filled(
-                2, 8 * len(records) + 1024, _along_diagonals, flat.reshape(-1), read_as_query(queries.searched()),
-                seeding, queries.offsets[number] + records.query_pos, targets.residues,
-                targets.offsets[place] + records.target_pos, lengths.astype(np.int64), size,
-                index.parameters["threshold"], pairs, sums)
-            return seeds_of(context, index, number[row], records.query_pos[row] + step, place[row],
-                            records.target_pos[row] + step, None)
+            return self._on_diagonals(context, index, records)
         wanted = wanted_pairs(context, records)
         chosen = np.arange(len(targets)) if wanted is None else np.flatnonzero(wanted.any(axis=0))
         expected = 2 * len(index["query"]) * int(targets.lengths[chosen].sum()) // len(index["starts"]) + 1024
         found = _filled(4, expected, _look_up, targets.residues, targets.offsets, chosen, size, index["starts"],
                         index["query"], index["position"])
         return seeds_of(context, index, *found, wanted if isinstance(records, Pairs) else None)
+
+
+    def _on_diagonals(self, context: Context, index: Index, records: Seeds) -> Seeds:
+        queries, targets, matrix = context.queries, context.targets, context.scoring.matrix
+        size, threshold = index.parameters["word_size"], min(index.parameters["threshold"], 127)
+        letters, padding = read_as_query(queries.searched()), np.zeros(LANES, np.uint8)
+        usable = queries.indexable() & np.repeat(context.scoring.valid, queries.lengths)
+        places = word_starts(queries.offsets, size, usable)
+        starting = np.full(queries.letters, NO_WORD, np.int8)
+        alone = sum(matrix.diagonal()[letters[places + letter]] for letter in range(size))
+        starting[places] = np.where(alone >= threshold, WORD, POOR_WORD)
+        number, place = queries.locate(records.query), targets.locate(records.target)
+        diagonals = (queries.offsets[number] + records.query_pos, targets.offsets[place] + records.target_pos,
+                     records.length.astype(np.int64))
+        scores = np.zeros((LOOKUP_ENTRIES, LOOKUP_ENTRIES), np.int8)
+        scores[:LETTERS, :LETTERS] = np.clip(matrix[:LETTERS, :LETTERS], LOWEST, 127)
+        padded = np.concatenate([letters, padding]), np.concatenate([targets.residues, padding])
+        room = np.empty(int(records.length.max(initial=0)) + 2 * LANES, np.int8)
+        row, step = _filled(2, 8 * len(records) + 1024, _along_diagonals, lookup_tables(scores),
+                            np.append(np.unique(letters), END).astype(np.int64), padded[0], starting, padded[1],
+                            *diagonals, size, threshold, room)
+        if (starting == POOR_WORD).any():
+            more = _filled(2, 1024, _poor_words, letters, starting, targets.residues, *diagonals, size)
+            between = np.searchsorted(_in_one(row, step), _in_one(*more))
+            row, step = np.insert(row, between, more[0]), np.insert(step, between, more[1])
+        return seeds_of(context, index, number[row], records.query_pos[row] + step, place[row],
+                        records.target_pos[row] + step, None)
 
 
 def _filled(columns, capacity, produce, *arguments):
