@@ -52,7 +52,10 @@ def dense_coding(seen: np.ndarray, ended: bool) -> Coding:
 
 
 def whole_words(keys: Ragged, threads: int = 1) -> Words | None:
-    """``keys`` as one number each, or None if 64 bits don't hold them."""
+    """``keys`` as one number each, or None if 64 bits don't hold them.
+
+    Codes of letters, or the bits of each byte column that vary: whichever a sample says are fewer bits.
+    """
     if not len(keys):
         return Words(np.empty(0, np.uint64), 0)
     shortest, longest = length_range(keys, threads)
@@ -60,13 +63,16 @@ def whole_words(keys: Ragged, threads: int = 1) -> Words | None:
         return None
     words = np.empty(len(keys), np.uint64)
     fixed = 0 < shortest == longest
-    if fixed and (bits := _column_bits(keys, longest, threads)) is not None:
-        first = int(keys.offsets[0])
-        by_threads(threads, 0, len(words), lambda n, a, b: _pack_columns(
-            keys.values, first + a * longest, longest, bits, words[a:b]))
-        return Words(words, int(bits.sum()))
+    guess = coding_of(keys, threads, sample=True)
+    if fixed and _column_bits(keys, longest, min(_SAMPLE, len(keys)), 1).sum() <= min(64, guess.bits * longest):
+        bits = _column_bits(keys, longest, len(keys), threads)
+        if bits.sum() <= 64:
+            first = int(keys.offsets[0])
+            by_threads(threads, 0, len(words), lambda n, a, b: _pack_columns(
+                keys.values, first + a * longest, longest, bits, words[a:b]))
+            return Words(words, int(bits.sum()))
     for sample in (True, False):
-        coding = coding_of(keys, threads, sample)
+        coding = guess if sample else coding_of(keys, threads)
         if coding.bits * longest <= 64 and _packed(keys, longest, fixed, coding, threads, words):
             return Words(words, coding.bits * longest)
     return None
@@ -101,16 +107,12 @@ def _length_range(offsets, first, last):
     return lowest, highest
 
 
-def _column_bits(keys: Ragged, width: int, threads: int) -> np.ndarray | None:
-    """i8[width]: low bits of each byte of the keys that vary; None if they are more than 64."""
-    values = np.ascontiguousarray(keys.values[keys.offsets[0] : keys.offsets[-1]])
+def _column_bits(keys: Ragged, width: int, rows: int, threads: int) -> np.ndarray:
+    """i8[width]: low bits of each byte that vary among the first ``rows`` keys."""
+    values = np.ascontiguousarray(keys.values[keys.offsets[0] : keys.offsets[rows]])
     varying = np.zeros((threads, width), np.uint8)
-    for rows in (min(_SAMPLE, len(keys)), len(keys)):
-        by_threads(threads, 0, rows, lambda n, a, b: _vary(values, a * width, b * width, width, varying[n]))
-        bits = np.array([int(v).bit_length() for v in np.bitwise_or.reduce(varying)], np.int64)
-        if bits.sum() > 64:
-            return None
-    return bits
+    by_threads(threads, 0, rows, lambda n, a, b: _vary(values, a * width, b * width, width, varying[n]))
+    return np.array([int(v).bit_length() for v in np.bitwise_or.reduce(varying)], np.int64)
 
 
 def _pairs(coding: Coding) -> np.ndarray:
