@@ -275,7 +275,7 @@ def _stage(plugin: str | None, settings: Sequence[str], alphabet: str,
             raise OptionError(f"index '{plugin}' is not for {alphabet} sequences")
         theirs = {info.name for info in option_infos(family.Options)} & set(depends)
         options = build_options(family.Options, {name: values.pop(name) for name in [*values] if name in theirs})
-    chosen = plugins.stage(plugin, backend)
+    chosen: Any = plugins.stage(plugin, backend)
     return chosen(build_options(chosen.Options, values, plugin)), options
 
 

@@ -120,11 +120,11 @@ def symbol_before(symbols, blocks, odd_rows, shift, packed, row):
         word = blocks[block, _U64(blocks.shape[1]) - ((_U64(1) << shift) >> _U64(3)) + (inside >> _U64(3))]
         return (word >> (_U64(8) * (inside & _U64(7)))) & _U64(255)
     if blocks[block, 0] & _FLAG:
-        for symbol in range(_U64(len(symbols) - 1)):
-            if symbols[symbol, 1] < symbols[symbol + _U64(1), 1]:
-                place = _U64(symbols[symbol, 1]) + _odd_before(symbols, odd_rows, symbol, row)
-                if place < _U64(symbols[symbol + _U64(1), 1]) and _U64(odd_rows[place]) == row:
-                    return symbol
+        for odd in range(_U64(len(symbols) - 1)):
+            if symbols[odd, 1] < symbols[odd + _U64(1), 1]:
+                place = _U64(symbols[odd, 1]) + _odd_before(symbols, odd_rows, odd, row)
+                if place < _U64(symbols[odd + _U64(1), 1]) and _U64(odd_rows[place]) == row:
+                    return odd
     word = blocks[block, _U64(4) + (inside >> _U64(5))]
     code = (word >> (_U64(2) * (inside & _U64(31)))) & _U64(3)
     symbol = _U64(0)

@@ -33,6 +33,7 @@ from seqloom.plugins.exact_match.fm_search_cpu import (
 )
 from seqloom.plugins.exact_match.fm_seed_reference import FmMatches
 from seqloom.plugins.exact_match.seed_reference import Strand
+from seqloom.plugins.exact_match.strands_cpu import strand_of
 from seqloom.plugins.exact_match.symbols import NEVER, target_text
 
 _U64 = np.uint64
@@ -213,6 +214,7 @@ def _search(fm, text, query, length, possible, step, letters, ranges, begins, st
 class FmMatchesCpu(FmMatches):
     __doc__ = FmMatches.__doc__
     backend = "cpu"
+    strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_letters + shape.targets
@@ -222,7 +224,7 @@ class FmMatchesCpu(FmMatches):
         fm, text = tables_of(context.index(KIND)), target_text(context.targets, acgt_only=False)[0]
         length, unique = np.uint64(context.options.length), context.options.mode() != "maxmatch"
         letters = sum(len(strand.symbols) for strand in strands)
-        sieve, words = _Sieve(fm, text, int(length), letters), _word_table(fm, int(length), letters)
+        sieve, words = _Sieve(fm, text, int(length), letters), word_table(fm, int(length), letters)
 
         def part(query: np.ndarray, possible: np.ndarray, bounds: np.ndarray) -> np.ndarray:
             context.cancellation.check()
@@ -308,7 +310,7 @@ class _Sieve:
         return possible
 
 
-def _word_table(fm: Tables, length: int, letters: int) -> tuple[np.uint64, np.ndarray]:
+def word_table(fm: Tables, length: int, letters: int) -> tuple[np.uint64, np.ndarray]:
     """Letters and rows of the words whose look-up pays for a query of so many letters."""
     size = 0
     most = min(letters, int(fm.symbols[-1, SMALLER])) // 16

@@ -34,13 +34,15 @@ class FmMatches(SeedStage):
     gives: ClassVar[type[Records]] = Seeds
     reads: ClassVar[tuple[str, ...]] = (KIND,)
     gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
+    strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=400 * shape.query_letters + 30 * (shape.target_letters + shape.targets) + (80 << 20))
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         starts = text_starts(context)
-        strands = [strand_of(context.queries, frame, context.options.acgt_only) for frame in context.options.frames()]
+        strands = [self.strand_of(context.queries, frame, context.options.acgt_only)
+                   for frame in context.options.frames()]
         parts = []
         for strand, rows in zip(strands, self.matches(context, strands), strict=True):
             parts.append(seeds_of(context, starts, strand, *rows[np.lexsort([rows[:, 1], rows[:, 0]])].T))

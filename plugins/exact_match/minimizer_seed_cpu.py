@@ -11,6 +11,7 @@ from seqloom.plugins.exact_match.minimizer_seed_reference import MinimizerMatche
 from seqloom.plugins.exact_match.minimizers import Words, table_bits, word_codes
 from seqloom.plugins.exact_match.repeats_cpu import longest_matches
 from seqloom.plugins.exact_match.seed_reference import Strand
+from seqloom.plugins.exact_match.strands_cpu import strand_of
 
 _U64 = np.uint64
 _MOST_WORK = 64  # pairs of places in one bucket, for each letter of text and query: beyond, repeats are told apart
@@ -145,6 +146,7 @@ def _matches(text, head, places, bits, query, letters, window, place, value, cho
 class MinimizerMatchesCpu(MinimizerMatches):
     __doc__ = MinimizerMatches.__doc__
     backend = "cpu"
+    strand_of = staticmethod(strand_of)
 
     def matches(self, context: Context, index: Index, strand: Strand, words: Words, unique: bool) -> np.ndarray:
         place, value = minimizers(strand.symbols, word_codes(context.queries.alphabet), words)

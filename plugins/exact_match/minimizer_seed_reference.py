@@ -30,6 +30,7 @@ class MinimizerMatches(SeedStage):
     gives: ClassVar[type[Records]] = Seeds
     reads: ClassVar[tuple[str, ...]] = (KIND,)
     gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
+    strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=40 * shape.query_letters + 64 * shape.queries)
@@ -40,7 +41,7 @@ class MinimizerMatches(SeedStage):
         parts = []
         for frame in options.frames():
             context.cancellation.check()
-            strand = strand_of(context.queries, frame, options.acgt_only)
+            strand = self.strand_of(context.queries, frame, options.acgt_only)
             rows = self.matches(context, index, strand, words, options.mode() != "maxmatch")
             rows = rows[np.lexsort([rows[:, 1], rows[:, 0]])]
             parts.append(seeds_of(context, index["starts"], strand, *rows.T))

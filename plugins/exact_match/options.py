@@ -38,20 +38,29 @@ class ProteinMatchOptions:
 
 
 @dataclass(frozen=True)
-class MatchOptions(ProteinMatchOptions):
-    """Options of ``mum``."""
+class StrandOptions:
+    """Which strands of the query are searched, and which letters match."""
 
     both: bool = option(False, "search both strands of the query", aliases=("-b",))
     reverse: bool = option(False, "search the reverse strand of the query only", aliases=("-r",))
     acgt_only: bool = option(False, "only a, c, g and t match; other letters end a match", aliases=("-n",))
 
     def frames(self) -> Sequence[int]:
+        """Strands of the query that are searched."""
         return (1, -1) if self.both else (-1,) if self.reverse else (1,)
 
     def check(self) -> None:
-        super().check()
         if self.both and self.reverse:
             raise OptionError("--both (-b) and --reverse (-r) exclude each other; -b searches the reverse strand too")
+
+
+@dataclass(frozen=True)
+class MatchOptions(StrandOptions, ProteinMatchOptions):
+    """Options of ``mum``."""
+
+    def check(self) -> None:
+        ProteinMatchOptions.check(self)
+        StrandOptions.check(self)
 
 
 class ExactMatch(Family):
@@ -75,3 +84,30 @@ class ProteinExactMatch(ExactMatch):
     Options: ClassVar[type] = ProteinMatchOptions
     query: ClassVar[str] = "protein"
     target: ClassVar[str] = "protein"
+
+
+@dataclass(frozen=True)
+class ProteinQueryOptions:
+    """Options of ``exact-protein``: none."""
+
+    def frames(self) -> Sequence[int]:
+        """Proteins have one strand."""
+        return (1,)
+
+    @property
+    def acgt_only(self) -> bool:
+        return False
+
+
+class ExactQuery(ExactMatch):
+    """Nucleotide sequences that occur whole."""
+
+    name: ClassVar[str] = "exact-query"
+    Options: ClassVar[type] = StrandOptions
+
+
+class ProteinExactQuery(ProteinExactMatch):
+    """Proteins that occur whole."""
+
+    name: ClassVar[str] = "exact-query-protein"
+    Options: ClassVar[type] = ProteinQueryOptions

@@ -1,4 +1,4 @@
-"""Registers exact matching: stages, families, the pipelines ``mum`` and ``mum-protein``, and MUMmer's output format."""
+"""Registers exact matching: stages, families, pipelines, and MUMmer's output format."""
 
 from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
@@ -11,6 +11,12 @@ _SLOTS = (
     Slot("seed.matches", "minimizer-matches"),
     Slot("extend.matches", "matches"),
     Slot("sort.unique", "unique-matches", scope="reduce"),
+    Slot("sort.rank", "match-rank", scope="reduce"),
+)
+_WHOLE = (
+    Slot("index.references", "fm-index"),
+    Slot("seed.queries", "whole-queries"),
+    Slot("extend.matches", "matches"),
     Slot("sort.rank", "match-rank", scope="reduce"),
 )
 _STORED = {"index.references": "fm-index", "seed.matches": "fm-matches"}
@@ -27,6 +33,8 @@ def seqloom_stages() -> list[Deferred]:
         "fm-index cpu": "fm_index_cpu.FmIndexCpu",
         "fm-matches reference": "fm_seed_reference.FmMatches",
         "fm-matches cpu": "fm_seed_cpu.FmMatchesCpu",
+        "whole-queries reference": "whole_seed_reference.WholeQueries",
+        "whole-queries cpu": "whole_seed_cpu.WholeQueriesCpu",
         "minimizer-index reference": "minimizer_index_reference.MinimizerIndex",
         "minimizer-index cpu": "minimizer_index_cpu.MinimizerIndexCpu",
         "minimizer-matches reference": "minimizer_seed_reference.MinimizerMatches",
@@ -45,6 +53,8 @@ def seqloom_families() -> list[Deferred]:
     return deferred(__package__, {
         "exact-match": "options.ExactMatch",
         "exact-match-protein": "options.ProteinExactMatch",
+        "exact-query": "options.ExactQuery",
+        "exact-query-protein": "options.ProteinExactQuery",
     })
 
 
@@ -55,6 +65,8 @@ def seqloom_pipelines() -> list[Pipeline]:
                  writer="mummer", stored=_STORED),
         Pipeline("mum-protein", "maximal exact matches of proteins, unique or all", "exact-match-protein", _SLOTS,
                  writer="mummer", stored=_STORED),
+        Pipeline("exact", "places where short nucleotide sequences occur whole", "exact-query", _WHOLE),
+        Pipeline("exact-protein", "places where short proteins occur whole", "exact-query-protein", _WHOLE),
     ]
 
 

@@ -6,7 +6,8 @@ from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.exact_match.seed_reference import MaximalMatches, seeds_of, strand_of
+from seqloom.plugins.exact_match.seed_reference import MaximalMatches, seeds_of
+from seqloom.plugins.exact_match.strands_cpu import strand_of
 from seqloom.plugins.exact_match.symbols import NEVER
 
 

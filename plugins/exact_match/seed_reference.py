@@ -59,15 +59,23 @@ class MaximalMatches(SeedStage):
 
 def strand_of(queries: SequenceBatch, frame: int, acgt_only: bool) -> Strand:
     """One strand of the queries in symbols."""
+    strand, table = empty_strand(queries, frame), strand_table(queries, frame, acgt_only)
+    for place, start in enumerate(strand.starts.tolist()):
+        letters = queries[place][:: 1 if frame > 0 else -1]
+        strand.symbols[start : start + len(letters)] = table[letters]
+    return strand
+
+
+def strand_table(queries: SequenceBatch, frame: int, acgt_only: bool) -> np.ndarray:
+    """u8[256]: symbol of each residue on a strand."""
     table = symbol_table(queries.alphabet, acgt_only, NEVER)
-    starts = queries.offsets[:-1] + 1 + np.arange(len(queries))
+    return table if frame > 0 else table[complement_table(queries.alphabet)]
+
+
+def empty_strand(queries: SequenceBatch, frame: int) -> Strand:
+    """A strand with room for every query and without any letter."""
     symbols = np.full(queries.letters + len(queries) + 1 + _BLOCK, NEVER, np.uint8)
-    for place, start in enumerate(starts.tolist()):
-        letters = queries[place]
-        if frame < 0:
-            letters = complement_table(queries.alphabet)[letters][::-1]
-        symbols[start : start + len(letters)] = table[letters]
-    return Strand(symbols, starts, frame)
+    return Strand(symbols, queries.offsets[:-1] + 1 + np.arange(len(queries)), frame)
 
 
 def matches(context: Context, index: Index, strand: Strand) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

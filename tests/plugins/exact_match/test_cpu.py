@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import minimizer_seed_cpu
+from seqloom.plugins.exact_match import minimizer_seed_cpu, seed_reference, strands_cpu
 from seqloom.plugins.exact_match.index_cpu import SuffixArrayCpu
 from seqloom.plugins.exact_match.index_reference import SuffixArray, SuffixArrayOptions
 from seqloom.plugins.exact_match.minimizer_index_cpu import MinimizerIndexCpu
@@ -183,3 +183,11 @@ def test_longest_matches():
     text, query = np.array([9, 1, 2, 3, 4, 9, 1, 2, 3, 5, 9], np.uint8), np.array([8, 1, 2, 3, 4, 8, 2, 3, 8], np.uint8)
     rows = longest_matches(text, query, 2)
     assert sorted(map(tuple, rows.tolist())) == [(1, 1, 4), (6, 2, 2), (6, 7, 2)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(sequences, st.sampled_from([1, -1]), st.booleans())
+def test_strands_are_the_references(given_, frame, acgt_only):
+    batch = nucleotides(given_[0])
+    one, other = (module.strand_of(batch, frame, acgt_only) for module in (strands_cpu, seed_reference))
+    assert one.symbols.tolist() == other.symbols.tolist() and one.starts.tolist() == other.starts.tolist()

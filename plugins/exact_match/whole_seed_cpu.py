@@ -1,0 +1,114 @@
+"""``whole-queries`` on the CPU: backward search for many queries in turns."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.jit import kernel
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.exact_match import fm_search_cpu as search_cpu
+from seqloom.plugins.exact_match.fm_index import KIND, tables_of
+from seqloom.plugins.exact_match.fm_search_cpu import extended, is_plain, locate, mapped_base
+from seqloom.plugins.exact_match.fm_seed_cpu import word_table
+from seqloom.plugins.exact_match.seed_reference import Strand
+from seqloom.plugins.exact_match.strands_cpu import strand_of
+from seqloom.plugins.exact_match.symbols import NEVER
+from seqloom.plugins.exact_match.whole_seed_reference import WholeQueries
+
+_U64 = np.uint64
+_LANES = 16  # queries that a thread looks up in turns
+_QUERIES = 1 << 14  # queries of a piece of work
+
+
+@kernel(helpers=(search_cpu,))
+def _search(fm, query, letters, ranges, starts, lengths, lows, highs):
+    """Fill the rows of each query; equal where it doesn't occur.
+
+    letters, ranges: of the words in the table, and their rows; 0 letters without one.
+    """
+    symbols, blocks, odd_rows, shift, packed, _, _ = fm
+    codes = np.full(256, NEVER, np.uint64)
+    for symbol in range(len(symbols)):
+        codes[symbol] = symbols[symbol, 2]
+    lanes = min(_LANES, len(starts))
+    number = np.full(lanes, -1, np.int64)
+    place, low, high = np.zeros(lanes, np.uint64), np.zeros(lanes, np.uint64), np.zeros(lanes, np.uint64)
+    taken, left = 0, lanes
+    while left:
+        # What a lane looked up is not used before its next turn, when it has come from memory.
+        for lane in range(lanes):
+            n = number[lane]
+            if n == len(starts):
+                continue
+            if n >= 0 and low[lane] < high[lane] and place[lane] > starts[n]:
+                place[lane] -= _U64(1)
+                symbol = query[place[lane]]
+                code = codes[symbol]
+                if symbol == NEVER:
+                    high[lane] = low[lane]
+                elif is_plain(blocks, shift, code, low[lane], high[lane]):
+                    low[lane] = mapped_base(blocks, shift, code, low[lane])
+                    high[lane] = mapped_base(blocks, shift, code, high[lane])
+                else:
+                    low[lane], high[lane] = extended(symbols, blocks, odd_rows, shift, packed, symbol, low[lane],
+                                                     high[lane])
+                continue
+            if n >= 0:
+                lows[n], highs[n] = low[lane], max(low[lane], high[lane])
+            n = number[lane] = taken
+            if n == len(starts):
+                left -= 1
+                continue
+            taken += 1
+            place[lane], low[lane], high[lane] = starts[n] + lengths[n], 0, symbols[-1, 0]
+            if lengths[n] == 0:
+                high[lane] = 0
+            elif letters > _U64(0) and lengths[n] >= letters:
+                word, odd = _U64(0), False
+                for at in range(place[lane] - letters, place[lane]):
+                    word = (word << _U64(2)) | codes[query[at]]
+                    odd |= codes[query[at]] > _U64(3)
+                if not odd:
+                    place[lane] -= letters
+                    low[lane], high[lane] = ranges[word, 0], ranges[word, 1]
+
+
+@kernel(helpers=(search_cpu,))
+def _places(fm, lows, highs, numbers, places):
+    """Fill the number of the query and the place in the text of every row."""
+    found = 0
+    for n in range(len(lows)):
+        for row in range(lows[n], highs[n]):
+            numbers[found], places[found] = n, locate(fm, row)
+            found += 1
+
+
+class WholeQueriesCpu(WholeQueries):
+    __doc__ = WholeQueries.__doc__
+    backend = "cpu"
+    strand_of = staticmethod(strand_of)
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=8 * shape.query_letters + 64 * shape.queries)
+
+    def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
+        fm, lengths = tables_of(context.index(KIND)), context.queries.lengths.astype(np.uint64)
+        words = word_table(fm, int(lengths.max(initial=0)), context.queries.letters * len(strands))
+
+        def part(strand: Strand, first: int) -> tuple[np.ndarray, np.ndarray]:
+            context.cancellation.check()
+            starts = strand.starts[first : first + _QUERIES].astype(np.uint64)
+            lows, highs = np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.uint64)
+            _search(fm, strand.symbols, *words, starts, lengths[first : first + _QUERIES], lows, highs)
+            numbers, places = (np.empty(int((highs - lows).sum()), np.int64) for _ in range(2))
+            _places(fm, lows, highs, numbers, places)
+            return numbers + first, places
+
+        with ThreadPoolExecutor(context.threads) as pool:
+            jobs = [[pool.submit(part, strand, first) for first in range(0, len(lengths), _QUERIES)]
+                    for strand in strands]
+            found = [[job.result() for job in of_strand] for of_strand in jobs]
+        none = np.empty(0, np.int64)
+        return [(np.concatenate([none, *(numbers for numbers, _ in some)]),
+                 np.concatenate([none, *(places for _, places in some)])) for some in found]
