@@ -1,10 +1,11 @@
-"""Exact matches beside mummer, suffix arrays beside pydivsufsort, and the sorters beside numpy.
+"""Exact matches beside mummer, suffix arrays beside pydivsufsort, FM-indexes, and the sorters beside numpy.
 
 Genomes are E. coli K-12 and ATCC 11775 of `../shared/data/genomes` where they are there, else a random sequence of
 4.6 M letters and a copy with one letter in fifty changed. Keys to sort are the 20-mers of both.
 """
 
 import gzip
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -50,17 +51,50 @@ def measure() -> Iterator[Timing]:
         folder = Path(temporary)
         (folder / "one.fa").write_text(one)
         (folder / "other.fa").write_text(other)
-        words = ("mum", "--mum", "-l", str(_LENGTH), "-b", "-c", "--backend", "cpu", "--quiet", "-d", "one.fa", "-q",
-                 "other.fa", "-o", "ours")
+        for command in (("db", "create", "one.duckdb", "one.fa"), ("index", "build", "one.duckdb")):
+            subprocess.run([*SEQLOOM, *command], cwd=folder, check=True, capture_output=True)
+        words = ("mum", "--mum", "-l", str(_LENGTH), "-b", "-c", "--backend", "cpu", "--quiet", "-q", "other.fa", "-o",
+                 "ours")
         yield from in_turns({
-            "seqloom mum, strain pair": (*SEQLOOM, *words, "--no-store"),
-            "seqloom mum, strain pair, stored": (*SEQLOOM, *words),
+            "seqloom mum, strain pair": (*SEQLOOM, *words, "-d", "one.fa", "--no-store"),
+            "seqloom mum, strain pair, kept": (*SEQLOOM, *words, "-d", "one.fa"),
+            "seqloom mum, strain pair, FM-index stored": (*SEQLOOM, *words, "-d", "one.duckdb", "--no-store"),
             "mummer, strain pair": ("mummer", "-mum", "-l", str(_LENGTH), "-b", "-c", "one.fa", "other.fa"),
         }, folder, rounds=_ROUNDS, before=lambda: (folder / "seqloom.duckdb").unlink(missing_ok=True))
     letters = [np.frombuffer("".join(line for line in text.splitlines() if line[:1] != ">").encode(), np.uint8)
                for text in (one, other)]
     yield from _suffix_arrays(letters[0])
+    yield from _indexes(letters[0])
     yield from _sorters(np.concatenate(letters))
+
+
+def _indexes(letters: np.ndarray) -> Iterator[Timing]:
+    """Building and reading an FM-index; its size in bits a base."""
+    from seqloom.core.alphabet import NUCLEOTIDE
+    from seqloom.core.context import Context
+    from seqloom.core.sequences import SequenceBatch
+    from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
+    from seqloom.plugins.exact_match.fm_index_reference import FmIndexOptions
+    from seqloom.storage.sequence_database import SequenceDatabase
+    from seqloom.storage.stored_indexes import IndexKey, IndexWriter, read_piece, stored_indexes
+
+    batch = SequenceBatch.of(NUCLEOTIDE, [letters.tobytes().decode()], ["genome"])
+    for options in (FmIndexOptions(), FmIndexOptions(bucket=512, sample=64), FmIndexOptions(bucket=64, sample=1)):
+        stage = FmIndexCpu(options)
+        index = stage.run(Context(), batch)
+        what = f"FM-index, bucket {options.bucket}, sample {options.sample}"
+        note = f"{8 * index.nbytes / batch.letters:.1f} bits a base"
+        yield Timing(f"{what}: built", best(lambda stage=stage: stage.run(Context(), batch)), note)  # type: ignore[misc]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "genome.duckdb"
+            SequenceDatabase.create(path, [batch]).close()
+            with SequenceDatabase.open(path, read_only=False) as database:
+                writer = IndexWriter(database, IndexKey("fm-index", 1, {}, {}))
+                writer.add(0, 1, index)
+                writer.finish([])
+                [stored] = stored_indexes(database)
+                yield Timing(f"{what}: read", best(  # type: ignore[misc]
+                    lambda database=database, stored=stored: read_piece(database, stored, stored.pieces[0])))
 
 
 def _suffix_arrays(letters: np.ndarray) -> Iterator[Timing]:
