@@ -35,6 +35,7 @@ def seqloom_stages() -> list[Deferred]:
         "fm-matches cpu": "fm_seed_cpu.FmMatchesCpu",
         "whole-queries reference": "whole_seed_reference.WholeQueries",
         "whole-queries cpu": "whole_seed_cpu.WholeQueriesCpu",
+        "whole-queries cuda": "whole_seed_cuda.WholeQueriesCuda",
         "minimizer-index reference": "minimizer_index_reference.MinimizerIndex",
         "minimizer-index cpu": "minimizer_index_cpu.MinimizerIndexCpu",
         "minimizer-matches reference": "minimizer_seed_reference.MinimizerMatches",
