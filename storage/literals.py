@@ -3,7 +3,7 @@
 With duckdb 1.5 any bound parameter, registered object or replacement scan imports pandas and pyarrow where they are
 installed, 0.2 s in every process. A search of one query is over in less. So statements on the search path carry their
 values as text, which DuckDB parses fast enough for some thousand rows; larger tables go through Arrow. A few large
-blobs, such as a genome, are handed over as objects, while pandas is kept away.
+blobs, such as a genome, and arrays of numbers are handed over as they are, while pandas is kept away.
 """
 
 from collections.abc import Mapping, Sequence
@@ -75,6 +75,9 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
         else:
             connection.execute(f"INSERT INTO {table} ({names}) SELECT {chosen} FROM (SELECT {', '.join(parts)})")
         return
+    if all(_is_plain(t, v) for t, v in columns.values()):
+        _insert_numbers(connection, f"INSERT INTO {table} ({names})", fixed, columns)
+        return
     import pyarrow
 
     rows_to_insert = pyarrow.table({n: _arrow(t, v) for n, (t, v) in columns.items()})
@@ -84,6 +87,42 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
         connection.execute(f"INSERT INTO {table} ({names}) SELECT {chosen} FROM rows_to_insert")
     finally:
         connection.unregister("rows_to_insert")
+
+
+def _is_plain(kind: str, values: Values) -> bool:
+    """Whether a column is of numbers alone, some of them absent, or of lists of one number at most."""
+    if isinstance(values, Ragged):
+        return int(np.diff(values.offsets).max(initial=0)) <= 1
+    return isinstance(values, np.ndarray) and values.dtype.kind in "biuf" and kind not in ("VARCHAR", "JSON", "BLOB")
+
+
+def _insert_numbers(connection: "duckdb.DuckDBPyConnection", statement: str, fixed: Sequence[str],
+                    columns: Mapping[str, tuple[str, Values]]) -> None:
+    """Carry out an INSERT of plain columns, whose arrays are handed over as they are."""
+    from .connection import without_pandas
+
+    arrays: dict[str, np.ndarray] = {}
+    chosen = [*fixed]
+    for number, (kind, values) in enumerate(columns.values()):
+        name, there = f"c{number}", None
+        if isinstance(values, Ragged):
+            there = np.diff(values.offsets) > 0
+            arrays[name] = np.zeros(len(there), values.values.dtype)
+            arrays[name][there] = values.values
+            value = f"[{name}]"
+        else:
+            there = ~np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+            arrays[name], value = np.ascontiguousarray(np.ma.getdata(values)), name
+        if there is not None and not there.all():
+            arrays[f"{name}_there"] = there
+            value = f"CASE WHEN {name}_there THEN {value} END"
+        chosen.append(f"CAST({value} AS {kind})")
+    with without_pandas():
+        connection.register("new_numbers", arrays)
+        try:
+            connection.execute(f"{statement} SELECT {', '.join(chosen)} FROM new_numbers")
+        finally:
+            connection.unregister("new_numbers")
 
 
 def _insert_beside(connection: "duckdb.DuckDBPyConnection", statement: str, parts: Sequence[str],

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -253,10 +254,11 @@ def hits_with_everything(draw):
 
 
 @settings(max_examples=25, deadline=None)
-@given(hits_with_everything(), st.booleans())
-def test_every_type_of_column_survives(hits, through_arrow):
-    former = literals.ARROW_FROM
-    literals.ARROW_FROM = 0 if through_arrow else former
+@given(hits_with_everything(), st.sampled_from(["text", "arrays", "Arrow"]))
+def test_every_type_of_column_survives(hits, way):
+    former = literals.ARROW_FROM, literals._is_plain
+    literals.ARROW_FROM = former[0] if way == "text" else 0
+    literals._is_plain = former[1] if way == "arrays" else lambda kind, values: False
     try:
         run = begin()
         run.begin(toy_runs.PLAN)
@@ -267,7 +269,7 @@ def test_every_type_of_column_survives(hits, through_arrow):
             assert_same_hits(hits_of(run), hits)
         run.close()
     finally:
-        literals.ARROW_FROM = former
+        literals.ARROW_FROM, literals._is_plain = former
 
 
 @pytest.mark.parametrize("records", [
@@ -304,3 +306,24 @@ def test_large_blobs_are_handed_over_without_pandas():
                "assert c.execute('SELECT * FROM t').fetchall() == [(7, 1, bytes(20), None), (7, None, None, 'x'), "
                "(None, None, b'q' * 30, None)]\nassert not {'pandas', 'pyarrow'} & set(sys.modules)\n")
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("way", ["text", "arrays", "Arrow"])
+def test_numbers_are_the_same_whichever_way_they_go(way, monkeypatch):
+    if way != "text":
+        monkeypatch.setattr(literals, "ARROW_FROM", 0)
+    if way == "Arrow":
+        monkeypatch.setattr(literals, "_is_plain", lambda kind, values: False)
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (k VARCHAR, a SMALLINT, b DOUBLE, c BOOLEAN, p UINTEGER[], q BIGINT)")
+    absent = np.array([True, False, False])
+    literals.insert(connection, "t", {
+        "a": ("SMALLINT", np.array([1, -1, 3], np.int8)),
+        "b": ("DOUBLE", np.ma.MaskedArray(np.array([0.5, 0.1, -2], np.float32), absent)),
+        "c": ("BOOLEAN", np.array([True, False, True])),
+        "p": ("UINTEGER[]", Ragged(np.array([0, 1, 1, 2]), np.array([7, 2**32 - 1], np.uint32))),
+        "q": ("BIGINT", np.ma.MaskedArray(np.array([5, 6, 2**60]), ~absent)),
+    }, {"k": "it's"})
+    assert connection.execute("SELECT * FROM t").fetchall() == [
+        ("it's", 1, None, True, [7], 5), ("it's", -1, pytest.approx(0.1), False, None, None),
+        ("it's", 3, -2.0, True, [2**32 - 1], None)]
