@@ -62,11 +62,11 @@ def device_tables(index: Index) -> tuple[Tables, DeviceTables]:
     with _lock:
         if not _kept or _kept[0][0]() is not fm.blocks:
             _kept[:] = [(ref(fm.blocks), DeviceTables(*(
-                to_device(part) if isinstance(part, np.ndarray) else part for part in fm)))]
+                _sent(part) if isinstance(part, np.ndarray) else part for part in fm)))]
         return fm, _kept[0][1]
 
 
-def to_device(array: np.ndarray) -> Any:
+def _sent(array: np.ndarray) -> Any:
     """A copy on the device; of no length where the array has none, which the device can't be asked for."""
     if array.size:
         return cuda.to_device(np.ascontiguousarray(array))

@@ -5,12 +5,13 @@ ranges of rows come back. The sampled suffixes are there as well, so that places
 rows of words, as the host has one, would take longer to make than all look-ups.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numba import int64, uint64
 from seqloom.core.context import Context
+from seqloom.core.copies_cuda import to_device, to_host
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.exact_match.fm_index import CODE, KIND
@@ -22,7 +23,6 @@ from seqloom.plugins.exact_match.fm_search_cuda import (
     is_plain,
     locate,
     mapped_base,
-    to_device,
 )
 from seqloom.plugins.exact_match.seed_reference import Strand
 from seqloom.plugins.exact_match.symbols import NEVER
@@ -35,8 +35,8 @@ _NEVER = int(NEVER)
 
 # The kernels aren't kept on disk: that would overlook changes of the functions that they call.
 @cuda.jit
-def _search(symbols, blocks, odd_rows, shift, packed, codes, query, starts, lengths, lows, highs):
-    """Fill the rows of each query; equal where it doesn't occur. codes: u8[256], two-bit codes by symbol."""
+def _search(symbols, blocks, odd_rows, shift, packed, codes, query, starts, lengths, lows, sizes):
+    """Fill the first row of each query, and in how many rows it occurs. codes: u8[256], two-bit codes by symbol."""
     number = cuda.grid(1)
     if number >= len(starts):
         return
@@ -57,16 +57,29 @@ def _search(symbols, blocks, odd_rows, shift, packed, codes, query, starts, leng
         else:
             low, high = extended(symbols, blocks, odd_rows, shift, packed, uint64(symbol), low, high)
     lows[number] = low
-    highs[number] = max(low, high)
+    sizes[number] = int64(high - low) if low < high else int64(0)
 
 
 @cuda.jit
-def _locate(symbols, blocks, odd_rows, shift, packed, samples, marks, rows, places):
-    """Fill the place in the text of every row."""
+def _place(symbols, blocks, odd_rows, shift, packed, samples, marks, lows, bounds, begin, numbers, places):
+    """Fill the query of every row and its place in the text.
+
+    bounds: i8[queries + 1], rows of the queries before each. The first of the rows filled is number ``begin``.
+    """
     n = cuda.grid(1)
-    if n < len(rows):
-        fm = (symbols, blocks, odd_rows, shift, packed, samples, marks)
-        places[n] = int64(locate(fm, uint64(rows[n])))
+    if n >= len(numbers):
+        return
+    row = begin + n
+    low, high = int64(0), int64(len(bounds) - 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if bounds[middle] <= row:
+            low = middle
+        else:
+            high = middle
+    fm = (symbols, blocks, odd_rows, shift, packed, samples, marks)
+    numbers[n] = low
+    places[n] = int64(locate(fm, uint64(lows[low]) + uint64(row - bounds[low])))
 
 
 class WholeQueriesCuda(WholeQueriesCpu):
@@ -82,13 +95,16 @@ class WholeQueriesCuda(WholeQueriesCpu):
         fm, there = device_tables(context.index(KIND))
         codes = np.full(256, NEVER, np.uint64)
         codes[: len(fm.symbols)] = fm.symbols[:, CODE].astype(np.uint64)
-        lengths = to_device(context.queries.lengths.astype(np.uint64))
+        if not len(context.queries):
+            return [(np.empty(0, np.int64), np.empty(0, np.int64)) for _ in strands]
+        lengths = to_device(context.queries.lengths, context.threads)
         found = []
         for strand in strands:
             context.cancellation.check()
-            lows, highs = _rows(there, to_device(codes), strand, lengths)
-            parts = list(_placed(there, lows, highs))
-            found.append((np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])))
+            lows, sizes = (cuda.device_array(len(strand.starts), np.int64) for _ in range(2))
+            _search[_grid(len(lows))](*there[:5], to_device(codes), to_device(strand.symbols, context.threads),
+                                      to_device(strand.starts, context.threads), lengths, lows, sizes)
+            found.append(_placed(there, lows, to_host(sizes, len(lows), np.int64, context.threads), context.threads))
         return found
 
 
@@ -97,27 +113,16 @@ def _grid(count: int) -> tuple[int, int]:
     return -(-count // threads), threads
 
 
-def _rows(there: DeviceTables, codes: Any, strand: Strand, lengths: Any) -> tuple[np.ndarray, np.ndarray]:
-    """u8[n] first row of each query and the one behind its last."""
-    count = len(lengths)
-    lows, highs = (cuda.device_array(max(1, count), np.uint64) for _ in range(2))
-    if count:
-        _search[_grid(count)](*there[:5], codes, to_device(strand.symbols), to_device(strand.starts.astype(np.uint64)),
-                              lengths, lows, highs)
-    return lows.copy_to_host()[:count], highs.copy_to_host()[:count]
-
-
-def _placed(there: DeviceTables, lows: np.ndarray, highs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Numbers of queries and places in the text of all their rows, some queries at a time."""
-    sizes = (highs - lows).astype(np.int64)
-    before = np.cumsum(sizes) - sizes
-    cuts = np.flatnonzero(np.diff(before // _ROWS)) + 1
-    yield np.empty(0, np.int64), np.empty(0, np.int64)
-    for part in np.split(np.arange(len(sizes)), cuts):
-        numbers = np.repeat(part, sizes[part])
-        if not len(numbers):
-            continue
-        rows = lows[numbers] + (np.arange(len(numbers)) - (before[numbers] - before[part[0]])).astype(np.uint64)
-        places = cuda.device_array(len(rows), np.int64)
-        _locate[_grid(len(rows))](*there, to_device(rows), places)
-        yield numbers, places.copy_to_host()
+def _placed(there: DeviceTables, lows: Any, sizes: np.ndarray, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of queries and places in the text of all their rows."""
+    bounds = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=bounds[1:])
+    total, bounds_there = int(bounds[-1]), to_device(bounds, threads)
+    found = np.empty(total, np.int64), np.empty(total, np.int64)
+    for begin in range(0, total, _ROWS):
+        count = min(_ROWS, total - begin)
+        filled = [cuda.device_array(count, np.int64) for _ in range(2)]
+        _place[_grid(count)](*there, lows, bounds_there, begin, *filled)
+        for here, array in zip(found, filled, strict=True):
+            here[begin : begin + count] = to_host(array, count, np.int64, threads)
+    return found

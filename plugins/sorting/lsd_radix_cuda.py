@@ -7,11 +7,12 @@ stand so deep that few keys have them are sorted on the host first.
 from typing import Any
 
 import numpy as np
+from seqloom.core.copies_cuda import to_device, to_host
 from seqloom.core.records import Ragged
 from seqloom.plugins.common.sort_words_cpu import coding_of
 from seqloom.plugins.sorting import radix_cuda
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
-from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short, to_device, to_host
+from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short
 from seqloom.plugins.sorting.threads_cpu import load_by_threads
 
 

@@ -4,13 +4,14 @@ Short keys are sent as they are and packed there; of long ones the host chops of
 """
 
 import numpy as np
+from seqloom.core.copies_cuda import to_device, to_host
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.core.threads import in_turn
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words, sort_strings
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
-from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short, to_device, to_host
+from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short
 from seqloom.plugins.sorting.threads_cpu import load_by_threads
 
 _TASKS = 16  # stretches of ties per thread

@@ -11,16 +11,16 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.3.2 (counting a
 implementing dynamic parallelism for GPU computing", Parallel Processing Letters 21 (2011).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
+from seqloom.core.copies_cuda import to_device
 from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
 from seqloom.core.records import Ragged
-from seqloom.core.threads import by_threads
 from seqloom.core.unroll import specialise
 from seqloom.plugins.common.sort_words_cpu import dense_coding, length_range
 
@@ -35,10 +35,7 @@ BITS = 8
 WORDS_PER_THREAD = 16
 LEAST = 1 << 16
 """Keys from which on the device is quicker than the host."""
-STAGE = 16 << 20
-"""Bytes that are copied at a time between the host's memory and the device's."""
 _LARGEST = 1 << 31
-_COPIERS = 4  # threads that saturate the memory
 
 
 def registers(count):  # pragma: no cover - names for the templates
@@ -363,67 +360,3 @@ def fits(keys: Ragged) -> bool:
 def short(keys: Ragged) -> bool:
     """Whether sending keys as they are moves no more bytes than a few words of each would."""
     return int(keys.offsets[-1] - keys.offsets[0]) <= 32 * len(keys)
-
-
-@cache
-def _stages() -> tuple[Any, Any]:
-    """Two buffers that the device reads and writes by itself."""
-    return tuple(np.empty(STAGE, np.uint8) if SIMULATED else cuda.pinned_array(STAGE, np.uint8) for _ in range(2))
-
-
-def _pieces(total: int, item: int) -> Iterator[tuple[int, int, int]]:
-    """(number, first, last) of the pieces of ``total`` items of ``item`` bytes that fill a stage."""
-    size = STAGE // item
-    return ((n, first, min(first + size, total)) for n, first in enumerate(range(0, total, size)))
-
-
-def to_device(array: np.ndarray, threads: int = 1, there: Any = None) -> Any:
-    """A copy on the device, by way of two stages: one is filled while the other one is sent.
-
-    Args:
-        there: the device array to copy to, of at least the length; a new one when left out.
-    """
-    there = cuda.device_array(max(1, len(array)), array.dtype) if there is None else there
-    if SIMULATED or array.nbytes < STAGE:
-        if len(array):
-            there[: len(array)].copy_to_device(np.ascontiguousarray(array))
-        return there
-    stream, sent = cuda.stream(), [cuda.event(timing=False) for _ in range(2)]
-    for n, first, last in _pieces(len(array), array.itemsize):
-        stage = _stages()[n % 2].view(array.dtype)[: last - first]
-        if n > 1:
-            sent[n % 2].synchronize()
-        _copy(stage, array[first:last], threads)
-        there[first:last].copy_to_device(stage, stream=stream)
-        sent[n % 2].record(stream)
-    stream.synchronize()
-    return there
-
-
-def to_host(array: Any, total: int, dtype: Any, threads: int = 1) -> np.ndarray:
-    """The first ``total`` items of a device array as ``dtype``."""
-    here = np.empty(total, dtype)
-    source = np.dtype(array.dtype)
-    if SIMULATED or total * source.itemsize < STAGE:
-        if total:
-            here[:] = array[:total].copy_to_host()
-        return here
-    cuda.synchronize()
-    stream, come = cuda.stream(), [cuda.event(timing=False) for _ in range(2)]
-    pieces = list(_pieces(total, source.itemsize))
-    for n in range(len(pieces) + 1):
-        if n < len(pieces):
-            _, first, last = pieces[n]
-            array[first:last].copy_to_host(_stages()[n % 2].view(source)[: last - first], stream=stream)
-            come[n % 2].record(stream)
-        if n:
-            _, first, last = pieces[n - 1]
-            come[(n - 1) % 2].synchronize()
-            _copy(here[first:last], _stages()[(n - 1) % 2].view(source)[: last - first], threads)
-    return here
-
-
-def _copy(target: np.ndarray, source: np.ndarray, threads: int) -> None:
-    """Copy by some threads; numpy lets go of the interpreter lock while it copies."""
-    threads = min(threads, _COPIERS)
-    by_threads(threads, 0, len(target), lambda n, a, b: np.copyto(target[a:b], source[a:b]))
