@@ -138,23 +138,23 @@ def _all_at(fm, text, query, start, length, low, high, out, found):
 
 
 @kernel(helpers=(search_cpu,))
-def _search(fm, text, query, length, possible, step, letters, ranges, begins, stops, unique, out):
+def _search(fm, codes, text, query, length, possible, step, letters, ranges, begins, stops, unique, work, out):
     """Write (query place, text place, length) of every match that counts and begins in one of the parts.
 
     possible, step: bool, whether the text may have the word at each place of the query that is a multiple of two to the
     power of ``step``; every stretch holds such a word. Empty: not known. letters, ranges: of the words in the table,
     and their rows; 0 letters without one. begins, stops: u8, places of the query where the parts begin and end.
-    Returns the number of matches, also when ``out`` is full.
+    codes: see ``codes_of``. work: u8[6, lanes], working space. Returns the number of matches, also when ``out`` is
+    full.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
-    codes = np.full(256, NEVER, np.uint64)
-    for symbol in range(len(symbols)):
-        codes[symbol] = symbols[symbol, 2]
-    found, lanes = _U64(0), len(begins)
-    start, least, reach = begins.copy(), begins.copy(), np.zeros(lanes, np.uint64)
     # Rows low … high − 1 are those of the stretch's letters from ``place`` on; as if one had just ended in vain.
-    place, low, high = begins - _U64(1), np.zeros(lanes, np.uint64), np.zeros(lanes, np.uint64)
-    left = int((least < stops).sum())
+    start, least, reach, place, low, high = work[0], work[1], work[2], work[3], work[4], work[5]
+    found, lanes, left = _U64(0), len(begins), 0
+    for lane in range(lanes):
+        start[lane], least[lane], reach[lane] = begins[lane], begins[lane], 0
+        place[lane], low[lane], high[lane] = begins[lane] - _U64(1), 0, 0
+        left += begins[lane] < stops[lane]
     while left:
         # What a lane looked up is not used before its next turn, when it has come from memory.
         for lane in range(lanes):
@@ -230,9 +230,9 @@ class FmMatchesCpu(FmMatches):
             context.cancellation.check()
 
             def launch(capacity: int) -> tuple[int, np.ndarray]:
-                out = np.empty((capacity, 3), np.int64)
-                count = int(_search(fm, text, query, length, possible, np.uint64(sieve.step), *words, bounds[:-1],
-                                    bounds[1:], unique, out))
+                out, work = np.empty((capacity, 3), np.int64), np.empty((6, len(bounds) - 1), np.uint64)
+                count = int(_search(fm, sieve.codes, text, query, length, possible, np.uint64(sieve.step), *words,
+                                    bounds[:-1], bounds[1:], unique, work, out))
                 return count, out[:count]
 
             return with_capacity(launch, int(bounds[-1] - bounds[0]) // 16 + 1024)
@@ -282,6 +282,13 @@ def _sift(query, codes, letters, sieve, step, possible):
         possible[n] = bit != 0 or clear > n << step
 
 
+def codes_of(fm: Tables) -> np.ndarray:
+    """u8[256]: two-bit code of each symbol, more than 3 where there is none."""
+    codes = np.full(256, NEVER, np.uint64)
+    codes[: len(fm.symbols)] = fm.symbols[:, CODE].astype(np.uint64)
+    return codes
+
+
 class _Sieve:
     """Which words a text has: words so long that it can have an eighth of them at most. ``letters`` is 0 without one.
 
@@ -290,8 +297,7 @@ class _Sieve:
 
     def __init__(self, fm: Tables, text: np.ndarray, length: int, letters: int) -> None:
         """For a query of so many letters, which has to pay for the sieve."""
-        self.codes = np.full(256, NEVER, np.uint64)
-        self.codes[: len(fm.symbols)] = fm.symbols[:, CODE].astype(np.uint64)
+        self.codes = codes_of(fm)
         self.letters = 1
         while 4**self.letters < 8 * len(text):
             self.letters += 1
@@ -318,5 +324,6 @@ def word_table(fm: Tables, length: int, letters: int) -> tuple[np.uint64, np.nda
         size += 1
     ranges = np.empty((4**size, 2), fm.samples.dtype)
     if size:
-        word_ranges(fm.symbols, fm.blocks, fm.odd_rows, fm.shift, fm.packed, size, ranges)
+        coded = np.argsort(fm.symbols[:, CODE], kind="stable")[-4:].astype(np.uint64)
+        word_ranges(fm.symbols, fm.blocks, fm.odd_rows, fm.shift, fm.packed, coded, size, ranges)
     return np.uint64(size), ranges

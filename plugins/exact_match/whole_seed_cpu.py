@@ -10,7 +10,7 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.exact_match import fm_search_cpu as search_cpu
 from seqloom.plugins.exact_match.fm_index import KIND, tables_of
 from seqloom.plugins.exact_match.fm_search_cpu import extended, is_plain, locate, mapped_base
-from seqloom.plugins.exact_match.fm_seed_cpu import word_table
+from seqloom.plugins.exact_match.fm_seed_cpu import codes_of, word_table
 from seqloom.plugins.exact_match.seed_reference import Strand
 from seqloom.plugins.exact_match.strands_cpu import strand_of
 from seqloom.plugins.exact_match.symbols import NEVER
@@ -22,18 +22,17 @@ _QUERIES = 1 << 14  # queries of a piece of work
 
 
 @kernel(helpers=(search_cpu,))
-def _search(fm, query, letters, ranges, starts, lengths, lows, highs):
+def _search(fm, codes, query, letters, ranges, starts, lengths, number, work, lows, highs):
     """Fill the rows of each query; equal where it doesn't occur.
 
-    letters, ranges: of the words in the table, and their rows; 0 letters without one.
+    letters, ranges: of the words in the table, and their rows; 0 letters without one. codes: see ``codes_of``. number,
+    work: i8[lanes] and u8[3, lanes], working space for as many queries at a time.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
-    codes = np.full(256, NEVER, np.uint64)
-    for symbol in range(len(symbols)):
-        codes[symbol] = symbols[symbol, 2]
-    lanes = min(_LANES, len(starts))
-    number = np.full(lanes, -1, np.int64)
-    place, low, high = np.zeros(lanes, np.uint64), np.zeros(lanes, np.uint64), np.zeros(lanes, np.uint64)
+    place, low, high = work[0], work[1], work[2]
+    lanes = len(number)
+    for lane in range(lanes):
+        number[lane] = -1
     taken, left = 0, lanes
     while left:
         # What a lane looked up is not used before its next turn, when it has come from memory.
@@ -94,13 +93,16 @@ class WholeQueriesCpu(WholeQueries):
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
         fm, lengths = tables_of(context.index(KIND)), context.queries.lengths.astype(np.uint64)
+        codes = codes_of(fm)
         words = word_table(fm, int(lengths.max(initial=0)), context.queries.letters * len(strands))
 
         def part(strand: Strand, first: int) -> tuple[np.ndarray, np.ndarray]:
             context.cancellation.check()
             starts = strand.starts[first : first + _QUERIES].astype(np.uint64)
             lows, highs = np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.uint64)
-            _search(fm, strand.symbols, *words, starts, lengths[first : first + _QUERIES], lows, highs)
+            number, work = np.empty(_LANES, np.int64), np.empty((3, _LANES), np.uint64)
+            _search(fm, codes, strand.symbols, *words, starts, lengths[first : first + _QUERIES], number, work, lows,
+                    highs)
             numbers, places = (np.empty(int((highs - lows).sum()), np.int64) for _ in range(2))
             _places(fm, lows, highs, numbers, places)
             return numbers + first, places
