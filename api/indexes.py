@@ -131,23 +131,17 @@ def drop_indexes(path: "str | Path", plugins: Sequence[str] = ()) -> int:
 # ---- in searches
 
 
-def with_stored(plan: Plan, source: VolumeSource, stages: Sequence[str] = (), settings: Sequence[str] = ()) -> Plan:
+def with_stored(plan: Plan, source: VolumeSource) -> Plan:
     """The plan that makes the best of the indexes stored with the databases of ``source``.
 
     Where the pipeline has plugins for that case, and the person who asked has not chosen any for these slots, they take
     over. Own options of an index, which change its layout alone, are those of the stored one unless others were asked
     for.
-
-    Args:
-        plan: composed without a look at the databases.
-        stages, settings: what was asked for, as ``compose`` takes it.
     """
-    asked = {name.partition("=")[0].strip() for name in stages}
-    asked |= {name.partition("=")[0].rpartition(".")[0].strip() for name in settings}
     pipeline = plan.pipeline
-    if pipeline.stored and not asked & set(pipeline.stored):
-        for slot, plugin in pipeline.stored.items():
-            pipeline = pipeline.with_stage(slot, plugin)
+    for slot, plugin in plan.pipeline.stored.items():
+        pipeline = pipeline.with_stage(slot, plugin)
+    if pipeline is not plan.pipeline:
         try:
             other = _adopted(_composed(pipeline, plan), source, only=frozenset(plan.pipeline.stored))
         except BackendError:  # not on this back end
@@ -162,9 +156,11 @@ def _composed(pipeline: Pipeline, plan: Plan) -> Plan:
 
 
 def _adopted(plan: Plan, source: VolumeSource, only: frozenset[str] = frozenset()) -> Plan | None:
-    """The plan with the layout of stored indexes; None where one of the slots in ``only`` has no stored index."""
-    pipeline = plan.pipeline
-    for placed in _storable(plan):
+    """The plan with the layout of stored indexes; None where a slot in ``only`` has no stored index."""
+    pipeline, storable = plan.pipeline, _storable(plan)
+    if only and only.isdisjoint(placed.name for placed in storable):
+        return None
+    for placed in storable:
         found = sources.choose_index(source, _key(placed.stage, plan.options, _given(placed)))
         layouts = [dict(stored.options) for stored in found or ()]
         if found is None or any(layout != layouts[0] for layout in layouts):
@@ -177,9 +173,9 @@ def _adopted(plan: Plan, source: VolumeSource, only: frozenset[str] = frozenset(
 
 def reading(plan: Plan, source: VolumeSource) -> Plan:
     """The same plan, whose index stages read what is stored and make only what isn't."""
-    stages = list(plan.stages)
+    stages, storable = list(plan.stages), _storable(plan)
     for place, placed in enumerate(plan.stages):
-        if placed in _storable(plan):
+        if placed in storable:
             key = _key(placed.stage, plan.options, options_dict(placed.stage.options))
             found = sources.choose_index(source, key)
             if found is None:

@@ -94,7 +94,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
     reopen = partial(opened, databases, plan.family.target, target_ids, budget)
     with reopen() as source:
         check_queries(plan, loaded, source)
-        plan = indexes.with_stored(plan, source, stages, settings)
+        plan = indexes.with_stored(plan, source)
         space = SearchSpace(source.letters, source.sequences, source.longest)
         default = Settings()
         use = Settings(

@@ -58,7 +58,8 @@ class Pipeline:
         defaults: values of pipeline options that differ from the family's.
         writer: output format used when none is asked for.
         stored: plugins by slot that take over from the slots' own where every database that is searched has the index
-            that one of them makes. They give the same rows sooner. Plain data doesn't hold them: it says what ran.
+            that one of them makes. They give the same rows sooner. Whoever changes one of these slots has chosen, and
+            none take over. Plain data doesn't hold them: it says what ran.
     """
 
     name: str
@@ -76,7 +77,8 @@ class Pipeline:
         raise UnknownNameError(f"slot of pipeline '{self.name}'", name, [s.name for s in self.slots])
 
     def with_slot(self, changed: Slot) -> "Pipeline":
-        return replace(self, slots=tuple(changed if s.name == changed.name else s for s in self.slots))
+        slots = tuple(changed if s.name == changed.name else s for s in self.slots)
+        return replace(self, slots=slots, stored={} if changed.name in self.stored else self.stored)
 
     def with_stage(self, slot: str, plugin: str) -> "Pipeline":
         """The same pipeline with a slot filled by another plugin; options of the former plugin are dropped."""

@@ -45,6 +45,9 @@ def test_searches_take_what_is_stored_and_give_the_same_rows(files):
     assert rows == wanted and slot["plugin"] == "fm-index" and slot["counters"] == '{"read": 2}'
     rows, slot = mum("one.duckdb", "two.duckdb", stages=["index.references=minimizer-index"])
     assert rows == wanted and slot["plugin"] == "minimizer-index"
+    (files / "mine.toml").write_text('base = "mum"\n[stages]\n"index.references" = "minimizer-index"\n')
+    run = search("mine.toml", "query.fa", "one.duckdb", store=False, backend="cpu", **ACROSS)
+    assert "minimizer-index" in run.slots["plugin"].to_pylist()
     for cut in ({"volume_letters": 500}, {"volume_letters": 1}, {"batch_queries": 1, "threads": 2}, {"memory": "1G"},
                 {"backend": "reference"}):
         assert mum("one.duckdb", "two.duckdb", **cut)[0] == wanted, cut
