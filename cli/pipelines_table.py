@@ -9,6 +9,8 @@ BUILT_IN: dict[str, str] = {
     "blastp": "protein BLAST without composition-based statistics, as blastp -comp_based_stats 0",
     "blastp-short": "protein BLAST for queries under 30 letters, as blastp -task blastp-short -comp_based_stats 0",
     "dc-megablast": "nucleotide BLAST with discontiguous words, two on a diagonal, as blastn -task dc-megablast",
+    "exact": "places where short nucleotide sequences occur whole",
+    "exact-protein": "places where short proteins occur whole",
     "hmmsearch": "profile HMMs against protein sequences, as hmmsearch of HMMER 3.3",
     "megablast": "nucleotide BLAST for very similar sequences, greedy, as blastn -task megablast",
     "mum": "maximal exact matches of nucleotide sequences, unique or all",
