@@ -1,9 +1,9 @@
 """Values as SQL text, and rows into tables, without bound parameters.
 
-With duckdb 1.5 any bound parameter, registered object or replacement scan imports pandas and pyarrow where they are
-installed, 0.2 s in every process. A search of one query is over in less. So statements on the search path carry their
-values as text, which DuckDB parses fast enough for some thousand rows; larger tables go through Arrow. A few large
-blobs, such as a genome, and arrays of numbers are handed over as they are, while pandas is kept away.
+With duckdb 1.5 any bound parameter or registered Arrow table imports pandas and pyarrow where they are installed, 0.2 s
+in every process. A search of one query is over in less. So statements on the search path carry their values as text,
+which DuckDB parses fast enough for some hundred rows. Of larger tables, arrays and texts are handed over as they are,
+while pandas is kept away; lists of Python values remain text in smaller tables, in large ones they go through Arrow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,14 @@ from ..core.records import Ragged
 if TYPE_CHECKING:
     import duckdb
 
-ARROW_FROM = 5_000
+HANDED_OVER_FROM = 100
+"""Rows from which handing over arrays is faster than text."""
+ARROW_FROM = 50_000
 """Rows from which importing Arrow pays."""
 BYTES_FROM = 4 << 20
-"""Bytes of text and binary values from which it does."""
+"""Bytes of text from which Arrow pays."""
+BLOB_BYTES_FROM = 1 << 18
+"""Bytes of binary values from which handing them over is faster."""
 
 Values = Sequence[Any] | np.ndarray | Ragged
 
@@ -66,17 +70,11 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
     fixed = [literal(v) for v in constants.values()]
     text, blob = (sum(sum(map(len, filter(None, v))) for t, v in columns.values() if t in kinds)
                   for kinds in (("VARCHAR", "JSON"), ("BLOB",)))
-    if rows < ARROW_FROM and text < BYTES_FROM:
-        large = {n: v for n, (t, v) in columns.items() if t == "BLOB" and blob >= BYTES_FROM}
-        parts = [f"unnest({_list_text(t, v)}) AS {identifier(n)}" for n, (t, v) in columns.items() if n not in large]
-        chosen = ", ".join([*fixed, *map(identifier, columns)])
-        if large:
-            _insert_beside(connection, f"INSERT INTO {table} ({names}) SELECT {chosen}", parts, large)
-        else:
-            connection.execute(f"INSERT INTO {table} ({names}) SELECT {chosen} FROM (SELECT {', '.join(parts)})")
-        return
-    if all(_is_plain(t, v) for t, v in columns.values()):
-        _insert_numbers(connection, f"INSERT INTO {table} ({names})", fixed, columns)
+    handed = {n: v for n, (t, v) in columns.items()
+              if (t == "BLOB" and blob >= BLOB_BYTES_FROM) or (rows >= HANDED_OVER_FROM and _can_be_handed_over(t, v))}
+    if (rows < ARROW_FROM and text < BYTES_FROM) or len(handed) == len(columns):
+        parts = [f"unnest({_list_text(t, v)}) AS {identifier(n)}" for n, (t, v) in columns.items() if n not in handed]
+        _insert(connection, f"INSERT INTO {table} ({names}) SELECT", [*fixed, *map(identifier, columns)], parts, handed)
         return
     import pyarrow
 
@@ -89,58 +87,66 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
         connection.unregister("rows_to_insert")
 
 
-def _is_plain(kind: str, values: Values) -> bool:
-    """Whether a column is of numbers alone, some of them absent, or of lists of one number at most."""
+def _can_be_handed_over(kind: str, values: Values) -> bool:
     if isinstance(values, Ragged):
-        return int(np.diff(values.offsets).max(initial=0)) <= 1
-    return isinstance(values, np.ndarray) and values.dtype.kind in "biuf" and kind not in ("VARCHAR", "JSON", "BLOB")
+        return values.values.dtype == np.uint32
+    if isinstance(values, np.ndarray):
+        there = values.compressed() if isinstance(values, np.ma.MaskedArray) else values
+        return values.dtype.kind in "iub" or (values.dtype.kind == "f" and not np.isnan(there).any())
+    return kind in ("VARCHAR", "JSON", "BLOB")
 
 
-def _insert_numbers(connection: "duckdb.DuckDBPyConnection", statement: str, fixed: Sequence[str],
-                    columns: Mapping[str, tuple[str, Values]]) -> None:
-    """Carry out an INSERT of plain columns, whose arrays are handed over as they are."""
+def _insert(connection: "duckdb.DuckDBPyConnection", statement: str, chosen: list[str], parts: Sequence[str],
+            handed: Mapping[str, Values]) -> None:
+    """Carry out an INSERT from columns that are SQL text, and from values that are handed over as they are."""
+    source = f"(SELECT {', '.join(parts)})"
+    if not handed:
+        connection.execute(f"{statement} {', '.join(chosen)} FROM {source}")
+        return
     from .connection import without_pandas
 
-    arrays: dict[str, np.ndarray] = {}
-    chosen = [*fixed]
-    for number, (kind, values) in enumerate(columns.values()):
-        name, there = f"c{number}", None
-        if isinstance(values, Ragged):
+    arrays: dict[str, np.ndarray] = {"row number": np.arange(len(next(iter(handed.values()))))}
+    tables = {"handed_over": arrays}
+    joins = ""
+    for name, values in handed.items():
+        if isinstance(values, Ragged) and int(np.diff(values.offsets).max(initial=0)) <= 1:
+            arrays[name] = np.zeros(len(values), values.values.dtype)
             there = np.diff(values.offsets) > 0
-            arrays[name] = np.zeros(len(there), values.values.dtype)
             arrays[name][there] = values.values
-            value = f"[{name}]"
+            chosen[chosen.index(identifier(name))] = _unless_absent(name, ~there, f"[{identifier(name)}]", arrays)
+            continue
+        if isinstance(values, Ragged):
+            # DuckDB is slow at lists but for those it makes itself: out of items that are numbered to keep their order.
+            tables[f"list {name}"] = {
+                "row number": np.repeat(arrays["row number"], np.diff(values.offsets)),
+                "item": np.arange(len(values.values), dtype=np.uint64) << np.uint64(32) | values.values}
+            joins += (f""" LEFT JOIN (SELECT "row number", list_transform(list_sort(list(item)), lambda item: """
+                      f"""(item & 4294967295)::UINTEGER) AS {identifier(name)} FROM {identifier(f"list {name}")} """
+                      """GROUP BY "row number") USING ("row number")""")
+            continue
+        if isinstance(values, np.ma.MaskedArray):  # DuckDB looks at the mask of some types only
+            chosen[chosen.index(identifier(name))] = _unless_absent(name, np.ma.getmaskarray(values), identifier(name),
+                                                                    arrays)
+        if isinstance(values, np.ndarray):
+            arrays[name] = np.ascontiguousarray(np.ma.getdata(values))
         else:
-            there = ~np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
-            arrays[name], value = np.ascontiguousarray(np.ma.getdata(values)), name
-        if there is not None and not there.all():
-            arrays[f"{name}_there"] = there
-            value = f"CASE WHEN {name}_there THEN {value} END"
-        chosen.append(f"CAST({value} AS {kind})")
+            arrays[name] = np.empty(len(values), object)
+            arrays[name][:] = list(values)
+    both = f"(SELECT * FROM {source} POSITIONAL JOIN handed_over)" if parts else "handed_over"
     with without_pandas():
-        connection.register("new_numbers", arrays)
+        for name, table in tables.items():
+            connection.register(name, table)
         try:
-            connection.execute(f"{statement} SELECT {', '.join(chosen)} FROM new_numbers")
+            connection.execute(f"""{statement} {', '.join(chosen)} FROM {both}{joins} ORDER BY "row number\"""")
         finally:
-            connection.unregister("new_numbers")
+            for name in tables:
+                connection.unregister(name)
 
 
-def _insert_beside(connection: "duckdb.DuckDBPyConnection", statement: str, parts: Sequence[str],
-                   blobs: Mapping[str, Values]) -> None:
-    """Carry out an INSERT from columns that are SQL text, and from blobs that are handed over as they are."""
-    from .connection import without_pandas
-
-    objects = {}
-    for name, values in blobs.items():
-        objects[name] = np.empty(len(values), object)
-        objects[name][:] = list(values)
-    source = f"(SELECT {', '.join(parts)}) POSITIONAL JOIN new_blobs" if parts else "new_blobs"
-    with without_pandas():
-        connection.register("new_blobs", objects)
-        try:
-            connection.execute(f"{statement} FROM {source}")
-        finally:
-            connection.unregister("new_blobs")
+def _unless_absent(name: str, absent: np.ndarray, value: str, arrays: dict[str, np.ndarray]) -> str:
+    """SQL of ``value``, or NULL where bool[n] ``absent``, which is added to the arrays handed over."""
+    arrays[f"no {name}"] = absent
+    return f"CASE WHEN NOT {identifier(f'no {name}')} THEN {value} END"
 
 
 def _list_text(kind: str, values: Values) -> str:

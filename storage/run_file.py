@@ -283,9 +283,8 @@ class RunFile:
             known = {row[0] for row in self.connection.execute(query).fetchall()}
         new = [i for i, number in enumerate(targets.numbers.tolist()) if number not in known]
 
-        def pick(values: Any) -> list:
-            plain = values.tolist() if isinstance(values, np.ndarray) else values
-            return [plain[i] for i in new]
+        def pick(values: Any) -> Any:
+            return values[new] if isinstance(values, np.ndarray) else [values[i] for i in new]
 
         descriptions = targets.descriptions or [""] * len(targets.numbers)
         insert(self.connection, "targets", {

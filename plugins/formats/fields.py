@@ -306,7 +306,7 @@ FIELDS: dict[str, Field] = {f.name: f for f in (
 
 
 def fields_of(names: Sequence[str], hits: Hits) -> list[Field]:
-    """The fields called ``names``, where ``std`` stands for twelve of them.
+    """The fields called ``names``, where ``std`` stands for twelve of them; each once, as in BLAST, where it is first.
 
     Args:
         hits: of any query of the run; they say which columns plugins have added to hits and alignments.
@@ -322,7 +322,8 @@ def fields_of(names: Sequence[str], hits: Hits) -> list[Field]:
         for single in STANDARD if name == "std" else (name,):
             if single not in known:
                 raise UnknownNameError("output field", single, [*known, "std"])
-            chosen.append(known[single])
+            if known[single] not in chosen:
+                chosen.append(known[single])
     return chosen
 
 

@@ -99,6 +99,8 @@ def _trace_pairs(matrix, tables, similar, query, real, query_offsets, target, ta
             target_start = split_target - passes[LEFT, TOP_COLUMN]
             target_end = split_target + passes[RIGHT, TOP_COLUMN]
             begin, end = _trimmed(steps, size)
+            if begin == end:
+                continue
             if begin > 0:
                 score += gap_open + begin * gap_extend
                 if steps[0] == ROW_ONLY:

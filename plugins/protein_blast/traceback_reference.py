@@ -56,6 +56,8 @@ def traced_hsps(
             scoring.gap_extend,
             scoring.x_drop_final,
         )
+        if not len(found.steps):  # extensions of letters that score nothing
+            continue
         alignment = Hsp(
             found.score,
             found.row_start,

@@ -234,7 +234,7 @@ def test_same_rows_however_the_work_is_cut(how: dict) -> None:
     plan = sink.plan()
     assert plan is not None
     assert "volume_letters" not in how or len(plan.volumes) >= 7
-    assert len(plan.batches) == -(-100 // how.get("batch_queries", 100))
+    assert len(plan.batches) >= -(-100 // how.get("batch_queries", 100))
 
 
 @pytest.mark.parametrize("how", [{"settings": ["seed.scan.enabled=false"]}, {"stages": ["seed.scan=ungapped-scan"]}],

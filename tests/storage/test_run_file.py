@@ -253,12 +253,15 @@ def hits_with_everything(draw):
     return hits.with_alignments(children)
 
 
+WAYS = {"text": (1000, 1000), "arrays": (0, 1000), "Arrow": (1000, 0)}
+"""Rows from which arrays are handed over and from which Arrow is taken, so that either happens."""
+
+
 @settings(max_examples=25, deadline=None)
-@given(hits_with_everything(), st.sampled_from(["text", "arrays", "Arrow"]))
+@given(hits_with_everything(), st.sampled_from(sorted(WAYS)))
 def test_every_type_of_column_survives(hits, way):
-    former = literals.ARROW_FROM, literals._is_plain
-    literals.ARROW_FROM = former[0] if way == "text" else 0
-    literals._is_plain = former[1] if way == "arrays" else lambda kind, values: False
+    former = literals.HANDED_OVER_FROM, literals.ARROW_FROM
+    literals.HANDED_OVER_FROM, literals.ARROW_FROM = WAYS[way]
     try:
         run = begin()
         run.begin(toy_runs.PLAN)
@@ -269,7 +272,7 @@ def test_every_type_of_column_survives(hits, way):
             assert_same_hits(hits_of(run), hits)
         run.close()
     finally:
-        literals.ARROW_FROM, literals._is_plain = former
+        literals.HANDED_OVER_FROM, literals.ARROW_FROM = former
 
 
 @pytest.mark.parametrize("records", [
@@ -298,7 +301,7 @@ def test_intervals_of_queries_without_lower_case():
 
 
 def test_large_blobs_are_handed_over_without_pandas():
-    program = ("import sys, duckdb\nfrom seqloom.storage import literals\nliterals.BYTES_FROM = 10\n"
+    program = ("import sys, duckdb\nfrom seqloom.storage import literals\nliterals.BLOB_BYTES_FROM = 10\n"
                "c = duckdb.connect()\nc.execute('CREATE TABLE t (k INTEGER, a INTEGER, b BLOB, c VARCHAR)')\n"
                "literals.insert(c, 't', {'a': ('INTEGER', [1, None]), 'b': ('BLOB', [bytes(20), None]), "
                "'c': ('VARCHAR', [None, 'x'])}, {'k': 7})\n"
@@ -308,12 +311,10 @@ def test_large_blobs_are_handed_over_without_pandas():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.parametrize("way", ["text", "arrays", "Arrow"])
+@pytest.mark.parametrize("way", WAYS)
 def test_numbers_are_the_same_whichever_way_they_go(way, monkeypatch):
-    if way != "text":
-        monkeypatch.setattr(literals, "ARROW_FROM", 0)
-    if way == "Arrow":
-        monkeypatch.setattr(literals, "_is_plain", lambda kind, values: False)
+    monkeypatch.setattr(literals, "HANDED_OVER_FROM", WAYS[way][0])
+    monkeypatch.setattr(literals, "ARROW_FROM", WAYS[way][1])
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t (k VARCHAR, a SMALLINT, b DOUBLE, c BOOLEAN, p UINTEGER[], q BIGINT)")
     absent = np.array([True, False, False])

@@ -11,7 +11,7 @@ from seqloom.core.memory import MemorySource
 from seqloom.core.records import Alignments, Column, Hits, Ragged
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.plugins.formats import numbers
-from seqloom.plugins.formats.fields import FIELDS
+from seqloom.plugins.formats.fields import FIELDS, STANDARD
 from seqloom.plugins.formats.writer_pairwise import Pairwise
 from seqloom.plugins.formats.writer_tabular import CommaSeparated, Commented, Tabular
 
@@ -84,6 +84,13 @@ def test_delimiter():
     assert written(CommaSeparated, blast_report("nucleotide"), "delim=@", "qacc", "score").startswith("nq@179\n")
     with pytest.raises(OptionError, match="one character"):
         written(Tabular, blast_report("nucleotide"), "delim=", "qacc")
+
+
+def test_a_field_stands_where_it_is_named_first():
+    report = blast_report("protein")
+    others = [name for name in STANDARD if name != "length"]
+    assert (written(Tabular, report, "length", "std", "length", "score")
+            == written(Tabular, report, "length", *others, "score"))
 
 
 def test_unknown_field_names_the_nearest():
