@@ -96,11 +96,14 @@ class _Specialiser(ast.NodeTransformer):
         return ast.Constant(self._constants[node.id]) if known else node
 
 
-def specialise(template: Callable[..., Any], **constants: Any) -> Callable[..., Any]:
+def specialise(template: Callable[..., Any], functions: Mapping[str, Any] | None = None, label: str = "",
+               **constants: Any) -> Callable[..., Any]:
     """A plain function made from a kernel template.
 
     Args:
         template: function whose source uses ``registers`` and ``unrolled``; it is never called.
+        functions: functions of the device that it calls by names which its module doesn't have.
+        label: which functions these are, different for different ones.
         constants: names in it that are fixed: integers, or tuples of them.
 
     Returns:
@@ -112,9 +115,11 @@ def specialise(template: Callable[..., Any], **constants: Any) -> Callable[..., 
     function.decorator_list = []
     worker = _Specialiser(constants)
     function.body = worker._body(function.body)
-    source = ast.unparse(ast.fix_missing_locations(tree))
+    source = f"# {template.__name__}: {label}\n{ast.unparse(ast.fix_missing_locations(tree))}"
     home = sys.modules[template.__module__]
-    digest = hashlib.blake2b(f"{source}\n{Path(str(home.__file__)).read_text()}".encode(), digest_size=8).hexdigest()
+    # What a kernel is compiled from is more than its own text: helpers of the template's module and of packed16.py.
+    texts = [source, *(Path(p).read_text() for p in (str(home.__file__), Path(__file__).with_name("packed16.py")))]
+    digest = hashlib.blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
     path = _folder() / f"{template.__name__}_{digest}.py"
     if not path.exists():
         temporary = path.with_suffix(f".{os.getpid()}")
@@ -127,6 +132,7 @@ def specialise(template: Callable[..., Any], **constants: Any) -> Callable[..., 
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
         module.__dict__.update({k: v for k, v in vars(home).items() if not k.startswith("__")})
+        module.__dict__.update(functions or {})
         spec.loader.exec_module(module)
     return getattr(sys.modules[name], template.__name__)
 

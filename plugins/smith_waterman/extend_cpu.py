@@ -35,44 +35,54 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
             return records
         letters = letters_of(context.targets.searched())
         workers = Workers(context.threads, context.cancellation.check)
-        parts = workers.map(lambda query: _alignments(context, records, query, letters, workers.alone()),
+        parts = workers.map(lambda query: self._alignments(context, records, query, letters, workers.alone()),
                             np.unique(records.query).tolist())
         return records.with_alignments(Alignments.concat(parts) if parts else Alignments.empty())
 
+    def best_parts(self, context: Context, directions: list[np.ndarray], profiles: list[Profile],
+                   stretches: Stretches, workers: Workers) -> tuple[np.ndarray, list[Stretches]]:
+        """i8[strands, k] best scores of each strand of a query with each stretch, and where to look for alignments.
 
-def _alignments(context: Context, hits: Hits, query: int, letters: np.ndarray, workers: Workers) -> Alignments:
-    """Best alignments of one query's hits, in their order."""
-    queries, targets, scoring = context.queries, context.targets, context.scoring
-    place = int(queries.locate(query))
-    numbers = hits.target[hits.query == query]
-    places = targets.locate(numbers)
-    wanted = np.unique(places)
-    stretches = Stretches.of(targets, wanted, reach_of(scoring, [int(queries.lengths[place])]))
-    lanes = stretches.interleaved(np.arange(len(stretches)))
-    directions = strands(context, place)
-    profiles = [Profile(strand, scoring, letters) for strand in directions]
-    scores = np.stack([exact_scores(profile, scoring, stretches, lanes, workers) for profile in profiles])
-    firsts = np.searchsorted(stretches.owners, wanted)
-    best = np.maximum.reduceat(scores, firsts, axis=1)
-    chosen = best.argmax(axis=0)  # of equal scores the first
-    # Of a target that is cut, all pieces with its best score are traced; the earliest end of them is the target's.
-    owner = np.searchsorted(wanted, stretches.owners)
-    rows = np.zeros((len(stretches), 6), np.int64)
-    paths: list[np.ndarray] = [np.empty(0, np.uint32)] * len(stretches)
-    candidate = np.zeros(len(stretches), bool)
-    for n, (strand, profile) in enumerate(zip(directions, profiles, strict=True)):
-        mine = np.flatnonzero((chosen[owner] == n) & (scores[n] == best[n, owner]) & (scores[n] > 0))
-        candidate[mine] = True
-        _trace(context, profile, np.ascontiguousarray(strand), stretches, mine, scores[n], rows, paths)
-    rows[candidate, TARGET_START] += stretches.starts[candidate]
-    rows[candidate, TARGET_END] += stretches.starts[candidate]
-    order = np.lexsort([rows[:, TARGET_END], rows[:, QUERY_END], ~candidate, owner])
-    picked = order[np.searchsorted(owner, np.arange(len(wanted)))]
-    back = np.searchsorted(wanted, places)
-    frames = np.array(scoring.frames)[chosen[back]]
-    back = picked[back]
-    return _records(context, query, profiles[0].length, numbers, places, frames, rows[back],
-                    Ragged.of([paths[n] for n in back.tolist()]))
+        That is for each strand the stretches themselves, or parts of them that hold all best alignments which end
+        where the first of them does; of those that don't score most of their target, anything.
+        """
+        lanes = stretches.interleaved(np.arange(len(stretches)))
+        scores = [exact_scores(profile, context.scoring, stretches, lanes, workers) for profile in profiles]
+        return np.stack(scores), [stretches] * len(profiles)
+
+    def _alignments(self, context: Context, hits: Hits, query: int, letters: np.ndarray,
+                    workers: Workers) -> Alignments:
+        """Best alignments of one query's hits, in their order."""
+        queries, targets, scoring = context.queries, context.targets, context.scoring
+        place = int(queries.locate(query))
+        numbers = hits.target[hits.query == query]
+        places = targets.locate(numbers)
+        wanted = np.unique(places)
+        stretches = Stretches.of(targets, wanted, reach_of(scoring, [int(queries.lengths[place])]))
+        directions = strands(context, place)
+        profiles = [Profile(strand, scoring, letters) for strand in directions]
+        scores, parts = self.best_parts(context, directions, profiles, stretches, workers)
+        firsts = np.searchsorted(stretches.owners, wanted)
+        best = np.maximum.reduceat(scores, firsts, axis=1)
+        chosen = best.argmax(axis=0)  # of equal scores the first
+        # Of a target that is cut, all pieces with its best score are traced; the earliest end of them is the target's.
+        owner = np.searchsorted(wanted, stretches.owners)
+        rows = np.zeros((len(stretches), 6), np.int64)
+        paths: list[np.ndarray] = [np.empty(0, np.uint32)] * len(stretches)
+        candidate = np.zeros(len(stretches), bool)
+        for n, (strand, profile) in enumerate(zip(directions, profiles, strict=True)):
+            mine = np.flatnonzero((chosen[owner] == n) & (scores[n] == best[n, owner]) & (scores[n] > 0))
+            candidate[mine] = True
+            _trace(context, profile, np.ascontiguousarray(strand), parts[n], mine, scores[n], rows, paths)
+            rows[mine, TARGET_START] += parts[n].starts[mine]
+            rows[mine, TARGET_END] += parts[n].starts[mine]
+        order = np.lexsort([rows[:, TARGET_END], rows[:, QUERY_END], ~candidate, owner])
+        picked = order[np.searchsorted(owner, np.arange(len(wanted)))]
+        back = np.searchsorted(wanted, places)
+        frames = np.array(scoring.frames)[chosen[back]]
+        back = picked[back]
+        return _records(context, query, profiles[0].length, numbers, places, frames, rows[back],
+                        Ragged.of([paths[n] for n in back.tolist()]))
 
 
 def _trace(context: Context, profile: Profile, strand: np.ndarray, stretches: Stretches, mine: np.ndarray,

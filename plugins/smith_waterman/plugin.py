@@ -17,13 +17,17 @@ _SLOTS = (
 @hookimpl
 def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
+        "sw-targets cpu": "index_cpu.SmithWatermanTargets",
+        "sw-targets cuda": "index_cuda.SmithWatermanTargetsCuda",
         "sw-scores reference": "seed_reference.SmithWatermanScores",
         "sw-scores cpu": "seed_cpu.SmithWatermanScoresCpu",
         "sw-scores cuda": "seed_cuda.SmithWatermanScoresCuda",
+        "antidiagonal-scores cuda": "antidiagonal_cuda.AntidiagonalScores",
         "sw-statistics reference": "score_reference.SmithWatermanStatistics",
         "sw-statistics cpu": "score_cpu.SmithWatermanStatisticsCpu",
         "sw-traceback reference": "extend_reference.SmithWatermanTraceback",
         "sw-traceback cpu": "extend_cpu.SmithWatermanTracebackCpu",
+        "sw-traceback cuda": "extend_cuda.SmithWatermanTracebackCuda",
         "sw-rank reference": "sort_reference.SmithWatermanRank",
         "sw-rank cpu": "sort_cpu.SmithWatermanRankCpu",
     })
@@ -42,7 +46,7 @@ def seqloom_pipelines() -> list[Pipeline]:
     return [
         # Proteins are short: side by side they serve all query batches. Long targets are cut by the query's reach.
         Pipeline("sw", "exact Smith–Waterman search of protein databases", "smith-waterman",
-                 (Slot("index.lanes", "lane-interleaved", enabled="fast"), *_SLOTS)),
+                 (Slot("index.targets", "sw-targets", enabled="fast"), *_SLOTS)),
         Pipeline("sw-nucleotide", "exact Smith–Waterman search of nucleotide databases", "smith-waterman-nucleotide",
                  _SLOTS),
     ]

@@ -1,0 +1,22 @@
+"""``sw-targets`` on a CUDA device: the letters of a volume are sent there while the volume before is searched."""
+
+from typing import Any, ClassVar
+
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.smith_waterman.index_cpu import SmithWatermanTargets
+from seqloom.plugins.smith_waterman.resident_cuda import device_memory
+
+
+class SmithWatermanTargetsCuda(SmithWatermanTargets):
+    __doc__ = SmithWatermanTargets.__doc__
+    backend: ClassVar[str] = "cuda"
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(device=shape.target_letters)
+
+    def run(self, context: Context, batch: SequenceBatch) -> Any:
+        with device_memory().letters(batch, context.device_memory):
+            return Index(self.provides, "target", parameters={"lanes": 0})

@@ -1,0 +1,512 @@
+# ruff: noqa: F821  (names in capitals in the kernel template are constants filled in by ``specialise``)
+# mypy: disable-error-code="name-defined"
+"""The Smith–Waterman recurrence on a CUDA device: query rows in registers of a few lanes, letters passed along.
+
+``LANES`` neighbouring lanes of a warp own a query tile: lane g its rows g·ROWS … g·ROWS + ROWS − 1. Letters of the
+target enter at the first lane and move to the next one each step, together with the h and f values that cross the
+border between their rows, so that all lanes work on one antidiagonal of blocks (Munekawa, Ino & Hagihara 2010, section
+5, with registers in the place of shared memory). Warps fetch work from a common counter, longest targets first. Queries
+longer than a tile are taken tile by tile; what crosses the border between two tiles is kept in device memory.
+
+A register holds one number each of two targets (``core/packed16.py``), or a single one of 32 bits:
+
+    score = max(diagonal + letter score, e, 0)         opened = score − first
+    h = max(score, f)    e = max(e − further, opened)    f = max(f − further, opened)
+
+A gap next to a gap of the other direction is as good either way round, so that gaps need not open from h. Where halves
+can't be negative, numbers are kept ``BIAS`` above what they stand for, and the floor of 0 is taken with h. On devices
+with packed instructions a row is five and a half operations on the pipe of the maxima, five where the multipliers add.
+
+Sixteen bits overflow. A step adds at most the best letter score, so a best score passes through the last such stretch
+below ``Numbers.ceiling`` before anything wraps: what is in it or above is scored again in 32 bits.
+"""
+
+import threading
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import cuda as _cuda
+from numba import int32, int64, uint32, uint64
+from seqloom.core.context import Scoring
+from seqloom.core.packed16 import (
+    ORDINARY,
+    PACKED,
+    SIMULATED,
+    SINGLE,
+    Arithmetic,
+    choose_bytes,
+    dot4,
+    from_lane,
+    from_lane_before,
+    from_partner,
+    maximum_unsigned,
+    maximum_unsigned3,
+    multiply_add,
+)
+from seqloom.core.unroll import specialise
+
+cuda: Any = _cuda  # numba's types don't know what code on the device may do
+
+PAD = 31
+"""Letter behind the end of a target."""
+LETTERS = 32
+LOWEST_SCORE = -100
+"""Of a letter, in eight bits; that of padding."""
+WARPS = 4
+SELECT = tuple(k | (k | 8) << 4 | (4 + k) << 8 | (12 + k) << 12 for k in range(4))
+"""Byte k of two words, each widened with its sign to 16 bits."""
+DOTS = tuple(1 << 8 * k for k in range(4))
+BEST, FIRST, LAST = range(3)
+"""What a kernel finds: the best score; with its first cell by row, then column; or with the last column that has it."""
+PLACE_BITS = 20
+"""Bits of a row or column in a place."""
+LAST_PLACE = (1 << PLACE_BITS) - 1
+
+
+def registers(count):  # pragma: no cover - names for the template
+    """Place holder; see ``core/unroll.py``."""
+
+
+def unrolled(count):  # pragma: no cover
+    """Place holder; see ``core/unroll.py``."""
+
+
+def score_tile(profile, letters, starts, counts, borders, works, counter, border_h, border_f, one, high, first_row,
+               found):
+    """Kernel template: the best of each target for the rows of one query tile.
+
+    A work is NUMBERS targets that share registers, of like length; targets w · NUMBERS … belong to work w.
+
+    Args:
+        profile: i8[32 · WORDS · LANES], scores of the tile's rows: word (letter · WORDS + w) · LANES + lane.
+        letters: u1, codes of all targets. Target t is read from ``starts[t]`` (i8) on, ``counts[t]`` (i4) letters,
+            forwards or (STRIDE −1) backwards; one letter more than there is may be read.
+        borders: i8[works], where the border of a work begins in ``border_h`` and ``border_f`` (i4): h and f of the
+            row above the tile, replaced by those of its last row.
+        counter: i4[1], works taken so far.
+        one, high: 1 and 65,536, which the compiler must not know.
+        first_row: row of the query where the tile begins.
+        found: kept where larger. GOAL BEST: i4 score of each target. Others: i8 place of each (``place_of``).
+    """
+    shared = cuda.shared.array(WORDS * LANES * 32, int64)
+    thread = int32(cuda.threadIdx.x)
+    for word in range(thread, int32(WORDS * LANES * 32), int32(THREADS)):
+        shared[word] = profile[word]
+    cuda.syncthreads()
+    h = registers(ROWS)
+    e = registers(ROWS)
+    lane = int32(thread & int32(LANES - 1))
+    ulane = uint32(lane)
+    group = int32(int32(thread & int32(31)) - lane)
+    floor = int32(FLOOR)
+    while True:
+        base = int32(0)
+        if thread & int32(31) == int32(0):
+            base = int32(cuda.atomic.add(counter, 0, int32(32 // LANES)))
+        base = from_lane(base, int32(0))
+        if base >= works:
+            break
+        work = base + (thread & int32(31)) // int32(LANES)
+        length_a = int32(0)
+        start_a = int64(0)
+        length_b = int32(0)
+        start_b = int64(0)
+        border = int64(0)
+        if work < works:
+            length_a = int32(counts[work * NUMBERS])
+            start_a = int64(starts[work * NUMBERS])
+            if NUMBERS == 2:
+                length_b = int32(counts[work * 2 + 1])
+                start_b = int64(starts[work * 2 + 1])
+            if BORDERED or CONTINUED:
+                border = int64(borders[work])
+        # The first of two targets is the longer one. What lies behind an end is not used, but may be read.
+        last_a = int32(max(int32(length_a - int32(1)), int32(0)))
+        last_b = int32(max(int32(length_b - int32(1)), int32(0)))
+        steps = int32(length_a + int32(LANES - 1))
+        if LANES < 32:
+            steps = int32(max(steps, from_partner(steps, int32(16))))
+        if LANES < 16:
+            steps = int32(max(steps, from_partner(steps, int32(8))))
+        if LANES < 8:
+            steps = int32(max(steps, from_partner(steps, int32(4))))
+        for k in unrolled(ROWS):
+            h[k] = floor
+            e[k] = floor
+        best = floor
+        if GOAL == FIRST:
+            best = int32(0)
+        column_a = int32(0)
+        column_b = int32(0)
+        top = floor
+        before: Any
+        last = floor
+        f = floor
+        above = floor
+        # A letter goes about as the place of its scores in the table, that of the second target in the upper half.
+        # What LANES steps take is loaded by the lanes together, one such stretch ahead.
+        letter = int32(PADDING)
+        buffer = letter
+        buffer_h = floor
+        buffer_f = floor
+        mine = lane
+        coming_a = int32(letters[uint64(start_a + int64(int32(STRIDE) * min(mine, last_a)))])
+        coming_b = int32(PAD)
+        if NUMBERS == 2:
+            coming_b = int32(letters[uint64(start_b + int64(int32(STRIDE) * min(mine, last_b)))])
+        coming_h = floor
+        coming_f = floor
+        if BORDERED:
+            coming_h = int32(border_h[uint64(border + int64(min(mine, last_a)))])
+            coming_f = int32(border_f[uint64(border + int64(min(mine, last_a)))])
+        for step in range(steps):
+            phase = int32(step & int32(LANES - 1))
+            if phase == int32(0):
+                buffer = int32(coming_a * int32(WORDS * LANES)) if mine < length_a else int32(PADDING & 0xFFFF)
+                if NUMBERS == 2:
+                    buffer = int32(buffer | (int32(coming_b * int32((WORDS * LANES) << 16)) if mine < length_b else
+                                             int32(PADDING & 0xFFFF0000)))
+                if BORDERED:
+                    buffer_h = coming_h if mine < length_a else floor
+                    buffer_f = coming_f if mine < length_a else floor
+                mine = int32(mine + int32(LANES))
+                coming_a = int32(letters[uint64(start_a + int64(int32(STRIDE) * min(mine, last_a)))])
+                if NUMBERS == 2:
+                    coming_b = int32(letters[uint64(start_b + int64(int32(STRIDE) * min(mine, last_b)))])
+                if BORDERED:
+                    coming_h = int32(border_h[uint64(border + int64(min(mine, last_a)))])
+                    coming_f = int32(border_f[uint64(border + int64(min(mine, last_a)))])
+            diagonal = above
+            entering = from_lane(buffer, int32(phase + group))
+            if BORDERED:
+                entering_h = from_lane(buffer_h, int32(phase + group))
+                entering_f = from_lane(buffer_f, int32(phase + group))
+            letter = from_lane_before(letter)
+            above = from_lane_before(last)
+            f = from_lane_before(f)
+            if lane == int32(0):
+                letter = entering
+                if BORDERED:
+                    above = entering_h
+                    f = entering_f
+                else:
+                    above = floor
+                    f = floor
+            first = uint32(uint32(letter & int32(0xFFFF)) + ulane)
+            if NUMBERS == 2:
+                second = uint32(uint32(letter >> int32(16)) + ulane)
+            if GOAL == FIRST:
+                top = int32(0)
+            if GOAL == LAST:
+                top = floor
+            # A row's score is reckoned before h of the row above it is replaced, which saves a copy of the old value.
+            for k in unrolled(ROWS + 1):
+                if k < ROWS:
+                    if k > 0:
+                        diagonal = h[k - 1]
+                    if WORD[k] >= 0:
+                        word_a = shared[first + uint32(WORD[k] * LANES)]
+                        if NUMBERS == 2:
+                            word_b = shared[second + uint32(WORD[k] * LANES)]
+                        if MIXED and k % 2 == 0:
+                            pair_a = word_a
+                            pair_b = word_b
+                        if MIXED and k % 2 == 1:
+                            eight_a = word_a
+                            eight_b = word_b
+                    if NUMBERS == 1:
+                        following = add_maximum_zero(diagonal, int32(word_a >> int64(k % 2 * 32)), e[k])
+                    elif MIXED and k % 2 == 0:
+                        following = add_maximum_zero(
+                            add(diagonal, int32(pair_a >> int64(k // 2 % 2 * 32))),
+                            multiply_add(int32(pair_b >> int64(k // 2 % 2 * 32)), high, int32(0)), e[k])
+                    elif MIXED:
+                        if k // 2 % 4 == 0:
+                            four_a = int32(eight_a >> int64(k // 2 % 8 * 8))
+                            four_b = int32(eight_b >> int64(k // 2 % 8 * 8))
+                        following = add_maximum_zero(diagonal, choose_bytes(four_a, four_b, int32(SELECT[k // 2 % 4])),
+                                                     e[k])
+                    else:
+                        if k % 4 == 0:
+                            four_a = int32(word_a >> int64(k % 8 * 8))
+                            four_b = int32(word_b >> int64(k % 8 * 8))
+                        following = maximum(
+                            multiply_add(dot4(four_b, int32(DOTS[k % 4]), int32(0)), high,
+                                         dot4(four_a, int32(DOTS[k % 4]), diagonal)), e[k])
+                if k > 0:
+                    if SIGNED:
+                        h[k - 1] = maximum(score, f)
+                        opened = add(score, int32(OPENING))
+                    else:
+                        h[k - 1] = maximum3(score, f, floor)
+                        opened = multiply_add(score, one, int32(OPENING))
+                    e[k - 1] = add_maximum(e[k - 1], int32(EXTENDING), opened)
+                    f = add_maximum(f, int32(EXTENDING), opened)
+                    if GOAL == BEST:
+                        if k % 2 == 0:
+                            best = maximum3(best, before, score)
+                        before = score
+                    if GOAL == LAST:
+                        if k % 2 == 0:
+                            top = maximum3(top, before, score)
+                        before = score
+                    if GOAL == FIRST:
+                        key = multiply_add(h[k - 1], one * int32(KEY_ROWS), int32(KEYS[k - 1]))
+                        if k % 2 == 0:
+                            top = key_maximum3(top, before, key)
+                        before = key
+                score = following  # noqa: F841  (until the next row)
+            if ROWS % 2 == 1:
+                if GOAL == BEST:
+                    best = maximum(best, before)
+                if GOAL == LAST:
+                    top = maximum(top, before)
+                if GOAL == FIRST:
+                    top = key_maximum(top, before)
+            last = h[ROWS - 1]
+            if GOAL == FIRST:
+                better = key_maximum(best, top)
+                changed = int32(better ^ best)
+                best = better
+            if GOAL == LAST:
+                best = maximum(best, top)
+                differs = int32(best ^ top)
+                changed = int32(1) if differs == int32(0) else int32(0)
+                if NUMBERS == 2:
+                    changed = int32(1) if int32(differs & int32(0xFFFF)) == int32(0) else int32(0)
+                    if int32(differs & int32(-65536)) == int32(0):
+                        changed = int32(changed | int32(1 << 16))
+            if GOAL != BEST:
+                if NUMBERS == 2:
+                    if int32(changed & int32(0xFFFF)) != int32(0):
+                        column_a = int32(step - lane)
+                    if int32(changed & int32(-65536)) != int32(0):
+                        column_b = int32(step - lane)
+                elif changed != int32(0):
+                    column_a = int32(step - lane)
+            if CONTINUED:
+                column = int32(step - int32(LANES - 1))
+                if lane == int32(LANES - 1) and column >= int32(0) and column < length_a:
+                    border_h[uint64(border + int64(column))] = last
+                    border_f[uint64(border + int64(column))] = f
+        if GOAL == BEST:
+            distance = int32(LANES // 2)
+            while distance > int32(0):
+                best = maximum(best, from_partner(best, distance))
+                distance = distance >> int32(1)
+            if lane == int32(0) and work < works:
+                if NUMBERS == 2:
+                    found[work * 2] = max(found[work * 2], (best & int32(0xFFFF)) - int32(BIAS))
+                    found[work * 2 + 1] = max(found[work * 2 + 1], ((best >> int32(16)) & int32(0xFFFF)) - int32(BIAS))
+                else:
+                    found[work] = max(found[work], best)
+        else:
+            for half in unrolled(NUMBERS):
+                value = best
+                if NUMBERS == 2:
+                    value = (best >> int32(16 * half)) & int32(0xFFFF)
+                at = column_a
+                if half == 1:
+                    at = column_b
+                if GOAL == FIRST:
+                    row = first_row + lane * int32(ROWS) + int32(KEY_ROWS - 1) - (value & int32(KEY_ROWS - 1))
+                    value = value >> int32(KEY_BITS)
+                    place = ((int64(value) << int64(2 * PLACE_BITS)) | (int64(LAST_PLACE - row) << int64(PLACE_BITS))
+                             | int64(LAST_PLACE - at))
+                else:
+                    place = (int64(value - int32(BIAS)) << int64(2 * PLACE_BITS)) | int64(at)
+                distance = int32(LANES // 2)
+                while distance > int32(0):
+                    place = max(place, int64(from_partner(place, distance)))
+                    distance = distance >> int32(1)
+                if lane == int32(0) and work < works:
+                    found[work * NUMBERS + half] = max(int64(found[work * NUMBERS + half]), place)
+
+
+class Place(NamedTuple):
+    """Best scores i8[k], with rows (−1 where there is none) and columns i8[k] that a kernel found."""
+
+    score: np.ndarray
+    row: np.ndarray
+    column: np.ndarray
+
+
+def place_of(found: np.ndarray, goal: int) -> Place:
+    """What i8[k] ``found`` of a kernel with GOAL ``FIRST`` or ``LAST`` says."""
+    column = found & LAST_PLACE
+    row = found >> PLACE_BITS & LAST_PLACE
+    if goal == FIRST:
+        return Place(found >> 2 * PLACE_BITS, LAST_PLACE - row, LAST_PLACE - column)
+    return Place(found >> 2 * PLACE_BITS, np.full(len(found), -1), column)
+
+
+class Numbers(NamedTuple):
+    """How scores of one query are reckoned.
+
+    Attributes:
+        arithmetic: packed or single.
+        bias: above what a number stands for.
+        ceiling: best scores below it are exact; one at or above it may be anything that is at or above it.
+    """
+
+    arithmetic: Arithmetic
+    bias: int
+    ceiling: int
+
+
+def numbers(scoring: Scoring, lowest: int, highest: int, goal: int, packed: Arithmetic, query_length: int
+            ) -> list[Numbers]:
+    """What can be used for letter scores in lowest…highest, the faster first; what is at a ceiling goes to the next.
+
+    Scores below ``LOWEST_SCORE`` are taken for it, which makes no difference where two gaps cost less.
+    """
+    first, further = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
+    ways = []
+    bias = 0 if packed.signed else first + further - LOWEST_SCORE
+    fits = highest <= 127 and (lowest >= LOWEST_SCORE or 2 * first <= -LOWEST_SCORE)
+    if packed.numbers == 2 and fits and bias < 8192:
+        most = packed.largest
+        if goal == FIRST:
+            rows = 1 << key_bits(tiling(query_length, 2).rows)
+            most = min(most, bias + (1 << 16) // rows - 1) if packed is PACKED else 0
+        ceiling = most - bias - 2 * max(1, highest)
+        if ceiling > 2 * highest:
+            ways.append(Numbers(packed, bias, ceiling))
+    # The best cell adds at most the highest score to that before it; keys of a score and a row have 31 bits.
+    most = highest * query_length
+    if most < 1 << (23 if goal != BEST else 30) and max(first, -lowest) < 1 << 30:
+        ways.append(Numbers(SINGLE, 0, 1 << 30))
+    return ways
+
+
+class Tiling(NamedTuple):
+    """Rows of a lane, lanes of a target, and tiles that a query takes."""
+
+    rows: int
+    lanes: int
+    tiles: int
+
+
+ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 33, *range(36, 65, 4), 66)
+"""Rows per lane that kernels are compiled for: as many as registers hold, few enough to compile them all once."""
+LANE_COUNTS = (4, 8, 16, 32)
+_STEP_ROWS = 10
+"""What a step costs beside its rows, in rows."""
+_USUAL_COLUMNS = 300
+_TABLE_WORDS = 48 * 1024 // 8 // LETTERS
+"""Words of a letter's scores that fit the shared memory of a block."""
+
+
+@cache
+def tiling(length: int, targets: int) -> Tiling:
+    """For ``length`` query letters and so many targets in a register: what should take the least time.
+
+    A step of a lane takes its rows and some more; at both ends of a target all lanes but one wait.
+    """
+    best: tuple[float, Tiling] | None = None
+    for lanes in LANE_COUNTS:
+        for rows in ROW_COUNTS:
+            if table_words(rows, PACKED if targets == 2 else SINGLE)[0] * lanes > _TABLE_WORDS:
+                continue
+            tiles = -(-length // (rows * lanes))
+            cost = tiles * lanes * (rows + _STEP_ROWS * (1.5 if tiles > 1 else 1)) * (_USUAL_COLUMNS + lanes - 1)
+            if best is None or cost < best[0]:
+                best = cost, Tiling(rows, lanes, tiles)
+    assert best
+    return best[1]
+
+
+def table_words(rows: int, arithmetic: Arithmetic) -> tuple[int, list[int]]:
+    """How many words of eight bytes hold a letter's scores for a lane, and which of them a row is the first to read.
+
+    −1 where the row's word has been read. ``PACKED`` has the scores of even rows in halves of their own, which can be
+    added by the multipliers' pipe, and those of odd rows in bytes, which a permutation on the pipe of the maxima puts
+    side by side: both pipes and the shared memory keep up with each other then. Others have all rows in numbers of 32
+    bits or in bytes.
+    """
+    places = []
+    pairs = -(-((rows + 1) // 2) // 2) if arithmetic is PACKED else 0
+    for k in range(rows):
+        if arithmetic is PACKED:
+            places.append(k // 4 if k % 2 == 0 else pairs + k // 16)
+        else:
+            places.append(k // (2 if arithmetic.numbers == 1 else 8))
+    return max(places) + 1, [word if word not in places[:k] else -1 for k, word in enumerate(places)]
+
+
+def key_bits(rows: int) -> int:
+    """Bits of a key that tell the rows of a lane apart."""
+    return max(5, (rows - 1).bit_length())
+
+
+def tile_profile(scores: np.ndarray, rows: int, lanes: int, arithmetic: Arithmetic) -> np.ndarray:
+    """i8 profile of one tile from scores[position, ``LETTERS``] of up to rows × lanes positions."""
+    words, _ = table_words(rows, arithmetic)
+    laid = np.empty((LETTERS, words, lanes), np.int64)
+    padded = np.full((lanes * rows, LETTERS), LOWEST_SCORE, np.int64)
+    padded[: len(scores)] = scores
+    by_row = padded.reshape(lanes, rows, LETTERS).transpose(2, 1, 0)  # [letter, row, lane]
+
+    def fill(first: int, some: np.ndarray, dtype: Any) -> None:
+        """Rows ``some`` as numbers of ``dtype`` from word ``first`` on."""
+        together = 8 // np.dtype(dtype).itemsize
+        count = -(-some.shape[1] // together)
+        numbers_ = np.full((LETTERS, count * together, lanes), LOWEST_SCORE, dtype)
+        numbers_[:, : some.shape[1]] = some
+        joined = numbers_.reshape(LETTERS, count, together, lanes).transpose(0, 1, 3, 2)
+        laid[:, first : first + count] = np.ascontiguousarray(joined).view(np.int64)[..., 0]
+
+    if arithmetic is PACKED:
+        fill(0, by_row[:, 0::2] & 0xFFFF, np.int32)
+        if rows > 1:
+            fill(-(-((rows + 1) // 2) // 2), by_row[:, 1::2], np.int8)
+    else:
+        fill(0, by_row, np.int32 if arithmetic.numbers == 1 else np.int8)
+    return laid.reshape(-1)
+
+
+def query_profiles(query: np.ndarray, matrix: np.ndarray, shape: Tiling, arithmetic: Arithmetic) -> list[np.ndarray]:
+    """Profiles of all tiles of u8[m] ``query``."""
+    scores = np.full((len(query), LETTERS), LOWEST_SCORE, np.int64)
+    scores[:, : matrix.shape[1]] = matrix[query]
+    if arithmetic.numbers == 2:
+        scores = np.maximum(scores, LOWEST_SCORE)
+    size = shape.rows * shape.lanes
+    return [tile_profile(scores[n * size : (n + 1) * size], shape.rows, shape.lanes, arithmetic)
+            for n in range(shape.tiles)]
+
+
+_compiling = threading.Lock()
+
+
+def kernel(shape: Tiling, reckoned: Numbers, scoring: Scoring, goal: int, bordered: bool, continued: bool,
+           backwards: bool = False) -> Any:
+    """The compiled kernel for one shape of tile and one pair of gap costs."""
+    with _compiling:
+        return _kernel(shape.rows, shape.lanes, reckoned, scoring.gap_open, scoring.gap_extend, goal, bordered,
+                       continued, backwards, WARPS)
+
+
+@cache
+def _kernel(rows: int, lanes: int, reckoned: Numbers, gap_open: int, gap_extend: int, goal: int, bordered: bool,
+            continued: bool, backwards: bool, warps: int) -> Any:
+    arithmetic, bias, _ = reckoned
+    words, word = table_words(rows, arithmetic)
+    bits = key_bits(rows)
+    keyed = ({"key_maximum": maximum_unsigned, "key_maximum3": maximum_unsigned3} if arithmetic.numbers == 2 else
+             {"key_maximum": arithmetic.functions["maximum"], "key_maximum3": arithmetic.functions["maximum3"]})
+    special = specialise(
+        score_tile, {**arithmetic.functions, **keyed}, arithmetic.name, ROWS=rows, LANES=lanes, WORDS=words,
+        WORD=tuple(word), THREADS=32 * warps, NUMBERS=arithmetic.numbers, SIGNED=arithmetic.signed,
+        MIXED=arithmetic is PACKED, BIAS=bias, FLOOR=arithmetic.both(bias), BORDERED=bordered, CONTINUED=continued,
+        STRIDE=-1 if backwards else 1, GOAL=goal, BEST=BEST, FIRST=FIRST, LAST=LAST,
+        OPENING=arithmetic.addend(-gap_open - gap_extend), EXTENDING=arithmetic.addend(-gap_extend), SELECT=SELECT,
+        DOTS=DOTS, PAD=PAD, PADDING=PAD * words * lanes * (0x10001 if arithmetic.numbers == 2 else 1), KEY_BITS=bits,
+        KEY_ROWS=1 << bits, KEYS=tuple(arithmetic.plus((1 << bits) - 1 - k - (bias << bits)) for k in range(rows)),
+        PLACE_BITS=PLACE_BITS, LAST_PLACE=LAST_PLACE)
+    return cuda.jit(special, cache=not SIMULATED)
+
+
+__all__ = ["BEST", "FIRST", "LAST", "ORDINARY", "PACKED", "SIMULATED", "Numbers", "kernel", "numbers", "place_of",
+           "query_profiles", "tiling"]

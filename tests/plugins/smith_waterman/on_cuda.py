@@ -1,0 +1,134 @@
+"""Checks of the CUDA kernels of exact Smith–Waterman: in the simulator on tiny tiles, on a device on whole ones.
+
+``python -m tests.plugins.smith_waterman.on_cuda CHECK…`` runs some of them; ``NUMBA_ENABLE_CUDASIM=1`` simulates.
+"""
+
+import sys
+from collections import Counter
+
+import numpy as np
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.context import Context, Scoring
+from seqloom.core.memory import MemorySink
+from seqloom.core.packed16 import ORDINARY, PACKED, SIMULATED, SINGLE, Arithmetic
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.smith_waterman import antidiagonal_cuda, extend_cuda, recurrence_cuda, targets_cuda
+from seqloom.plugins.smith_waterman.extend_reference import best_ends
+from seqloom.plugins.smith_waterman.matrices import printed_matrix
+from seqloom.plugins.smith_waterman.recurrence import Packed
+from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWatermanScoring
+from seqloom.plugins.smith_waterman.seed_cuda import SmithWatermanScoresCuda, shares
+from seqloom.plugins.smith_waterman.seed_reference import best_scores
+from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
+from seqloom.testing import assert_same_hits, run_pipeline
+
+LETTERS = PROTEIN.encode("ARNDCQEGHILKMFPSTWYVBZXU*OJ")
+if SIMULATED:
+    recurrence_cuda.ROW_COUNTS, recurrence_cuda.LANE_COUNTS = (1, 2, 3), (4, 8)
+    recurrence_cuda.WARPS = targets_cuda.WARPS = 1
+
+
+def batch(texts: list[str], alphabet=PROTEIN) -> SequenceBatch:
+    return SequenceBatch.of(alphabet, texts)
+
+
+def check_places(arithmetic: Arithmetic, gap_open: int, gap_extend: int, lengths: tuple[int, ...]) -> None:
+    """Scores and first best cells equal the reference's; reaches hold what scores the best."""
+    rng = np.random.default_rng(gap_open)
+    targets_cuda.packed_arithmetic = lambda: arithmetic
+    scoring = Scoring(printed_matrix("BLOSUM62"), gap_open, gap_extend)
+    for length in lengths:
+        query = LETTERS[rng.integers(0, 20, length)]
+        texts = [LETTERS[rng.integers(0, 27, n)] for n in (0, 1, 4, 17)]
+        texts.append(np.concatenate([LETTERS[rng.integers(0, 20, 3)], query[1 : length - 1]]))
+        targets = SequenceBatch.of(PROTEIN, texts)
+        stretches, everything = Stretches.of(targets, np.arange(5), None), np.arange(5)
+        wanted = [best_ends(query, Packed.of([t], scoring))[0] for t in texts]
+        scores = [w[0] for w in wanted]
+        with targets_cuda.on_device_targets(targets, stretches, everything, None, lambda: None) as device:
+            assert device.scores([query], scoring, 0).scores.tolist() == scores, (length, scores)
+            high = device.scores([query], scoring, 5)
+            assert high.numbers.tolist() == [n for n in range(5) if scores[n] >= 5]
+            some = np.array([n for n in (4, 2, 3, 1) if scores[n]], np.int64)
+            ends = device.ends(query, scoring, some)
+            assert [tuple(map(int, end)) for end in zip(*ends, strict=True)] == [wanted[n] for n in some]
+            reaches = device.reaches(query, scoring, some, ends)
+            for n, (score, _, column), reach in zip(some.tolist(), zip(*ends, strict=True), reaches, strict=True):
+                part = texts[n][column + 1 - reach : column + 1]
+                assert best_scores(query, Packed.of([part], scoring)).tolist() == [score]
+
+
+def check_overflow() -> None:
+    """What sixteen bits don't hold is scored again in more, on the device and beyond that on the host."""
+    # The simulator takes a lower ceiling, which few letters reach.
+    length, ceiling = (9, 500) if SIMULATED else (280, 1 << 15)
+    usual = recurrence_cuda.numbers
+    targets_cuda.numbers = lambda *a: [n._replace(ceiling=min(n.ceiling, ceiling)) if n.arithmetic.numbers == 2 else n
+                                       for n in usual(*a)]
+    for best, beyond in ((127, 1), ((1 << 30) // length + 1, 0)):
+        matrix = np.full((28, 28), -4, np.int32)
+        np.fill_diagonal(matrix, best)
+        both = batch(["A" * length, "C" * 3])
+        context = Context(queries=both, targets=both, scoring=SmithWatermanScoring(matrix, 11, 1),
+                          options=SmithWatermanOptions(evalue=None), counters=Counter())
+        found = SmithWatermanScoresCuda().run(context, None)
+        assert found.score.tolist() == [length * best, 3 * best], found.score
+        assert context.counters["scored again in full precision"] == beyond
+
+
+def check_pipelines() -> None:
+    """The pipelines give the same on CPU and CUDA, with ends found by either, and by the paper's method."""
+    rng = np.random.default_rng(3)
+    letters = list("ACDEFGHIKLMNPQRSTVWY")
+    queries = ["".join(rng.choice(letters, n)) for n in (7, 9)]
+    targets = ["".join(rng.choice(letters, n)) for n in (1, 5)]
+    targets += [queries[1][:5] + queries[1][6:], queries[0][2:] + "A"]
+    sequences = batch(queries), batch(targets)
+    wanted = run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="cpu")
+    assert len(wanted)
+    sink = MemorySink()
+    assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="auto", sink=sink))
+    assert sink.stats[0]["seed.scores"].counters["split by query"] == 1
+    extend_cuda.LEAST_CELLS = 0
+    assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="auto", volume_letters=12,
+                                          threads=2))
+    antidiagonal_cuda.MOST_THREADS = 4
+    for reuse in ("no", "yes"):
+        assert_same_hits(wanted, run_pipeline(
+            "sw", *sequences, {"evalue": 1e6}, stages=["seed.scores=antidiagonal-scores"],
+            settings=[f"seed.scores.data_reuse={reuse}"], backend="auto"))
+    query = "".join(rng.choice(list("ACGT"), 9))
+    back = NUCLEOTIDE.decode(NUCLEOTIDE.complement[NUCLEOTIDE.encode(query)][::-1])
+    sequences = batch([query], NUCLEOTIDE), batch([query[1:8], back[1:], "T"], NUCLEOTIDE)
+    wanted = run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="cpu")
+    assert len(wanted)
+    assert_same_hits(wanted, run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="auto"))
+
+
+def check_shares() -> None:
+    """Every pair is done by exactly one device, however many there are."""
+    targets = batch(["A" * n for n in (5, 1, 0, 9, 7)])
+    stretches = Stretches.of(targets, np.arange(5), None)
+    for queries in ([0], [0, 1, 2, 3, 4, 5, 6]):
+        for devices in (1, 2, 3):
+            divided, how = shares(queries, stretches, devices)
+            pairs = sorted((q, t) for s in divided for q in s.queries for t in s.stretches.tolist())
+            assert pairs == sorted((q, t) for q in queries for t in range(5))
+            assert how == ("split by query" if len(queries) >= 2 * devices else "split by target")
+
+
+CHECKS = {
+    "packed": lambda: check_places(PACKED, 11, 1, (1, 2, 5, 12, 26)),
+    "packed-linear": lambda: check_places(PACKED, 0, 1, (9,)),
+    "packed-flat": lambda: check_places(PACKED, 5, 0, (9,)),
+    "ordinary": lambda: check_places(ORDINARY, 11, 1, (9,)),
+    "single": lambda: check_places(SINGLE, 11, 1, (9,)),
+    "overflow": check_overflow,
+    "pipelines": check_pipelines,
+    "shares": check_shares,
+}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or CHECKS:
+        CHECKS[name]()
+        print(name, "passed")

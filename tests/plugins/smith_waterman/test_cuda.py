@@ -1,0 +1,77 @@
+"""Exact Smith–Waterman on CUDA equals the reference: in numba's simulator here, tiles made small to keep it quick."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from seqloom.core.errors import BudgetError
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("check", [
+    "packed-linear", "ordinary", "single", "overflow", "pipelines", "shares",
+    *(pytest.param(name, marks=pytest.mark.gold) for name in ("packed", "packed-flat")),
+])
+def test_in_the_simulator(check: str) -> None:
+    """In a process of its own, as the simulator must be chosen before numba is imported."""
+    pytest.importorskip("numba_cuda", reason="numba-cuda, which brings the simulator, is not installed")
+    done = subprocess.run([sys.executable, "-m", "tests.plugins.smith_waterman.on_cuda", check], cwd=ROOT,
+                          env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
+                          capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0 and done.stdout.strip() == f"{check} passed", done.stderr[-2000:]
+
+
+def memory(free: int):
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from seqloom.plugins.smith_waterman.resident_cuda import DeviceMemory
+
+    return DeviceMemory(free)
+
+
+def test_what_does_not_fit_the_device_is_refused_with_what_helps() -> None:
+    with (pytest.raises(BudgetError, match="needs 3 MiB, the budget has 2 MiB; raise --device-memory"),
+          memory(1 << 30).working_space(3 << 20, 2 << 20, "work")):
+        pass
+    with (pytest.raises(BudgetError, match="the budget has 9 MiB"),
+          memory(10 << 20).working_space(11 << 20, 100 << 20, "work")):
+        pass
+
+
+def test_working_space_waits_for_others_to_finish() -> None:
+    held, order = memory(1 << 30), []
+    first = held.working_space(6, 10, "work")
+    first.__enter__()
+
+    def second() -> None:
+        with held.working_space(6, 10, "work"):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    order.append("first")
+    first.__exit__(None, None, None)
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_letters_are_packed_longest_target_first_in_any_parts() -> None:
+    memory(1)
+    from seqloom.plugins.smith_waterman.resident_cuda import _pack
+
+    residues = np.arange(20, dtype=np.uint8)
+    begins, lengths = np.array([7, 0, 12, 18]), np.array([9, 5, 4, 0])
+    places = np.concatenate([[0], np.cumsum(lengths)])
+    wanted = np.concatenate([residues[b : b + n] for b, n in zip(begins, lengths, strict=True)])
+    for size in (1, 4, 18, 30):
+        out = np.zeros(size, np.uint8)
+        found = []
+        for begin in range(0, len(wanted), size):
+            end = min(len(wanted), begin + size)
+            _pack(residues, begins, places, begin, end, out)
+            found += out[: end - begin].tolist()
+        assert found == wanted.tolist()
