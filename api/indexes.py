@@ -143,11 +143,15 @@ def with_stored(plan: Plan, source: VolumeSource) -> Plan:
         pipeline = pipeline.with_stage(slot, plugin)
     if pipeline is not plan.pipeline:
         try:
-            other = _adopted(_composed(pipeline, plan), source, only=frozenset(plan.pipeline.stored))
+            other = _composed(pipeline, plan)
         except BackendError:  # not on this back end
-            other = None
-        if other:
-            return other
+            return _adopted(plan, source) or plan
+        adopted = _adopted(other, source, only=frozenset(plan.pipeline.stored))
+        if adopted:
+            return adopted
+        for placed in _storable(other):
+            if placed.name in plan.pipeline.stored:
+                _tell_unfit(source, _key(placed.stage, plan.options, _given(placed)), "the search does without it")
     return _adopted(plan, source) or plan
 
 
@@ -179,9 +183,7 @@ def reading(plan: Plan, source: VolumeSource) -> Plan:
             key = _key(placed.stage, plan.options, options_dict(placed.stage.options))
             found = sources.choose_index(source, key)
             if found is None:
-                for line in sources.unfit_indexes(source, key):
-                    print(f"seqloom: {line}; it is made for this search alone; seqloom index build stores it anew",
-                          file=sys.stderr)
+                _tell_unfit(source, key, "it is made for this search alone")
             stages[place] = PlacedStage(placed.slot, _ReadingStage(placed.stage, key, source, found))
     return replace(plan, stages=tuple(stages))
 
@@ -208,6 +210,12 @@ class _ReadingStage(IndexStage):
             index = sources.stored_index(self._source, self._key, first, first + len(batch))
         context.count("made" if index is None else "read")
         return self._stage.run(context, batch) if index is None else index
+
+
+def _tell_unfit(source: VolumeSource, key: IndexKey, instead: str) -> None:
+    """Say why stored indexes aren't used, and what is done instead."""
+    for line in sources.unfit_indexes(source, key):
+        print(f"seqloom: {line}; {instead}; seqloom index build stores it anew", file=sys.stderr)
 
 
 def _storable(plan: Plan) -> list[PlacedStage]:

@@ -69,3 +69,80 @@ def test_a_killed_build_leaves_no_index(seqloom, genome, tmp_path):
     assert seqloom("mum", "-q", "query.fa", "-d", genome, "-l", "20", "--no-store").status == 0
     assert seqloom("index", "build", genome).status == 0
     assert seqloom("index", "list", genome).out.count("ready") == 1
+
+
+def changed(database: str, statement: str) -> None:
+    import duckdb
+
+    with duckdb.connect(database) as connection:
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize(("statement", "why"), [
+    ("UPDATE indexes SET fingerprint = 'of another database'", "made of other sequences than the database holds now"),
+    ("UPDATE indexes SET version = 99", "made by version 99 of the plugin, this is version 1"),
+    ("DELETE FROM index_pieces", "not whole"),
+])
+def test_an_index_of_something_else_is_told_and_not_used(seqloom, genome, statement, why):
+    search = ("mum", "-q", "query.fa", "-d", genome, "--mum", "-l", "20", "--no-store")
+    wanted = seqloom(*search).out
+    assert seqloom("index", "build", genome).status == 0
+    changed(genome, statement)
+    assert why in seqloom("index", "list", genome).out
+    told = f"seqloom: g.duckdb: its stored index fm-index is of no use here: {why}; "
+    result = seqloom(*search)
+    assert result.status == 0 and result.out == wanted
+    assert result.err == told + "the search does without it; seqloom index build stores it anew\n"
+    asked = seqloom(*search, "--stage", "index.references=fm-index", "--stage", "seed.matches=fm-matches")
+    assert asked.status == 0 and asked.out == wanted
+    assert asked.err == told + "it is made for this search alone; seqloom index build stores it anew\n"
+    assert f"is built anew: the stored one is {why}" in seqloom("index", "build", genome).err
+    assert seqloom("index", "list", genome).out.count("ready") == 1
+    assert seqloom(*search).err == ""
+
+
+def test_an_appended_database_makes_its_index_stale(seqloom, genome):
+    assert seqloom("index", "build", genome).status == 0
+    assert seqloom("db", "append", genome, "query.fa").status == 0
+    result = seqloom("mum", "-q", "query.fa", "-d", genome, "-l", "20", "--maxmatch", "--no-store")
+    assert result.status == 0 and "made of other sequences" in result.err
+    assert "  q  " in result.out  # what was appended is searched
+
+
+@pytest.mark.parametrize(("statement", "what"), [
+    ("UPDATE index_0_0 SET data = data[1:1000]::BLOB", "does not match its checksum"),
+    ("DELETE FROM index_0_0", "chunk 0 is there 0 times"),
+    ("DROP TABLE index_0_0", "chunk 0 is there 0 times"),
+    ("UPDATE index_pieces SET bytes = bytes - 64", "bytes instead of"),
+    ("UPDATE index_pieces SET bytes = bytes + 64", "bytes instead of"),
+])
+def test_a_truncated_index_stops_the_search_and_can_be_mended(seqloom, genome, statement, what):
+    assert seqloom("index", "build", genome).status == 0
+    changed(genome, statement)
+    search = ("mum", "-q", "query.fa", "-d", genome, "-l", "20", "-o", "out.mums")
+    result = seqloom(*search)
+    assert result.status == 1 and "g.duckdb: index fm-index: " in result.err and what in result.err
+    assert "make it anew: seqloom index drop g.duckdb fm-index, then seqloom index build" in result.err
+    assert not Path("out.mums").exists() and seqloom("db", "check", genome).status == 1
+    assert seqloom("index", "drop", genome, "fm-index").status == 0
+    assert seqloom("index", "build", genome).status == 0 and seqloom(*search).status == 0
+
+
+def test_a_truncated_file_is_told(seqloom, genome):
+    assert seqloom("index", "build", genome).status == 0
+    path = Path(genome)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    result = seqloom("mum", "-q", "query.fa", "-d", genome, "-l", "20")
+    assert result.status == 1 and "g.duckdb" in result.err and len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["exact", "--set", "seed.queries.longest=100"], "query 'q' has 1,000 letters and at most 100 can be looked up"),
+    (["exact", "--memory", "1M"], "raise --memory"),
+    (["mum", "--memory", "1M"], "raise --memory"),
+])
+def test_queries_and_memory_have_limits(seqloom, genome, words, message):
+    assert seqloom("index", "build", genome).status == 0
+    result = seqloom(*words, "-q", "query.fa", "-d", genome, "-o", "out")
+    assert result.status == 1 and message in result.err and len(result.err.splitlines()) == 1
+    assert not Path("out").exists()
