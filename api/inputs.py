@@ -99,8 +99,8 @@ def load_models(path: str, registry: Registry, on_bad: str = "error") -> ModelBa
 # ---- opening
 
 
-def opened(path: str) -> "Stream":
-    """Decompressed bytes of a file or of standard input, as a stream that can ``peek``."""
+def opened(path: str, may_be_empty: bool = False) -> "Stream":
+    """Decompressed bytes of a file or of standard input, as a stream that can ``peek``; an empty file is an error."""
     where = "standard input" if path == "-" else path
     if path == "-":
         raw = Stream(sys.stdin.buffer, where)
@@ -118,7 +118,7 @@ def opened(path: str) -> "Stream":
     packed = next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
     if packed:
         raise InputError(f"{where}: {packed} files are not read; decompress it, or use gzip or zstd")
-    if not head:
+    if not head and not may_be_empty:
         raise InputError(f"{where}: the file is empty; give a file with sequences or models")
     if head.startswith(_GZIP):
         from isal import igzip

@@ -1,7 +1,7 @@
 """Records of FASTA, FASTQ and line files, some at a time: their bytes as they are, and the keys to sort them by."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,26 +15,42 @@ from .core.threads import by_threads
 from .inputs import Stream
 
 _BYTES = np.arange(256)
-_KEPT = {"lines": _BYTES != 10, "header": (_BYTES != 10) & (_BYTES != 13), "sequence": _BYTES > 32}
-"""bool[256]: the bytes that are part of a key: of a line, a header, a sequence."""
+_KEPT = {"header": (_BYTES != 10) & (_BYTES != 13), "sequence": _BYTES > 32}
+"""bool[256]: the bytes that are part of a key: of a header, of a sequence."""
 _AHEAD = 12  # records
 _READ = 1 << 20  # bytes
 
 
-class Block(NamedTuple):
-    """Some records: their bytes, and their keys, row by row."""
+@dataclass(frozen=True)
+class Block:
+    """Some records: their bytes, and their keys, row by row.
+
+    A line is held without the byte that ends it.
+
+    Attributes:
+        records: u1 rows.
+        other_keys: u1 rows; None where the records are their own keys.
+    """
 
     records: Ragged
-    keys: Ragged
+    other_keys: Ragged | None = None
+
+    @property
+    def keys(self) -> Ragged:
+        return self.records if self.other_keys is None else self.other_keys
 
     def part(self, first: int, last: int) -> "Block":
         """Rows first … last − 1."""
-        return Block(*(Ragged(r.offsets[first : last + 1] - r.offsets[first],
-                              r.values[r.offsets[first] : r.offsets[last]]) for r in self))
+        def cut(rows: Ragged) -> Ragged:
+            bounds = rows.offsets[first : last + 1]
+            return Ragged(bounds - bounds[0], rows.values[bounds[0] : bounds[-1]])
+
+        return Block(cut(self.records), None if self.other_keys is None else cut(self.other_keys))
 
     @classmethod
     def concat(cls, parts: Sequence["Block"]) -> "Block":
-        return cls(Ragged.concat([p.records for p in parts]), Ragged.concat([p.keys for p in parts]))
+        keys = [p.other_keys for p in parts if p.other_keys is not None]
+        return cls(Ragged.concat([p.records for p in parts]), Ragged.concat(keys) if keys else None)
 
 
 def blocks(stream: Stream, kind: str, by: str, where: str, size: int, threads: int = 1) -> Iterator[tuple[Block, bool]]:
@@ -68,7 +84,9 @@ def blocks(stream: Stream, kind: str, by: str, where: str, size: int, threads: i
         cut = filled if ended else _last_record(data[:filled], kind)
         if cut:
             starts = _line_starts(data[:cut], threads)
-            yield _parsed(data[:cut], starts, kind, by, where, line, threads), ended
+            if ended and kind == "fastq":
+                starts = starts[: 1 + _record_lines(data, starts)]
+            yield _parsed(data[: starts[-1]], starts, kind, by, where, line, threads), ended
             line += len(starts) - 1
         rest = data[cut:filled]
         if ended:
@@ -94,12 +112,22 @@ def _line_starts(data: np.ndarray, threads: int) -> np.ndarray:
     return starts
 
 
+def _record_lines(data: np.ndarray, starts: np.ndarray) -> int:
+    """How many lines of the end of a FASTQ file there are but for blank ones behind the last record."""
+    lines = last = len(starts) - 1
+    while last and data[starts[last - 1]] <= ord(" "):
+        last -= 1
+    return min(lines, -(-last // 4) * 4)
+
+
 def _parsed(data: np.ndarray, starts: np.ndarray, kind: str, by: str, where: str, line: int, threads: int) -> Block:
-    """The records of ``data``, whose first line is number ``line`` of the file."""
+    """The records of ``data``, whose first line is number ``line`` of the file; both arrays may be written over."""
     part = "header" if by == "header" else "sequence"
     if kind == "lines":
-        part, bounds, begins, ends = "lines", starts, starts[:-1], starts[1:]
-    elif kind == "fastq":
+        _cut_ends(data, starts)
+        lines = Ragged(starts, data[: starts[-1]])
+        return Block(lines, byte_keys([np.diff(lines.offsets)]) if by == "length" else None)
+    if kind == "fastq":
         _check_fastq(data, starts, where, line)
         bounds = starts[::4]
         begins, ends = (starts[:-1:4] + 1, starts[1::4]) if part == "header" else (starts[1::4], starts[2::4])
@@ -111,11 +139,6 @@ def _parsed(data: np.ndarray, starts: np.ndarray, kind: str, by: str, where: str
         begins, ends = (bounds[:-1] + 1, behind) if part == "header" else (behind, bounds[1:])
     begins, ends = np.ascontiguousarray(begins), np.ascontiguousarray(ends)
     bounds = np.ascontiguousarray(bounds)
-    if kind == "lines" and by != "length":
-        offsets = starts - np.arange(len(starts))
-        keys = np.empty(offsets[-1], np.uint8)
-        by_threads(threads, 0, len(begins), lambda n, first, last: _cut_ends(data, starts, first, last, keys))
-        return Block(Ragged(starts, data), Ragged(offsets, keys))
     kept, offsets = _KEPT[part], np.zeros(len(begins) + 1, np.int64)
     by_threads(threads, 0, len(begins), lambda n, first, last: _measure(
         data, begins, ends, kept, first, last, offsets[1:]))
@@ -146,20 +169,31 @@ def first_of_equal(keys: Ragged, order: np.ndarray, threads: int = 1) -> np.ndar
     return np.flatnonzero(new)
 
 
-def copied(records: Ragged, rows: np.ndarray) -> np.ndarray:
-    """u1: the bytes of some records one behind the other."""
-    out = np.empty(int((records.offsets[rows + 1] - records.offsets[rows]).sum()), np.uint8)
-    _copy_rows(records.values, records.offsets, rows, out)
+def copied(records: Ragged, rows: np.ndarray, kind: str) -> np.ndarray:
+    """u1: the bytes of some records as they stand in a file, one behind the other."""
+    end = _ending(kind)
+    out = np.empty(_size(records, rows) + len(rows) * len(end), np.uint8)
+    _copy_rows(records.values, records.offsets, rows, end, out)
     return out
 
 
 def counted(records: Ragged, rows: np.ndarray, counts: np.ndarray, kind: str) -> np.ndarray:
     """u1: like ``copied``, each with its count: before a line, else behind the header."""
     before, behind = (b"", b"\t") if kind == "lines" else (b" count=", b"")
-    most = int((records.offsets[rows + 1] - records.offsets[rows]).sum()) + len(rows) * (20 + len(before + behind))
-    out = np.empty(most, np.uint8)
+    end = _ending(kind)
+    out = np.empty(_size(records, rows) + len(rows) * (20 + len(before + behind) + len(end)), np.uint8)
     text = [np.frombuffer(t, np.uint8) for t in (before, behind)]
-    return out[: _copy_counted(records.values, records.offsets, rows, counts, kind != "lines", *text, out)]
+    return out[: _copy_counted(records.values, records.offsets, rows, counts, kind != "lines", *text, end, out)]
+
+
+def _ending(kind: str) -> np.ndarray:
+    """u1: what stands behind every record."""
+    return np.frombuffer(b"\n" if kind == "lines" else b"", np.uint8)
+
+
+def _size(records: Ragged, rows: np.ndarray) -> int:
+    """Bytes of some records."""
+    return int((records.offsets[rows + 1] - records.offsets[rows]).sum())
 
 
 @kernel
@@ -189,13 +223,16 @@ def _line_before(data, end, headed):
 
 
 @kernel
-def _cut_ends(data, starts, first, last, keys):
-    """Lines without the byte that ends them."""
-    for line in range(first, last):
-        at = np.uint64(starts[line] - line)
-        for place in range(np.uint64(starts[line]), np.uint64(starts[line + 1] - 1)):
-            keys[at] = data[place]
+def _cut_ends(data, starts):
+    """Move lines together, without the byte that ends each; ``starts`` become where they begin then."""
+    at, begin = np.uint64(0), np.uint64(0)
+    for line in range(1, len(starts)):
+        behind = np.uint64(starts[line])
+        for place in range(begin, behind - np.uint64(1)):
+            data[at] = data[place]
             at += np.uint64(1)
+        starts[line] = at
+        begin = behind
 
 
 @kernel
@@ -233,7 +270,7 @@ def _differ(values, offsets, order, first, last, new):
 
 
 @kernel(helpers=(prefetch_module,))
-def _copy_rows(values, offsets, rows, out):
+def _copy_rows(values, offsets, rows, end, out):
     at = np.uint64(0)
     for n, row in enumerate(rows):
         # Records lie anywhere: ask for the bounds of one and for the bytes of a nearer one ahead of time.
@@ -243,10 +280,13 @@ def _copy_rows(values, offsets, rows, out):
         for place in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
             out[at] = values[place]
             at += np.uint64(1)
+        for letter in end:
+            out[at] = letter
+            at += np.uint64(1)
 
 
 @kernel
-def _copy_counted(values, offsets, rows, counts, behind_first_line, before, behind, out):
+def _copy_counted(values, offsets, rows, counts, behind_first_line, before, behind, ending, out):
     """Copy rows, each with its count at its beginning or behind its first line; returns the bytes written."""
     at = np.uint64(0)
     digits = np.empty(20, np.uint8)
@@ -280,5 +320,8 @@ def _copy_counted(values, offsets, rows, counts, behind_first_line, before, behi
             at += np.uint64(1)
         for copied in range(place, end):
             out[at] = values[copied]
+            at += np.uint64(1)
+        for letter in ending:
+            out[at] = letter
             at += np.uint64(1)
     return at

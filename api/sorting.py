@@ -2,17 +2,19 @@
 
 A record stays as it is in the file, byte for byte. What fits one block is sorted in memory. A larger file is sorted
 block by block into temporary files of its own format, the runs, which are then merged: a piece of each run is read, all
-records that can't come behind an unread one are sorted together and written, and so on.
+records that can't come behind an unread one are sorted together and written, and so on. Of more runs than a block has
+room for pieces, neighbours are merged to longer runs first.
 """
 
+import os
 import tempfile
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core.errors import OptionError, UnknownNameError
+from .core.errors import OptionError, StoreError, UnknownNameError
 from .core.records import Ragged
 from .core.stages import Sorter
 from .core.threads import in_turn
@@ -21,20 +23,19 @@ from .record_blocks import Block, blocks, copied, counted, first_of_equal
 
 FORMATS = ("fasta", "fastq", "lines")
 KEYS = ("sequence", "header", "length")
-BLOCK = 256 << 20
-"""Bytes that are sorted in memory at a time."""
 PER_BYTE = 8
 """Bytes of memory that a byte of a block takes, about, where records have twenty bytes or more."""
 _PIECE = 1 << 20  # least bytes of a run that are read at a time
+_MOST_RUNS = 256  # merged at a time: a process may have a thousand files open, and a run with counts takes two
 _ROWS = 1 << 16  # records copied at a time
 
 
 def sort_file(path: str, write: Callable[[Any], object], sorter: Sorter, format: str | None = None,
-              by: str = "sequence", unique: bool = False, block: int = BLOCK) -> int:
+              by: str = "sequence", unique: bool = False, block: int | None = None) -> int:
     """Write the records of a file in ascending order of their keys, compared byte by byte; returns how many.
 
     Args:
-        path: FASTA, FASTQ or any lines, plain, gzip or zstd; "-" for standard input.
+        path: FASTA, FASTQ or any lines, plain, gzip or zstd; "-" for standard input. An empty file has no records.
         write: takes the bytes of some records, as a buffer.
         sorter: its ``threads`` are also those of the rest of the work.
         format: "fasta", "fastq" or "lines"; None to tell from the first letter.
@@ -42,11 +43,12 @@ def sort_file(path: str, write: Callable[[Any], object], sorter: Sorter, format:
             is all three.
         unique: of records with equal keys only the first is written, with the count: ``count=N`` behind the header,
             before the line.
-        block: bytes sorted in memory at a time.
+        block: bytes sorted in memory at a time; None for ``default_block()``.
 
     Raises:
         InputError: the file can't be read or isn't of the format.
         OptionError: ``unique`` by length.
+        StoreError: there is no room for the runs.
     """
     if format is not None and format not in FORMATS:
         raise UnknownNameError("format", format, FORMATS)
@@ -55,53 +57,117 @@ def sort_file(path: str, write: Callable[[Any], object], sorter: Sorter, format:
     if unique and by == "length":
         raise OptionError("--unique needs --by sequence or --by header: records of one length are not the same")
     where = "standard input" if path == "-" else path
-    with tempfile.TemporaryDirectory(prefix="seqloom-sort-") as folder, opened(path) as stream:
-        head = stream.peek(HEAD)[:1]
-        kind = format or {b">": "fasta", b"@": "fastq"}.get(head, "lines")
-        runs: list[str] = []
+    block = block or default_block()
+    with tempfile.TemporaryDirectory(prefix="seqloom-sort-") as folder, opened(path, may_be_empty=True) as stream:
+        kind = format or {b">": "fasta", b"@": "fastq"}.get(stream.peek(HEAD).lstrip()[:1], "lines")
+        work = _Work(kind, by, unique, sorter, folder)
+        runs: list[_Run] = []
         for part, last in blocks(stream, kind, by, where, block, sorter.threads):
-            rows, counts = _sorted(part, np.ones(len(part.keys), np.int64) if unique else None, sorter)
+            rows, counts = work.sorted(part, np.ones(len(part.keys), np.int64) if unique else None)
             if last and not runs:
-                return _write(write, part.records, rows, counts, kind, sorter.threads)
-            runs.append(f"{folder}/{len(runs)}")
-            with open(runs[-1], "wb") as run:
-                _write(run.write, part.records, rows, None, kind, sorter.threads)
+                return work.write(write, part.records, rows, counts)
+            if len(rows):
+                runs.append(work.run([(part, rows, counts)]))
+        most = max(2, min(_MOST_RUNS, block // _PIECE))
+        while len(runs) > most:
+            count = min(most, len(runs) - most + 1)
+            first = min(range(len(runs) - count + 1), key=lambda n: sum(run.size for run in runs[n : n + count]))
+            runs[first : first + count] = [work.run(work.merged(runs[first : first + count], block))]
+        return sum(work.write(write, part.records, rows, counts) for part, rows, counts in work.merged(runs, block))
+
+
+def default_block() -> int:
+    """Bytes that are sorted in memory at a time where nothing else is asked for.
+
+    Such as take a quarter of the machine's memory; not more than 4 GiB, which longer runs make no quicker.
+    """
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(_PIECE, min(memory // 4, 4 << 30) // PER_BYTE)
+
+
+class _Run(NamedTuple):
+    """A sorted temporary file of ``size`` bytes; beside it, as ``path``.counts, the counts of its records, if any."""
+
+    path: str
+    size: int
+
+
+_Sorted = tuple[Block, np.ndarray, np.ndarray | None]  # records, their rows in order, and the count of each of these
+
+
+class _Work:
+    """How one file is sorted."""
+
+    def __init__(self, kind: str, by: str, unique: bool, sorter: Sorter, folder: str) -> None:
+        self._kind, self._by, self._unique, self._sorter, self._folder = kind, by, unique, sorter, folder
+        self._runs = 0
+
+    def sorted(self, block: Block, counts: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Rows of a block in order; with ``counts`` the first of equal ones only, and the sums of their counts."""
+        order = self._sorter.order(block.keys)
+        if counts is None or not len(order):
+            return order, counts
+        first = first_of_equal(block.keys, order, self._sorter.threads)
+        return order[first], np.add.reduceat(counts[order], first)
+
+    def write(self, write: Callable[[Any], object], records: Ragged, rows: np.ndarray,
+              counts: np.ndarray | None) -> int:
+        """Write some records in this order, with their counts if there are any; returns how many."""
+        def text(start: int) -> np.ndarray:
+            part = rows[start : start + _ROWS]
+            if counts is None:
+                return copied(records, part, self._kind)
+            return counted(records, part, counts[start : start + _ROWS], self._kind)
+
+        threads, starts = self._sorter.threads, range(0, len(rows), _ROWS)
+        for n in range(0, len(starts), threads):
+            for piece in in_turn(threads, text, starts[n : n + threads]):
+                write(piece)
+        return len(rows)
+
+    def run(self, parts: Iterable[_Sorted]) -> _Run:
+        """A run of some records that come in order."""
+        path = f"{self._folder}/{self._runs}"
+        self._runs += 1
+        try:
+            with open(path, "wb") as run, open(f"{path}.counts", "wb") as sums:
+                for part, rows, counts in parts:
+                    self.write(run.write, part.records, rows, None)
+                    if counts is not None:
+                        sums.write(counts)
+        except OSError as error:
+            raise StoreError(f"{self._folder}: a sorted run can't be written: {error.strerror}; make room there, or "
+                             "set TMPDIR to a folder with room for a copy of the file") from None
+        return _Run(path, os.path.getsize(path))
+
+    def merged(self, runs: list[_Run], block: int) -> Iterator[_Sorted]:
+        """Records of some runs in order, earlier runs first among equal keys: some at a time. Removes the runs."""
+        size = max(_PIECE, block // (len(runs) + 1))
+        sources = [_Pieces(run.path, self._kind, self._by, self._unique, size) for run in runs]
+        kept: list[tuple[Block, np.ndarray | None]] = []  # the last record, which may have equals in what comes
+        while sources := [source for source in sources if source.unread()]:
+            # What is at most the least of the last keys can't come behind what isn't read; of keys equal to it only
+            # those of the runs up to that one, for equals of the later runs may still be unread in it.
+            bound, number = min((source.last(), n) for n, source in enumerate(sources))
+            parts = [*kept, *(source.take(bound, n <= number) for n, source in enumerate(sources))]
+            together = Block.concat([part for part, _ in parts])
+            counts = np.concatenate([c for _, c in parts if c is not None]) if self._unique else None
+            rows, counts = self.sorted(together, counts)
             if counts is not None:
-                counts.tofile(f"{runs[-1]}.counts")
-        sources = [_Run(name, kind, by, unique, max(_PIECE, block // (len(runs) + 1))) for name in runs]
-        return sum(_write(write, part.records, rows, counts, kind, sorter.threads)
-                   for part, rows, counts in _merged(sources, unique, sorter))
+                kept = [(Block.concat([together.part(rows[-1], rows[-1] + 1)]), counts[-1:])]
+                rows, counts = rows[:-1], counts[:-1]
+            yield together, rows, counts
+        for part, counts in kept:
+            yield part, np.zeros(1, np.int64), counts
 
 
-def _sorted(block: Block, counts: np.ndarray | None, sorter: Sorter) -> tuple[np.ndarray, np.ndarray | None]:
-    """Rows of a block in order; with ``counts`` the first of equal ones only, and the sums of their counts."""
-    order = sorter.order(block.keys)
-    if counts is None or not len(order):
-        return order, counts
-    first = first_of_equal(block.keys, order, sorter.threads)
-    return order[first], np.add.reduceat(counts[order], first)
-
-
-def _write(write: Callable[[Any], object], records: Ragged, rows: np.ndarray, counts: np.ndarray | None, kind: str,
-           threads: int) -> int:
-    """Write some records in this order, with their counts if there are any; returns how many."""
-    def text(start: int) -> np.ndarray:
-        part = slice(start, start + _ROWS)
-        return copied(records, rows[part]) if counts is None else counted(records, rows[part], counts[part], kind)
-
-    starts = range(0, len(rows), _ROWS)
-    for n in range(0, len(starts), threads):
-        for piece in in_turn(threads, text, starts[n : n + threads]):
-            write(piece)
-    return len(rows)
-
-
-class _Run:
-    """A sorted temporary file, read piece by piece."""
+class _Pieces:
+    """A run, read piece by piece and removed at its end."""
 
     def __init__(self, path: str, kind: str, by: str, unique: bool, size: int) -> None:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed at the end of the file)
         self._blocks = blocks(Stream(self._file, path, file=self._file), kind, by, path, size)
+        self._path = path
         self._counts = np.memmap(f"{path}.counts", np.int64, "r") if unique else None
         self._block: Block | None = None
         self._row = self._before = 0  # rows taken of this block; rows of the blocks before
@@ -113,6 +179,8 @@ class _Run:
             self._block, self._row = next(self._blocks, (None, True))[0], 0
             if self._block is None:
                 self._file.close()
+                os.unlink(self._path)
+                os.unlink(f"{self._path}.counts")
                 return False
         return True
 
@@ -135,23 +203,3 @@ class _Run:
         if self._counts is not None:
             counts = np.array(self._counts[self._before + first : self._before + self._row])
         return self._block.part(first, self._row), counts
-
-
-def _merged(runs: list[_Run], unique: bool,
-            sorter: Sorter) -> Iterator[tuple[Block, np.ndarray, np.ndarray | None]]:
-    """Records of all runs in order, earlier runs first among equal keys: some at a time, their order and counts."""
-    kept: list[tuple[Block, np.ndarray | None]] = []  # the last record, which may have equals in what comes
-    while runs := [run for run in runs if run.unread()]:
-        # What is at most the least of the last keys can't come behind what isn't read; of keys equal to it only those
-        # of the runs up to that one, for equals of the later runs may still be unread in it.
-        bound, number = min((run.last(), n) for n, run in enumerate(runs))
-        parts = [*kept, *(run.take(bound, n <= number) for n, run in enumerate(runs))]
-        block = Block.concat([part for part, _ in parts])
-        counts = np.concatenate([c for _, c in parts if c is not None]) if unique else None
-        rows, counts = _sorted(block, counts, sorter)
-        if counts is not None:
-            kept = [(Block.concat([block.part(rows[-1], rows[-1] + 1)]), counts[-1:])]
-            rows, counts = rows[:-1], counts[:-1]
-        yield block, rows, counts
-    for part, counts in kept:
-        yield part, np.zeros(1, np.int64), counts

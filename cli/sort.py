@@ -1,5 +1,9 @@
 """``seqloom sort``: a FASTA, FASTQ or line file in order."""
 
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from seqloom.core.errors import BackendError, UnknownNameError
@@ -25,7 +29,8 @@ def sort(
     threads: Annotated[str, option("-p", "--num-threads", "--threads", metavar="N",
                                    help="threads; changes no result")] = "1",
     memory: Annotated[str | None, option("--memory", metavar="SIZE", help="memory that the program may take, about, as "
-                                         "8G; larger files are sorted in runs  [default: 2G]")] = None,
+                                         "8G; larger files are sorted in runs  [default: a quarter of the machine's, "
+                                         "at most 4G]")] = None,
     out: OutOption = None,
 ) -> None:
     """Sort a file by sequence, header or length; stable, and larger than memory too."""
@@ -33,7 +38,7 @@ def sort(
     from seqloom.core.stages import BACKENDS
     from seqloom.core.units import parse_bytes
     from seqloom.installed import registry
-    from seqloom.sorting import BLOCK, PER_BYTE, sort_file
+    from seqloom.sorting import PER_BYTE, sort_file
 
     from .search import number
 
@@ -45,8 +50,38 @@ def sort(
     chosen.threads = number(threads, "--num-threads") or 1
     size = parse_bytes(memory)
     check_place(out)
-    with opened(out) as stream:
+    with _tidied_up(), opened(out) as stream:
         stream.flush()
-        sort_file(file, stream.buffer.write, chosen, format, by, unique,  # type: ignore[attr-defined]
-                  max(1 << 20, size // PER_BYTE) if size else BLOCK)
-        stream.buffer.flush()  # type: ignore[attr-defined]
+        try:
+            sort_file(file, stream.buffer.write, chosen, format, by, unique,  # type: ignore[attr-defined]
+                      max(1 << 20, size // PER_BYTE) if size else None)
+            stream.buffer.flush()  # type: ignore[attr-defined]
+        except OSError as error:
+            error.filename = error.filename or out or "standard output"
+            raise
+
+
+class _Stopped(BaseException):
+    """A signal asks the process to end."""
+
+
+@contextmanager
+def _tidied_up() -> Iterator[None]:
+    """Let what the block has opened be closed and removed before a signal ends the process."""
+    came: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        came.append(number)
+        raise _Stopped
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)
+              if signal.getsignal(number) == signal.SIG_DFL}
+    try:
+        yield
+    except _Stopped:
+        signal.signal(came[0], signal.SIG_DFL)
+        os.kill(os.getpid(), came[0])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+

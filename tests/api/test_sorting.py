@@ -1,13 +1,19 @@
 """Sorting files: against Python's own sort, whole and in runs."""
 
+import errno
 import gzip
-from collections.abc import Callable
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from seqloom import sorting
-from seqloom.core.errors import InputError, OptionError, UnknownNameError
+from seqloom.core.errors import InputError, OptionError, StoreError, UnknownNameError
 from seqloom.installed import registry
 from seqloom.sorting import sort_file
 
@@ -21,11 +27,17 @@ def sorted_file(path: Path, **how) -> bytes:
     return b"".join(parts)
 
 
-@pytest.fixture(params=[1 << 20, 1500], ids=["whole", "in runs"])
-def block(request, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(sorting, "_PIECE", 300)
+@pytest.fixture(params=[(1 << 20, 300), (1500, 300), (1500, 40)], ids=["whole", "in runs", "in runs, few at a time"])
+def block(request, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Bytes of a block. Looks at the end whether all temporary files are gone."""
+    size, piece = request.param
+    monkeypatch.setattr(sorting, "_PIECE", piece)
     monkeypatch.setattr(sorting, "_ROWS", 40)
-    return request.param
+    monkeypatch.setattr(sorting, "_MOST_RUNS", 2 if piece < 100 else 256)
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield size
+        assert not list(Path(folder).iterdir())
 
 
 def fasta_records(count: int) -> list[tuple[str, str, bytes]]:
@@ -99,6 +111,42 @@ def test_carriage_returns_and_counts(tmp_path):
     assert sorted_file(path, unique=True) == b">b x count=2\r\nAC\r\n"
 
 
+def test_files_without_records(tmp_path, block):
+    for n, text in enumerate([b"", gzip.compress(b"")]):
+        path = tmp_path / str(n)
+        path.write_bytes(text)
+        for kind in ("fasta", "fastq", "lines", None):
+            assert sorted_file(path, format=kind, block=block) == b""
+            assert sorted_file(path, format=kind, block=block, unique=True) == b""
+
+
+def test_blank_lines_behind_the_last_record_of_a_fastq_file(tmp_path, block):
+    path = tmp_path / "a.fq"
+    records = [b"@%d\n%s\n+\n%s\n" % (n, b"A" * (n % 50), b"I" * (n % 50)) for n in range(100, 0, -1)]
+    for end in (b"", b"\n", b"\r\n\r\n", b"\n" * 5):
+        path.write_bytes(b"".join(records) + end)
+        assert sorted_file(path, by="header", block=block) == b"".join(sorted(records))
+        # 100 is a multiple of 50: the last record has no letters and ends with a blank line of its own.
+        path.write_bytes(b"".join(reversed(records)) + end)
+        assert sorted_file(path, by="header", block=block) == b"".join(sorted(records))
+
+
+def test_a_run_that_can_t_be_written(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"line\n" * 1000)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(sorting._Work, "write", full)
+    with pytest.raises(StoreError, match="a sorted run can't be written: No space left on device; make room there"):
+        sorted_file(path, block=1000)
+    assert not list(temporary.iterdir())
+
+
 def test_what_is_wrong_is_said(tmp_path):
     path = tmp_path / "a"
     path.write_text("@r\nACGT\n+\nIIII\n@s\nACGT\nIIII\n")
@@ -106,6 +154,9 @@ def test_what_is_wrong_is_said(tmp_path):
         sorted_file(path)
     with pytest.raises(InputError, match="line 1: a FASTA record begins with '>'"):
         sorted_file(path, format="fasta")
+    path.write_text("\n\n>r\nACGT\n")
+    with pytest.raises(InputError, match="line 1: a FASTA record begins with '>'"):
+        sorted_file(path)
     with pytest.raises(OptionError, match="--unique needs --by"):
         sorted_file(path, by="length", unique=True)
     with pytest.raises(UnknownNameError, match="unknown format 'bam'"):
@@ -124,3 +175,28 @@ def test_the_command(tmp_path, capsys, monkeypatch: pytest.MonkeyPatch):
     assert capsys.readouterr().out == ">a\nAC\n>b\nCC\n>c\nAC\n"
     assert run(["sort", "a.fa", "-p", "0"]) == run(["sort", "a.fa", "--backend", "gpu"]) == 2
     assert "unknown back end 'gpu'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_nothing_is_left_behind_by_signals(tmp_path, number):
+    script = f"""
+import os, signal, sys
+from seqloom import sorting
+from seqloom.cli.main import run
+signal.signal(signal.SIGINT, signal.default_int_handler)
+written = sorting._Work.run
+def then_a_signal(self, parts):
+    written(self, parts)
+    print(len(os.listdir(self._folder)), file=sys.stderr, flush=True)
+    os.kill(os.getpid(), {number})
+sorting._Work.run = then_a_signal
+run()
+"""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    (tmp_path / "a.txt").write_bytes(b"a line\n" * 400_000)
+    done = subprocess.run([sys.executable, "-c", script, "sort", "a.txt", "--memory", "8M", "-o", "out.txt"],
+                          cwd=tmp_path, env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, text=True)
+    assert done.returncode == (130 if number == signal.SIGINT else -number), done.stderr
+    assert done.stderr.startswith("2\n")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.txt", "temporary"] and not list(folder.iterdir())
