@@ -1,19 +1,22 @@
-"""The FM-index on a CUDA device: its tables there, and the host's look-ups compiled for it.
+"""The FM-index on CUDA devices: its tables there, and the host's look-ups compiled for them.
 
 The functions are those of ``fm_search_cpu``, the same source: they call each other by name, and here the names stand
 for device functions.
 """
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
 from numba import cuda as _cuda
-from seqloom.core.index import Index
+from seqloom.core.packed16 import SIMULATED
 from seqloom.plugins.exact_match import fm_search_cpu as host
-from seqloom.plugins.exact_match.fm_index import Tables, tables_of
+from seqloom.plugins.exact_match.fm_index import Tables
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 
@@ -23,8 +26,8 @@ def count_bits(word):
     return np.uint64(cuda.popc(word))
 
 
-def _device_functions(*kernels: Any, **given: Any) -> dict[str, Any]:
-    """Device functions made of host kernels, each of which calls only those before it, or those given."""
+def device_functions(*kernels: Any, **given: Any) -> dict[str, Any]:
+    """Device functions by name, made of host kernels, each of which calls only those before it, or those given."""
     made = given
     for kernel in kernels:
         plain = kernel.py_func
@@ -33,11 +36,10 @@ def _device_functions(*kernels: Any, **given: Any) -> dict[str, Any]:
     return made
 
 
-_functions = _device_functions(
+FUNCTIONS = device_functions(
     host.mapped_base, host._mapped_byte, host._odd_before, host.is_plain, host._odd_inside, host.mapped, host.extended,
-    host.symbol_before, host.locate, count_bits=count_bits)
-mapped_base, is_plain = _functions["mapped_base"], _functions["is_plain"]
-extended, locate = _functions["extended"], _functions["locate"]
+    host.symbol_before, host.locate, host.shared, count_bits=count_bits)
+"""The host's look-ups as device functions."""
 
 
 class DeviceTables(NamedTuple):
@@ -52,18 +54,72 @@ class DeviceTables(NamedTuple):
     marks: Any
 
 
-_lock = threading.Lock()
-_kept: list[tuple[Any, DeviceTables]] = []  # the index sent last, and its tables
+in_use = threading.RLock()
+"""Held by whoever has tables sent to devices: one at a time, so that all of the memory is its own."""
 
 
-def device_tables(index: Index) -> tuple[Tables, DeviceTables]:
-    """The tables of an index of kind ``fm-index`` on the host and on the device, where those of the last one stay."""
-    fm = tables_of(index)
-    with _lock:
-        if not _kept or _kept[0][0]() is not fm.blocks:
-            _kept[:] = [(ref(fm.blocks), DeviceTables(*(
-                _sent(part) if isinstance(part, np.ndarray) else part for part in fm)))]
-        return fm, _kept[0][1]
+@dataclass(eq=False)
+class _Kept:
+    """Tables on a device: of which index, and their bytes."""
+
+    blocks: ref
+    device: int
+    tables: DeviceTables
+    size: int
+
+    def holds(self, fm: Tables, device: int) -> bool:
+        return self.device == device and self.blocks() is fm.blocks
+
+
+_kept: list[_Kept] = []  # the last used last
+
+
+def device_count() -> int:
+    """CUDA devices of this host."""
+    return 1 if SIMULATED else len(cuda.gpus)
+
+
+@contextmanager
+def on_device(number: int) -> Iterator[None]:
+    """The calling thread works on a device."""
+    with cuda.gpus[0 if SIMULATED else number]:
+        yield
+
+
+def free_memory() -> int:
+    """Bytes that can be had on each device, with those of the tables that are kept there."""
+    least = 1 << 40
+    for device in range(device_count()):
+        with on_device(device):
+            free = cuda.current_context().get_memory_info()[0]
+        least = min(least, int(min(free, 1 << 40)) + sum(kept.size for kept in _kept if kept.device == device))
+    return least * 9 // 10
+
+
+def tables_bytes(fm: Tables) -> int:
+    """Bytes of tables on a device."""
+    return sum(part.nbytes for part in fm if isinstance(part, np.ndarray))
+
+
+def is_there(fm: Tables, device: int) -> bool:
+    """Whether the tables are on a device."""
+    return any(kept.holds(fm, device) for kept in _kept)
+
+
+def device_tables(fm: Tables, device: int, room: int) -> DeviceTables:
+    """The tables on the device at work, where they stay; those used longest ago leave for what doesn't fit ``room``.
+
+    room: bytes for all tables on the device.
+    """
+    with in_use:
+        found = [kept for kept in _kept if kept.holds(fm, device)]
+        _kept[:] = [kept for kept in _kept if kept not in found and kept.blocks() is not None]
+        size = tables_bytes(fm)
+        while (here := [kept for kept in _kept if kept.device == device]) and sum(k.size for k in here) + size > room:
+            _kept.remove(here[0])
+        _kept.extend(found or [_Kept(ref(fm.blocks), device, DeviceTables(*(
+            _sent(part) if isinstance(part, np.ndarray) else part for part in fm)), size)])
+        return _kept[-1].tables
 
 
 def _sent(array: np.ndarray) -> Any:

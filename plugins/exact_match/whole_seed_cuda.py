@@ -1,36 +1,53 @@
-"""``whole-queries`` on a CUDA device: a thread looks up a query by backward search, another one a place of a row.
+"""``whole-queries`` on CUDA devices: a thread looks up a query by backward search, another one a place of a row.
+
+Index and queries that exceed the devices' memory are cut as the model of ``partition`` says. A part of the index is the
+index of a stretch of the text, which reaches into the next one by the letters of the longest query, so that what begins
+in it is found in it alone.
 
 Source: A. Drozd's thesis on string sorting and BWT alignment, 3.5: the index lies on the device, queries go there,
 ranges of rows come back. The sampled suffixes are there as well, so that places are looked up there too. A table of the
 rows of words, as the host has one, would take longer to make than all look-ups.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, NamedTuple
+from weakref import finalize
 
 import numpy as np
 from numba import int64, uint64
+from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.copies_cuda import to_device, to_host
+from seqloom.core.index import Index
 from seqloom.core.packed16 import SIMULATED
+from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.exact_match.fm_index import CODE, KIND
-from seqloom.plugins.exact_match.fm_search_cuda import (
-    DeviceTables,
-    cuda,
-    device_tables,
-    extended,
-    is_plain,
-    locate,
-    mapped_base,
-)
+from seqloom.core.threads import in_turn
+from seqloom.plugins.exact_match import fm_search_cuda as devices
+from seqloom.plugins.exact_match.fm_index import KIND, Tables, tables_of
+from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
+from seqloom.plugins.exact_match.fm_index_reference import FmIndexOptions
+from seqloom.plugins.exact_match.fm_search_cuda import FUNCTIONS, DeviceTables, cuda
+from seqloom.plugins.exact_match.fm_seed_cpu import codes_of
+from seqloom.plugins.exact_match.partition import Costs, Split, Work, best_split, costs_for
 from seqloom.plugins.exact_match.seed_reference import Strand
-from seqloom.plugins.exact_match.symbols import NEVER
+from seqloom.plugins.exact_match.strands_cpu import strand_of
+from seqloom.plugins.exact_match.symbols import NEVER, end, target_text
 from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
 
 _THREADS = 128
-_ROWS = 1 << 24  # rows whose places are looked up at a time
+_ROWS = 1 << 24  # rows whose places are looked up at a time, at most
+_ROW = 16  # bytes of a row: its query and its place
+_QUERY = 48  # bytes of a query beside its letters: start, length, first row, rows, rows before it, spare
+_LEAST_LETTERS = 4096  # of a part of the index
+_SLACK = 16 << 10  # bytes of small arrays, and of what the device adds to each
 _NEVER = int(NEVER)
+_is_plain, _mapped_base = FUNCTIONS["is_plain"], FUNCTIONS["mapped_base"]
+_extended, _locate = FUNCTIONS["extended"], FUNCTIONS["locate"]
 
 
 # The kernels aren't kept on disk: that would overlook changes of the functions that they call.
@@ -51,11 +68,11 @@ def _search(symbols, blocks, odd_rows, shift, packed, codes, query, starts, leng
         code = codes[symbol]
         if symbol == _NEVER:
             high = low
-        elif is_plain(blocks, shift, code, low, high):
-            low = mapped_base(blocks, shift, code, low)
-            high = mapped_base(blocks, shift, code, high)
+        elif _is_plain(blocks, shift, code, low, high):
+            low = _mapped_base(blocks, shift, code, low)
+            high = _mapped_base(blocks, shift, code, high)
         else:
-            low, high = extended(symbols, blocks, odd_rows, shift, packed, uint64(symbol), low, high)
+            low, high = _extended(symbols, blocks, odd_rows, shift, packed, uint64(symbol), low, high)
     lows[number] = low
     sizes[number] = int64(high - low) if low < high else int64(0)
 
@@ -79,7 +96,23 @@ def _place(symbols, blocks, odd_rows, shift, packed, samples, marks, lows, bound
             high = middle
     fm = (symbols, blocks, odd_rows, shift, packed, samples, marks)
     numbers[n] = low
-    places[n] = int64(locate(fm, uint64(lows[low]) + uint64(row - bounds[low])))
+    places[n] = int64(_locate(fm, uint64(lows[low]) + uint64(row - bounds[low])))
+
+
+class _IndexPart(NamedTuple):
+    """The index of a stretch of the text: where it begins, and how many places of it are its own."""
+
+    fm: Tables
+    begin: int
+    places: int
+
+
+class _QueryPart(NamedTuple):
+    """Queries first … last − 1 of a strand."""
+
+    strand: int
+    first: int
+    last: int
 
 
 class WholeQueriesCuda(WholeQueriesCpu):
@@ -88,24 +121,170 @@ class WholeQueriesCuda(WholeQueriesCpu):
 
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_letters + shape.targets
+        # On the device, the least that it can do with: the smallest part of the index, and the longest query.
+        letters = min(text, max(_LEAST_LETTERS, shape.longest_query)) + 2 * shape.longest_query
         return Footprint(host=16 * shape.query_letters + 64 * shape.queries,
-                         device=3 * text + 2 * shape.query_letters + 64 * shape.queries + 16 * _ROWS)
+                         device=2 * (4 * letters + shape.longest_query + _QUERY + _SLACK))
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
-        fm, there = device_tables(context.index(KIND))
-        codes = np.full(256, NEVER, np.uint64)
-        codes[: len(fm.symbols)] = fm.symbols[:, CODE].astype(np.uint64)
+        none = np.empty(0, np.int64)
         if not len(context.queries):
-            return [(np.empty(0, np.int64), np.empty(0, np.int64)) for _ in strands]
-        lengths = to_device(context.queries.lengths, context.threads)
-        found = []
-        for strand in strands:
-            context.cancellation.check()
-            lows, sizes = (cuda.device_array(len(strand.starts), np.int64) for _ in range(2))
-            _search[_grid(len(lows))](*there[:5], to_device(codes), to_device(strand.symbols, context.threads),
-                                      to_device(strand.starts, context.threads), lengths, lows, sizes)
-            found.append(_placed(there, lows, to_host(sizes, len(lows), np.int64, context.threads), context.threads))
-        return found
+            return [(none, none) for _ in strands]
+        with devices.in_use:
+            budget = min(context.device_memory or 1 << 62, devices.free_memory())
+            rows = max(64, min(_ROWS, budget // 8 // _ROW))
+            memory = budget - rows * _ROW - _SLACK
+            split, parts, queries = _planned(context, strands, memory, self.options.costs)
+            _say(context.slot, split)
+            _warmed(parts[0].fm, memory, rows)
+            begin = time.perf_counter()
+            found = _met(parts, queries, split.order, _Search(context, strands, memory, rows))
+            context.count("measured_us", round(1e6 * (time.perf_counter() - begin)))
+        context.count("foretold_us", round(1e6 * split.seconds))
+        context.count("index_parts", len(parts))
+        context.count("query_parts", len(queries))
+        context.count("alpha_percent", round(100 * split.share))
+        context.count("splits")
+        return [(np.concatenate([none, *(numbers for part, numbers, _ in found if part.strand == n)]),
+                 np.concatenate([none, *(places for part, _, places in found if part.strand == n)]))
+                for n in range(len(strands))]
+
+
+def _planned(context: Context, strands: Sequence[Strand], memory: int,
+             costs: str) -> tuple[Split, list[_IndexPart], list[_QueryPart]]:
+    """How the work is cut, the parts of the index, and those of the queries."""
+    index, lengths = context.index(KIND), context.queries.lengths
+    fm, sizes, taken = tables_of(index), lengths + 1 + _QUERY, costs_for(costs, _device_name(), _measured)
+    text = int(fm.symbols[-1, 0])
+    density = devices.tables_bytes(fm) / text
+    overlap = 1 << int(lengths.max()).bit_length()  # few different ones, so that parts can be used again
+    work = Work(index=devices.tables_bytes(fm), queries=int(sizes.sum()) * len(strands), memory=memory,
+                least_index=int(density * max(_LEAST_LETTERS, overlap)) + 1, least_queries=int(sizes.max()),
+                overlap=int(density * overlap) + _SLACK, saturating=_saturating(float(sizes.mean())),
+                devices=devices.device_count())
+    there = _parts_there(fm, overlap, work.devices)
+    while True:
+        split = best_split(replace(work, there=there), taken)
+        parts = _index_parts(context, index, split.index_parts, overlap)
+        room = memory - max(devices.tables_bytes(part.fm) for part in parts)
+        if room >= min(work.least_queries, work.queries):
+            break
+        work = replace(work, index=work.index * 5 // 4)  # its letters aren't spread evenly: smaller parts
+    most = min(room, -(-work.queries // split.query_parts) + work.least_queries)
+    return split, parts, [_QueryPart(n, *bounds) for n in range(len(strands)) for bounds in _cut(sizes, most)]
+
+
+def _cut(sizes: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
+    """First and last + 1 of runs of items that have at most so many bytes together."""
+    ends, first = np.cumsum(sizes), 0
+    while first < len(sizes):
+        before = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + most, "right")))
+        yield first, last
+        first = last
+
+
+_made: dict[int, tuple[int, list[_IndexPart]]] = {}  # by the index's identity: letters in common, and its parts
+
+
+def _parts_there(fm: Tables, overlap: int, count: int) -> int:
+    """The number of parts in which an index is on the devices, one on each."""
+    common, parts = _made.get(id(fm.blocks), (0, []))
+    if all(devices.is_there(fm, n) for n in range(count)):
+        return 1
+    there = [devices.is_there(part.fm, n) for n, part in enumerate(parts)]
+    return len(parts) if parts and common == overlap and all(there) else 0
+
+
+def _index_parts(context: Context, index: Index, count: int, overlap: int) -> list[_IndexPart]:
+    """The index as it is, or cut; parts are kept as long as the index."""
+    fm = tables_of(index)
+    size = int(fm.symbols[-1, 0])
+    if count == 1:
+        return [_IndexPart(fm, 0, size)]
+    common, parts = _made.get(id(fm.blocks), (0, []))
+    if common == overlap and len(parts) == count:
+        return parts
+    batch = context.targets
+    text, _ = target_text(batch, acgt_only=False)
+    bounds = np.linspace(0, size, count + 1).astype(int).tolist()
+    stage = FmIndexCpu(FmIndexOptions(index.parameters["bucket"], index.parameters["sample"]))
+
+    def part(n: int) -> _IndexPart:
+        context.cancellation.check()
+        first, last = bounds[n], bounds[n + 1]
+        stretch = np.append(text[: size - 1][first : last + overlap], np.uint8(end(batch.alphabet)))
+        arrays = stage.arrays(context, stretch, batch.alphabet, index.parameters["bucket"], index.parameters["sample"])
+        return _IndexPart(tables_of(Index(KIND, "target", arrays, index.parameters)), first, last - first)
+
+    parts = in_turn(context.threads, part, range(count))
+    if id(fm.blocks) not in _made:
+        finalize(fm.blocks, _made.pop, id(fm.blocks), None)
+    _made[id(fm.blocks)] = overlap, parts
+    return parts
+
+
+class _Search:
+    """Looks up parts of the queries in parts of the index."""
+
+    def __init__(self, context: Context, strands: Sequence[Strand], memory: int, rows: int) -> None:
+        self.check, self.threads = context.cancellation.check, context.threads
+        self.lengths, self.strands, self.memory, self.rows = context.queries.lengths, strands, memory, rows
+
+    def __call__(self, part: _IndexPart, queries: _QueryPart,
+                 device: int) -> tuple[_QueryPart, np.ndarray, np.ndarray]:
+        """Numbers of queries and places in the text of all rows."""
+        self.check()
+        strand, lengths = self.strands[queries.strand], self.lengths[queries.first : queries.last]
+        starts = strand.starts[queries.first : queries.last]
+        first, last = int(starts[0]), int(starts[-1] + lengths[-1])
+        # Tables of other parts may stay beside these queries as long as there is room for all.
+        room = self.memory - (last - first) - _QUERY * len(lengths)
+        numbers, places = _looked_up(devices.device_tables(part.fm, device, room), codes_of(part.fm),
+                                     strand.symbols[first:last], starts - first, lengths, self.rows, self.threads)
+        mine = places < part.places
+        if not mine.all():
+            numbers, places = numbers[mine], places[mine]
+        return queries, numbers + queries.first, places + part.begin
+
+
+def _met(parts: list[_IndexPart], queries: list[_QueryPart], order: str,
+         search: Callable[[_IndexPart, _QueryPart, int], Any]) -> list[Any]:
+    """What ``search`` gives for every part of the index and of the queries, in an order, on all devices."""
+    count = devices.device_count()
+
+    def on(device: int) -> list[Any]:
+        if order == "index":
+            pairs = [(part, some) for part in parts[device::count] for some in queries]
+        else:
+            pairs = [(part, some) for some in queries[device::count] for part in parts]
+        with devices.on_device(device):
+            return [search(part, some, device) for part, some in pairs]
+
+    if count == 1 or SIMULATED:
+        return [found for device in range(count) for found in on(device)]
+    with ThreadPoolExecutor(count) as pool:
+        return [found for some in pool.map(on, range(count)) for found in some]
+
+
+def _looked_up(there: DeviceTables, codes: np.ndarray, symbols: np.ndarray, starts: np.ndarray, lengths: np.ndarray,
+               rows: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of queries and places in the text of all rows that they have; so many rows at a time."""
+    lows, sizes_there = (cuda.device_array(len(starts), np.int64) for _ in range(2))
+    _search[_grid(len(lows))](*there[:5], to_device(codes), to_device(symbols, threads), to_device(starts, threads),
+                              to_device(lengths, threads), lows, sizes_there)
+    sizes = to_host(sizes_there, len(lows), np.int64, threads)
+    bounds = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=bounds[1:])
+    total, bounds_there = int(bounds[-1]), to_device(bounds, threads)
+    found = np.empty(total, np.int64), np.empty(total, np.int64)
+    for begin in range(0, total, rows):
+        count = min(rows, total - begin)
+        filled = [cuda.device_array(count, np.int64) for _ in range(2)]
+        _place[_grid(count)](*there, lows, bounds_there, begin, *filled)
+        for here, array in zip(found, filled, strict=True):
+            here[begin : begin + count] = to_host(array, count, np.int64, threads)
+    return found
 
 
 def _grid(count: int) -> tuple[int, int]:
@@ -113,16 +292,82 @@ def _grid(count: int) -> tuple[int, int]:
     return -(-count // threads), threads
 
 
-def _placed(there: DeviceTables, lows: Any, sizes: np.ndarray, threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of queries and places in the text of all their rows."""
-    bounds = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=bounds[1:])
-    total, bounds_there = int(bounds[-1]), to_device(bounds, threads)
-    found = np.empty(total, np.int64), np.empty(total, np.int64)
-    for begin in range(0, total, _ROWS):
-        count = min(_ROWS, total - begin)
-        filled = [cuda.device_array(count, np.int64) for _ in range(2)]
-        _place[_grid(count)](*there, lows, bounds_there, begin, *filled)
-        for here, array in zip(found, filled, strict=True):
-            here[begin : begin + count] = to_host(array, count, np.int64, threads)
-    return found
+# ---- what the model needs to know of the machine
+
+
+def _device_name() -> str:
+    if SIMULATED:
+        return "simulator"
+    name = cuda.get_current_device().name
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def _saturating(bytes_of_a_query: float) -> int:
+    """Bytes of queries that give every place of a device for a thread one."""
+    if SIMULATED:
+        return 0
+    device = cuda.get_current_device()
+    return int(device.MULTIPROCESSOR_COUNT * device.MAX_THREADS_PER_MULTI_PROCESSOR * bytes_of_a_query)
+
+
+def _measured() -> Costs:
+    """The costs of this machine: random queries of 100 letters, half of them with an error, in a random text."""
+    letters, count, bytes_, length = (400, 4, 1 << 10, 20) if SIMULATED else (1 << 22, 1 << 18, 1 << 27, 100)
+    generator = np.random.default_rng(1)
+    batch = SequenceBatch.of(NUCLEOTIDE, [generator.integers(0, 4, letters).astype(np.uint8)])
+    index = FmIndexCpu().run(Context(), batch)
+    starts = generator.integers(0, letters - length, count)
+    reads = batch.residues[starts[:, None] + np.arange(length)]
+    wrong = np.arange(0, count, 2)
+    at = generator.integers(0, length, len(wrong))
+    reads[wrong, at] = (reads[wrong, at] + 1) % 4
+    queries = SequenceBatch(NUCLEOTIDE, reads.reshape(-1), np.arange(count + 1, dtype=np.int64) * length,
+                            np.arange(count, dtype=np.int64))
+    strand, fm = strand_of(queries, 1, False), tables_of(index)
+    there, block = devices.device_tables(fm, 0, 1 << 62), np.ones(bytes_, np.uint8)
+    copy = _least(lambda: _copied(block)) / bytes_
+    size = count * (length + 1 + _QUERY)
+    search = _least(lambda: _looked_up(there, codes_of(fm), strand.symbols, strand.starts, queries.lengths, _ROWS, 1))
+    return Costs(max(search / size - copy, copy / 100), copy)
+
+
+def _copied(block: np.ndarray) -> None:
+    to_device(block)
+    cuda.synchronize()
+
+
+def _least(work: Callable[[], Any]) -> float:
+    """Least wall seconds of some runs, the first of which may have to compile."""
+    times = []
+    for _ in range(2 if SIMULATED else 4):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return min(times[1:])
+
+
+_compiled: set[Any] = set()
+
+
+def _warmed(fm: Tables, memory: int, rows: int) -> None:
+    """Have the kernels compiled for such tables, so that what is measured is the work alone."""
+    kind = tuple(part.dtype if isinstance(part, np.ndarray) else type(part) for part in fm)
+    if SIMULATED or kind in _compiled:
+        return
+    one = np.zeros(1, np.int64)
+    _looked_up(devices.device_tables(fm, 0, memory), codes_of(fm), np.zeros(1, np.uint8), one, one + 1, rows, 1)
+    _compiled.add(kind)
+
+
+_said: list[str] = []
+
+
+def _say(slot: str, split: Split) -> None:
+    """Tell people how the work is cut, where it is and hasn't been told."""
+    line = f"{slot}: {split}"
+    if split.index_parts * split.query_parts > 1 and _said != [line]:
+        _said[:] = [line]
+        print(f"seqloom: {line}", file=sys.stderr)
+
+
+__all__ = ["WholeQueriesCuda"]

@@ -11,6 +11,7 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape, option
 from seqloom.plugins.exact_match.fm_index import KIND, unpacked
 from seqloom.plugins.exact_match.fm_seed_reference import text_starts
+from seqloom.plugins.exact_match.partition import given
 from seqloom.plugins.exact_match.seed_reference import Strand, seeds_of, strand_of
 
 
@@ -19,6 +20,12 @@ class WholeQueryOptions:
     """What may be asked."""
 
     longest: int = option(100_000, "letters that a query has at most", minimum=1)
+    costs: str = option("kept", "of a device, by which work that exceeds its memory is cut: kept (measured once), "
+                        "anew, or nanoseconds to look up and to copy a byte, as 0.03,0.02")
+
+    def check(self) -> None:
+        if self.costs not in ("kept", "anew"):
+            given(self.costs)
 
 
 class WholeQueries(SeedStage):

@@ -1,9 +1,12 @@
 """Whole queries on CUDA against the CPU: in numba's simulator, which is slow, on a few of them."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
@@ -42,11 +45,103 @@ CASES = {
     "proteins": ("ACDEFGX*", "PROTEIN", "ProteinQueryOptions()"),
 }
 
+PARTS = """
+import sys
+import numpy as np
+np.seterr(over="ignore")
+from collections import Counter
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.context import Context
+from seqloom.core.errors import BudgetError
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.exact_match import fm_search_cuda, whole_seed_cuda
+from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
+from seqloom.plugins.exact_match.options import StrandOptions
+from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
+from seqloom.plugins.exact_match.whole_seed_cuda import WholeQueriesCuda
+from seqloom.testing import assert_same_records
+
+whole_seed_cuda._SLACK, whole_seed_cuda._LEAST_LETTERS = 1000, 100
+rng = np.random.default_rng(7)
+genome = "".join(rng.choice(list("ACGTN"), 2500, p=[0.249] * 4 + [0.004]))
+targets = SequenceBatch.of(NUCLEOTIDE, [genome, genome[100:500] * 2, "A" * 40, genome[:90]])
+reads = [genome[n : n + 30] for n in range(0, 2470, 300)] + ["", "A" * 9, genome[5:8], genome[::-1][:12]]
+queries = SequenceBatch.of(NUCLEOTIDE, reads)
+index = FmIndexCpu().run(Context(), targets)
+splits = set()
+
+
+def run(stage, **more):
+    counters = Counter()
+    context = Context(slot="seed.queries", queries=queries, targets=targets, indexes={"index.references": index},
+                      options=StrandOptions(both=True), counters=counters, **more)
+    return stage.run(context, None), counters
+
+
+wanted, _ = run(WholeQueriesCpu())
+assert len(wanted) > 50
+for count in (1, 3):
+    fm_search_cuda.device_count = lambda: count
+    for memory in (None, 9500, 7000, 5500, 4500):
+        for costs in ("1,0.001", "0.001,1"):
+            found, counters = run(WholeQueriesCuda(WholeQueriesCuda.Options(costs=costs)), device_memory=memory)
+            assert_same_records(wanted, found)
+            assert counters["measured_us"] > 0 and counters["foretold_us"] >= 0 and counters["splits"] == 1
+            splits.add((count, counters["index_parts"] > 1, counters["query_parts"] > 2))
+    fm_search_cuda._kept.clear()
+assert {(1, False, False), (1, False, True), (1, True, True), (3, False, True), (3, True, True)} <= splits, splits
+try:
+    run(WholeQueriesCuda(), device_memory=2500)
+    raise AssertionError("did without memory")
+except BudgetError as error:
+    assert "raise --device-memory" in str(error)
+print("equal")
+"""
+COMMAND = """
+import numpy as np
+np.seterr(over="ignore")
+from seqloom.plugins.exact_match import whole_seed_cuda
+whole_seed_cuda._SLACK, whole_seed_cuda._LEAST_LETTERS = 1000, 100
+from seqloom.cli.main import run
+run()
+"""
+
+
+def simulated(script: str, *words: str, **more: object) -> "subprocess.CompletedProcess[str]":
+    """A process of its own that works on simulated devices."""
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", script, *words], capture_output=True, text=True,
+                          env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, timeout=500, **more)  # type: ignore[call-overload]
+
+
+def test_parts_of_index_and_queries_give_the_same_rows() -> None:
+    done = simulated(PARTS)
+    assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]
+    assert "seqloom: seed.queries: index in " in done.stderr
+
+
+def test_the_split_is_told_and_kept_with_the_run(tmp_path: Path) -> None:
+    letters = "".join(np.random.default_rng(1).choice(list("ACGT"), 3000))
+    (tmp_path / "genome.fa").write_text(f">g\n{letters}\n")
+    (tmp_path / "reads.fa").write_text("".join(f">{n}\n{letters[n : n + 30]}\n" for n in range(0, 2900, 400)))
+    common = ("exact", "-q", "reads.fa", "-d", "genome.fa", "--backend", "auto", "--set", "seed.queries.costs=0.1,0.02",
+              "--outfmt", "6 qseqid sstart")
+    whole = simulated(COMMAND, *common, "--no-store", cwd=tmp_path)
+    assert whole.returncode == 0 and "foretold" not in whole.stderr
+    done = simulated(COMMAND, *common, "--device-memory", "5k", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == whole.stdout
+    assert re.search(r"index in \d+ \(alpha 0\.\d+\) and queries in \d+ parts, those of the .* stay: .* s foretold",
+                     done.stderr)
+    kept = simulated(COMMAND, "sql", "SELECT counters FROM run_slots WHERE slot = 'seed.queries'", "--format", "json",
+                     cwd=tmp_path)
+    for name in ("foretold_us", "measured_us", "index_parts", "query_parts", "alpha_percent"):
+        assert name in kept.stdout, kept.stdout + kept.stderr
+    small = simulated(COMMAND, *common, "--device-memory", "1k", cwd=tmp_path)
+    assert small.returncode == 1 and "raise --device-memory" in small.stderr
+
 
 @pytest.mark.parametrize("case", CASES)
 def test_whole_queries_are_those_of_the_cpu(case: str) -> None:
     letters, alphabet, options = CASES[case]
     script = SCRIPT.format(seed=len(case), letters=repr(letters), alphabet=alphabet, options=options)
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script],
-                          env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, capture_output=True, text=True, timeout=500)
+    done = simulated(script)
     assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]

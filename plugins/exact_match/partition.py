@@ -1,0 +1,182 @@
+"""How an index and queries that exceed a device's memory are cut, and in which order the parts meet.
+
+An index of S_idx bytes and queries of S_qry bytes share a memory of S_mem: each part of the index takes a share α of
+it, each part of the queries fits beside it. To look up a byte of queries takes C seconds, whatever the size of the part
+of the index, and to copy a byte takes β. Every part of the queries meets every part of the index, in one of two orders:
+
+    index     T = (C + β) S_qry N_idx + β S_idx            a part of the index stays for all queries
+    queries   T = C S_qry N_idx + β S_qry + β S_idx N_qry  a part of the queries stays for the whole index
+
+Fewer queries than keep all of a device at work take as long as these. Several devices share what stays: each keeps
+parts of the index, or looks up parts of the queries; T is the time of the one that has most to do. What lies on the
+devices already isn't copied.
+
+Source: A. Drozd's thesis on string sorting and BWT alignment, 3.5.2 to 3.5.4.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from seqloom.core.errors import BudgetError, OptionError
+
+ORDERS = ("index", "queries")
+"""What stays on a device while the other is copied there part by part."""
+_MOST_PARTS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a machine takes for a byte, in seconds.
+
+    Attributes:
+        search: C, to look up a byte of queries in a part of the index.
+        copy: β, to copy a byte to the device.
+    """
+
+    search: float
+    copy: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """What has to be done, and the memory for it; sizes in bytes on the device.
+
+    Attributes:
+        index, queries: of the whole.
+        memory: of each device, for one part of both.
+        least_index, least_queries: that a part has at least.
+        overlap: that a part of the index has beside its share, so that no match is lost where two meet.
+        saturating: queries that keep all of a device at work.
+        devices: that work at the same time.
+        there: the number of parts in which the index is on the devices already; 0 if it isn't.
+    """
+
+    index: int
+    queries: int
+    memory: int
+    least_index: int = 1
+    least_queries: int = 1
+    overlap: int = 0
+    saturating: int = 0
+    devices: int = 1
+    there: int = 0
+
+
+@dataclass(frozen=True)
+class Split:
+    """How the work is cut.
+
+    Attributes:
+        order: "index" or "queries", what stays.
+        index_parts, query_parts: N_idx and N_qry.
+        share: α, of the memory that a part of the index takes.
+        seconds: T, that the model foretells.
+    """
+
+    order: str
+    index_parts: int
+    query_parts: int
+    share: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return (f"index in {self.index_parts:,} (alpha {self.share:.2f}) and queries in {self.query_parts:,} parts, "
+                f"those of the {'index' if self.order == 'index' else 'queries'} stay: {self.seconds:.3g} s foretold")
+
+
+def seconds(work: Work, costs: Costs, order: str, index_parts: np.ndarray, query_parts: np.ndarray) -> np.ndarray:
+    """T for each pair of numbers of parts."""
+    copied = np.where((index_parts == work.there) & (index_parts <= work.devices), 0, costs.copy)
+    load = copied * _taken(work, index_parts)
+    queries = work.queries / query_parts
+    meeting = costs.search * np.maximum(queries, work.saturating)
+    if order == "index":
+        return -(-index_parts // work.devices) * (query_parts * (meeting + costs.copy * queries) + load)
+    rounds = -(-query_parts // work.devices)
+    loads = np.where(index_parts == 1, 1, rounds)  # what is not cut need come once
+    return rounds * (index_parts * meeting + costs.copy * queries) + loads * index_parts * load
+
+
+def _taken(work: Work, index_parts: np.ndarray) -> np.ndarray:
+    """Bytes of a part of the index."""
+    return -(-work.index // index_parts) + work.overlap * (index_parts > 1)
+
+
+def best_split(work: Work, costs: Costs) -> Split:
+    """The split that takes least time; of equal ones the first order with the fewest parts.
+
+    Either order gains from fewer parts of the queries while those of the index stay as they are; but where several
+    devices share the queries, each had better have as many parts as the others. All else is tried.
+
+    Raises:
+        BudgetError: not even the smallest parts fit the memory.
+    """
+    most = max(1, min(_MOST_PARTS, work.index // max(1, work.least_index)))
+    index_parts = np.arange(1, most + 1)
+    room = work.memory - _taken(work, index_parts)
+    fit = (room > 0) & (room >= min(work.least_queries, work.queries))
+    if not fit.any():
+        need = int(_taken(work, index_parts).min()) + min(work.least_queries, work.queries)
+        raise BudgetError("the smallest part of the index and of the queries on the device", need, work.memory,
+                          "raise --device-memory")
+    index_parts = index_parts[fit]
+    fewest = np.maximum(1, -(-work.queries // room[fit]))
+    shared = -(-fewest // work.devices) * work.devices
+    found = []
+    for order, query_parts in (("index", fewest), ("queries", fewest), ("queries", shared)):
+        times = seconds(work, costs, order, index_parts, query_parts)
+        at = int(np.argmin(times))
+        found.append(Split(order, int(index_parts[at]), int(query_parts[at]),
+                           float(_taken(work, index_parts)[at] / work.memory), float(times[at])))
+    return min(found, key=lambda split: split.seconds)
+
+
+# ---- costs of a machine
+
+
+def costs_for(text: str, device: str, measure: Callable[[], Costs]) -> Costs:
+    """The costs that an option asks for.
+
+    Args:
+        text: "kept" (measured once, and kept in the user's cache folder), "anew" (measured and kept now), or C and β in
+            nanoseconds a byte, as "0.03,0.02".
+        device: what they are costs of.
+        measure: takes them.
+    """
+    if text not in ("kept", "anew"):
+        return given(text)
+    path, kept = _cache_folder() / "device_costs.json", {}
+    with suppress(OSError, ValueError):
+        kept = json.loads(path.read_text())
+    if text == "kept":
+        with suppress(KeyError, TypeError, ValueError):
+            found = kept[device]
+            return Costs(float(found["search"]), float(found["copy"]))
+    costs = measure()
+    with suppress(OSError):  # a folder that can't be written to: they are measured again next time
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.{os.getpid()}")
+        part.write_text(json.dumps({**kept, device: {"search": costs.search, "copy": costs.copy}}))
+        part.replace(path)
+    return costs
+
+
+def given(text: str) -> Costs:
+    """Costs as a person writes them, two numbers of nanoseconds a byte."""
+    try:
+        search, copy = (float(number) for number in text.split(","))
+    except ValueError:
+        search = copy = 0.0
+    if not (0 < search < float("inf") and 0 < copy < float("inf")):
+        raise OptionError(f"costs are 'kept', 'anew', or nanoseconds a byte to look up and to copy, as 0.03,0.02; not "
+                          f"{text!r}")
+    return Costs(search * 1e-9, copy * 1e-9)
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seqloom"

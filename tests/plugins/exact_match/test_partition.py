@@ -1,0 +1,106 @@
+"""The model of parts: its optimum against every split, the thesis's formulas, and costs that are kept."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from seqloom.core.errors import BudgetError, OptionError
+from seqloom.plugins.exact_match.partition import ORDERS, Costs, Work, best_split, costs_for, seconds
+
+costs = st.builds(Costs, st.floats(1e-3, 10), st.floats(1e-3, 10))
+works = st.builds(Work, index=st.integers(1, 400), queries=st.integers(1, 400), memory=st.integers(20, 300),
+                  least_index=st.integers(1, 20), least_queries=st.integers(1, 20), overlap=st.integers(0, 5),
+                  saturating=st.integers(0, 60), devices=st.integers(1, 4), there=st.integers(0, 3))
+
+
+def every_split(work: Work, costs: Costs) -> list[tuple[float, str, int, int]]:
+    """Time of every split of queries in up to 60 parts, by a plain count of what each device has to do."""
+    found = []
+    for index_parts in range(1, max(1, work.index // work.least_index) + 1):
+        part = -(-work.index // index_parts) + (work.overlap if index_parts > 1 else 0)
+        copied = 0 if index_parts == work.there <= work.devices else costs.copy * part
+        for query_parts in range(1, 61):
+            size = work.queries / query_parts
+            if part + max(size, min(work.least_queries, work.queries)) > work.memory:
+                continue
+            meet = costs.search * max(size, work.saturating)
+            rounds = range(0, index_parts, work.devices)
+            by_index = sum(copied + query_parts * (meet + costs.copy * size) for _ in rounds)
+            rounds = range(0, query_parts, work.devices)
+            by_queries = sum(costs.copy * size + index_parts * meet for _ in rounds)
+            by_queries += copied if index_parts == 1 else sum(index_parts * copied for _ in rounds)
+            found += [(by_index, "index", index_parts, query_parts), (by_queries, "queries", index_parts, query_parts)]
+    return found
+
+
+@settings(max_examples=300, deadline=None)
+@given(works, costs)
+def test_nothing_is_quicker(work, costs):
+    try:
+        split = best_split(work, costs)
+    except BudgetError:
+        assert not every_split(work, costs)
+        return
+    assume(split.query_parts <= 60)
+    tried = every_split(work, costs)
+    assert split.seconds <= min(tried)[0] * (1 + 1e-9)
+    mine = [t for t, *what in tried if what == [split.order, split.index_parts, split.query_parts]]
+    assert not mine or split.seconds == pytest.approx(mine[0])
+    assert 0 < split.share <= 1
+
+
+def test_formulas_are_those_of_the_thesis():
+    work, costs = Work(index=8000, queries=3000, memory=1000), Costs(search=0.5, copy=0.1)
+    for order in ORDERS:
+        for parts_i, parts_q in ((10, 20), (16, 6), (80, 4)):
+            got = float(seconds(work, costs, order, np.array([parts_i]), np.array([parts_q]))[0])
+            if order == "index":
+                wanted = (0.5 + 0.1) * 3000 * parts_i + 0.1 * 8000
+            else:
+                wanted = 0.5 * 3000 * parts_i + 0.1 * 3000 + 0.1 * 8000 * parts_q
+            assert got == pytest.approx(wanted)
+
+
+def test_what_fits_is_not_cut():
+    work, costs = Work(index=600, queries=300, memory=1000), Costs(1, 1)
+    assert best_split(work, costs).index_parts == best_split(work, costs).query_parts == 1
+    assert best_split(work, costs).seconds == 300 * 2 + 600
+    resident = Work(index=600, queries=300, memory=1000, there=1)
+    assert best_split(resident, costs).seconds == 300 * 2
+
+
+def test_devices_keep_parts_or_share_queries():
+    costs = Costs(1, 0.1)
+    large = best_split(Work(index=3000, queries=10_000, memory=1100, devices=3), costs)
+    assert (large.order, large.index_parts) == ("index", 3) and large.seconds == pytest.approx(11_000 + 100)
+    small = best_split(Work(index=300, queries=9000, memory=9500, devices=3), costs)
+    assert (small.order, small.index_parts, small.query_parts) == ("queries", 1, 3)
+    assert small.seconds == pytest.approx(3300 + 30)
+
+
+def test_what_cannot_fit_is_told():
+    with pytest.raises(BudgetError, match=r"smallest part of the index .* raise --device-memory"):
+        best_split(Work(index=1000, queries=10, memory=50, least_index=60), Costs(1, 1))
+
+
+def test_costs_are_measured_once_and_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    taken = []
+
+    def measure() -> Costs:
+        taken.append(1)
+        return Costs(len(taken) / 8, 0.5)
+
+    assert costs_for("kept", "a device", measure) == costs_for("kept", "a device", measure) == Costs(0.125, 0.5)
+    assert costs_for("kept", "another", measure) == Costs(0.25, 0.5)
+    assert costs_for("anew", "a device", measure) == costs_for("kept", "a device", measure) == Costs(0.375, 0.5)
+    assert costs_for("0.5,0.25", "a device", measure) == Costs(5e-10, 2.5e-10) and len(taken) == 3
+    [file] = (tmp_path / "cache" / "seqloom").iterdir()
+    assert json.loads(file.read_text())["another"] == {"search": 0.25, "copy": 0.5}
+    file.write_text("{")
+    assert costs_for("kept", "a device", measure) == Costs(0.5, 0.5)
+    for text in ("soon", "1", "1,0", "nan,1", "-1,1"):
+        with pytest.raises(OptionError, match="nanoseconds"):
+            costs_for(text, "a device", measure)
