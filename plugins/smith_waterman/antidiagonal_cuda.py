@@ -166,16 +166,16 @@ class AntidiagonalScores(SmithWatermanScores):
         most = max(0, int(scoring.matrix.max())) * int(max(context.queries.lengths.max(initial=0), 1))
         if not len(order) or most >= 1 << 29:
             return super().table(context, query_places, target_places)
-        with (device_memory().letters(targets, context.device_memory) as letters,
+        with (device_memory().volume(targets, context.device_memory) as volume,
               device_memory().working_space(8 * targets.letters + 16 * len(order) + (1 << 16), context.device_memory,
                                             "antidiagonal scores")):
-            volume = AntidiagonalTargets(letters.array, targets.letters, letters.places[target_places[order]],
-                                         lengths[order])
+            pairs = AntidiagonalTargets(volume.letters, targets.letters, targets.offsets[target_places[order]],
+                                        lengths[order])
             for n, q in enumerate(query_places):
                 for strand in strands(context, int(q)):
                     context.cancellation.check()
                     context.count("cells", len(strand) * int(lengths.sum()))
-                    found = volume.scores(strand, scoring, 4 if self.options.data_reuse else 1)
+                    found = pairs.scores(strand, scoring, 4 if self.options.data_reuse else 1)
                     result[n, order] = np.maximum(result[n, order], found)
         return result
 

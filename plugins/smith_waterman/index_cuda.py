@@ -7,7 +7,7 @@ from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.smith_waterman.index_cpu import SmithWatermanTargets
-from seqloom.plugins.smith_waterman.resident_cuda import device_memory
+from seqloom.plugins.smith_waterman.resident_cuda import BYTES_PER_STRETCH, device_memory
 
 
 class SmithWatermanTargetsCuda(SmithWatermanTargets):
@@ -15,8 +15,8 @@ class SmithWatermanTargetsCuda(SmithWatermanTargets):
     backend: ClassVar[str] = "cuda"
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(device=shape.target_letters)
+        return Footprint(device=shape.target_letters + BYTES_PER_STRETCH * (shape.targets + 1))
 
     def run(self, context: Context, batch: SequenceBatch) -> Any:
-        with device_memory().letters(batch, context.device_memory):
+        with device_memory().volume(batch, context.device_memory):
             return Index(self.provides, "target", parameters={"lanes": 0})

@@ -10,12 +10,12 @@ longer than a tile are taken tile by tile; what crosses the border between two t
 
 A register holds one number each of two targets (``core/packed16.py``), or a single one of 32 bits:
 
-    score = max(diagonal + letter score, e, 0)         opened = score − first
-    h = max(score, f)    e = max(e − further, opened)    f = max(f − further, opened)
+    h = max(diagonal + letter score, e, f)      opened = h − first
+    e = max(e − further, opened, 0)             f = max(f − further, opened)
 
-A gap next to a gap of the other direction is as good either way round, so that gaps need not open from h. Where halves
-can't be negative, numbers are kept ``BIAS`` above what they stand for, and the floor of 0 is taken with h. On devices
-with packed instructions a row is five and a half operations on the pipe of the maxima, five where the multipliers add.
+The floor of 0 is taken with e, where packed instructions have it for nothing. On devices that have them a row is four
+operations on the pipe of the maxima, its additions go to the pipe of the multipliers. Where halves can't be negative,
+numbers are kept ``BIAS`` above what they stand for.
 
 Sixteen bits overflow. A step adds at most the best letter score, so a best score passes through the last such stretch
 below ``Numbers.ceiling`` before anything wraps: what is in it or above is scored again in 32 bits.
@@ -54,6 +54,7 @@ LETTERS = 32
 LOWEST_SCORE = -100
 """Of a letter, in eight bits; that of padding."""
 WARPS = 4
+BARRIER = 2
 SELECT = tuple(k | (k | 8) << 4 | (4 + k) << 8 | (12 + k) << 12 for k in range(4))
 """Byte k of two words, each widened with its sign to 16 bits."""
 DOTS = tuple(1 << 8 * k for k in range(4))
@@ -79,7 +80,7 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, border
     A work is NUMBERS targets that share registers, of like length; targets w · NUMBERS … belong to work w.
 
     Args:
-        profile: i8[32 · WORDS · LANES], scores of the tile's rows: word (letter · WORDS + w) · LANES + lane.
+        profile: i8[32 · WORDS · SPREAD], scores of the tile's rows: word (letter · WORDS + w) · SPREAD + lane.
         letters: u1, codes of all targets. Target t is read from ``starts[t]`` (i8) on, ``counts[t]`` (i4) letters,
             forwards or (STRIDE −1) backwards; one letter more than there is may be read.
         borders: i8[works], where the border of a work begins in ``border_h`` and ``border_f`` (i4): h and f of the
@@ -89,15 +90,15 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, border
         first_row: row of the query where the tile begins.
         found: kept where larger. GOAL BEST: i4 score of each target. Others: i8 place of each (``place_of``).
     """
-    shared = cuda.shared.array(WORDS * LANES * 32, int64)
+    shared = cuda.shared.array(WORDS * SPREAD * 32, int64)
     thread = int32(cuda.threadIdx.x)
-    for word in range(thread, int32(WORDS * LANES * 32), int32(THREADS)):
+    for word in range(thread, int32(WORDS * SPREAD * 32), int32(THREADS)):
         shared[word] = profile[word]
     cuda.syncthreads()
     h = registers(ROWS)
     e = registers(ROWS)
     lane = int32(thread & int32(LANES - 1))
-    ulane = uint32(lane)
+    ulane = uint32(thread & int32(SPREAD - 1))
     group = int32(int32(thread & int32(31)) - lane)
     floor = int32(FLOOR)
     while True:
@@ -163,9 +164,9 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, border
         for step in range(steps):
             phase = int32(step & int32(LANES - 1))
             if phase == int32(0):
-                buffer = int32(coming_a * int32(WORDS * LANES)) if mine < length_a else int32(PADDING & 0xFFFF)
+                buffer = int32(coming_a * int32(WORDS * SPREAD)) if mine < length_a else int32(PADDING & 0xFFFF)
                 if NUMBERS == 2:
-                    buffer = int32(buffer | (int32(coming_b * int32((WORDS * LANES) << 16)) if mine < length_b else
+                    buffer = int32(buffer | (int32(coming_b * int32((WORDS * SPREAD) << 16)) if mine < length_b else
                                              int32(PADDING & 0xFFFF0000)))
                 if BORDERED:
                     buffer_h = coming_h if mine < length_a else floor
@@ -200,15 +201,15 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, border
                 top = int32(0)
             if GOAL == LAST:
                 top = floor
-            # A row's score is reckoned before h of the row above it is replaced, which saves a copy of the old value.
+            # A row's pairs are reckoned before h of the row above it is replaced, which saves a copy of the old value.
             for k in unrolled(ROWS + 1):
                 if k < ROWS:
                     if k > 0:
                         diagonal = h[k - 1]
                     if WORD[k] >= 0:
-                        word_a = shared[first + uint32(WORD[k] * LANES)]
+                        word_a = shared[first + uint32(WORD[k] * SPREAD)]
                         if NUMBERS == 2:
-                            word_b = shared[second + uint32(WORD[k] * LANES)]
+                            word_b = shared[second + uint32(WORD[k] * SPREAD)]
                         if MIXED and k % 2 == 0:
                             pair_a = word_a
                             pair_b = word_b
@@ -216,47 +217,43 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, border
                             eight_a = word_a
                             eight_b = word_b
                     if NUMBERS == 1:
-                        following = add_maximum_zero(diagonal, int32(word_a >> int64(k % 2 * 32)), e[k])
+                        following = add(diagonal, int32(word_a >> int64(k % 2 * 32)))
                     elif MIXED and k % 2 == 0:
-                        following = add_maximum_zero(
-                            add(diagonal, int32(pair_a >> int64(k // 2 % 2 * 32))),
-                            multiply_add(int32(pair_b >> int64(k // 2 % 2 * 32)), high, int32(0)), e[k])
+                        following = multiply_add(int32(pair_b >> int64(k // 2 % 2 * 32)), high,
+                                                 add(diagonal, int32(pair_a >> int64(k // 2 % 2 * 32))))
                     elif MIXED:
                         if k // 2 % 4 == 0:
                             four_a = int32(eight_a >> int64(k // 2 % 8 * 8))
                             four_b = int32(eight_b >> int64(k // 2 % 8 * 8))
-                        following = add_maximum_zero(diagonal, choose_bytes(four_a, four_b, int32(SELECT[k // 2 % 4])),
-                                                     e[k])
+                        following = add(diagonal, choose_bytes(four_a, four_b, int32(SELECT[k // 2 % 4])))
+                        if k % BARRIER == BARRIER - 1:
+                            following = multiply_add(following, one, int32(0))
                     else:
                         if k % 4 == 0:
                             four_a = int32(word_a >> int64(k % 8 * 8))
                             four_b = int32(word_b >> int64(k % 8 * 8))
-                        following = maximum(
-                            multiply_add(dot4(four_b, int32(DOTS[k % 4]), int32(0)), high,
-                                         dot4(four_a, int32(DOTS[k % 4]), diagonal)), e[k])
+                        following = multiply_add(dot4(four_b, int32(DOTS[k % 4]), int32(0)), high,
+                                                 dot4(four_a, int32(DOTS[k % 4]), diagonal))
                 if k > 0:
+                    cell = maximum3(paired, e[k - 1], f)
+                    h[k - 1] = cell
                     if SIGNED:
-                        h[k - 1] = maximum(score, f)
-                        opened = add(score, int32(OPENING))
+                        opened = add(cell, int32(OPENING))
+                        e[k - 1] = add_maximum_zero(e[k - 1], int32(EXTENDING), opened)
                     else:
-                        h[k - 1] = maximum3(score, f, floor)
-                        opened = multiply_add(score, one, int32(OPENING))
-                    e[k - 1] = add_maximum(e[k - 1], int32(EXTENDING), opened)
+                        opened = multiply_add(cell, one, int32(OPENING))
+                        e[k - 1] = maximum3(add(e[k - 1], int32(EXTENDING)), opened, floor)
                     f = add_maximum(f, int32(EXTENDING), opened)
-                    if GOAL == BEST:
-                        if k % 2 == 0:
-                            best = maximum3(best, before, score)
-                        before = score
-                    if GOAL == LAST:
-                        if k % 2 == 0:
-                            top = maximum3(top, before, score)
-                        before = score
                     if GOAL == FIRST:
-                        key = multiply_add(h[k - 1], one * int32(KEY_ROWS), int32(KEYS[k - 1]))
+                        cell = multiply_add(cell, one * int32(KEY_ROWS), int32(KEYS[k - 1]))
                         if k % 2 == 0:
-                            top = key_maximum3(top, before, key)
-                        before = key
-                score = following  # noqa: F841  (until the next row)
+                            top = key_maximum3(top, before, cell)
+                    if GOAL == LAST and k % 2 == 0:
+                        top = maximum3(top, before, cell)
+                    if GOAL == BEST and k % 2 == 0:
+                        best = maximum3(best, before, cell)
+                    before = cell
+                paired = following  # noqa: F841  (until the next row)
             if ROWS % 2 == 1:
                 if GOAL == BEST:
                     best = maximum(best, before)
@@ -388,10 +385,10 @@ class Tiling(NamedTuple):
     tiles: int
 
 
-ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 33, *range(36, 65, 4), 66)
+ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 33, 36)
 """Rows per lane that kernels are compiled for: as many as registers hold, few enough to compile them all once."""
 LANE_COUNTS = (4, 8, 16, 32)
-_STEP_ROWS = 10
+_STEP_ROWS = 4
 """What a step costs beside its rows, in rows."""
 _USUAL_COLUMNS = 300
 _TABLE_WORDS = 48 * 1024 // 8 // LETTERS
@@ -407,10 +404,10 @@ def tiling(length: int, targets: int) -> Tiling:
     best: tuple[float, Tiling] | None = None
     for lanes in LANE_COUNTS:
         for rows in ROW_COUNTS:
-            if table_words(rows, PACKED if targets == 2 else SINGLE)[0] * lanes > _TABLE_WORDS:
+            if table_words(rows, PACKED if targets == 2 else SINGLE)[0] * spread(lanes) > _TABLE_WORDS:
                 continue
             tiles = -(-length // (rows * lanes))
-            cost = tiles * lanes * (rows + _STEP_ROWS * (1.5 if tiles > 1 else 1)) * (_USUAL_COLUMNS + lanes - 1)
+            cost = tiles * lanes * (rows + _STEP_ROWS * (2 if tiles > 1 else 1)) * (_USUAL_COLUMNS + lanes - 1)
             if best is None or cost < best[0]:
                 best = cost, Tiling(rows, lanes, tiles)
     assert best
@@ -433,6 +430,14 @@ def table_words(rows: int, arithmetic: Arithmetic) -> tuple[int, list[int]]:
         else:
             places.append(k // (2 if arithmetic.numbers == 1 else 8))
     return max(places) + 1, [word if word not in places[:k] else -1 for k, word in enumerate(places)]
+
+
+def spread(lanes: int) -> int:
+    """Lanes that have scores side by side: half a warp at least, which reads from all banks of shared memory then.
+
+    Groups of fewer lanes have a copy of the table each, so that they can't ask one bank for different letters.
+    """
+    return max(16, lanes)
 
 
 def key_bits(rows: int) -> int:
@@ -463,7 +468,7 @@ def tile_profile(scores: np.ndarray, rows: int, lanes: int, arithmetic: Arithmet
             fill(-(-((rows + 1) // 2) // 2), by_row[:, 1::2], np.int8)
     else:
         fill(0, by_row, np.int32 if arithmetic.numbers == 1 else np.int8)
-    return laid.reshape(-1)
+    return np.tile(laid, spread(lanes) // lanes).reshape(-1)
 
 
 def query_profiles(query: np.ndarray, matrix: np.ndarray, shape: Tiling, arithmetic: Arithmetic) -> list[np.ndarray]:
@@ -497,13 +502,15 @@ def _kernel(rows: int, lanes: int, reckoned: Numbers, gap_open: int, gap_extend:
     keyed = ({"key_maximum": maximum_unsigned, "key_maximum3": maximum_unsigned3} if arithmetic.numbers == 2 else
              {"key_maximum": arithmetic.functions["maximum"], "key_maximum3": arithmetic.functions["maximum3"]})
     special = specialise(
-        score_tile, {**arithmetic.functions, **keyed}, arithmetic.name, ROWS=rows, LANES=lanes, WORDS=words,
+        score_tile, {**arithmetic.functions, **keyed}, arithmetic.name, ROWS=rows, LANES=lanes, SPREAD=spread(lanes),
+        WORDS=words, BARRIER=BARRIER,
         WORD=tuple(word), THREADS=32 * warps, NUMBERS=arithmetic.numbers, SIGNED=arithmetic.signed,
         MIXED=arithmetic is PACKED, BIAS=bias, FLOOR=arithmetic.both(bias), BORDERED=bordered, CONTINUED=continued,
         STRIDE=-1 if backwards else 1, GOAL=goal, BEST=BEST, FIRST=FIRST, LAST=LAST,
         OPENING=arithmetic.addend(-gap_open - gap_extend), EXTENDING=arithmetic.addend(-gap_extend), SELECT=SELECT,
-        DOTS=DOTS, PAD=PAD, PADDING=PAD * words * lanes * (0x10001 if arithmetic.numbers == 2 else 1), KEY_BITS=bits,
-        KEY_ROWS=1 << bits, KEYS=tuple(arithmetic.plus((1 << bits) - 1 - k - (bias << bits)) for k in range(rows)),
+        DOTS=DOTS, PADDING=PAD * words * spread(lanes) * (0x10001 if arithmetic.numbers == 2 else 1), PAD=PAD,
+        KEY_BITS=bits, KEY_ROWS=1 << bits,
+        KEYS=tuple(arithmetic.plus((1 << bits) - 1 - k - (bias << bits)) for k in range(rows)),
         PLACE_BITS=PLACE_BITS, LAST_PLACE=LAST_PLACE)
     return cuda.jit(special, cache=not SIMULATED)
 

@@ -1,9 +1,9 @@
-"""Letters of volumes on CUDA devices: packed and copied once, kept while the volume lives and memory lasts.
+"""Volumes on CUDA devices: copied once, kept while the volume lives and memory lasts.
 
-Targets are packed longest first, in the order in which kernels take them, so that what is read at a time lies together.
-Packing is part of the copy: a few threads fill page-locked buffers, two each, and send them on streams of their own, so
-that copying hides behind computing. Letters stay for later query batches until something else needs the room; what was
-used longest ago goes first. Working space is reserved from the same budget.
+Letters go as they are: kernels take targets longest first, and ask for letters long before they need them. A few
+threads fill page-locked buffers, two each, and send them on streams of their own, so that copying hides behind
+computing. Volumes stay for later query batches until something else needs the room; what was used longest ago goes
+first. Working space is reserved from the same budget.
 """
 
 import threading
@@ -14,12 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.errors import BudgetError
-from seqloom.core.jit import kernel
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 
@@ -30,37 +29,54 @@ _SHARE = 0.9
 """Of the memory that is free at first use: the budget when none is given."""
 
 
-@dataclass
-class Letters:
-    """One volume's letters on a device.
+class Works(NamedTuple):
+    """Stretches of letters in the order in which kernels take them, longest first, on host and device.
 
     Attributes:
-        source: the letters that were packed.
-        array: u1 on the device.
-        places: i8[k], where each target begins in it.
+        order: i8[k], their numbers.
+        lengths: i4[k + 1] on the host; one stretch more, of no letters, where the last register holds one only.
+        starts, counts: i8[k + 1] and i4[k + 1] on the device: first letter, number of letters.
+    """
+
+    order: np.ndarray
+    lengths: np.ndarray
+    starts: Any
+    counts: Any
+
+    @classmethod
+    def of(cls, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray, stream: Any) -> "Works":
+        """The stretches numbered ``chosen`` (i8), of so many letters from a first one on."""
+        wanted = lengths[chosen]
+        longest = int(wanted.max(initial=0))
+        # numpy sorts numbers of 16 bits by radix.
+        keys = (longest - wanted).astype(np.uint16) if longest < 1 << 16 else -wanted
+        order = chosen[np.argsort(keys, kind="stable")]
+        taken = np.append(lengths[order], 0).astype(np.int32)
+        starts = np.append(first_letters[order], 0).astype(np.int64)
+        return cls(order, taken, cuda.to_device(starts, stream=stream), cuda.to_device(taken, stream=stream))
+
+
+BYTES_PER_STRETCH = 12
+"""Of ``Works`` on the device."""
+
+
+@dataclass
+class Volume:
+    """One volume on a device.
+
+    Attributes:
+        source: its letters on the host.
+        letters: u1 on the device.
+        works: all its targets.
         size: bytes.
         users: how many use it now.
     """
 
     source: "weakref.ref[np.ndarray]"
-    array: Any
-    places: np.ndarray
+    letters: Any
+    works: Works
     size: int
     users: int = 0
-
-
-@kernel
-def _pack(residues, begins, places, begin, end, out):
-    """Letters begin…end − 1 of the packed order; targets lie at ``begins`` and go to ``places`` (one bound more)."""
-    n = np.searchsorted(places, begin, side="right") - 1
-    at = begin
-    while at < end:
-        stop = min(end, places[n + 1])
-        first = begins[n] - places[n]
-        for place in range(at, stop):
-            out[place - begin] = residues[first + place]
-        at = stop
-        n += 1
 
 
 class DeviceMemory:
@@ -70,9 +86,9 @@ class DeviceMemory:
         self._free = int(free * _SHARE)
         self._changed = threading.Condition()
         self._copying = threading.Lock()
-        self._held: OrderedDict[int, Letters] = OrderedDict()
+        self._held: OrderedDict[int, Volume] = OrderedDict()
         self._used = 0
-        self._copiers: list[_Copier] = []
+        self._copiers: list[Any] = []
         self.copies = 0
 
     @contextmanager
@@ -111,8 +127,8 @@ class DeviceMemory:
         self._used -= self._held.pop(key).size
 
     @contextmanager
-    def letters(self, targets: SequenceBatch, budget: int | None) -> Iterator[Letters]:
-        """Letters of a volume, as searched, on the current device; they stay there while they are in use."""
+    def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
+        """A volume, its letters as searched, on the current device; it stays there while it is in use."""
         source = targets.searched()
         with self._copying:
             held = self._find(source)
@@ -125,7 +141,7 @@ class DeviceMemory:
                 held.users -= 1
                 self._changed.notify_all()
 
-    def _find(self, source: np.ndarray) -> Letters | None:
+    def _find(self, source: np.ndarray) -> Volume | None:
         with self._changed:
             for key in [key for key, held in self._held.items() if held.source() is None and not held.users]:
                 self._drop(key)
@@ -136,16 +152,17 @@ class DeviceMemory:
             held.users += 1
             return held
 
-    def _copied(self, source: np.ndarray, offsets: np.ndarray, budget: int | None) -> Letters:
-        size = max(1, source.nbytes)
+    def _copied(self, source: np.ndarray, offsets: np.ndarray, budget: int | None) -> Volume:
+        size = source.nbytes + BYTES_PER_STRETCH * len(offsets)
         self._reserve(size, budget, "a volume on the device")
         try:
-            lengths = np.diff(offsets)
-            order = np.argsort(-lengths, kind="stable")
-            bounds = np.concatenate([[0], np.cumsum(lengths[order])])
-            places = np.empty(len(order), np.int64)
-            places[order] = bounds[:-1]
-            held = Letters(weakref.ref(source), self._copy(source, offsets[order], bounds), places, size, 1)
+            letters = self._copy(source)
+            # Not the default stream, which waits for all others.
+            stream = 0 if SIMULATED else self._copiers[0].stream
+            works = Works.of(np.arange(len(offsets) - 1), offsets, np.diff(offsets), stream)
+            if not SIMULATED:
+                stream.synchronize()
+            held = Volume(weakref.ref(source), letters, works, size, 1)
         except BaseException:
             self._release(size)
             raise
@@ -154,18 +171,17 @@ class DeviceMemory:
         self.copies += 1
         return held
 
-    def _copy(self, source: np.ndarray, begins: np.ndarray, bounds: np.ndarray) -> Any:
+    def _copy(self, source: np.ndarray) -> Any:
+        """u1 on the device: the letters, and one more, as kernels may read that."""
         if SIMULATED:
-            packed = np.zeros(len(source) + 1, np.uint8)
-            _pack(source, begins, bounds, 0, len(source), packed)
-            return cuda.to_device(packed)
+            return cuda.to_device(np.append(source, np.uint8(0)))
         array = cuda.device_array(len(source) + 1, np.uint8)
         if not self._copiers:
             self._copiers = [_Copier() for _ in range(_COPIERS)]
         device = cuda.get_current_device().id
         parts = range(0, len(source), _BUFFER)
         with ThreadPoolExecutor(_COPIERS, thread_name_prefix="copy") as pool:
-            done = [pool.submit(copier.copy, device, source, begins, bounds, array, parts[n::_COPIERS])
+            done = [pool.submit(copier.copy, device, source, array, parts[n::_COPIERS])
                     for n, copier in enumerate(self._copiers)]
         for future in done:
             future.result()
@@ -176,22 +192,21 @@ class _Copier:
     """Two page-locked buffers and a stream."""
 
     def __init__(self) -> None:
-        self._stream = cuda.stream()
+        self.stream = cuda.stream()
         self._buffers = [(cuda.pinned_array(_BUFFER, np.uint8), cuda.event(timing=False)) for _ in range(2)]
 
-    def copy(self, device: int, source: np.ndarray, begins: np.ndarray, bounds: np.ndarray, array: Any,
-             parts: range) -> None:
-        """Pack and send the parts that begin there; one buffer is filled while the other is on its way."""
+    def copy(self, device: int, source: np.ndarray, array: Any, parts: range) -> None:
+        """Send the parts that begin there; one buffer is filled while the other is on its way."""
         with on_device(device):
             for number, begin in enumerate(parts):
                 buffer, copied = self._buffers[number % 2]
                 if number > 1:
                     copied.synchronize()
                 end = min(len(source), begin + _BUFFER)
-                _pack(source, begins, bounds, begin, end, buffer)
-                array[begin:end].copy_to_device(buffer[: end - begin], stream=self._stream)
-                copied.record(self._stream)
-            self._stream.synchronize()
+                np.copyto(buffer[: end - begin], source[begin:end])
+                array[begin:end].copy_to_device(buffer[: end - begin], stream=self.stream)
+                copied.record(self.stream)
+            self.stream.synchronize()
 
 
 @cache

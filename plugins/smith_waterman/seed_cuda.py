@@ -4,9 +4,10 @@ Several devices share the work: many queries by query, each device with all targ
 counted with the run (Munekawa, Ino & Hagihara 2010, section 6.3).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from seqloom.plugins.smith_waterman.seed_cpu import promising
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
 from seqloom.plugins.smith_waterman.targets_cuda import Found, on_device_targets, working_bytes
+
+_LADDER = 1.125
 
 
 @dataclass(frozen=True)
@@ -100,22 +103,28 @@ def _scored(context: Context, stretches: Stretches, share: Share) -> list[Found]
 
 
 def least_score(context: Context, query: int) -> int:
-    """A score below which no target of this volume can be reported for the query at place ``query``."""
+    """A score below which no target can be reported for the query at place ``query``."""
     scoring: SmithWatermanScoring = context.scoring
     least = int(context.options.min_score)
     if scoring.statistics is None:
         return least
-    lengths = np.unique(context.targets.lengths)
-    lengths = lengths[lengths > 0]
+    # An E-value grows with the target's length where its share of the database stays, and falls with that: one step of
+    # this ladder bounds all lengths between its ends. That leaves some targets for an exact look that don't pass it.
+    longest = max(2, context.space.longest, int(context.targets.lengths.max(initial=0)))
+    steps = np.unique((_LADDER ** np.arange(1 + math.log(longest, _LADDER))).astype(np.int64) + 1)
+    generous = replace(scoring, largest_evalue=scoring.largest_evalue * _LADDER * _LADDER)
     length = int(context.queries.lengths[query])
-    low, high = least, 1 << 30
-    # E-values fall with the score: the smallest score that any length lets pass.
-    while low < high and len(lengths):
-        middle = (low + high) // 2 if high < 1 << 30 else 2 * low + 64
-        passes = promising(scoring, np.full(len(lengths), middle), length, lengths, 1, len(lengths)).any()
-        low, high = (low, middle) if passes else (middle + 1, high)
-        if not passes and low > 1 << 24:
-            break
+    low = high = least
+
+    def passes(score: int) -> bool:
+        return bool(promising(generous, np.full(len(steps), score), length, steps, 1, len(steps)).any())
+
+    # E-values fall with the score: the smallest one that passes.
+    while not passes(high) and high < 1 << 30:
+        low, high = high + 1, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle + 1, high)
     return low
 
 

@@ -32,7 +32,7 @@ from seqloom.plugins.smith_waterman.recurrence_cuda import (
     query_profiles,
     tiling,
 )
-from seqloom.plugins.smith_waterman.resident_cuda import Letters, device_memory
+from seqloom.plugins.smith_waterman.resident_cuda import Volume, Works, device_memory
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
 cuda: Any = _cuda
@@ -81,21 +81,6 @@ def _gather() -> Any:
     return cuda.jit(gather, cache=not SIMULATED)
 
 
-class Works(NamedTuple):
-    """Stretches in the order in which a kernel takes them, longest first, on host and device.
-
-    Attributes:
-        order: i8[k], their numbers.
-        lengths: i4[k] on the host.
-        starts, counts: i8 and i4 on the device: first letter, number of letters.
-    """
-
-    order: np.ndarray
-    lengths: np.ndarray
-    starts: Any
-    counts: Any
-
-
 class Found(NamedTuple):
     """Numbers of stretches i8[k], ascending, and their scores i8[k]."""
 
@@ -107,16 +92,17 @@ class DeviceTargets:
     """The stretches of a volume that one device works on, and its working space. Use ``on_device_targets``.
 
     Args:
-        letters: of the volume that ``stretches`` are cut from.
-        chosen: i8[k], numbers of the stretches that are asked for.
+        volume: what ``stretches`` are cut from.
+        chosen: i8[k], ascending numbers of the stretches that are asked for.
     """
 
-    def __init__(self, letters: Letters, stretches: Stretches, chosen: np.ndarray, stream: Any,
+    def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, stream: Any,
                  check: Callable[[], None]) -> None:
-        self._letters, self._stretches, self._stream, self._check = letters.array, stretches, stream, check
-        self._begins = letters.places[stretches.owners] + stretches.starts
+        self._letters, self._stretches, self._stream, self._check = volume.letters, stretches, stream, check
         self._packed = packed_arithmetic() if has_packed_maxima() else SINGLE
-        self._works = self._sorted(chosen, self._begins, stretches.lengths)
+        everything = np.arange(len(volume.works.order))
+        whole = np.array_equal(stretches.owners, everything) and np.array_equal(chosen, everything)
+        self._works = volume.works if whole else self._sorted(chosen, stretches.begins, stretches.lengths)
         self._scratch: dict[str, Any] = {}
         self._known_borders: dict[int, Any] = {}
         self._letters_asked_for = int(stretches.lengths[chosen].sum())
@@ -124,12 +110,7 @@ class DeviceTargets:
         self.beyond = 0
 
     def _sorted(self, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray) -> Works:
-        order = chosen[np.argsort(-lengths[chosen], kind="stable")]
-        taken = lengths[order].astype(np.int32)
-        # One stretch more, of no letters, where the last register holds one only.
-        taken = np.append(taken, np.zeros(1, np.int32))
-        starts = np.append(first_letters[order], 0).astype(np.int64)
-        return Works(order, taken, self._sent(starts), self._sent(taken))
+        return Works.of(chosen, first_letters, lengths, self._stream)
 
     def _sent(self, array: np.ndarray) -> Any:
         return cuda.to_device(np.ascontiguousarray(array), stream=self._stream)
@@ -254,7 +235,7 @@ class DeviceTargets:
         """As ``scores``, of some stretches, in wider numbers."""
         if not ways:
             return self._on_the_host(chosen, strands, scoring, least)
-        works = self._sorted(chosen, self._begins, self._stretches.lengths)
+        works = self._sorted(chosen, self._stretches.begins, self._stretches.lengths)
         found = self._filled("again", len(chosen) + 1, np.int32)
         for strand in strands:
             self._run(works, strand, scoring, ways[0], BEST, found)
@@ -283,7 +264,7 @@ class DeviceTargets:
 
         None where scores or lengths are beyond what the device takes.
         """
-        return self._places(query, scoring, chosen, self._begins, self._stretches.lengths, FIRST)
+        return self._places(query, scoring, chosen, self._stretches.begins, self._stretches.lengths, FIRST)
 
     def reaches(self, query: np.ndarray, scoring: Scoring, chosen: np.ndarray, ends: Place) -> np.ndarray | None:
         """i8[k]: how many letters before its end (that letter counted) any best alignment that ends there can begin.
@@ -292,7 +273,7 @@ class DeviceTargets:
         """
         lengths = np.zeros(len(self._stretches), np.int64)
         lengths[chosen] = ends.column + 1
-        last = self._begins + lengths - 1
+        last = self._stretches.begins + lengths - 1
         found = self._places(query[::-1], scoring, chosen, last, lengths, LAST)
         return None if found is None else found.column + 1
 
@@ -333,9 +314,9 @@ def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.nda
     memory = device_memory()
     letters = int(stretches.lengths[chosen].sum())
     stream = 0 if SIMULATED else cuda.stream()
-    with (_alone, memory.letters(batch, budget) as held,
+    with (_alone, memory.volume(batch, budget) as volume,
           memory.working_space(working_bytes(len(chosen), letters), budget, "exact Smith–Waterman on the device")):
-        targets = DeviceTargets(held, stretches, chosen, stream, check)
+        targets = DeviceTargets(volume, stretches, chosen, stream, check)
         try:
             yield targets
         finally:

@@ -6,7 +6,6 @@ import sys
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 from seqloom.core.errors import BudgetError
 
@@ -57,21 +56,3 @@ def test_working_space_waits_for_others_to_finish() -> None:
     first.__exit__(None, None, None)
     thread.join()
     assert order == ["first", "second"]
-
-
-def test_letters_are_packed_longest_target_first_in_any_parts() -> None:
-    memory(1)
-    from seqloom.plugins.smith_waterman.resident_cuda import _pack
-
-    residues = np.arange(20, dtype=np.uint8)
-    begins, lengths = np.array([7, 0, 12, 18]), np.array([9, 5, 4, 0])
-    places = np.concatenate([[0], np.cumsum(lengths)])
-    wanted = np.concatenate([residues[b : b + n] for b, n in zip(begins, lengths, strict=True)])
-    for size in (1, 4, 18, 30):
-        out = np.zeros(size, np.uint8)
-        found = []
-        for begin in range(0, len(wanted), size):
-            end = min(len(wanted), begin + size)
-            _pack(residues, begins, places, begin, end, out)
-            found += out[: end - begin].tolist()
-        assert found == wanted.tolist()
