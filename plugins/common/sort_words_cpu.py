@@ -32,13 +32,18 @@ class Words(NamedTuple):
     bits: int
 
 
-def coding_of(keys: Ragged, threads: int = 1, sample: bool = False) -> Coding:
-    """The dense coding of the letters that occur in ``keys``, or in the first of them only."""
+def coding_of(keys: Ragged, threads: int = 1, sample: bool = False,
+              lengths: tuple[int, int] | None = None) -> Coding:
+    """The dense coding of the letters that occur in ``keys``, or in the first of them only.
+
+    Args:
+        lengths: of the shortest and of the longest key, if they are known.
+    """
     seen = np.zeros(256, np.bool_)
     first, last = int(keys.offsets[0]), int(keys.offsets[-1])
     last = min(last, first + _SAMPLE) if sample else last
     by_threads(threads, first, last, lambda n, a, b: _mark(keys.values, a, b, seen))
-    shortest, longest = length_range(keys, threads)
+    shortest, longest = length_range(keys, threads) if lengths is None else lengths
     return dense_coding(seen, shortest < longest)
 
 
@@ -63,7 +68,7 @@ def whole_words(keys: Ragged, threads: int = 1) -> Words | None:
         return None
     words = np.empty(len(keys), np.uint64)
     fixed = 0 < shortest == longest
-    guess = coding_of(keys, threads, sample=True)
+    guess = coding_of(keys, threads, sample=True, lengths=(shortest, longest))
     if fixed and _column_bits(keys, longest, min(_SAMPLE, len(keys)), 1).sum() <= min(64, guess.bits * longest):
         bits = _column_bits(keys, longest, len(keys), threads)
         if bits.sum() <= 64:
@@ -72,7 +77,7 @@ def whole_words(keys: Ragged, threads: int = 1) -> Words | None:
                 keys.values, first + a * longest, longest, bits, words[a:b]))
             return Words(words, int(bits.sum()))
     for sample in (True, False):
-        coding = guess if sample else coding_of(keys, threads)
+        coding = guess if sample else coding_of(keys, threads, lengths=(shortest, longest))
         if coding.bits * longest <= 64 and _packed(keys, longest, fixed, coding, threads, words):
             return Words(words, coding.bits * longest)
     return None

@@ -58,8 +58,9 @@ class LsdRadixCpu(LsdRadix):
         whole = whole_words(keys, self.threads)
         if whole is not None:
             return _order_of_words(whole, self.threads)
-        coding = coding_of(keys, self.threads)
-        ranked, joined = by_length(keys, coding.per, self.threads)
+        lengths = length_range(keys, self.threads)
+        coding = coding_of(keys, self.threads, lengths=lengths)
+        ranked, joined = by_length(keys, coding.per, lengths)
         parallel = int(np.count_nonzero(joined >= threads_cpu.LEAST)) if self.threads > 1 else 0
         rows = order_by_words(keys, coding, ranked, joined, parallel)
         for depth in range(parallel - 1, -1, -1):
@@ -69,9 +70,13 @@ class LsdRadixCpu(LsdRadix):
         return np.concatenate([ranked[len(rows) :], rows])
 
 
-def by_length(keys: Ragged, per: int, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """i8[n]: rows, longest first, equal ones as they stand; i8[k]: how many of them have a word 0, 1, … of ``per``."""
-    shortest, longest = length_range(keys, threads)
+def by_length(keys: Ragged, per: int, lengths: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """i8[n]: rows, longest first, equal ones as they stand; i8[k]: how many of them have a word 0, 1, … of ``per``.
+
+    Args:
+        lengths: of the shortest and of the longest key.
+    """
+    shortest, longest = lengths
     if shortest == longest:
         return np.arange(len(keys), dtype=np.int64), np.full(-(-longest // per), len(keys), np.int64)
     missing = longest - np.diff(keys.offsets)

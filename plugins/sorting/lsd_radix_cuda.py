@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from seqloom.core.copies_cuda import to_device, to_host
 from seqloom.core.records import Ragged
-from seqloom.plugins.common.sort_words_cpu import coding_of
+from seqloom.plugins.common.sort_words_cpu import coding_of, length_range
 from seqloom.plugins.sorting import radix_cuda
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
-from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short
+from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, numbers, short
 from seqloom.plugins.sorting.threads_cpu import load_by_threads
 
 
@@ -23,14 +23,20 @@ class LsdRadixCuda(LsdRadixCpu):
     def order(self, keys: Ragged) -> np.ndarray:
         if not fits(keys):
             return super().order(keys)
-        whole = DeviceKeys(keys, self.threads) if short(keys) else None
-        coding = coding_of(keys, self.threads) if whole is None else whole.coding
+        count, lengths = len(keys), length_range(keys, self.threads)
+        one_length, longest = lengths[0] == lengths[1], lengths[1]
+        whole = DeviceKeys(keys, lengths, self.threads) if short(keys) else None
+        coding = coding_of(keys, self.threads, lengths=lengths) if whole is None else whole.coding
         per = coding.per
-        ranked, joined = by_length(keys, per, self.threads)
-        longest = int(keys.offsets[ranked[0] + 1] - keys.offsets[ranked[0]])
         # On the device rows are places in ``ranked``, so that those that have a word at some depth are the first ones.
-        there = DeviceWords(len(keys))
-        places = to_device(ranked.astype(np.int32), self.threads) if whole is not None else None
+        if one_length:  # they stand as they are ranked
+            ranked, joined = np.arange(0 if whole is not None else count), np.full(-(-longest // per), count, np.int64)
+        else:
+            ranked, joined = by_length(keys, per, lengths)
+        there = DeviceWords(count)
+        places = None
+        if whole is not None:
+            places = numbers(count) if one_length else to_device(ranked.astype(np.int32), self.threads)
         depths = int(np.count_nonzero(joined >= radix_cuda.LEAST))
         size = there.put(_places(order_by_words(keys, coding, ranked, joined, depths), ranked))
         for depth in range(depths - 1, -1, -1):
@@ -51,9 +57,7 @@ class LsdRadixCuda(LsdRadixCpu):
             there.sort(total, coding.bits * letters)
             size = total
         order = to_host(there.rows, size, np.int64, self.threads)
-        if size == len(keys) and longest * size == int(keys.offsets[-1] - keys.offsets[0]):
-            return order  # keys of one length are ranked as they stand
-        return np.concatenate([ranked[size:], ranked[order]])
+        return order if one_length and size == count else np.concatenate([ranked[size:], ranked[order]])
 
 
 def _places(rows: np.ndarray, ranked: np.ndarray) -> np.ndarray:

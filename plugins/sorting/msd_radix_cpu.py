@@ -98,7 +98,8 @@ class MsdRadixCpu(MsdRadix):
         whole = whole_words(keys, self.threads)
         if whole is not None and (order := _whole_order(whole, self.threads)) is not None:
             return order
-        coding, longest = coding_of(keys, self.threads), length_range(keys, self.threads)[1]
+        lengths = length_range(keys, self.threads)
+        coding, longest = coding_of(keys, self.threads, lengths=lengths), lengths[1]
 
         def finish(arrays: Arrays, starts: np.ndarray, left: int, depth: int) -> None:
             _each_bucket(keys.values, keys.offsets, *coding, longest, *arrays, starts, left, depth * coding.per)

@@ -36,9 +36,10 @@ class MsdRadixCuda(MsdRadixCpu):
     def order(self, keys: Ragged) -> np.ndarray:
         if not fits(keys):
             return super().order(keys)
-        whole = DeviceKeys(keys, self.threads) if short(keys) else None
-        coding = coding_of(keys, self.threads) if whole is None else whole.coding
-        count, longest = len(keys), length_range(keys, self.threads)[1]
+        count, lengths = len(keys), length_range(keys, self.threads)
+        longest = lengths[1]
+        whole = DeviceKeys(keys, lengths, self.threads) if short(keys) else None
+        coding = coding_of(keys, self.threads, lengths=lengths) if whole is None else whole.coding
         coding = coding._replace(per=min(coding.per, longest))
         there = DeviceWords(count)
         there.put_before(0, count)

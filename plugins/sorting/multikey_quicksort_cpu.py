@@ -24,7 +24,8 @@ class MultikeyQuicksortCpu(MultikeyQuicksort):
     def order(self, keys: Ragged) -> np.ndarray:
         if len(keys) < 2:
             return np.arange(len(keys), dtype=np.int64)
-        coding, longest = coding_of(keys, self.threads), length_range(keys, self.threads)[1]
+        lengths = length_range(keys, self.threads)
+        coding, longest = coding_of(keys, self.threads, lengths=lengths), lengths[1]
 
         def finish(arrays: Arrays, starts: np.ndarray, left: int, depth: int) -> None:
             _each_bucket(keys.values, keys.offsets, *coding, longest, *arrays, starts, depth * coding.per)

@@ -22,7 +22,7 @@ from seqloom.core.copies_cuda import to_device
 from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
 from seqloom.core.records import Ragged
 from seqloom.core.unroll import specialise
-from seqloom.plugins.common.sort_words_cpu import dense_coding, length_range
+from seqloom.plugins.common.sort_words_cpu import dense_coding
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Filled in by ``specialise``; see ``_kernels``.
@@ -253,6 +253,13 @@ def _grid(total: int) -> tuple[int, int]:
     return (1, 2) if SIMULATED else (max(1, min(-(-total // 256), 16 * _processors())), 256)
 
 
+def numbers(count: int) -> Any:
+    """0, 1, … as an i4 device array."""
+    there = cuda.device_array(max(1, count), np.int32)
+    _number_rows[_grid(count)](np.int32(0), count, there)
+    return there
+
+
 class DeviceWords:
     """Words on the device, each with the row that it is of, and room to sort them.
 
@@ -322,16 +329,17 @@ class DeviceKeys:
 
     Args:
         keys: u1 rows.
+        lengths: of the shortest and of the longest of them.
         threads: of the host, that copy.
 
     Attributes:
         coding: codes of the letters that occur.
     """
 
-    def __init__(self, keys: Ragged, threads: int) -> None:
+    def __init__(self, keys: Ragged, lengths: tuple[int, int], threads: int) -> None:
         first, last = int(keys.offsets[0]), int(keys.offsets[-1])
         self._values = to_device(keys.values[first:last], threads)
-        shortest, longest = length_range(keys, threads)
+        shortest, longest = lengths
         self._width = longest if shortest == longest else 0
         offsets = np.zeros(2, np.int64) if self._width else keys.offsets - first
         self._offsets = to_device(offsets, threads)
