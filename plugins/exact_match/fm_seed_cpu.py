@@ -83,13 +83,13 @@ def _put(out, found, start, place, letters):
 def _cover(fm, text, query, start, length, low, high, begin, stop, out, found):
     """The first match that holds the stretch at ``start``, whose rows are given, and that no longer one covers.
 
-    It is written if it begins from ``begin`` on and before ``stop``; twice if it occurs so often. Returns where it
-    begins, where it ends, and how many are written now.
+    It is written if it begins from ``begin`` on and before ``stop``; twice if it occurs so often. One that begins
+    before need not be followed to its first letter. Returns where it begins, where it ends, and how many are written.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
     first = start
     place, alone = _U64(0), high - low == _U64(1)
-    while not alone and query[first - _U64(1)] != NEVER:
+    while not alone and first >= begin and query[first - _U64(1)] != NEVER:
         symbol = query[first - _U64(1)]
         code = _U64(symbols[symbol, 2])
         if is_plain(blocks, shift, code, low, high):
@@ -104,7 +104,7 @@ def _cover(fm, text, query, start, length, low, high, begin, stop, out, found):
     letters, another = start + length - first, False
     if alone:
         place = locate(fm, low)
-        while place > 0 and text[place - _U64(1)] == query[first - _U64(1)]:
+        while place > 0 and first >= begin and text[place - _U64(1)] == query[first - _U64(1)]:
             place -= _U64(1)
             first -= _U64(1)
             letters += _U64(1)

@@ -33,6 +33,7 @@ def seqloom_stages() -> list[Deferred]:
         "fm-index cpu": "fm_index_cpu.FmIndexCpu",
         "fm-matches reference": "fm_seed_reference.FmMatches",
         "fm-matches cpu": "fm_seed_cpu.FmMatchesCpu",
+        "fm-matches cuda": "fm_seed_cuda.FmMatchesCuda",
         "whole-queries reference": "whole_seed_reference.WholeQueries",
         "whole-queries cpu": "whole_seed_cpu.WholeQueriesCpu",
         "whole-queries cuda": "whole_seed_cuda.WholeQueriesCuda",

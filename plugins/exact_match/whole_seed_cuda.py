@@ -99,7 +99,7 @@ def _place(symbols, blocks, odd_rows, shift, packed, samples, marks, lows, bound
     places[n] = int64(_locate(fm, uint64(lows[low]) + uint64(row - bounds[low])))
 
 
-class _IndexPart(NamedTuple):
+class IndexPart(NamedTuple):
     """The index of a stretch of the text: where it begins, and how many places of it are its own."""
 
     fm: Tables
@@ -127,51 +127,90 @@ class WholeQueriesCuda(WholeQueriesCpu):
                          device=2 * (4 * letters + shape.longest_query + _QUERY + _SLACK))
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
-        none = np.empty(0, np.int64)
         if not len(context.queries):
-            return [(none, none) for _ in strands]
+            return [(np.empty(0, np.int64), np.empty(0, np.int64)) for _ in strands]
         with devices.in_use:
-            budget = min(context.device_memory or 1 << 62, devices.free_memory())
-            rows = max(64, min(_ROWS, budget // 8 // _ROW))
-            memory = budget - rows * _ROW - _SLACK
-            split, parts, queries = _planned(context, strands, memory, self.options.costs)
+            room = room_of(context)
+            work, costs = work_of(context, strands, room), costs_for(self.options.costs, _device_name(), _measured)
+            split, parts = _planned(context, work, costs)
             _say(context.slot, split)
-            _warmed(parts[0].fm, memory, rows)
+            _warmed(parts[0].fm, room)
             begin = time.perf_counter()
-            found = _met(parts, queries, split.order, _Search(context, strands, memory, rows))
+            found = looked_up(context, strands, room, split, parts)
             context.count("measured_us", round(1e6 * (time.perf_counter() - begin)))
         context.count("foretold_us", round(1e6 * split.seconds))
-        context.count("index_parts", len(parts))
-        context.count("query_parts", len(queries))
+        context.count("index_parts", split.index_parts)
+        context.count("query_parts", split.query_parts)
         context.count("alpha_percent", round(100 * split.share))
         context.count("splits")
-        return [(np.concatenate([none, *(numbers for part, numbers, _ in found if part.strand == n)]),
-                 np.concatenate([none, *(places for part, _, places in found if part.strand == n)]))
-                for n in range(len(strands))]
+        return found
 
 
-def _planned(context: Context, strands: Sequence[Strand], memory: int,
-             costs: str) -> tuple[Split, list[_IndexPart], list[_QueryPart]]:
-    """How the work is cut, the parts of the index, and those of the queries."""
-    index, lengths = context.index(KIND), context.queries.lengths
-    fm, sizes, taken = tables_of(index), lengths + 1 + _QUERY, costs_for(costs, _device_name(), _measured)
-    text = int(fm.symbols[-1, 0])
-    density = devices.tables_bytes(fm) / text
-    overlap = 1 << int(lengths.max()).bit_length()  # few different ones, so that parts can be used again
-    work = Work(index=devices.tables_bytes(fm), queries=int(sizes.sum()) * len(strands), memory=memory,
+class Room(NamedTuple):
+    """Memory of each device: bytes for parts of index and queries, and rows whose places are looked up at a time."""
+
+    memory: int
+    rows: int
+
+
+def room_of(context: Context) -> Room:
+    """What there is, or what the run may take."""
+    budget = min(context.device_memory or 1 << 62, devices.free_memory())
+    rows = max(64, min(_ROWS, budget // 8 // _ROW))
+    return Room(budget - rows * _ROW - _SLACK, rows)
+
+
+def _sizes(context: Context) -> np.ndarray:
+    """i8[queries]: bytes of each query on a device."""
+    return context.queries.lengths + 1 + _QUERY
+
+
+def _overlap(context: Context) -> int:
+    """Letters that a part of the index reaches into the next: few different numbers, so that parts can serve again."""
+    return 1 << int(context.queries.lengths.max()).bit_length()
+
+
+def work_of(context: Context, strands: Sequence[Strand], room: Room) -> Work:
+    """The sizes that the model wants to know."""
+    fm, sizes, overlap = tables_of(context.index(KIND)), _sizes(context), _overlap(context)
+    density = devices.tables_bytes(fm) / int(fm.symbols[-1, 0])
+    count = devices.device_count()
+    return Work(index=devices.tables_bytes(fm), queries=int(sizes.sum()) * len(strands), memory=room.memory,
                 least_index=int(density * max(_LEAST_LETTERS, overlap)) + 1, least_queries=int(sizes.max()),
                 overlap=int(density * overlap) + _SLACK, saturating=_saturating(float(sizes.mean())),
-                devices=devices.device_count())
-    there = _parts_there(fm, overlap, work.devices)
+                devices=count, there=_parts_there(fm, overlap, count))
+
+
+def _planned(context: Context, work: Work, costs: Costs) -> tuple[Split, list[IndexPart]]:
+    """The best split, and the parts of the index."""
     while True:
-        split = best_split(replace(work, there=there), taken)
-        parts = _index_parts(context, index, split.index_parts, overlap)
-        room = memory - max(devices.tables_bytes(part.fm) for part in parts)
-        if room >= min(work.least_queries, work.queries):
-            break
-        work = replace(work, index=work.index * 5 // 4)  # its letters aren't spread evenly: smaller parts
-    most = min(room, -(-work.queries // split.query_parts) + work.least_queries)
-    return split, parts, [_QueryPart(n, *bounds) for n in range(len(strands)) for bounds in _cut(sizes, most)]
+        split = best_split(work, costs)
+        parts = index_parts(context, split.index_parts)
+        if _left(parts, work.memory) >= min(work.least_queries, work.queries):
+            return split, parts
+        work = replace(work, index=work.index * 5 // 4)  # what takes the room isn't spread evenly: smaller parts
+
+
+def _left(parts: list[IndexPart], memory: int) -> int:
+    """Bytes that the largest part of the index leaves for queries."""
+    return memory - max(devices.tables_bytes(part.fm) for part in parts)
+
+
+def looked_up(context: Context, strands: Sequence[Strand], room: Room, split: Split,
+              parts: list[IndexPart]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each strand, numbers of queries and places of the text where they occur, by a split and parts of the index.
+
+    Raises:
+        CudaAPIError: the devices have less memory than ``room`` says.
+    """
+    sizes, none = _sizes(context), np.empty(0, np.int64)
+    most = min(_left(parts, room.memory),
+               -(-int(sizes.sum()) * len(strands) // split.query_parts) + int(sizes.max()))
+    queries = [_QueryPart(n, *bounds) for n in range(len(strands)) for bounds in _cut(sizes, most)]
+    found = _met(parts, queries, split.order, _Search(context, strands, room))
+    return [(np.concatenate([none, *(numbers for part, numbers, _ in found if part.strand == n)]),
+             np.concatenate([none, *(places for part, _, places in found if part.strand == n)]))
+            for n in range(len(strands))]
 
 
 def _cut(sizes: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
@@ -184,7 +223,7 @@ def _cut(sizes: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
         first = last
 
 
-_made: dict[int, tuple[int, list[_IndexPart]]] = {}  # by the index's identity: letters in common, and its parts
+_made: dict[int, tuple[int, list[IndexPart]]] = {}  # by the index's identity: letters in common, and its parts
 
 
 def _parts_there(fm: Tables, overlap: int, count: int) -> int:
@@ -196,12 +235,13 @@ def _parts_there(fm: Tables, overlap: int, count: int) -> int:
     return len(parts) if parts and common == overlap and all(there) else 0
 
 
-def _index_parts(context: Context, index: Index, count: int, overlap: int) -> list[_IndexPart]:
-    """The index as it is, or cut; parts are kept as long as the index."""
+def index_parts(context: Context, count: int) -> list[IndexPart]:
+    """The index as it is, or cut in parts, which are kept as long as the index."""
+    index, overlap = context.index(KIND), _overlap(context)
     fm = tables_of(index)
     size = int(fm.symbols[-1, 0])
     if count == 1:
-        return [_IndexPart(fm, 0, size)]
+        return [IndexPart(fm, 0, size)]
     common, parts = _made.get(id(fm.blocks), (0, []))
     if common == overlap and len(parts) == count:
         return parts
@@ -210,12 +250,12 @@ def _index_parts(context: Context, index: Index, count: int, overlap: int) -> li
     bounds = np.linspace(0, size, count + 1).astype(int).tolist()
     stage = FmIndexCpu(FmIndexOptions(index.parameters["bucket"], index.parameters["sample"]))
 
-    def part(n: int) -> _IndexPart:
+    def part(n: int) -> IndexPart:
         context.cancellation.check()
         first, last = bounds[n], bounds[n + 1]
         stretch = np.append(text[: size - 1][first : last + overlap], np.uint8(end(batch.alphabet)))
         arrays = stage.arrays(context, stretch, batch.alphabet, index.parameters["bucket"], index.parameters["sample"])
-        return _IndexPart(tables_of(Index(KIND, "target", arrays, index.parameters)), first, last - first)
+        return IndexPart(tables_of(Index(KIND, "target", arrays, index.parameters)), first, last - first)
 
     parts = in_turn(context.threads, part, range(count))
     if id(fm.blocks) not in _made:
@@ -227,11 +267,11 @@ def _index_parts(context: Context, index: Index, count: int, overlap: int) -> li
 class _Search:
     """Looks up parts of the queries in parts of the index."""
 
-    def __init__(self, context: Context, strands: Sequence[Strand], memory: int, rows: int) -> None:
+    def __init__(self, context: Context, strands: Sequence[Strand], room: Room) -> None:
         self.check, self.threads = context.cancellation.check, context.threads
-        self.lengths, self.strands, self.memory, self.rows = context.queries.lengths, strands, memory, rows
+        self.lengths, self.strands, self.room = context.queries.lengths, strands, room
 
-    def __call__(self, part: _IndexPart, queries: _QueryPart,
+    def __call__(self, part: IndexPart, queries: _QueryPart,
                  device: int) -> tuple[_QueryPart, np.ndarray, np.ndarray]:
         """Numbers of queries and places in the text of all rows."""
         self.check()
@@ -239,17 +279,17 @@ class _Search:
         starts = strand.starts[queries.first : queries.last]
         first, last = int(starts[0]), int(starts[-1] + lengths[-1])
         # Tables of other parts may stay beside these queries as long as there is room for all.
-        room = self.memory - (last - first) - _QUERY * len(lengths)
-        numbers, places = _looked_up(devices.device_tables(part.fm, device, room), codes_of(part.fm),
-                                     strand.symbols[first:last], starts - first, lengths, self.rows, self.threads)
+        beside = self.room.memory - (last - first) - _QUERY * len(lengths)
+        numbers, places = _rows(devices.device_tables(part.fm, device, beside), codes_of(part.fm),
+                                strand.symbols[first:last], starts - first, lengths, self.room.rows, self.threads)
         mine = places < part.places
         if not mine.all():
             numbers, places = numbers[mine], places[mine]
         return queries, numbers + queries.first, places + part.begin
 
 
-def _met(parts: list[_IndexPart], queries: list[_QueryPart], order: str,
-         search: Callable[[_IndexPart, _QueryPart, int], Any]) -> list[Any]:
+def _met(parts: list[IndexPart], queries: list[_QueryPart], order: str,
+         search: Callable[[IndexPart, _QueryPart, int], Any]) -> list[Any]:
     """What ``search`` gives for every part of the index and of the queries, in an order, on all devices."""
     count = devices.device_count()
 
@@ -267,9 +307,9 @@ def _met(parts: list[_IndexPart], queries: list[_QueryPart], order: str,
         return [found for some in pool.map(on, range(count)) for found in some]
 
 
-def _looked_up(there: DeviceTables, codes: np.ndarray, symbols: np.ndarray, starts: np.ndarray, lengths: np.ndarray,
-               rows: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of queries and places in the text of all rows that they have; so many rows at a time."""
+def _rows(there: DeviceTables, codes: np.ndarray, symbols: np.ndarray, starts: np.ndarray, lengths: np.ndarray,
+          most: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of queries and places in the text of all rows that they have; ``most`` rows at a time."""
     lows, sizes_there = (cuda.device_array(len(starts), np.int64) for _ in range(2))
     _search[_grid(len(lows))](*there[:5], to_device(codes), to_device(symbols, threads), to_device(starts, threads),
                               to_device(lengths, threads), lows, sizes_there)
@@ -278,8 +318,8 @@ def _looked_up(there: DeviceTables, codes: np.ndarray, symbols: np.ndarray, star
     np.cumsum(sizes, out=bounds[1:])
     total, bounds_there = int(bounds[-1]), to_device(bounds, threads)
     found = np.empty(total, np.int64), np.empty(total, np.int64)
-    for begin in range(0, total, rows):
-        count = min(rows, total - begin)
+    for begin in range(0, total, most):
+        count = min(most, total - begin)
         filled = [cuda.device_array(count, np.int64) for _ in range(2)]
         _place[_grid(count)](*there, lows, bounds_there, begin, *filled)
         for here, array in zip(found, filled, strict=True):
@@ -327,7 +367,7 @@ def _measured() -> Costs:
     there, block = devices.device_tables(fm, 0, 1 << 62), np.ones(bytes_, np.uint8)
     copy = _least(lambda: _copied(block)) / bytes_
     size = count * (length + 1 + _QUERY)
-    search = _least(lambda: _looked_up(there, codes_of(fm), strand.symbols, strand.starts, queries.lengths, _ROWS, 1))
+    search = _least(lambda: _rows(there, codes_of(fm), strand.symbols, strand.starts, queries.lengths, _ROWS, 1))
     return Costs(max(search / size - copy, copy / 100), copy)
 
 
@@ -349,13 +389,13 @@ def _least(work: Callable[[], Any]) -> float:
 _compiled: set[Any] = set()
 
 
-def _warmed(fm: Tables, memory: int, rows: int) -> None:
+def _warmed(fm: Tables, room: Room) -> None:
     """Have the kernels compiled for such tables, so that what is measured is the work alone."""
     kind = tuple(part.dtype if isinstance(part, np.ndarray) else type(part) for part in fm)
     if SIMULATED or kind in _compiled:
         return
     one = np.zeros(1, np.int64)
-    _looked_up(devices.device_tables(fm, 0, memory), codes_of(fm), np.zeros(1, np.uint8), one, one + 1, rows, 1)
+    _rows(devices.device_tables(fm, 0, room.memory), codes_of(fm), np.zeros(1, np.uint8), one, one + 1, 64, 1)
     _compiled.add(kind)
 
 
@@ -370,4 +410,4 @@ def _say(slot: str, split: Split) -> None:
         print(f"seqloom: {line}", file=sys.stderr)
 
 
-__all__ = ["WholeQueriesCuda"]
+__all__ = ["IndexPart", "Room", "WholeQueriesCuda", "index_parts", "looked_up", "room_of", "work_of"]

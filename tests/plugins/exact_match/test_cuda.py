@@ -106,6 +106,42 @@ from seqloom.cli.main import run
 run()
 """
 
+MATCHES = """
+import numpy as np
+np.seterr(over="ignore")
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.context import Context
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
+from seqloom.plugins.exact_match.fm_index_reference import FmIndexOptions
+from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
+from seqloom.plugins.exact_match.fm_seed_cuda import FmMatchesCuda
+from seqloom.plugins.exact_match.options import MatchOptions, ProteinMatchOptions
+from seqloom.testing import assert_same_records
+
+rng = np.random.default_rng(3)
+found = 0
+for letters, alphabet, options in (("ACGT", NUCLEOTIDE, dict(both=True)), ("ACGTNR", NUCLEOTIDE, dict(acgt_only=True)),
+                                   ("A", NUCLEOTIDE, dict(reverse=True)),
+                                   ("ACDEFX*", PROTEIN, dict())):
+    targets = ["".join(rng.choice(list(letters), n)) for n in (90, 1, 40)]
+    targets.append(targets[0][50:80] * 2)
+    queries = [targets[0][20:80] + targets[2], targets[3][10:50], "", letters[0], targets[2][::-1]]
+    queries, targets = (SequenceBatch.of(alphabet, texts) for texts in (queries, targets))
+    index = FmIndexCpu(FmIndexOptions(bucket=32, sample=3)).run(Context(), targets)
+    for mode, lengths in (({}, (3,)), ({"mum": True}, (10,)), ({"maxmatch": True}, (4, 9))):
+        for length in lengths:
+            if letters == "A" and mode.get("maxmatch"):
+                continue  # too many for the simulator
+            chosen = (ProteinMatchOptions if alphabet is PROTEIN else MatchOptions)(length=length, **mode, **options)
+            context = Context(queries=queries, targets=targets, indexes={"index.references": index}, options=chosen)
+            wanted = FmMatchesCpu().run(context, None)
+            assert_same_records(wanted, FmMatchesCuda().run(context, None))
+            found += len(wanted)
+assert found > 300, found
+print("equal")
+"""
+
 
 def simulated(script: str, *words: str, **more: object) -> "subprocess.CompletedProcess[str]":
     """A process of its own that works on simulated devices."""
@@ -137,6 +173,11 @@ def test_the_split_is_told_and_kept_with_the_run(tmp_path: Path) -> None:
         assert name in kept.stdout, kept.stdout + kept.stderr
     small = simulated(COMMAND, *common, "--device-memory", "1k", cwd=tmp_path)
     assert small.returncode == 1 and "raise --device-memory" in small.stderr
+
+
+def test_matches_are_those_of_the_cpu() -> None:
+    done = simulated(MATCHES)
+    assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]
 
 
 @pytest.mark.parametrize("case", CASES)
