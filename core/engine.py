@@ -12,6 +12,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ class Engine:
             over = self.settings.memory is not None and need > self.settings.memory
             over_device = self.settings.device_memory is not None and device_need > self.settings.device_memory
             if not over and not over_device:
-                return self._enough_units(batches, volumes, letters, volume_letters)
+                return self._enough_units(batches, volumes, volume_letters)
             cut_batches = letters > 1 and any(b - a > 1 for a, b in batches)
             cut_volumes = volume_letters > 1 and any(v.sequences > 1 for v in volumes)
             if not cut_batches and not cut_volumes:
@@ -167,15 +168,13 @@ class Engine:
             else:
                 letters = max(1, min(letters, largest_batch) // 2)
 
-    def _enough_units(self, batches: list[tuple[int, int]], volumes: Sequence[Span], letters: int,
-                      volume_letters: int) -> UnitPlan:
+    def _enough_units(self, batches: list[tuple[int, int]], volumes: Sequence[Span], volume_letters: int) -> UnitPlan:
         """Cut further where several threads would wait for one another: many queries by query, few by volume."""
         cells = sum(map(self._letters, batches)) * sum(v.letters for v in volumes)
         wanted = min(UNITS_PER_THREAD * self.settings.threads, cells // LEAST_CELLS) if self.settings.threads > 1 else 1
         missing = -(-wanted // max(1, len(batches) * len(volumes)))
         if missing > 1 and len(self.queries) >= missing * len(batches):
-            batches = query_batches(self.queries, self.settings.batch_queries,
-                                    min(letters, -(-max(map(self._letters, batches)) // missing)))
+            batches = [cut for batch in batches for cut in even_batches(self.queries, *batch, missing)]
         elif missing > 1:
             volumes = self.source.plan(min(volume_letters, -(-max(v.letters for v in volumes) // missing)))
         return UnitPlan(tuple(batches), tuple(volumes))
@@ -436,6 +435,15 @@ def query_batches(queries: Queries, most: int, letters: int) -> list[tuple[int, 
     if len(queries):
         batches.append((first, len(queries)))
     return batches
+
+
+def even_batches(queries: Queries, first: int, stop: int, count: int) -> list[tuple[int, int]]:
+    """Queries ``first`` … ``stop`` − 1 cut into at most ``count`` batches of about as many letters each, in order."""
+    ends = np.cumsum(queries.lengths[first:stop])
+    middles = ends - queries.lengths[first:stop] / 2
+    share = np.minimum((middles * count / max(1, int(ends[-1]))).astype(np.int64), count - 1)
+    cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), len(share)]
+    return [(first + a, first + b) for a, b in pairwise(cuts)]
 
 
 def _no_targets() -> TargetInfo:

@@ -25,6 +25,9 @@ BYTES_FROM = 4 << 20
 BLOB_BYTES_FROM = 1 << 18
 """Bytes of binary values from which handing them over is faster."""
 
+ANALYSED = 1000
+"""Values that DuckDB looks at where they aren't all texts."""
+
 Values = Sequence[Any] | np.ndarray | Ragged
 
 
@@ -133,7 +136,10 @@ def _insert(connection: "duckdb.DuckDBPyConnection", statement: str, chosen: lis
             arrays[name] = np.empty(len(values), object)
             arrays[name][:] = list(values)
     both = f"(SELECT * FROM {source} POSITIONAL JOIN handed_over)" if parts else "handed_over"
+    binary = any(isinstance(v, bytes) for values in handed.values() if isinstance(values, list) for v in values)
     with without_pandas():
+        # DuckDB looks at a sample of the values to learn their type, which takes long; without, they are texts.
+        connection.execute(f"SET pandas_analyze_sample = {ANALYSED if binary else 0}")
         for name, table in tables.items():
             connection.register(name, table)
         try:

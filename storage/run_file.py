@@ -77,6 +77,7 @@ class RunFile:
             slot: SlotStats(seconds, records_in, records_out, json.loads(counters))
             for slot, seconds, records_in, records_out, counters in connection.execute(
                 "SELECT slot, seconds, records_in, records_out, counters FROM run_slots ORDER BY position").fetchall()}
+        self._targets = np.array(connection.execute("SELECT target FROM targets").fetchall(), np.int64).ravel()
 
     @classmethod
     def create(cls, where: str | Path, provenance: Mapping[str, Any], queries: SequenceBatch | ModelBatch,
@@ -170,7 +171,7 @@ class RunFile:
             connection.execute(f"INSERT INTO batches VALUES ({NUMBER}, {batch})")
             connection.execute(f"DELETE FROM partials WHERE batch = {batch}")
             self._declare(hits)
-            self._write_targets(targets)
+            known = self._write_targets(targets)
             rank = place_in_group(hits.query)
             insert(connection, "hit", {"rank": ("INTEGER", rank), **columns_of(hits, "hit")}, {"run": NUMBER})
             children = hits.alignments
@@ -178,7 +179,7 @@ class RunFile:
             insert(connection, "alignment", {"number": ("INTEGER", number), **columns_of(children, "alignment")},
                    {"run": NUMBER})
             totals = self._add(stats)
-        self._stats = totals
+        self._stats, self._targets = totals, known
 
     # ---- what the rest of the program asks for
 
@@ -275,16 +276,12 @@ class RunFile:
         if changed:
             create_views(self.connection)
 
-    def _write_targets(self, targets: TargetInfo) -> None:
-        known = set()
-        if len(targets.numbers):
-            low, high = int(targets.numbers.min()), int(targets.numbers.max())
-            query = f"SELECT target FROM targets WHERE target BETWEEN {low} AND {high}"
-            known = {row[0] for row in self.connection.execute(query).fetchall()}
-        new = [i for i, number in enumerate(targets.numbers.tolist()) if number not in known]
+    def _write_targets(self, targets: TargetInfo) -> np.ndarray:
+        """Add those that aren't there yet; returns the numbers of all that are there then."""
+        new = np.flatnonzero(~np.isin(targets.numbers, self._targets))
 
         def pick(values: Any) -> Any:
-            return values[new] if isinstance(values, np.ndarray) else [values[i] for i in new]
+            return values[new] if isinstance(values, np.ndarray) else [values[i] for i in new.tolist()]
 
         descriptions = targets.descriptions or [""] * len(targets.numbers)
         insert(self.connection, "targets", {
@@ -292,6 +289,7 @@ class RunFile:
             "ordinal": ("BIGINT", pick(targets.ordinals)), "name": ("VARCHAR", pick(targets.names)),
             "description": ("VARCHAR", pick(descriptions)), "length": ("BIGINT", pick(targets.lengths)),
         }, {"run": NUMBER})
+        return np.concatenate([self._targets, targets.numbers[new]])
 
 
 def mark_of(path: Path) -> Path:
