@@ -1,9 +1,13 @@
-"""Throughput of the sorters by length of keys and by number of keys, as charts and as a table.
+"""Throughput of the sorters by length of keys and by number of keys: measured as a table, drawn as charts.
 
-    python -m benchmarks.sorting_plots FOLDER [--backends cpu cuda] [--threads N] [--keys N] [--most N]
+    python -m benchmarks.sorting_plots measure TABLE [--backends cpu cuda] [--threads N] [--keys N] [--most N]
+    python -m benchmarks.sorting_plots draw TABLE FOLDER
 
 Keys are random DNA. Times are the best of a few runs, wall seconds, from keys in the host's memory to their order
-there; "resident" ones of CUDA are those of the sort alone, of words on the device.
+there; "resident" ones of CUDA are those of the sort alone, of words on the device; "bus" ones those of copying as many
+bytes as the keys have to the device from memory that it reads by itself.
+
+The table has a line per measurement: chart, sorter, threads, keys, letters of a key, seconds; apart by tabs.
 """
 
 import argparse
@@ -59,6 +63,20 @@ def resident_time(count: int, bits: int) -> float:
     return min(times[1:])
 
 
+def bus_time(size: int) -> float:
+    """Seconds in which ``size`` bytes go to the device."""
+    from numba import cuda
+
+    here, there = cuda.pinned_array(size, np.uint8), cuda.device_array(size, np.uint8)
+    here[:] = 1
+
+    def send() -> None:
+        there.copy_to_device(here)
+        cuda.synchronize()
+
+    return best_time(send)
+
+
 def measured(keys: Ragged, width: int, backends: Sequence[str], threads: int) -> Iterator[tuple[str, float]]:
     """Name and seconds of everything that sorts."""
     for backend in backends:
@@ -66,32 +84,53 @@ def measured(keys: Ragged, width: int, backends: Sequence[str], threads: int) ->
             sorter = registry().sorter(name, backend)
             sorter.threads = threads
             yield f"{name}, {backend}", best_time(lambda sorter=sorter: sorter.order(keys))  # type: ignore[misc]
-    if "cuda" in backends and 2 * width <= 64:
-        yield "cuda, resident", resident_time(len(keys), 2 * width)
+    if "cuda" in backends:
+        if 2 * width <= 64:
+            yield "cuda, resident", resident_time(len(keys), 2 * width)
+        yield "bus", bus_time(keys.values.nbytes)
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    counts = [n for power in range(3, 10) for n in (10**power, 3 * 10**power) if n <= arguments.most]
+    sizes = [("number", count, WIDTH) for count in counts] + [("length", arguments.keys, width) for width in LENGTHS]
+    with arguments.table.open("w") as table:
+        for chart, count, width in sizes:
+            for name, seconds in measured(random_keys(count, width), width, arguments.backends, arguments.threads):
+                print(chart, name, arguments.threads, count, width, f"{seconds:.7f}", sep="\t", file=table, flush=True)
+
+
+def draw(arguments: argparse.Namespace) -> None:
+    rows = [line.split("\t") for line in arguments.table.read_text().splitlines()]
+    for chart, across in (("length", "letters of a key"), ("number", "number of keys")):
+        chosen = [row for row in rows if row[0] == chart]
+        if not chosen:
+            continue
+        series: dict[str, list[tuple[float, float]]] = {}
+        for _, name, _, count, width, seconds in chosen:
+            place = int(width) if chart == "length" else int(count)
+            series.setdefault(name, []).append((place, int(count) / float(seconds)))
+        threads, count, width = chosen[0][2:5]
+        what = f"{int(count):,} DNA keys" if chart == "length" else f"DNA keys of {width} letters"
+        save_chart(arguments.folder / f"sorting_by_{chart}.svg",
+                   f"Sorting {what}, {threads} thread{'s' * (threads != '1')}", across, "keys per second", series)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--backends", nargs="+", default=["cpu"], choices=list(SORTERS))
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--keys", type=int, default=2_000_000, help="keys of the chart by length")
-    parser.add_argument("--most", type=int, default=10_000_000, help="most keys of the chart by number")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("measure")
+    command.set_defaults(run=measure)
+    command.add_argument("table", type=Path)
+    command.add_argument("--backends", nargs="+", default=["cpu"], choices=list(SORTERS))
+    command.add_argument("--threads", type=int, default=1)
+    command.add_argument("--keys", type=int, default=2_000_000, help="keys of the chart by length")
+    command.add_argument("--most", type=int, default=10_000_000, help="most keys of the chart by number")
+    command = commands.add_parser("draw")
+    command.set_defaults(run=draw)
+    command.add_argument("table", type=Path)
+    command.add_argument("folder", type=Path)
     arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    counts = [n for power in range(3, 10) for n in (10**power, 3 * 10**power) if n <= arguments.most]
-    charts: dict[str, dict[str, list[tuple[float, float]]]] = {"length": {}, "number": {}}
-    for chart, sizes in (("length", [(arguments.keys, width) for width in LENGTHS]),
-                         ("number", [(count, WIDTH) for count in counts])):
-        for count, width in sizes:
-            for name, seconds in measured(random_keys(count, width), width, arguments.backends, arguments.threads):
-                charts[chart].setdefault(name, []).append((width if chart == "length" else count, count / seconds))
-                print(f"{name}\t{count}\t{width}\t{seconds:.6f}\t{count / seconds / 1e6:.1f} M keys/s", flush=True)
-    threads = f"{arguments.threads} thread{'s' * (arguments.threads > 1)}"
-    save_chart(arguments.folder / "sorting_by_length.svg", f"Sorting {arguments.keys:,} DNA keys, {threads}",
-               "letters of a key", "keys per second", charts["length"])
-    save_chart(arguments.folder / "sorting_by_number.svg", f"Sorting DNA keys of {WIDTH} letters, {threads}",
-               "number of keys", "keys per second", charts["number"])
+    arguments.run(arguments)
 
 
 if __name__ == "__main__":
