@@ -1,51 +1,180 @@
-"""Reads looked up whole in an FM-index, on a CUDA device and by threads of the host, by size of the reference.
+"""Reads looked up whole in an FM-index, on a CUDA device and by threads of the host; how the partition model foretells.
 
     python -m benchmarks.whole_queries_gpu FOLDER [--sizes 10000000 100000000] [--reads 1000000] [--threads 16]
 
 References are copies of two genomes (as of ``exact_match``), all but the first two with one base in fifty changed;
-reads are 100 bases of them, three in ten with an error. Times are wall seconds of the look-up, from the reads in the
-host's memory to all places there, kernels compiled and the index on the device before. Draws a chart.
+reads are 100 bases of them, three in ten with an error. Times are wall seconds of the look-up of both strands, from the
+reads in the host's memory to all places there, kernels compiled and the index on the device before; in parts, with the
+parts of the index copied anew. Draws charts of reads a second by size of the reference, number and length of the reads,
+and of the seconds that the model foretells and that it takes, by the share of the memory that the index has. Back ends
+and splits are held to the same places; then matches of the two genomes are, on both.
 """
 
 import argparse
 import os
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.exact_match import fm_search_cuda, whole_seed_cuda
 from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
-from seqloom.plugins.exact_match.options import StrandOptions
+from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
+from seqloom.plugins.exact_match.fm_seed_cuda import FmMatchesCuda
+from seqloom.plugins.exact_match.options import MatchOptions
+from seqloom.plugins.exact_match.partition import ORDERS, Split, costs_for, seconds
+from seqloom.plugins.exact_match.seed_reference import Strand
 from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
-from seqloom.plugins.exact_match.whole_seed_cuda import WholeQueriesCuda
+from seqloom.plugins.exact_match.whole_seed_cuda import Room, WholeQueriesCuda, index_parts, looked_up, work_of
+from seqloom.testing import assert_same_records
 
 from .charts import save_chart
 from .exact_match import genomes
 
 _LENGTH = 100
+_LENGTHS = (20, 50, 100, 200, 400)
+_PARTS = (1, 2, 3, 4, 6, 8)
+Series = dict[str, list[tuple[float, float]]]
+
+
+def bases() -> list[np.ndarray]:
+    """The two genomes as codes."""
+    return [NUCLEOTIDE.encode("".join(line for line in text.splitlines() if line[:1] != ">")) for text in genomes()]
 
 
 def references(letters: int, generator: np.random.Generator) -> SequenceBatch:
     """Copies of the genomes, of so many letters together."""
-    bases = [NUCLEOTIDE.encode("".join(line for line in text.splitlines() if line[:1] != ">")) for text in genomes()]
-    copies: list[np.ndarray] = []
+    both, copies = bases(), []
     while (missing := letters - sum(map(len, copies))) > 0:
-        base = bases[len(copies) % 2][:missing]
+        base = both[len(copies) % 2][:missing]
         changed = generator.random(len(base)) < (0.02 if len(copies) > 1 else 0)
         copies.append(np.where(changed, generator.integers(0, 4, len(base)), base).astype(np.uint8))
     return SequenceBatch.of(NUCLEOTIDE, copies)
 
 
-def reads_of(targets: SequenceBatch, count: int, generator: np.random.Generator) -> SequenceBatch:
-    starts = generator.integers(0, targets.letters - _LENGTH, count)
-    reads = targets.residues[starts[:, None] + np.arange(_LENGTH)]
+def reads_of(targets: SequenceBatch, count: int, generator: np.random.Generator,
+             length: int = _LENGTH) -> SequenceBatch:
+    """Stretches of the targets, three in ten with an error."""
+    starts = generator.integers(0, targets.letters - length, count, np.int32)
+    reads = targets.residues[starts[:, None] + np.arange(length, dtype=np.int32)]
     wrong = np.flatnonzero(generator.random(count) < 0.3)
-    at = generator.integers(0, _LENGTH, len(wrong))
+    at = generator.integers(0, length, len(wrong))
     reads[wrong, at] = (reads[wrong, at] + 1) % 4
-    return SequenceBatch(NUCLEOTIDE, reads.reshape(-1), np.arange(count + 1, dtype=np.int64) * _LENGTH,
+    return SequenceBatch(NUCLEOTIDE, reads.reshape(-1), np.arange(count + 1, dtype=np.int64) * length,
                          np.arange(count, dtype=np.int64))
+
+
+def both_strands(queries: SequenceBatch) -> list[Strand]:
+    return [WholeQueriesCpu.strand_of(queries, frame, False) for frame in (1, -1)]
+
+
+def least(work: Callable[[], Any], rounds: int = 2) -> tuple[float, Any]:
+    """Least wall seconds of some rounds after a first, and what the last gave."""
+    times, result = [], None
+    for _ in range(rounds + 1):
+        begin = time.perf_counter()
+        result = work()
+        times.append(time.perf_counter() - begin)
+    return min(times[1:]), result
+
+
+def anew(*given: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """``looked_up`` with nothing of the index on the device."""
+    fm_search_cuda.forget()
+    return looked_up(*given)
+
+
+def in_order(found: list[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
+    return [rows[np.lexsort(rows.T)] for rows in (np.stack(part, axis=1) for part in found)]
+
+
+def same(one: list[tuple[np.ndarray, np.ndarray]], other: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    if not all(map(np.array_equal, in_order(one), in_order(other))):
+        raise AssertionError("places differ")
+
+
+def say(*words: object) -> None:
+    print(*words, sep="\t", flush=True)
+
+
+class Bench:
+    """References of one size, their index, and both back ends."""
+
+    def __init__(self, letters: int, threads: int, generator: np.random.Generator) -> None:
+        self.targets, self.threads, self.generator = references(letters, generator), threads, generator
+        begin = time.perf_counter()
+        self.index = FmIndexCpu().run(Context(), self.targets)
+        say("index", f"{letters:,} letters", f"{time.perf_counter() - begin:.1f} s",
+            f"{self.index.nbytes / letters:.2f} bytes a letter")
+
+    def context(self, queries: SequenceBatch, **more: Any) -> Context:
+        return Context(slot="seed.queries", queries=queries, targets=self.targets, threads=self.threads,
+                       indexes={"index.references": self.index}, options=MatchOptions(both=True), **more)
+
+    def compare(self, queries: SequenceBatch) -> Iterator[tuple[str, float]]:
+        """Reads a second of both back ends, which must find the same places."""
+        context, strands, found = self.context(queries), both_strands(queries), []
+        for stage, name in ((WholeQueriesCpu(), f"cpu, threads: {self.threads}"), (WholeQueriesCuda(), "cuda")):
+            taken, places = least(partial(stage.places, context, strands))
+            found.append(places)
+            say(name, f"{self.targets.letters:,} letters", f"{len(queries):,} reads of {queries.lengths[0]}",
+                f"{taken:.4f} s", f"{len(queries) / taken / 1e6:.2f} M reads/s",
+                f"{sum(len(part) for part, _ in places):,} places")
+            yield name, len(queries) / taken
+        same(*found)
+
+    def partitions(self, queries: SequenceBatch, memory: int) -> Series:
+        """Seconds that splits are foretold to take and take, by the share of a memory that a part of the index has."""
+        context, strands = self.context(queries), both_strands(queries)
+        room = Room(memory, 1 << 20)
+        work, costs = work_of(context, strands, room), costs_for("kept", whole_seed_cuda._device_name(),
+                                                                  whole_seed_cuda._measured)
+        say("costs", f"C {costs.search * 1e9:.4f} ns a byte", f"beta {costs.copy * 1e9:.4f} ns a byte",
+            f"{costs.meeting * 1e6:.0f} us a meeting")
+        wanted, series = WholeQueriesCpu().places(context, strands), {}
+        for count in _PARTS:
+            parts = index_parts(context, count)
+            taken = max(fm_search_cuda.tables_bytes(part.fm) for part in parts)
+            if taken + work.least_queries > memory:
+                continue
+            queries_in = -(-work.queries // (memory - taken))
+            for order in ORDERS:
+                foretold = float(seconds(work, costs, order, np.array([count]), np.array([queries_in]))[0])
+                split = Split(order, count, queries_in, taken / memory, foretold)
+
+                measured, places = least(partial(anew, context, strands, room, split, parts))
+                same(wanted, places)
+                say("split", split, f"{measured:.4f} s taken")
+                for what, value in (("foretold", foretold), ("taken", measured)):
+                    series.setdefault(f"parts of the {order} stay, {what}", []).append((split.share, value))
+        return series
+
+    def planned(self, queries: SequenceBatch, memory: int) -> None:
+        """What the planner makes of a device of little memory."""
+        context = self.context(queries, device_memory=memory)
+        strands = both_strands(queries)
+        places = WholeQueriesCuda().places(context, strands)
+        same(WholeQueriesCpu().places(context, strands), places)
+        say("planned", f"{memory:,} bytes", dict(context.counters))
+
+
+def compare_matches(threads: int) -> None:
+    """Maximal matches of the two genomes, on both back ends."""
+    one, other = (SequenceBatch.of(NUCLEOTIDE, [letters]) for letters in bases())
+    index = FmIndexCpu().run(Context(), one)
+    for mode, length in (("mum", 20), ("mumreference", 20), ("maxmatch", 20)):
+        context = Context(queries=other, targets=one, indexes={"index.references": index}, threads=threads,
+                          options=MatchOptions(both=True, length=length, **{mode: True}))
+        stages = FmMatchesCpu(), FmMatchesCuda()
+        times, found = zip(*(least(partial(stage.run, context, None)) for stage in stages), strict=True)
+        assert_same_records(*found)
+        say(f"{mode}, length {length}", f"{len(found[0]):,} matches", f"cpu, threads: {threads}: {times[0]:.4f} s",
+            f"cuda: {times[1]:.4f} s")
 
 
 def main() -> None:
@@ -55,36 +184,32 @@ def main() -> None:
     parser.add_argument("--reads", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    generator = np.random.default_rng(4)
-    series: dict[str, list[tuple[float, float]]] = {}
-    for size in arguments.sizes:
-        targets = references(size, generator)
-        begin = time.perf_counter()
-        index = FmIndexCpu().run(Context(), targets)
-        print(f"{size:,} letters: index {time.perf_counter() - begin:.1f} s, {index.nbytes / size:.2f} bytes a letter",
-              flush=True)
-        queries, found = reads_of(targets, arguments.reads, generator), []
-        context = Context(queries=queries, targets=targets, indexes={"index.references": index},
-                          options=StrandOptions(both=True), threads=arguments.threads)
-        for stage in (WholeQueriesCpu(), WholeQueriesCuda()):
-            strands = [stage.strand_of(queries, frame, False) for frame in (1, -1)]
-            times = []
-            for _ in range(5):
-                begin = time.perf_counter()
-                places = stage.places(context, strands)
-                times.append(time.perf_counter() - begin)
-            found.append([rows[np.lexsort(rows.T)] for rows in (np.stack(part, axis=1) for part in places)])
-            seconds = min(times[1:])
-            name = "cuda" if stage.backend == "cuda" else f"cpu, threads: {arguments.threads}"
-            series.setdefault(name, []).append((size, arguments.reads / seconds))
-            print(f"{name}\t{size}\t{seconds:.4f} s\t{arguments.reads / seconds / 1e6:.2f} M reads/s, both strands\t"
-                  f"{sum(map(len, found[-1])):,} places", flush=True)
-        if not all(np.array_equal(one, other) for one, other in zip(*found, strict=True)):
-            raise AssertionError("the back ends differ")
-    title = f"{arguments.reads:,} reads of {_LENGTH} bases, both strands"
-    save_chart(arguments.folder / "reads_by_reference.svg", title,
-               "letters of the reference", "reads per second", series)
+    folder, generator = arguments.folder, np.random.default_rng(4)
+    folder.mkdir(parents=True, exist_ok=True)
+    series: Series = {}
+    benches = [Bench(size, arguments.threads, generator) for size in sorted(arguments.sizes)]
+    for bench in benches:
+        for name, rate in bench.compare(reads_of(bench.targets, arguments.reads, generator)):
+            series.setdefault(name, []).append((bench.targets.letters, rate))
+    what = f"{arguments.reads:,} reads of {_LENGTH} bases, both strands"
+    save_chart(folder / "reads_by_reference.svg", what, "letters of the reference", "reads per second", series)
+    compare_matches(arguments.threads)
+    middle, largest = benches[len(benches) // 2], benches[-1]
+    largest.planned(reads_of(largest.targets, arguments.reads, generator), largest.index.nbytes // 2)
+    memory = middle.index.nbytes * 5 // 4
+    series = middle.partitions(reads_of(middle.targets, arguments.reads, generator), memory)
+    title = f"{what}; {middle.targets.letters:,} letters of reference, {memory >> 20:,} MiB of memory"
+    save_chart(folder / "seconds_by_share.svg", title, "share of the memory that a part of the index has (alpha)",
+               "seconds", series)
+    for name, across, settings in (
+            ("reads_by_number", "reads", [(arguments.reads * n // 100, _LENGTH) for n in (1, 3, 10, 30, 100)]),
+            ("reads_by_length", "letters of a read", [(arguments.reads // 4, length) for length in _LENGTHS])):
+        series = {}
+        for count, length in settings:
+            for back_end, rate in largest.compare(reads_of(largest.targets, count, generator, length)):
+                series.setdefault(back_end, []).append((length if across.startswith("letters") else count, rate))
+        title = f"{largest.targets.letters:,} letters of reference, both strands"
+        save_chart(folder / f"{name}.svg", title, across, "reads per second", series)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,12 @@ def is_there(fm: Tables, device: int) -> bool:
     return any(kept.holds(fm, device) for kept in _kept)
 
 
+def forget() -> None:
+    """Let go of all tables on devices."""
+    with in_use:
+        _kept.clear()
+
+
 def device_tables(fm: Tables, device: int, room: int) -> DeviceTables:
     """The tables on the device at work, where they stay; those used longest ago leave for what doesn't fit ``room``.
 

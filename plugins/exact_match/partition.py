@@ -7,9 +7,9 @@ of the index, and to copy a byte takes β. Every part of the queries meets every
     index     T = (C + β) S_qry N_idx + β S_idx            a part of the index stays for all queries
     queries   T = C S_qry N_idx + β S_qry + β S_idx N_qry  a part of the queries stays for the whole index
 
-Fewer queries than keep all of a device at work take as long as these. Several devices share what stays: each keeps
-parts of the index, or looks up parts of the queries; T is the time of the one that has most to do. What lies on the
-devices already isn't copied.
+Beside that, every meeting of two parts takes a while of its own, however few the queries are. Several devices share
+what stays: each keeps parts of the index, or looks up parts of the queries; T is the time of the one that has most to
+do. What lies on the devices already isn't copied.
 
 Source: A. Drozd's thesis on string sorting and BWT alignment, 3.5.2 to 3.5.4.
 """
@@ -18,7 +18,7 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,15 +31,17 @@ _MOST_PARTS = 1 << 16
 
 @dataclass(frozen=True)
 class Costs:
-    """What a machine takes for a byte, in seconds.
+    """What a machine takes, in seconds.
 
     Attributes:
         search: C, to look up a byte of queries in a part of the index.
         copy: β, to copy a byte to the device.
+        meeting: beside that, for each part of the queries in each part of the index.
     """
 
     search: float
     copy: float
+    meeting: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,6 @@ class Work:
         memory: of each device, for one part of both.
         least_index, least_queries: that a part has at least.
         overlap: that a part of the index has beside its share, so that no match is lost where two meet.
-        saturating: queries that keep all of a device at work.
         devices: that work at the same time.
         there: the number of parts in which the index is on the devices already; 0 if it isn't.
     """
@@ -62,7 +63,6 @@ class Work:
     least_index: int = 1
     least_queries: int = 1
     overlap: int = 0
-    saturating: int = 0
     devices: int = 1
     there: int = 0
 
@@ -94,7 +94,7 @@ def seconds(work: Work, costs: Costs, order: str, index_parts: np.ndarray, query
     copied = np.where((index_parts == work.there) & (index_parts <= work.devices), 0, costs.copy)
     load = copied * _taken(work, index_parts)
     queries = work.queries / query_parts
-    meeting = costs.search * np.maximum(queries, work.saturating)
+    meeting = costs.meeting + costs.search * queries
     if order == "index":
         return -(-index_parts // work.devices) * (query_parts * (meeting + costs.copy * queries) + load)
     rounds = -(-query_parts // work.devices)
@@ -156,12 +156,12 @@ def costs_for(text: str, device: str, measure: Callable[[], Costs]) -> Costs:
     if text == "kept":
         with suppress(KeyError, TypeError, ValueError):
             found = kept[device]
-            return Costs(float(found["search"]), float(found["copy"]))
+            return Costs(float(found["search"]), float(found["copy"]), float(found["meeting"]))
     costs = measure()
     with suppress(OSError):  # a folder that can't be written to: they are measured again next time
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f"{path.name}.{os.getpid()}")
-        part.write_text(json.dumps({**kept, device: {"search": costs.search, "copy": costs.copy}}))
+        part.write_text(json.dumps({**kept, device: asdict(costs)}))
         part.replace(path)
     return costs
 

@@ -177,8 +177,7 @@ def work_of(context: Context, strands: Sequence[Strand], room: Room) -> Work:
     count = devices.device_count()
     return Work(index=devices.tables_bytes(fm), queries=int(sizes.sum()) * len(strands), memory=room.memory,
                 least_index=int(density * max(_LEAST_LETTERS, overlap)) + 1, least_queries=int(sizes.max()),
-                overlap=int(density * overlap) + _SLACK, saturating=_saturating(float(sizes.mean())),
-                devices=count, there=_parts_there(fm, overlap, count))
+                overlap=int(density * overlap) + _SLACK, devices=count, there=_parts_there(fm, overlap, count))
 
 
 def _planned(context: Context, work: Work, costs: Costs) -> tuple[Split, list[IndexPart]]:
@@ -342,14 +341,6 @@ def _device_name() -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def _saturating(bytes_of_a_query: float) -> int:
-    """Bytes of queries that give every place of a device for a thread one."""
-    if SIMULATED:
-        return 0
-    device = cuda.get_current_device()
-    return int(device.MULTIPROCESSOR_COUNT * device.MAX_THREADS_PER_MULTI_PROCESSOR * bytes_of_a_query)
-
-
 def _measured() -> Costs:
     """The costs of this machine: random queries of 100 letters, half of them with an error, in a random text."""
     letters, count, bytes_, length = (400, 4, 1 << 10, 20) if SIMULATED else (1 << 22, 1 << 18, 1 << 27, 100)
@@ -366,9 +357,16 @@ def _measured() -> Costs:
     strand, fm = strand_of(queries, 1, False), tables_of(index)
     there, block = devices.device_tables(fm, 0, 1 << 62), np.ones(bytes_, np.uint8)
     copy = _least(lambda: _copied(block)) / bytes_
-    size = count * (length + 1 + _QUERY)
-    search = _least(lambda: _rows(there, codes_of(fm), strand.symbols, strand.starts, queries.lengths, _ROWS, 1))
-    return Costs(max(search / size - copy, copy / 100), copy)
+
+    def taken(some: int) -> float:
+        begin, codes = strand.starts[:some], codes_of(fm)
+        symbols, lengths = strand.symbols[: int(begin[-1]) + length], queries.lengths[:some]
+        return _least(lambda: _rows(there, codes, symbols, begin, lengths, _ROWS, 1))
+
+    few = max(1, count >> 8)
+    meeting = taken(few)
+    search = max(0.0, taken(count) - meeting) / ((count - few) * (length + 1 + _QUERY))
+    return Costs(max(search - copy, copy / 100), copy, meeting)
 
 
 def _copied(block: np.ndarray) -> None:

@@ -88,7 +88,7 @@ for count in (1, 3):
             assert_same_records(wanted, found)
             assert counters["measured_us"] > 0 and counters["foretold_us"] >= 0 and counters["splits"] == 1
             splits.add((count, counters["index_parts"] > 1, counters["query_parts"] > 2))
-    fm_search_cuda._kept.clear()
+    fm_search_cuda.forget()
 assert {(1, False, False), (1, False, True), (1, True, True), (3, False, True), (3, True, True)} <= splits, splits
 try:
     run(WholeQueriesCuda(), device_memory=2500)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from seqloom.core.errors import BudgetError, OptionError
 from seqloom.plugins.exact_match.partition import ORDERS, Costs, Work, best_split, costs_for, seconds
 
-costs = st.builds(Costs, st.floats(1e-3, 10), st.floats(1e-3, 10))
+costs = st.builds(Costs, st.floats(1e-3, 10), st.floats(1e-3, 10), st.floats(0, 100))
 works = st.builds(Work, index=st.integers(1, 400), queries=st.integers(1, 400), memory=st.integers(20, 300),
                   least_index=st.integers(1, 20), least_queries=st.integers(1, 20), overlap=st.integers(0, 5),
-                  saturating=st.integers(0, 60), devices=st.integers(1, 4), there=st.integers(0, 3))
+                  devices=st.integers(1, 4), there=st.integers(0, 3))
 
 
 def every_split(work: Work, costs: Costs) -> list[tuple[float, str, int, int]]:
@@ -25,7 +25,7 @@ def every_split(work: Work, costs: Costs) -> list[tuple[float, str, int, int]]:
             size = work.queries / query_parts
             if part + max(size, min(work.least_queries, work.queries)) > work.memory:
                 continue
-            meet = costs.search * max(size, work.saturating)
+            meet = costs.meeting + costs.search * size
             rounds = range(0, index_parts, work.devices)
             by_index = sum(copied + query_parts * (meet + costs.copy * size) for _ in rounds)
             rounds = range(0, query_parts, work.devices)
@@ -98,7 +98,7 @@ def test_costs_are_measured_once_and_kept(tmp_path, monkeypatch):
     assert costs_for("anew", "a device", measure) == costs_for("kept", "a device", measure) == Costs(0.375, 0.5)
     assert costs_for("0.5,0.25", "a device", measure) == Costs(5e-10, 2.5e-10) and len(taken) == 3
     [file] = (tmp_path / "cache" / "seqloom").iterdir()
-    assert json.loads(file.read_text())["another"] == {"search": 0.25, "copy": 0.5}
+    assert json.loads(file.read_text())["another"] == {"search": 0.25, "copy": 0.5, "meeting": 0.0}
     file.write_text("{")
     assert costs_for("kept", "a device", measure) == Costs(0.5, 0.5)
     for text in ("soon", "1", "1,0", "nan,1", "-1,1"):
