@@ -1,82 +1,183 @@
-"""Exact Smith–Waterman scores on a CUDA device: speed by query length, and agreement with the host.
+"""Exact Smith–Waterman on a CUDA device: scores and ends by query length, whole searches, the paper's kernels.
 
-    python benchmarks/smith_waterman_gpu.py [--letters 200000000] [--fasta FILE --queries FILE…]
+    python -m benchmarks.smith_waterman_gpu FASTA [--copies 60] [--lengths 127 514 …] [--queries FASTA]
 
-Prints one line per query length: seconds, TCUPS (10¹² cells a second) with the volume resident on the device, kernels
-compiled before. With ``--fasta`` the scores of real sequences are compared with the reference back end's, all of them.
+Targets are the proteins of a FASTA file and copies of them with their letters shuffled. Rates are in TCUPS: 10¹² cells
+a second. Scores and ends are those of all targets while these are on the device; whole searches begin with the targets in
+host memory and end with the hits, so that copying is in their time. Kernels are compiled before, in processes.
 """
 
 import argparse
+import multiprocessing
 import time
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numba import cuda
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.context import Scoring
+from seqloom.core.context import Scoring, SearchSpace
+from seqloom.core.engine import Engine, Settings
+from seqloom.core.memory import MemorySink, MemorySource
+from seqloom.core.pipeline import compose
+from seqloom.core.sequences import SequenceBatch
+from seqloom.installed import registry
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
-from seqloom.plugins.smith_waterman.recurrence import packed_chunks
-from seqloom.plugins.smith_waterman.seed_cuda import DeviceVolume, tile_shape
-from seqloom.plugins.smith_waterman.seed_reference import best_scores
+from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
-AMINO_ACIDS = PROTEIN.encode("ACDEFGHIKLMNPQRSTVWY")
+from .timing import Timing
 
-
-def random_proteins(letters: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Random letters and bounds of proteins of natural lengths (log-normal around 300, at most 8,000)."""
-    lengths = np.clip(np.exp(generator.normal(5.68, 0.62, letters // 300)), 30, 8000).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return AMINO_ACIDS[generator.integers(0, 20, offsets[-1])], offsets
+LENGTHS = (63, 127, 255, 514, 1042, 2005, 5147)
+PAPER_LENGTHS = (255, 514)
+PAPER_LETTERS = 50_000_000
+REPEATS = 3
 
 
-def records(path: str) -> list[np.ndarray]:
-    """Codes of the sequences of a FASTA file."""
-    parts = ("\n" + Path(path).read_text()).split("\n>")[1:]
-    return [PROTEIN.encode("".join(p.split("\n")[1:])) for p in parts]
+def records(path: str) -> list[str]:
+    """Sequences of a FASTA file, compressed or not."""
+    import gzip
+
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
+        parts = ("\n" + file.read()).split("\n>")[1:]
+    return ["".join(part.split("\n")[1:]) for part in parts]
+
+
+def shuffled_copies(texts: list[str], copies: int, generator: np.random.Generator) -> SequenceBatch:
+    """The sequences, and ``copies`` − 1 times others of the same lengths with letters drawn from theirs."""
+    first = SequenceBatch.of(PROTEIN, texts)
+    size = len(first.residues)
+    letters = np.empty(size * copies, np.uint8)
+    letters[:size] = first.residues
+    for copy in range(1, copies):
+        drawn = generator.integers(0, size, size, np.uint32)
+        np.take(first.residues, drawn, out=letters[copy * size : (copy + 1) * size])
+    offsets = np.concatenate([[0], np.cumsum(np.tile(first.lengths, copies))])
+    return SequenceBatch(PROTEIN, letters, offsets, np.arange(len(offsets) - 1))
+
+
+def proteins(lengths: Sequence[int], generator: np.random.Generator) -> list[np.ndarray]:
+    """Random queries."""
+    return [PROTEIN.encode("ACDEFGHIKLMNPQRSTVWY")[generator.integers(0, 20, n)] for n in lengths]
+
+
+def scoring() -> Scoring:
+    """BLOSUM62 with gap costs 11 and 1."""
+    return Scoring(printed_matrix("BLOSUM62"), 11, 1)
+
+
+def resident(targets: SequenceBatch) -> Any:
+    """Context manager: all targets on the device, as ``DeviceTargets``."""
+    from seqloom.plugins.smith_waterman.targets_cuda import on_device_targets
+
+    everything = np.arange(len(targets))
+    return on_device_targets(targets, Stretches.of(targets, everything, None), everything, None, lambda: None)
+
+
+def compile_for(lengths: Sequence[int], ends: bool) -> None:
+    """Compile what queries of these lengths need, into the cache on disk."""
+    tiny = SequenceBatch.of(PROTEIN, ["ACDEFGHIKL" * 3] * 2)
+    with resident(tiny) as targets:
+        for query in proteins(lengths, np.random.default_rng(1)):
+            targets.scores([query], scoring(), 0)
+            if ends:
+                found = targets.ends(query, scoring(), np.arange(2))
+                targets.reaches(query, scoring(), np.arange(2), found)
+
+
+def compiled(lengths: Sequence[int], ends: Sequence[int], processes: int) -> float:
+    """Seconds it took several processes to compile for queries of these lengths, for ``ends`` with their ends."""
+    begin = time.perf_counter()
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        done = [pool.submit(compile_for, [n], n in ends) for n in sorted(set(lengths), reverse=True)]
+    for future in done:
+        future.result()
+    return time.perf_counter() - begin
+
+
+def best_of(work: Any) -> float:
+    """Seconds of the quickest of a few runs, after one that isn't counted."""
+    times = []
+    for _ in range(1 + REPEATS):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return min(times[1:])
+
+
+def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
+    """Scores of all targets, those that count picked out; and scores with ends of all."""
+    begin = time.perf_counter()
+    with resident(targets) as device:
+        yield Timing("targets to the device", time.perf_counter() - begin, f"{targets.letters:,} letters")
+        everything = np.arange(len(targets))
+        for query in proteins(lengths, generator):
+            cells = len(query) * targets.letters
+            for what, work in (("scores", lambda q=query: device.scores([q], scoring(), 80)),
+                               ("scores and ends", lambda q=query: device.ends(q, scoring(), everything))):
+                seconds = best_of(work)
+                yield Timing(f"{len(query)} {what}", seconds, f"{cells / seconds / 1e12:.2f} TCUPS")
+
+
+def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, device_memory: int | None = None,
+           **options: Any) -> Timing:
+    """A whole search from host memory."""
+    names = registry()
+    plan = compose(names, names.pipeline("sw"), options, "auto")
+    source, sink = MemorySource(replace(targets, names=range(len(targets)))), MemorySink()
+    settings = Settings(threads=threads, device_memory=device_memory)
+    space = SearchSpace(source.letters, source.sequences, source.longest)
+    engine = Engine(plan, names, queries, source, space, settings)
+    begin = time.perf_counter()
+    engine.run(sink)
+    seconds = time.perf_counter() - begin
+    slots = ", ".join(f"{name} {stats.seconds:.2f}" for name, stats in engine.totals.items() if stats.seconds > 0.005)
+    budget = "" if device_memory is None else f", {device_memory >> 20} MiB"
+    return Timing(f"search, {len(queries)} queries, {queries.letters} letters, {threads} threads{budget}", seconds,
+                  f"{queries.letters * targets.letters / seconds / 1e12:.2f} TCUPS; {len(sink.hits)} hits; {slots}")
+
+
+def paper(targets: SequenceBatch, generator: np.random.Generator) -> Iterator[Timing]:
+    """The paper's kernels, without and with data reuse, on the first targets."""
+    from numba import cuda
+    from seqloom.plugins.smith_waterman.antidiagonal_cuda import AntidiagonalTargets
+
+    count = int(np.searchsorted(targets.offsets, PAPER_LETTERS, "right")) - 1
+    some = targets.take(0, count)
+    order = np.argsort(-some.lengths, kind="stable")
+    pairs = AntidiagonalTargets(cuda.to_device(some.residues), some.letters, some.offsets[order], some.lengths[order])
+    for query in proteins(PAPER_LENGTHS, generator):
+        for width, what in ((1, "without"), (4, "with")):
+            seconds = best_of(lambda q=query, w=width: pairs.scores(q, scoring(), w))
+            rate = len(query) * some.letters / seconds / 1e9
+            yield Timing(f"{len(query)} antidiagonal, {what} data reuse", seconds, f"{rate:.0f} GCUPS")
+
+
+def show(timings: Iterator[Timing]) -> None:
+    """Print them as they come."""
+    for timing in timings:
+        print(f"{timing.what:<60} {timing.seconds:9.4f}  {timing.note}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--letters", type=int, default=200_000_000)
-    parser.add_argument("--lengths", type=int, nargs="*", default=[63, 127, 255, 514, 1042, 2005, 5147])
-    parser.add_argument("--fasta")
-    parser.add_argument("--queries", nargs="*", default=[])
+    parser.add_argument("fasta")
+    parser.add_argument("--copies", type=int, default=60)
+    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
+    parser.add_argument("--queries", help="FASTA file whose sequences are searched together")
+    parser.add_argument("--threads", type=int, default=4)
     arguments = parser.parse_args()
-    scoring = Scoring(printed_matrix("BLOSUM62"), 11, 1)
-    print(cuda.get_current_device().name)
-    if arguments.fasta:
-        targets = records(arguments.fasta)
-        letters, offsets = np.concatenate(targets), np.concatenate([[0], np.cumsum([len(t) for t in targets])])
-        volume = DeviceVolume(letters, offsets)
-        for path in arguments.queries:
-            query = records(path)[0]
-            begin = time.perf_counter()
-            found = volume.best_scores(query, scoring)
-            wanted = np.concatenate([best_scores(query, p) for _, p in packed_chunks(targets, scoring, 1 << 16)])
-            print(f"{path}: {len(targets)} scores, {int((found != wanted).sum())} differ from the host's "
-                  f"({time.perf_counter() - begin:.1f} s, compiling included)", flush=True)
     generator = np.random.default_rng(7)
-    begin = time.perf_counter()
-    letters, offsets = random_proteins(arguments.letters, generator)
-    made = time.perf_counter()
-    volume = DeviceVolume(letters, offsets)
-    cuda.synchronize()
-    print(f"{len(letters):,} letters in {len(offsets) - 1:,} targets; made {made - begin:.1f} s, "
-          f"packed and sent {time.perf_counter() - made:.1f} s", flush=True)
-    for length in arguments.lengths:
-        query = AMINO_ACIDS[generator.integers(0, 20, length)]
-        begin = time.perf_counter()
-        volume.best_scores(query, scoring)
-        first = time.perf_counter() - begin
-        times = []
-        for _ in range(3):
-            begin = time.perf_counter()
-            volume.best_scores(query, scoring)
-            times.append(time.perf_counter() - begin)
-        cells = length * len(letters)
-        rows, lanes, tiles = tile_shape(length)
-        print(f"query {length:5d}: {rows:2d} rows x {lanes:2d} lanes x {tiles} tiles, first {first:6.2f} s, then "
-              f"{min(times):.3f} s, {cells / min(times) / 1e12:.2f} TCUPS", flush=True)
+    batches = [SequenceBatch.of(PROTEIN, [PROTEIN.decode(q)]) for q in proteins(arguments.lengths, generator)]
+    if arguments.queries:
+        batches.append(SequenceBatch.of(PROTEIN, records(arguments.queries)))
+    needed = sorted({int(n) for batch in batches for n in batch.lengths})
+    print(f"kernels compiled in {compiled(needed, arguments.lengths, arguments.threads):.1f} s", flush=True)
+    targets = shuffled_copies(records(arguments.fasta), arguments.copies, generator)
+    show(rates(targets, arguments.lengths, generator))
+    show(search(batch, targets, arguments.threads, score_only=score_only)
+         for batch in batches for score_only in (True, False))
+    show(paper(targets, generator))
 
 
 if __name__ == "__main__":

@@ -54,7 +54,8 @@ LETTERS = 32
 LOWEST_SCORE = -100
 """Of a letter, in eight bits; that of padding."""
 WARPS = 4
-BARRIER = 2
+MIXED, STEPS = True, 1
+MOST_REGISTERS = 128
 SELECT = tuple(k | (k | 8) << 4 | (4 + k) << 8 | (12 + k) << 12 for k in range(4))
 """Byte k of two words, each widened with its sign to 16 bits."""
 DOTS = tuple(1 << 8 * k for k in range(4))
@@ -73,8 +74,7 @@ def unrolled(count):  # pragma: no cover
     """Place holder; see ``core/unroll.py``."""
 
 
-def score_tile(profile, letters, starts, counts, borders, works, counter, border_h, border_f, one, high, first_row,
-               found):
+def score_tile(profile, letters, starts, counts, borders, works, counter, crossing, one, high, first_row, found):
     """Kernel template: the best of each target for the rows of one query tile.
 
     A work is NUMBERS targets that share registers, of like length; targets w · NUMBERS … belong to work w.
@@ -83,8 +83,8 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, border
         profile: i8[32 · WORDS · SPREAD], scores of the tile's rows: word (letter · WORDS + w) · SPREAD + lane.
         letters: u1, codes of all targets. Target t is read from ``starts[t]`` (i8) on, ``counts[t]`` (i4) letters,
             forwards or (STRIDE −1) backwards; one letter more than there is may be read.
-        borders: i8[works], where the border of a work begins in ``border_h`` and ``border_f`` (i4): h and f of the
-            row above the tile, replaced by those of its last row.
+        borders: i8[works], where the border of a work begins in ``crossing`` (i8), below 2^32: h, and f in the upper half,
+            of the row above the tile, replaced by those of its last row.
         counter: i4[1], works taken so far.
         one, high: 1 and 65,536, which the compiler must not know.
         first_row: row of the query where the tile begins.
@@ -113,7 +113,7 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, border
         start_a = int64(0)
         length_b = int32(0)
         start_b = int64(0)
-        border = int64(0)
+        border = uint32(0)
         if work < works:
             length_a = int32(counts[work * NUMBERS])
             start_a = int64(starts[work * NUMBERS])
@@ -121,7 +121,7 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, border
                 length_b = int32(counts[work * 2 + 1])
                 start_b = int64(starts[work * 2 + 1])
             if BORDERED or CONTINUED:
-                border = int64(borders[work])
+                border = uint32(borders[work])
         # The first of two targets is the longer one. What lies behind an end is not used, but may be read.
         last_a = int32(max(int32(length_a - int32(1)), int32(0)))
         last_b = int32(max(int32(length_b - int32(1)), int32(0)))
@@ -156,137 +156,135 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, border
         coming_b = int32(PAD)
         if NUMBERS == 2:
             coming_b = int32(letters[uint64(start_b + int64(int32(STRIDE) * min(mine, last_b)))])
-        coming_h = floor
-        coming_f = floor
         if BORDERED:
-            coming_h = int32(border_h[uint64(border + int64(min(mine, last_a)))])
-            coming_f = int32(border_f[uint64(border + int64(min(mine, last_a)))])
-        for step in range(steps):
-            phase = int32(step & int32(LANES - 1))
+            coming = int64(crossing[uint32(border + uint32(min(mine, last_a)))])
+        for first_step in range(int32(0), steps, int32(STEPS)):
+            phase = int32(first_step & int32(LANES - 1))
             if phase == int32(0):
                 buffer = int32(coming_a * int32(WORDS * SPREAD)) if mine < length_a else int32(PADDING & 0xFFFF)
                 if NUMBERS == 2:
                     buffer = int32(buffer | (int32(coming_b * int32((WORDS * SPREAD) << 16)) if mine < length_b else
                                              int32(PADDING & 0xFFFF0000)))
                 if BORDERED:
-                    buffer_h = coming_h if mine < length_a else floor
-                    buffer_f = coming_f if mine < length_a else floor
+                    buffer_h = int32(coming) if mine < length_a else floor
+                    buffer_f = int32(coming >> int64(32)) if mine < length_a else floor
                 mine = int32(mine + int32(LANES))
                 coming_a = int32(letters[uint64(start_a + int64(int32(STRIDE) * min(mine, last_a)))])
                 if NUMBERS == 2:
                     coming_b = int32(letters[uint64(start_b + int64(int32(STRIDE) * min(mine, last_b)))])
                 if BORDERED:
-                    coming_h = int32(border_h[uint64(border + int64(min(mine, last_a)))])
-                    coming_f = int32(border_f[uint64(border + int64(min(mine, last_a)))])
-            diagonal = above
-            entering = from_lane(buffer, int32(phase + group))
-            if BORDERED:
-                entering_h = from_lane(buffer_h, int32(phase + group))
-                entering_f = from_lane(buffer_f, int32(phase + group))
-            letter = from_lane_before(letter)
-            above = from_lane_before(last)
-            f = from_lane_before(f)
-            if lane == int32(0):
-                letter = entering
+                    coming = int64(crossing[uint32(border + uint32(min(mine, last_a)))])
+            for other in unrolled(STEPS):
+                step = int32(first_step + int32(other))
+                diagonal = above
+                entering = from_lane(buffer, int32(phase + group + int32(other)))
                 if BORDERED:
-                    above = entering_h
-                    f = entering_f
-                else:
-                    above = floor
-                    f = floor
-            first = uint32(uint32(letter & int32(0xFFFF)) + ulane)
-            if NUMBERS == 2:
-                second = uint32(uint32(letter >> int32(16)) + ulane)
-            if GOAL == FIRST:
-                top = int32(0)
-            if GOAL == LAST:
-                top = floor
-            # A row's pairs are reckoned before h of the row above it is replaced, which saves a copy of the old value.
-            for k in unrolled(ROWS + 1):
-                if k < ROWS:
-                    if k > 0:
-                        diagonal = h[k - 1]
-                    if WORD[k] >= 0:
-                        word_a = shared[first + uint32(WORD[k] * SPREAD)]
-                        if NUMBERS == 2:
-                            word_b = shared[second + uint32(WORD[k] * SPREAD)]
-                        if MIXED and k % 2 == 0:
-                            pair_a = word_a
-                            pair_b = word_b
-                        if MIXED and k % 2 == 1:
-                            eight_a = word_a
-                            eight_b = word_b
-                    if NUMBERS == 1:
-                        following = add(diagonal, int32(word_a >> int64(k % 2 * 32)))
-                    elif MIXED and k % 2 == 0:
-                        following = multiply_add(int32(pair_b >> int64(k // 2 % 2 * 32)), high,
-                                                 add(diagonal, int32(pair_a >> int64(k // 2 % 2 * 32))))
-                    elif MIXED:
-                        if k // 2 % 4 == 0:
-                            four_a = int32(eight_a >> int64(k // 2 % 8 * 8))
-                            four_b = int32(eight_b >> int64(k // 2 % 8 * 8))
-                        following = add(diagonal, choose_bytes(four_a, four_b, int32(SELECT[k // 2 % 4])))
-                        if k % BARRIER == BARRIER - 1:
-                            following = multiply_add(following, one, int32(0))
+                    entering_h = from_lane(buffer_h, int32(phase + group + int32(other)))
+                    entering_f = from_lane(buffer_f, int32(phase + group + int32(other)))
+                letter = from_lane_before(letter)
+                above = from_lane_before(last)
+                f = from_lane_before(f)
+                if lane == int32(0):
+                    letter = entering
+                    if BORDERED:
+                        above = entering_h
+                        f = entering_f
                     else:
-                        if k % 4 == 0:
-                            four_a = int32(word_a >> int64(k % 8 * 8))
-                            four_b = int32(word_b >> int64(k % 8 * 8))
-                        following = multiply_add(dot4(four_b, int32(DOTS[k % 4]), int32(0)), high,
-                                                 dot4(four_a, int32(DOTS[k % 4]), diagonal))
-                if k > 0:
-                    cell = maximum3(paired, e[k - 1], f)
-                    h[k - 1] = cell
-                    if SIGNED:
-                        opened = add(cell, int32(OPENING))
-                        e[k - 1] = add_maximum_zero(e[k - 1], int32(EXTENDING), opened)
-                    else:
-                        opened = multiply_add(cell, one, int32(OPENING))
-                        e[k - 1] = maximum3(add(e[k - 1], int32(EXTENDING)), opened, floor)
-                    f = add_maximum(f, int32(EXTENDING), opened)
-                    if GOAL == FIRST:
-                        cell = multiply_add(cell, one * int32(KEY_ROWS), int32(KEYS[k - 1]))
-                        if k % 2 == 0:
-                            top = key_maximum3(top, before, cell)
-                    if GOAL == LAST and k % 2 == 0:
-                        top = maximum3(top, before, cell)
-                    if GOAL == BEST and k % 2 == 0:
-                        best = maximum3(best, before, cell)
-                    before = cell
-                paired = following  # noqa: F841  (until the next row)
-            if ROWS % 2 == 1:
-                if GOAL == BEST:
-                    best = maximum(best, before)
-                if GOAL == LAST:
-                    top = maximum(top, before)
+                        above = floor
+                        f = floor
+                first = uint32(uint32(letter & int32(0xFFFF)) + ulane)
+                if NUMBERS == 2:
+                    second = uint32(uint32(letter >> int32(16)) + ulane)
                 if GOAL == FIRST:
-                    top = key_maximum(top, before)
-            last = h[ROWS - 1]
-            if GOAL == FIRST:
-                better = key_maximum(best, top)
-                changed = int32(better ^ best)
-                best = better
-            if GOAL == LAST:
-                best = maximum(best, top)
-                differs = int32(best ^ top)
-                changed = int32(1) if differs == int32(0) else int32(0)
-                if NUMBERS == 2:
-                    changed = int32(1) if int32(differs & int32(0xFFFF)) == int32(0) else int32(0)
-                    if int32(differs & int32(-65536)) == int32(0):
-                        changed = int32(changed | int32(1 << 16))
-            if GOAL != BEST:
-                if NUMBERS == 2:
-                    if int32(changed & int32(0xFFFF)) != int32(0):
+                    top = int32(0)
+                if GOAL == LAST:
+                    top = floor
+                # A row's pairs are reckoned before h of the row above it is replaced, which saves a copy of it.
+                for k in unrolled(ROWS + 1):
+                    if k < ROWS:
+                        if k > 0:
+                            diagonal = h[k - 1]
+                        if WORD[k] >= 0:
+                            word_a = shared[first + uint32(WORD[k] * SPREAD)]
+                            if NUMBERS == 2:
+                                word_b = shared[second + uint32(WORD[k] * SPREAD)]
+                            if MIXED and k % 2 == 0:
+                                pair_a = word_a
+                                pair_b = word_b
+                            if MIXED and k % 2 == 1:
+                                eight_a = word_a
+                                eight_b = word_b
+                        if NUMBERS == 1:
+                            following = add(diagonal, int32(word_a >> int64(k % 2 * 32)))
+                        elif MIXED and k % 2 == 0:
+                            following = multiply_add(int32(pair_b >> int64(k // 2 % 2 * 32)), high,
+                                                     add(diagonal, int32(pair_a >> int64(k // 2 % 2 * 32))))
+                        elif MIXED:
+                            if k // 2 % 4 == 0:
+                                four_a = int32(eight_a >> int64(k // 2 % 8 * 8))
+                                four_b = int32(eight_b >> int64(k // 2 % 8 * 8))
+                            following = add(diagonal, choose_bytes(four_a, four_b, int32(SELECT[k // 2 % 4])))
+                        else:
+                            if k % 4 == 0:
+                                four_a = int32(word_a >> int64(k % 8 * 8))
+                                four_b = int32(word_b >> int64(k % 8 * 8))
+                        if NUMBERS == 2 and SIGNED and not MIXED:
+                            following = add(diagonal, choose_bytes(four_a, four_b, int32(SELECT[k % 4])))
+                        elif not SIGNED:
+                            following = multiply_add(dot4(four_b, int32(DOTS[k % 4]), int32(0)), high,
+                                                     dot4(four_a, int32(DOTS[k % 4]), diagonal))
+                    if k > 0:
+                        cell = maximum3(paired, e[k - 1], f)
+                        h[k - 1] = cell
+                        if SIGNED:
+                            opened = add(cell, int32(OPENING))
+                            e[k - 1] = add_maximum_zero(e[k - 1], int32(EXTENDING), opened)
+                        else:
+                            opened = multiply_add(cell, one, int32(OPENING))
+                            e[k - 1] = maximum3(add(e[k - 1], int32(EXTENDING)), opened, floor)
+                        f = add_maximum(f, int32(EXTENDING), opened)
+                        if GOAL == FIRST:
+                            paired = multiply_add(cell, one * int32(KEY_ROWS), int32(KEYS[k - 1]))
+                            if k % 2 == 0:
+                                top = key_maximum3(top, before, paired)
+                        if GOAL == LAST and k % 2 == 0:
+                            top = maximum3(top, before, paired)
+                        if GOAL == BEST and k % 2 == 0:
+                            best = maximum3(best, before, paired)
+                        before = paired
+                    paired = following  # noqa: F841  (until the next row)
+                if ROWS % 2 == 1:
+                    if GOAL == BEST:
+                        best = maximum(best, before)
+                    if GOAL == LAST:
+                        top = maximum(top, before)
+                    if GOAL == FIRST:
+                        top = key_maximum(top, before)
+                last = h[ROWS - 1]
+                if GOAL == FIRST:
+                    better = key_maximum(best, top)
+                    changed = int32(better ^ best)
+                    best = better
+                if GOAL == LAST:
+                    best = maximum(best, top)
+                    differs = int32(best ^ top)
+                    changed = int32(1) if differs == int32(0) else int32(0)
+                    if NUMBERS == 2:
+                        changed = int32(1) if int32(differs & int32(0xFFFF)) == int32(0) else int32(0)
+                        if int32(differs & int32(-65536)) == int32(0):
+                            changed = int32(changed | int32(1 << 16))
+                if GOAL != BEST:
+                    if NUMBERS == 2:
+                        if int32(changed & int32(0xFFFF)) != int32(0):
+                            column_a = int32(step - lane)
+                        if int32(changed & int32(-65536)) != int32(0):
+                            column_b = int32(step - lane)
+                    elif changed != int32(0):
                         column_a = int32(step - lane)
-                    if int32(changed & int32(-65536)) != int32(0):
-                        column_b = int32(step - lane)
-                elif changed != int32(0):
-                    column_a = int32(step - lane)
-            if CONTINUED:
-                column = int32(step - int32(LANES - 1))
-                if lane == int32(LANES - 1) and column >= int32(0) and column < length_a:
-                    border_h[uint64(border + int64(column))] = last
-                    border_f[uint64(border + int64(column))] = f
+                if CONTINUED:
+                    column = int32(step - int32(LANES - 1))
+                    if lane == int32(LANES - 1) and column >= int32(0) and column < length_a:
+                        crossing[uint32(border + uint32(column))] = (int64(f) << int64(32)) | int64(uint32(last))
         if GOAL == BEST:
             distance = int32(LANES // 2)
             while distance > int32(0):
@@ -423,9 +421,9 @@ def table_words(rows: int, arithmetic: Arithmetic) -> tuple[int, list[int]]:
     bits or in bytes.
     """
     places = []
-    pairs = -(-((rows + 1) // 2) // 2) if arithmetic is PACKED else 0
+    pairs = -(-((rows + 1) // 2) // 2) if arithmetic is PACKED and MIXED else 0
     for k in range(rows):
-        if arithmetic is PACKED:
+        if arithmetic is PACKED and MIXED:
             places.append(k // 4 if k % 2 == 0 else pairs + k // 16)
         else:
             places.append(k // (2 if arithmetic.numbers == 1 else 8))
@@ -462,7 +460,7 @@ def tile_profile(scores: np.ndarray, rows: int, lanes: int, arithmetic: Arithmet
         joined = numbers_.reshape(LETTERS, count, together, lanes).transpose(0, 1, 3, 2)
         laid[:, first : first + count] = np.ascontiguousarray(joined).view(np.int64)[..., 0]
 
-    if arithmetic is PACKED:
+    if arithmetic is PACKED and MIXED:
         fill(0, by_row[:, 0::2] & 0xFFFF, np.int32)
         if rows > 1:
             fill(-(-((rows + 1) // 2) // 2), by_row[:, 1::2], np.int8)
@@ -503,16 +501,17 @@ def _kernel(rows: int, lanes: int, reckoned: Numbers, gap_open: int, gap_extend:
              {"key_maximum": arithmetic.functions["maximum"], "key_maximum3": arithmetic.functions["maximum3"]})
     special = specialise(
         score_tile, {**arithmetic.functions, **keyed}, arithmetic.name, ROWS=rows, LANES=lanes, SPREAD=spread(lanes),
-        WORDS=words, BARRIER=BARRIER,
+        WORDS=words, 
         WORD=tuple(word), THREADS=32 * warps, NUMBERS=arithmetic.numbers, SIGNED=arithmetic.signed,
-        MIXED=arithmetic is PACKED, BIAS=bias, FLOOR=arithmetic.both(bias), BORDERED=bordered, CONTINUED=continued,
+        MIXED=MIXED and arithmetic is PACKED, STEPS=STEPS, BIAS=bias, FLOOR=arithmetic.both(bias),
+        BORDERED=bordered, CONTINUED=continued,
         STRIDE=-1 if backwards else 1, GOAL=goal, BEST=BEST, FIRST=FIRST, LAST=LAST,
         OPENING=arithmetic.addend(-gap_open - gap_extend), EXTENDING=arithmetic.addend(-gap_extend), SELECT=SELECT,
         DOTS=DOTS, PADDING=PAD * words * spread(lanes) * (0x10001 if arithmetic.numbers == 2 else 1), PAD=PAD,
         KEY_BITS=bits, KEY_ROWS=1 << bits,
         KEYS=tuple(arithmetic.plus((1 << bits) - 1 - k - (bias << bits)) for k in range(rows)),
         PLACE_BITS=PLACE_BITS, LAST_PLACE=LAST_PLACE)
-    return cuda.jit(special, cache=not SIMULATED)
+    return cuda.jit(special) if SIMULATED else cuda.jit(special, cache=True, max_registers=MOST_REGISTERS)
 
 
 __all__ = ["BEST", "FIRST", "LAST", "ORDINARY", "PACKED", "SIMULATED", "Numbers", "kernel", "numbers", "place_of",

@@ -149,11 +149,10 @@ class DeviceTargets:
         size = len(profiles[0])
         sent = self._sent(np.concatenate(profiles))
         parts = [(0, -(-count // together))]
-        borders = self._room("no borders", 1, np.int64)
-        border_h = border_f = self._room("no border", 1, np.int32)
+        borders = crossing = self._room("no border", 1, np.int64)
         if shape.tiles > 1:
             parts, borders, most = self._borders(works, together)
-            border_h, border_f = self._room("h", most + 1, np.int32), self._room("f", most + 1, np.int32)
+            crossing = self._room("crossing", most + 1, np.int64)
         counters = self._sent(np.zeros(len(parts) * shape.tiles, np.int32))
         launch = 0
         for begin, end in parts:
@@ -164,7 +163,7 @@ class DeviceTargets:
                 arguments = (
                     sent[tile * size : (tile + 1) * size], self._letters, works.starts[first:], works.counts[first:],
                     borders[begin:end] if shape.tiles > 1 else borders, np.int32(end - begin),
-                    counters[launch : launch + 1], border_h, border_f, np.int32(1), np.int32(1 << 16),
+                    counters[launch : launch + 1], crossing, np.int32(1), np.int32(1 << 16),
                     np.int32(tile * shape.rows * shape.lanes), found[first:last])
                 with _launching:
                     made[_blocks(), 32 * WARPS, self._stream](*arguments)
@@ -172,7 +171,7 @@ class DeviceTargets:
 
     def _borders(self, works: Works, together: int) -> tuple[list[tuple[int, int]], Any, int]:
         """Parts of the works that are done at a time, where the border of each work begins, and the most columns."""
-        known = self._known_borders.get(id(works))
+        known = self._known_borders.get(together) if works is self._works else None
         if known is None:
             columns = works.lengths[::together].astype(np.int64)[: -(-len(works.order) // together)]
             places = np.cumsum(columns) - columns
@@ -180,7 +179,7 @@ class DeviceTargets:
             sent = self._sent(places - np.repeat([places[a] for a, _ in parts], [b - a for a, b in parts]))
             known = parts, sent, max(int(columns[a:b].sum()) for a, b in parts)
             if works is self._works:
-                self._known_borders[id(works)] = known
+                self._known_borders[together] = known
         return known
 
     def _filled(self, name: str, size: int, dtype: Any) -> Any:
