@@ -68,7 +68,8 @@ def blocks(stream: Stream, kind: str, by: str, where: str, size: int, threads: i
     """
     rest, line = np.empty(0, np.uint8), 1
     while True:
-        data = np.empty(len(rest) + size + 1, np.uint8)
+        # As much again where a record is larger than a block, or many small steps would copy it each time.
+        data = np.empty(len(rest) + max(size, len(rest)) + 1, np.uint8)
         data[: len(rest)] = rest
         filled = len(rest)
         while filled < len(data) - 1:
