@@ -2,6 +2,7 @@
 
 import numpy as np
 from seqloom.core.jit import inline, kernel
+from seqloom.core.threads import by_threads
 from seqloom.plugins.exact_match.minimizer_index_reference import MinimizerIndex, place_type
 from seqloom.plugins.exact_match.minimizers import Words, table_bits
 
@@ -40,16 +41,16 @@ def bucket_of(value, bits):
 
 
 @kernel
-def _minimizers(text, codes, bits, letters, window, place, value):
-    """Write places and hashes of the window minima of ``text``, ties all; their number."""
+def _minimizers(text, codes, bits, letters, window, begin, end, place, value):
+    """Write places and hashes of the window minima of ``text`` among words begin … end − 1, ties all; their number."""
     span = _CHUNK + 3 * window + letters
     h, x, y = np.empty(span, _U32), np.empty(span, _U32), np.empty(span, _U32)
     mask = _U32((_U64(1) << _U64(bits * letters)) - _U64(1))
     words = len(text) - letters + 1
     found = _U64(0)
-    for start in range(0, words if words >= window else 0, _CHUNK):
+    for start in range(begin, end if words >= window else begin, _CHUNK):
         # Words first … last − 1 decide on start … stop − 1.
-        first, stop = max(0, start - (window - 1)), min(start + _CHUNK, words)
+        first, stop = max(0, start - (window - 1)), min(start + _CHUNK, end)
         last = min(stop + window - 1, words)
         word = _U32(0)
         for i in range(_U64(last - first + letters - 1)):
@@ -84,19 +85,25 @@ def _group(place, value, bits, fine, head, grouped, sieve):
         grouped[head[b]] = place[i]
 
 
-def minimizers(text: np.ndarray, codes: np.ndarray, words: Words) -> tuple[np.ndarray, np.ndarray]:
+def minimizers(text: np.ndarray, codes: np.ndarray, words: Words, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Places and u4 hashes, as the function of this name of the reference gives them."""
-    place, value = np.empty(len(text) + 1, place_type(text)), np.empty(len(text) + 1, np.uint32)
-    count = _minimizers(text, codes, *words, place, value)
-    return place[:count], value[:count]
+
+    def part(n: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        place, value = np.empty(last - first + 1, place_type(text)), np.empty(last - first + 1, np.uint32)
+        count = _minimizers(text, codes, *words, first, last, place, value)
+        return place[:count], value[:count]
+
+    found = by_threads(threads, 0, max(0, len(text) - words.letters + 1), part)
+    return found[0] if threads == 1 else tuple(map(np.concatenate, zip(*found, strict=True)))
 
 
 class MinimizerIndexCpu(MinimizerIndex):
     __doc__ = MinimizerIndex.__doc__
     backend = "cpu"
 
-    def table(self, text: np.ndarray, codes: np.ndarray, words: Words) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        places, hashes = minimizers(text, codes, words)
+    def table(self, text: np.ndarray, codes: np.ndarray, words: Words,
+              threads: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        places, hashes = minimizers(text, codes, words, threads)
         bits, fine = table_bits(len(places))
         head, grouped = np.zeros((1 << bits) + 1, place_type(text)), np.empty_like(places)
         sieve = np.zeros(1 << (fine - 3), np.uint8)

@@ -32,12 +32,13 @@ class MinimizerIndex(IndexStage):
         text, starts = target_text(batch, context.options.acgt_only)
         text = np.concatenate([[np.uint8(separator(batch.alphabet))], text])
         words = words_of(batch.alphabet, context.options.length)
-        head, place, sieve = self.table(text, word_codes(batch.alphabet), words)
+        head, place, sieve = self.table(text, word_codes(batch.alphabet), words, context.threads)
         return Index(KIND, "target", {"text": text, "starts": starts + 1, "head": head, "place": place, "sieve": sieve},
                      {"alphabet": batch.alphabet.name, "acgt_only": context.options.acgt_only,
                       "length": context.options.length})
 
-    def table(self, text: np.ndarray, codes: np.ndarray, words: Words) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def table(self, text: np.ndarray, codes: np.ndarray, words: Words,
+              threads: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """``head``, ``place`` and ``sieve`` of a text."""
         places, hashes = minimizers(text, codes, words)
         bits, fine = table_bits(len(places))

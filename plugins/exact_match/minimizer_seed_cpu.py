@@ -5,6 +5,7 @@ from seqloom.core.backends import with_capacity
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.jit import kernel
+from seqloom.core.threads import by_threads
 from seqloom.plugins.exact_match import minimizer_index_cpu
 from seqloom.plugins.exact_match.minimizer_index_cpu import bucket_of, minimizers
 from seqloom.plugins.exact_match.minimizer_seed_reference import MinimizerMatches
@@ -149,7 +150,7 @@ class MinimizerMatchesCpu(MinimizerMatches):
     strand_of = staticmethod(strand_of)
 
     def matches(self, context: Context, index: Index, strand: Strand, words: Words, unique: bool) -> np.ndarray:
-        place, value = minimizers(strand.symbols, word_codes(context.queries.alphabet), words)
+        place, value = minimizers(strand.symbols, word_codes(context.queries.alphabet), words, context.threads)
         bits, fine = table_bits(len(index["place"]))
         chosen = np.empty(len(value) + 1, np.uint64)
         chosen = chosen[: _sift(value, index["sieve"], fine, chosen)]
@@ -158,12 +159,16 @@ class MinimizerMatchesCpu(MinimizerMatches):
         if unique and work > _MOST_WORK * (len(index["text"]) + len(strand.symbols)):
             context.count("repetitive")
             return longest_matches(index["text"], strand.symbols, context.options.length)
-        lefts = np.empty(int(largest), np.uint64)
 
-        def launch(capacity: int) -> tuple[int, np.ndarray]:
-            out = np.empty((capacity, 3), np.int64)
-            count = int(_matches(index["text"], index["head"], index["place"], bits, strand.symbols, words.letters,
-                                 words.window, place, value, chosen, unique, lefts, out))
-            return count, out[:count]
+        def part(n: int, first: int, last: int) -> np.ndarray:
+            lefts = np.empty(int(largest), np.uint64)
 
-        return with_capacity(launch, len(place) // 4 + 64)
+            def launch(capacity: int) -> tuple[int, np.ndarray]:
+                out = np.empty((capacity, 3), np.int64)
+                count = int(_matches(index["text"], index["head"], index["place"], bits, strand.symbols, words.letters,
+                                     words.window, place, value, chosen[first:last], unique, lefts, out))
+                return count, out[:count]
+
+            return with_capacity(launch, (last - first) // 4 + 64)
+
+        return np.concatenate(by_threads(context.threads, 0, len(chosen), part))
