@@ -220,6 +220,8 @@ class Engine:
         plan = sink.plan()
         if plan is None:
             plan = self.unit_plan()
+            for placed in self.plan.stages:
+                placed.stage.begin(self.plan.options)
             sink.begin(plan)
         self.totals = {p.name: SlotStats() for p in self.plan.stages}
         done, reduced = sink.done_units(), sink.done_batches()
@@ -283,6 +285,8 @@ class Engine:
                 reader.shutdown(wait=False, cancel_futures=True)
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+        for placed in self.plan.stages:
+            placed.stage.finish(self.plan.options)
         return self.totals
 
     def cells(self, plan: UnitPlan, sink: ResultSink) -> int:

@@ -106,6 +106,14 @@ class Stage(ABC):
         """Memory that ``run`` will need at most for a unit of this shape, beside its input."""
         return Footprint()
 
+    def begin(self, options: Any) -> None:
+        """Called once before the work of a new run, with the pipeline's options, for what outlives units."""
+        return
+
+    def finish(self, options: Any) -> None:
+        """Called when all work of a run is kept; maybe once more, if the run is interrupted here and resumed."""
+        return
+
 
 class IndexStage(Stage):
     """Prepares queries or targets for looking things up.
