@@ -83,8 +83,8 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, crossi
         profile: i8[32 · WORDS · SPREAD], scores of the tile's rows: word (letter · WORDS + w) · SPREAD + lane.
         letters: u1, codes of all targets. Target t is read from ``starts[t]`` (i8) on, ``counts[t]`` (i4) letters,
             forwards or (STRIDE −1) backwards; one letter more than there is may be read.
-        borders: i8[works], where the border of a work begins in ``crossing`` (i8), below 2^32: h, and f in the upper half,
-            of the row above the tile, replaced by those of its last row.
+        borders: i8[works], where the border of a work begins in ``crossing`` (i8), below 2^32: h, and f in the upper
+            half, of the row above the tile, replaced by those of its last row.
         counter: i4[1], works taken so far.
         one, high: 1 and 65,536, which the compiler must not know.
         first_row: row of the query where the tile begins.
@@ -252,7 +252,7 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, crossi
                         if GOAL == BEST and k % 2 == 0:
                             best = maximum3(best, before, paired)
                         before = paired
-                    paired = following  # noqa: F841  (until the next row)
+                    paired = following
                 if ROWS % 2 == 1:
                     if GOAL == BEST:
                         best = maximum(best, before)
@@ -501,7 +501,7 @@ def _kernel(rows: int, lanes: int, reckoned: Numbers, gap_open: int, gap_extend:
              {"key_maximum": arithmetic.functions["maximum"], "key_maximum3": arithmetic.functions["maximum3"]})
     special = specialise(
         score_tile, {**arithmetic.functions, **keyed}, arithmetic.name, ROWS=rows, LANES=lanes, SPREAD=spread(lanes),
-        WORDS=words, 
+        WORDS=words,
         WORD=tuple(word), THREADS=32 * warps, NUMBERS=arithmetic.numbers, SIGNED=arithmetic.signed,
         MIXED=MIXED and arithmetic is PACKED, STEPS=STEPS, BIAS=bias, FLOOR=arithmetic.both(bias),
         BORDERED=bordered, CONTINUED=continued,

@@ -30,6 +30,8 @@ class _ReportOptions:
     max_target_seqs: int = option(500, "most targets reported per query, the best ones", minimum=1, aliases=("--top",))
     dbsize: int = option(0, "letters of the database for statistics; 0 for the true number", minimum=0)
     score_only: bool = option(False, "report scores and statistics without alignments")
+    all_scores: str | None = option(None, "also write the score of every query with every target to this Parquet file",
+                                    metavar="FILE")
 
 
 @dataclass(frozen=True)

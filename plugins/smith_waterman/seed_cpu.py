@@ -11,6 +11,7 @@ from seqloom.core.simd import LOOKUP_ENTRIES
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.karlin_altschul import GappedParameters
 from seqloom.plugins.common.lanes import KIND
+from seqloom.plugins.smith_waterman import all_scores
 from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers, lane_scores
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_score
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
@@ -144,10 +145,11 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
             query, places = item
             part = Stretches.of(targets, places, reach) if shared is None else shared[0]
             lanes = part.interleaved(np.arange(len(part))) if shared is None else shared[1]
-            return _pairs(context, query, part, lanes, letters, workers.alone() if by_query else workers)
+            return _pairs(context, query, part, lanes, letters, workers.alone() if by_query else workers, note)
 
         items = list(wanted.items())
-        parts = workers.map(pairs, items) if by_query else [pairs(item) for item in items]
+        with all_scores.of_unit(context) as note:
+            parts = workers.map(pairs, items) if by_query else [pairs(item) for item in items]
         both = len(scoring.frames)
         context.count("cells", both * sum(int(queries.lengths[q]) * int(targets.lengths[places].sum())
                                           for q, places in items))
@@ -163,7 +165,7 @@ def _interleaved(context: Context, stretches: Stretches) -> Index:
 
 
 def _pairs(context: Context, query: int, stretches: Stretches, lanes: Index, letters: np.ndarray,
-           workers: Workers) -> Pairs:
+           workers: Workers, note: all_scores.Note) -> Pairs:
     """Pairs of the query at place ``query`` with the targets of these stretches that may be reported."""
     targets, scoring = context.targets, context.scoring
     best = np.zeros(len(targets), np.int64)
@@ -172,6 +174,7 @@ def _pairs(context: Context, query: int, stretches: Stretches, lanes: Index, let
         np.maximum.at(best, stretches.owners,
                       exact_scores(Profile(strand, scoring, letters), scoring, stretches, lanes, workers))
     places = np.unique(stretches.owners)
+    note(query, places, best[places])
     fits = promising(scoring, best[places], int(context.queries.lengths[query]), targets.lengths[places],
                      context.options.min_score, context.options.max_target_seqs)
     return kept_pairs(context, query, places[fits], best[places[fits]])

@@ -15,6 +15,7 @@ from seqloom.core.backends import place
 from seqloom.core.context import Context
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.smith_waterman import all_scores
 from seqloom.plugins.smith_waterman.resident_cuda import device_count, on_device
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import promising
@@ -77,17 +78,18 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
             jobs = [([q], np.unique(target_places[query_places == q])) for q in np.unique(query_places).tolist()]
         reach = reach_of(scoring, queries.lengths.tolist())
         parts: dict[int, Pairs] = {}
-        for places, wanted in jobs:
-            stretches = Stretches.of(targets, wanted, reach)
-            divided, how = shares(places, stretches, device_count())
-            context.count(how)
-            found: dict[int, list[Found]] = {q: [] for q in places}
-            for share, results in zip(divided, on_every_device(lambda s, t=stretches: _scored(context, t, s), divided),
-                                      strict=True):
-                for query, result in zip(share.queries, results, strict=True):
-                    found[query].append(result)
-            for query, results in found.items():
-                parts[query] = _pairs(context, query, stretches, results)
+        with all_scores.of_unit(context) as note:
+            for places, wanted in jobs:
+                stretches = Stretches.of(targets, wanted, reach)
+                divided, how = shares(places, stretches, device_count())
+                context.count(how)
+                found: dict[int, list[Found]] = {q: [] for q in places}
+                done = on_every_device(lambda share, t=stretches: _scored(context, t, share), divided)
+                for share, results in zip(divided, done, strict=True):
+                    for query, result in zip(share.queries, results, strict=True):
+                        found[query].append(result)
+                for query, results in found.items():
+                    parts[query] = _pairs(context, query, stretches, results, note)
         return Pairs.concat([parts[q] for q in sorted(parts)]) if parts else Pairs.empty()
 
 
@@ -103,9 +105,11 @@ def _scored(context: Context, stretches: Stretches, share: Share) -> list[Found]
 
 
 def least_score(context: Context, query: int) -> int:
-    """A score below which no target can be reported for the query at place ``query``."""
+    """A score below which no target is asked for by the query at place ``query``."""
     scoring: SmithWatermanScoring = context.scoring
     least = int(context.options.min_score)
+    if context.options.all_scores:
+        return 0
     if scoring.statistics is None:
         return least
     # An E-value grows with the target's length where its share of the database stays, and falls with that: one step of
@@ -128,13 +132,15 @@ def least_score(context: Context, query: int) -> int:
     return low
 
 
-def _pairs(context: Context, query: int, stretches: Stretches, found: Sequence[Found]) -> Pairs:
+def _pairs(context: Context, query: int, stretches: Stretches, found: Sequence[Found],
+           note: all_scores.Note) -> Pairs:
     """Pairs that may be reported, of all that the devices found for a query."""
     numbers = np.concatenate([f.numbers for f in found])
     scores = np.concatenate([f.scores for f in found])
     places, owner = np.unique(stretches.owners[numbers], return_inverse=True)
     best = np.zeros(len(places), np.int64)
     np.maximum.at(best, owner, scores)
+    note(query, places, best)
     fits = promising(context.scoring, best, int(context.queries.lengths[query]), context.targets.lengths[places],
                      context.options.min_score, context.options.max_target_seqs)
     return kept_pairs(context, query, places[fits], best[fits])

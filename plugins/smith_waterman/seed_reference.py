@@ -1,11 +1,12 @@
 """Exact Smith–Waterman scores of every query against every target."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from seqloom.core.context import Context, Scoring
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, SeedStage, Shape
+from seqloom.plugins.smith_waterman import all_scores
 from seqloom.plugins.smith_waterman.recurrence import Packed, packed_chunks
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 
@@ -17,7 +18,8 @@ class SmithWatermanScores(SeedStage):
 
     Kept are pairs that reach ``min_score`` and whose E-value isn't above the limit, and of these the best
     ``max_target_seqs`` of each query in this volume, by the order of the ranking. Given ``Pairs``, it scores only
-    those. Letters are read as stored, hard-masked ones as the unknown letter.
+    those. Letters are read as stored, hard-masked ones as the unknown letter. The option ``all_scores`` names a file
+    that gets every score reckoned.
 
     Source: Munekawa, Ino & Hagihara 2010, section 4 (matrix filling step).
     """
@@ -40,9 +42,21 @@ class SmithWatermanScores(SeedStage):
             pairs = [queries.locate(records.query), targets.locate(records.target)]
             wanted = np.unique(np.stack(pairs, axis=1), axis=0)
             jobs = [(np.array([q]), wanted[wanted[:, 0] == q, 1]) for q in np.unique(wanted[:, 0])]
-        parts = [kept_pairs(context, int(query), target_places, row) for query_places, target_places in jobs
-                 for query, row in zip(query_places, self.table(context, query_places, target_places), strict=True)]
+        parts = []
+        with all_scores.of_unit(context) as note:
+            for query_places, target_places in jobs:
+                for query, row in zip(query_places, self.table(context, query_places, target_places), strict=True):
+                    note(int(query), target_places, row)
+                    parts.append(kept_pairs(context, int(query), target_places, row))
         return Pairs.concat(parts) if parts else Pairs.empty()
+
+    def begin(self, options: Any) -> None:
+        if options.all_scores:
+            all_scores.begin(options.all_scores)
+
+    def finish(self, options: Any) -> None:
+        if options.all_scores:
+            all_scores.finish(options.all_scores)
 
     def table(self, context: Context, query_places: np.ndarray, target_places: np.ndarray) -> np.ndarray:
         """i8[q, t]: scores of some queries with some targets, both by place in batch and volume; the better strand."""

@@ -4,9 +4,11 @@
 """
 
 import sys
+import tempfile
 from collections import Counter
 
 import numpy as np
+from pyarrow import parquet
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context, Scoring
 from seqloom.core.memory import MemorySink
@@ -84,10 +86,15 @@ def check_pipelines() -> None:
     targets = ["".join(rng.choice(letters, n)) for n in (1, 5)]
     targets += [queries[1][:5] + queries[1][6:], queries[0][2:] + "A"]
     sequences = batch(queries), batch(targets)
-    wanted = run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="cpu")
-    assert len(wanted)
     sink = MemorySink()
-    assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="auto", sink=sink))
+    with tempfile.TemporaryDirectory() as folder:
+        files = [f"{folder}/{n}.parquet" for n in range(2)]
+        wanted = run_pipeline("sw", *sequences, {"evalue": 1e6, "all_scores": files[0]}, backend="cpu")
+        assert len(wanted)
+        assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6, "all_scores": files[1]}, backend="auto",
+                                              sink=sink))
+        scores = [parquet.read_table(file).to_pylist() for file in files]
+    assert scores[0] == scores[1] and len(scores[0]) == len(queries) * len(targets)
     assert sink.stats[0]["seed.scores"].counters["split by query"] == 1
     extend_cuda.LEAST_CELLS = 0
     assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="auto", volume_letters=12,

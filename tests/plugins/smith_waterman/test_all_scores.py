@@ -1,0 +1,72 @@
+"""``--all-scores``: every score once, however the work is cut, interrupted and resumed; whole or not at all."""
+
+import pytest
+import seqloom
+from pyarrow import parquet
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.context import Cancellation
+from seqloom.core.errors import Cancelled, StoreError
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.smith_waterman.matrices import printed_matrix
+from seqloom.plugins.smith_waterman.recurrence import Packed
+from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
+from seqloom.plugins.smith_waterman.seed_reference import best_scores
+from seqloom.searches import resume
+
+from tests.plugins.smith_waterman.kernels import AMINO_ACIDS
+
+QUERIES = {"a": AMINO_ACIDS, "empty": "", "b": "WWW", "c": AMINO_ACIDS[::-1] * 2}
+TARGETS = {"one": "W", "two": AMINO_ACIDS[3:14] * 3, "none": "", "three": "WWWAAAW", "four": AMINO_ACIDS * 2}
+
+
+@pytest.fixture
+def targets():
+    return SequenceBatch.of(PROTEIN, list(TARGETS.values()), list(TARGETS))
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def wanted() -> list[tuple[str, str, int]]:
+    scoring = SmithWatermanScoring(printed_matrix("BLOSUM62"), 11, 1)
+    packed = Packed.of([PROTEIN.encode(text) for text in TARGETS.values()], scoring)
+    return sorted((query, target, score) for query, text in QUERIES.items()
+                  for target, score in zip(TARGETS, best_scores(PROTEIN.encode(text), packed).tolist(), strict=True))
+
+
+def found(path="scores.parquet") -> list[tuple[str, str, int]]:
+    return sorted(tuple(row.values()) for row in parquet.read_table(path).to_pylist())
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+@pytest.mark.parametrize("cut", [{}, {"volume_letters": 20, "batch_queries": 2, "threads": 2}])
+def test_every_score_is_there_once_however_work_is_cut(targets, tmp_path, backend, cut):
+    options = {"min_score": 50, "max_target_seqs": 1, "score_only": True}
+    run = seqloom.search("sw", QUERIES, targets, all_scores="scores.parquet", backend=backend, store=False, **options,
+                         **cut)
+    assert found() == wanted()
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.parquet"]
+    without = seqloom.search("sw", QUERIES, targets, backend=backend, store=False, **options, **cut)
+    assert run.arrow().to_pylist() == without.arrow().to_pylist()
+
+
+def test_an_interrupted_search_goes_on_with_the_scores_it_has(tmp_path):
+    (tmp_path / "targets.fasta").write_text("".join(f">{name}\n{text}\n" for name, text in TARGETS.items() if text))
+    stop = Cancellation()
+    with pytest.raises(Cancelled):
+        seqloom.search("sw", QUERIES, "targets.fasta", all_scores="scores.parquet", backend="cpu", volume_letters=20,
+                       cancellation=stop, progress=lambda done, total: done and stop.cancel())
+    assert list(tmp_path.glob("scores.parquet.parts/*.parquet")) and not (tmp_path / "scores.parquet").exists()
+    with pytest.raises(StoreError, match=r"scores\.parquet\.parts holds scores of another search.*resume"):
+        seqloom.search("sw", QUERIES, "targets.fasta", all_scores="scores.parquet", backend="cpu")
+    resume("last")
+    assert found() == [row for row in wanted() if row[1] != "none"]
+
+
+def test_where_nothing_can_be_written_the_search_is_refused(targets, tmp_path):
+    for name, message in (("nowhere/scores.parquet", "can't make"), (".", "is a folder")):
+        with pytest.raises(StoreError, match=message):
+            seqloom.search("sw", QUERIES, targets, all_scores=name, backend="cpu", store=False)
+    assert not list(tmp_path.iterdir())
