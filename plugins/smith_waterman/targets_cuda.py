@@ -36,7 +36,7 @@ from seqloom.plugins.smith_waterman.resident_cuda import Volume, Works, device_m
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
 cuda: Any = _cuda
-_BORDER_COLUMNS = 1 << 26
+_BORDER_COLUMNS = 1 << 28
 """Columns whose border between two tiles of a query is kept at most, 8 bytes each; longer work is taken in parts."""
 _SELECTING = 256
 
@@ -341,10 +341,10 @@ def _parts(columns: np.ndarray, most: int) -> list[tuple[int, int]]:
 
 @cache
 def _blocks() -> int:
-    """Blocks that fill the device; warps fetch their work, so the number changes no result."""
+    """Blocks that fill the device, or more; warps fetch their work, so the number changes no result."""
     if SIMULATED:
         return 1
-    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * 4
+    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * 8
 
 
 __all__ = ["DeviceTargets", "Found", "on_device_targets", "working_bytes"]
