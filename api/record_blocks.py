@@ -173,7 +173,7 @@ def first_of_equal(keys: Ragged, order: np.ndarray, threads: int = 1) -> np.ndar
 def copied(records: Ragged, rows: np.ndarray, kind: str) -> np.ndarray:
     """u1: the bytes of some records as they stand in a file, one behind the other."""
     end = _ending(kind)
-    out = np.empty(_size(records, rows) + len(rows) * len(end), np.uint8)
+    out = np.empty(_size(records.offsets, rows) + len(rows) * len(end), np.uint8)
     _copy_rows(records.values, records.offsets, rows, end, out)
     return out
 
@@ -182,7 +182,7 @@ def counted(records: Ragged, rows: np.ndarray, counts: np.ndarray, kind: str) ->
     """u1: like ``copied``, each with its count: before a line, else behind the header."""
     before, behind = (b"", b"\t") if kind == "lines" else (b" count=", b"")
     end = _ending(kind)
-    out = np.empty(_size(records, rows) + len(rows) * (20 + len(before + behind) + len(end)), np.uint8)
+    out = np.empty(_size(records.offsets, rows) + len(rows) * (20 + len(before + behind) + len(end)), np.uint8)
     text = [np.frombuffer(t, np.uint8) for t in (before, behind)]
     return out[: _copy_counted(records.values, records.offsets, rows, counts, kind != "lines", *text, end, out)]
 
@@ -190,11 +190,6 @@ def counted(records: Ragged, rows: np.ndarray, counts: np.ndarray, kind: str) ->
 def _ending(kind: str) -> np.ndarray:
     """u1: what stands behind every record."""
     return np.frombuffer(b"\n" if kind == "lines" else b"", np.uint8)
-
-
-def _size(records: Ragged, rows: np.ndarray) -> int:
-    """Bytes of some records."""
-    return int((records.offsets[rows + 1] - records.offsets[rows]).sum())
 
 
 @kernel
@@ -268,6 +263,17 @@ def _differ(values, offsets, order, first, last, new):
             differs = values[offsets[one] + step] != values[offsets[other] + step]
             step += 1
         new[place] = differs
+
+
+@kernel(helpers=(prefetch_module,))
+def _size(offsets, rows):
+    """Bytes of some records."""
+    size = 0
+    for n, row in enumerate(rows):
+        if n + _AHEAD < len(rows):
+            prefetch(offsets, rows[n + _AHEAD])
+        size += offsets[row + 1] - offsets[row]
+    return size
 
 
 @kernel(helpers=(prefetch_module,))
