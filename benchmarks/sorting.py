@@ -1,4 +1,4 @@
-"""Sorting files beside GNU sort, and the sorters by one and two threads beside numpy.
+"""Sorting files beside GNU sort, and the sorters by one and two threads beside numpy and other libraries.
 
 The file has a line for each 20-mer of two genomes (as of ``exact_match``), 9.7 M lines. Whole commands in wall seconds,
 on one core and on two; GNU sort compares bytes (``LC_ALL=C``).
@@ -6,7 +6,8 @@ on one core and on two; GNU sort compares bytes (``LC_ALL=C``).
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -55,4 +56,34 @@ def _sorters(keys: np.ndarray, cores: int) -> Iterator[Timing]:
             sorter.threads = threads
             seconds = best_time(lambda sorter=sorter: sorter.order(ragged))  # type: ignore[misc]
             yield Timing(f"{name}, {count:,} 20-mers, threads: {threads}", seconds)
-    yield Timing("np.sort of S20", best_time(lambda: np.sort(keys.view(f"S{_LENGTH}")), 1))
+    for what, sort in _libraries(keys, count).items():
+        yield Timing(f"{what}, {count:,} 20-mers, threads: 1", best_time(sort, 1))
+
+
+def _libraries(keys: np.ndarray, count: int) -> dict[str, Callable[[], object]]:
+    """What libraries that are installed do with the same keys: each by its quickest way that was found."""
+    table = keys.view(f"S{_LENGTH}")
+    found: dict[str, Callable[[], object]] = {"np.sort of S20": lambda: np.sort(table)}
+    if find_spec("pyarrow"):
+        import pyarrow
+        from pyarrow.compute import sort_indices
+
+        fixed = pyarrow.FixedSizeBinaryArray.from_buffers(pyarrow.binary(_LENGTH), count,
+                                                          [None, pyarrow.py_buffer(keys)])
+        texts = pyarrow.StringArray.from_buffers(
+            count, pyarrow.py_buffer(np.arange(count + 1, dtype=np.int32) * _LENGTH), pyarrow.py_buffer(keys))
+        found["pyarrow sort_indices of binary(20)"] = lambda: sort_indices(fixed)
+        if find_spec("polars"):
+            os.environ["POLARS_MAX_THREADS"] = "1"
+            import polars
+
+            column = polars.Series(texts)
+            found["polars Series.sort"] = column.sort
+        if find_spec("duckdb"):
+            import duckdb
+
+            connection = duckdb.connect(config={"threads": 1})
+            connection.register("words", pyarrow.table({"word": texts}))
+            query = "SELECT word FROM words ORDER BY word"
+            found["duckdb ORDER BY"] = lambda: connection.execute(query).to_arrow_table()
+    return found
