@@ -25,7 +25,8 @@ _in_use = threading.Lock()  # held by whoever fills or empties the stages
 @cache
 def _stages() -> tuple[Any, Any]:
     """Two buffers that the device reads and writes by itself."""
-    return tuple(np.empty(STAGE, np.uint8) if SIMULATED else cuda.pinned_array(STAGE, np.uint8) for _ in range(2))
+    make = np.empty if SIMULATED else cuda.pinned_array
+    return make(STAGE, np.uint8), make(STAGE, np.uint8)
 
 
 def _pieces(total: int, item: int) -> Iterator[tuple[int, int, int]]:

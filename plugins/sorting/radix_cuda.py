@@ -237,7 +237,7 @@ def _number_rows(first, total, rows):
 @cache
 def _kernels() -> tuple[Any, Any]:
     """The kernels that count and that move."""
-    fixed = {"THREADS": 1 << BITS, "ITEMS": WORDS_PER_THREAD, "WARPS": (1 << BITS) // 32}
+    fixed: dict[str, Any] = {"THREADS": 1 << BITS, "ITEMS": WORDS_PER_THREAD, "WARPS": (1 << BITS) // 32}
     # Two blocks shall find room on a processor, or memory is waited for.
     how = {} if SIMULATED else {"cache": True, "max_registers": 128}
     return tuple(cuda.jit(specialise(template, **fixed), **how) for template in (count_digits, move_words))
