@@ -132,10 +132,13 @@ def _extend_pair(matrix, tables, query, query_begin, query_end, target, target_b
         score = passes[LEFT, TOP] + passes[RIGHT, TOP]
         if score >= cutoff:
             hsp = found[count]
+            # See the reference for an anchor at the end.
+            nothing_right = split_query == query_end - query_begin or split_target == target_end - target_begin
             hsp[SCORE] = score
-            hsp[QUERY_START], hsp[QUERY_END] = split_query - passes[LEFT, TOP_ROW], split_query + passes[RIGHT, TOP_ROW]
+            hsp[QUERY_START] = split_query - passes[LEFT, TOP_ROW]
+            hsp[QUERY_END] = split_query + passes[RIGHT, TOP_ROW] - nothing_right
             hsp[TARGET_START] = split_target - passes[LEFT, TOP_COLUMN]
-            hsp[TARGET_END] = split_target + passes[RIGHT, TOP_COLUMN]
+            hsp[TARGET_END] = split_target + passes[RIGHT, TOP_COLUMN] - nothing_right
             hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET] = split_query - 1, split_target - 1
             kept = save(saved, kept, hsp)
             count += 1

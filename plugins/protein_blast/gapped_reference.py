@@ -93,6 +93,9 @@ def _extend_all(
             scoring.gap_extend,
             scoring.x_drop,
         )
+        if query_anchor + 1 == len(query) or target_anchor + 1 == len(target):
+            # The peer, with nothing to extend to the right, takes the anchor for the end, which is one letter less.
+            query_end, target_end = query_anchor, target_anchor
         if score >= cutoff:
             hsp = Hsp(score, query_start, query_end, target_start, target_end, query_anchor, target_anchor)
             saved.add(hsp)

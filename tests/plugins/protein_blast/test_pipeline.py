@@ -162,3 +162,15 @@ def test_short_preset():
     queries = SequenceBatch.of(PROTEIN, ["WCHYFRNDPW"])
     (hit,) = run_pipeline("blastp-short", queries, targets).rows()
     assert hit["target"] == 0 and hit["evalue"] < 1e-3
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_an_anchor_at_the_end_of_a_sequence_makes_a_smaller_box(backend):
+    """blastp 2.12 -window_size 0 doesn't report 40-47 / 1-5, score 20: its preliminary box lies in that of 22."""
+    query = SequenceBatch.of(PROTEIN, ["WWAAXXWAWA*WAAXWWAXAWWWWAX*X*XWA*XWWX*XW**AAXWA"])
+    target = SequenceBatch.of(PROTEIN, ["W*AWAXWX*AX*AWWXWXAW*XA"])
+    options = {"window_size": 0, "evalue": 1e4, "matrix": "PAM30", "searchsp": 10_000, "seg": "no"}
+    found = run_pipeline("blastp", query, target, options, backend=backend).alignments
+    names = ("query_start", "query_end", "target_start", "target_end", "score")
+    assert list(zip(*(found.data[name].tolist() for name in names), strict=True)) == [
+        (6, 24, 0, 17, 55), (0, 9, 13, 20, 35), (22, 40, 0, 17, 34), (30, 46, 3, 15, 26), (35, 46, 0, 7, 22)]
