@@ -131,6 +131,8 @@ def _write(context: Context, found: dict[int, tuple[np.ndarray, np.ndarray]]) ->
 
 def _names(context: Context) -> tuple[Any, Any]:
     """Names of the queries and targets of a unit, by place."""
-    queries, targets = context.queries, context.targets
-    names = targets.names if len(targets.names) else context.catalog.info(targets.ordinals).names
-    return [str(name) for name in queries.names], [str(name) for name in names]
+    targets, names = context.targets, context.targets.names
+    if not len(names):
+        assert context.catalog
+        names = context.catalog.info(targets.ordinals).names
+    return [str(name) for name in context.queries.names], [str(name) for name in names]

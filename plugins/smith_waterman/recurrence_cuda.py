@@ -142,6 +142,7 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, crossi
         column_b = int32(0)
         top = floor
         before: Any
+        paired: Any
         last = floor
         f = floor
         above = floor

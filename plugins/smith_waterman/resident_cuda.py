@@ -158,7 +158,7 @@ class DeviceMemory:
         try:
             letters = self._copy(source)
             # Not the default stream, which waits for all others.
-            stream = 0 if SIMULATED else self._copiers[0].stream
+            stream: Any = 0 if SIMULATED else self._copiers[0].stream
             works = Works.of(np.arange(len(offsets) - 1), offsets, np.diff(offsets), stream)
             if not SIMULATED:
                 stream.synchronize()

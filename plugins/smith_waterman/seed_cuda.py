@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
                 divided, how = shares(places, stretches, device_count())
                 context.count(how)
                 found: dict[int, list[Found]] = {q: [] for q in places}
-                done = on_every_device(lambda share, t=stretches: _scored(context, t, share), divided)
+                done = on_every_device(partial(_scored, context, stretches), divided)
                 for share, results in zip(divided, done, strict=True):
                     for query, result in zip(share.queries, results, strict=True):
                         found[query].append(result)
