@@ -11,6 +11,7 @@ from seqloom.plugins.common.sort_words_cpu import (
     length_range,
     load_words,
     number,
+    radix_sort,
     sort_buckets,
     sort_numbered,
     sort_strings,
@@ -21,13 +22,38 @@ from seqloom.plugins.sorting.msd_radix_reference import MsdRadix
 from seqloom.plugins.sorting.threads_cpu import Arrays, order_by_threads, sort_by_threads
 
 _SMALL = 1 << 13  # strings of a bucket that is finished at once
+_FEW = 256  # strings from which on passes by digits are quicker than comparing
 _DIGIT = 11
+
+
+@kernel(helpers=(words_cpu,))
+def _finish(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows, low, high, left,
+            depth):
+    """Sort a bucket that fits the cache, whose words differ in their lowest ``left`` bits only."""
+    if high - low <= _FEW:
+        sort_strings(values, offsets, codes, bits, per, ended, longest, words, rows, low, high, depth, spare_words,
+                     spare_rows)
+        return
+    radix_sort(words, rows, spare_words, spare_rows, low, high, 0, left, 8)
+    if depth + per >= longest:
+        return
+    last = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    first = low
+    while first < high:
+        word, behind = words[first], first + 1
+        while behind < high and words[behind] == word:
+            behind += 1
+        if behind - first > 1 and not (ended and word & last == 0):
+            load_words(values, offsets, codes, bits, per, rows, first, behind, depth + per, words)
+            sort_strings(values, offsets, codes, bits, per, ended, longest, words, rows, first, behind, depth + per,
+                         spare_words, spare_rows)
+        first = behind
 
 
 @kernel(helpers=(words_cpu,))
 def _by_buckets(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows, low, high,
                 left, depth):
-    """Part a large bucket by the top digit that is left of its words, ``left`` bits; small ones go to quicksort.
+    """Part a large bucket by the top digit that is left of its words, ``left`` bits; small ones are finished.
 
     depth: letters before those of the words, in which all keys of the bucket are equal.
     """
@@ -39,8 +65,8 @@ def _by_buckets(values, offsets, codes, bits, per, ended, longest, words, rows, 
         top -= 1
         low, high, left, depth = stack[top]
         if high - low <= _SMALL:
-            sort_strings(values, offsets, codes, bits, per, ended, longest, words, rows, low, high, depth, spare_words,
-                         spare_rows)
+            _finish(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows, low, high,
+                    left, depth)
             continue
         if left == 0:  # all words are equal
             if depth + per < longest and not (ended and words[low] & last == 0):
@@ -74,8 +100,8 @@ def _by_buckets(values, offsets, codes, bits, per, ended, longest, words, rows, 
                     stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = first, behind, left, depth
                     top += 1
                 elif behind - first > 1:
-                    sort_strings(values, offsets, codes, bits, per, ended, longest, words, rows, first, behind, depth,
-                                 spare_words, spare_rows)
+                    _finish(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows,
+                            first, behind, left, depth)
                 first = behind
         else:
             stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = low, high, left, depth
