@@ -22,15 +22,22 @@ import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import fm_search_cuda, whole_seed_cuda
+from seqloom.plugins.exact_match import fm_search_cuda
 from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
 from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
 from seqloom.plugins.exact_match.fm_seed_cuda import FmMatchesCuda
 from seqloom.plugins.exact_match.options import MatchOptions
-from seqloom.plugins.exact_match.partition import ORDERS, Split, costs_for, seconds
+from seqloom.plugins.exact_match.partition import ORDERS, Split, seconds
 from seqloom.plugins.exact_match.seed_reference import Strand
 from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
-from seqloom.plugins.exact_match.whole_seed_cuda import Room, WholeQueriesCuda, index_parts, looked_up, work_of
+from seqloom.plugins.exact_match.whole_seed_cuda import (
+    Room,
+    WholeQueriesCuda,
+    index_parts,
+    looked_up,
+    machine_costs,
+    work_of,
+)
 from seqloom.testing import assert_same_records
 
 from .charts import save_chart
@@ -132,8 +139,7 @@ class Bench:
         """Seconds that splits are foretold to take and take, by the share of a memory that a part of the index has."""
         context, strands = self.context(queries), both_strands(queries)
         room = Room(memory, 1 << 20)
-        work, costs = work_of(context, strands, room), costs_for("kept", whole_seed_cuda._device_name(),
-                                                                  whole_seed_cuda._measured)
+        work, costs = work_of(context, strands, room), machine_costs(context)
         say("costs", f"C {costs.search * 1e9:.4f} ns a byte", f"beta {costs.copy * 1e9:.4f} ns a byte",
             f"{costs.meeting * 1e6:.0f} us a meeting")
         wanted, series = WholeQueriesCpu().places(context, strands), {}

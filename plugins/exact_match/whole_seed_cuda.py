@@ -131,7 +131,7 @@ class WholeQueriesCuda(WholeQueriesCpu):
             return [(np.empty(0, np.int64), np.empty(0, np.int64)) for _ in strands]
         with devices.in_use:
             room = room_of(context)
-            work, costs = work_of(context, strands, room), costs_for(self.options.costs, _device_name(), _measured)
+            work, costs = work_of(context, strands, room), machine_costs(context, self.options.costs)
             split, parts = _planned(context, work, costs)
             _say(context.slot, split)
             _warmed(parts[0].fm, room)
@@ -202,14 +202,13 @@ def looked_up(context: Context, strands: Sequence[Strand], room: Room, split: Sp
     Raises:
         CudaAPIError: the devices have less memory than ``room`` says.
     """
-    sizes, none = _sizes(context), np.empty(0, np.int64)
+    sizes = _sizes(context)
     most = min(_left(parts, room.memory),
                -(-int(sizes.sum()) * len(strands) // split.query_parts) + int(sizes.max()))
     queries = [_QueryPart(n, *bounds) for n in range(len(strands)) for bounds in _cut(sizes, most)]
     found = _met(parts, queries, split.order, _Search(context, strands, room))
-    return [(np.concatenate([none, *(numbers for part, numbers, _ in found if part.strand == n)]),
-             np.concatenate([none, *(places for part, _, places in found if part.strand == n)]))
-            for n in range(len(strands))]
+    return [(_joined([numbers for part, numbers, _ in found if part.strand == n]),
+             _joined([places for part, _, places in found if part.strand == n])) for n in range(len(strands))]
 
 
 def _cut(sizes: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
@@ -264,27 +263,73 @@ def index_parts(context: Context, count: int) -> list[IndexPart]:
 
 
 class _Search:
-    """Looks up parts of the queries in parts of the index."""
+    """Looks up parts of the queries in parts of the index; queries stay on a device until others come."""
 
     def __init__(self, context: Context, strands: Sequence[Strand], room: Room) -> None:
         self.check, self.threads = context.cancellation.check, context.threads
         self.lengths, self.strands, self.room = context.queries.lengths, strands, room
+        self._arrays: dict[tuple[int, str], Any] = {}
+        self._sent: dict[int, _QueryPart] = {}
 
     def __call__(self, part: IndexPart, queries: _QueryPart,
                  device: int) -> tuple[_QueryPart, np.ndarray, np.ndarray]:
         """Numbers of queries and places in the text of all rows."""
         self.check()
-        strand, lengths = self.strands[queries.strand], self.lengths[queries.first : queries.last]
-        starts = strand.starts[queries.first : queries.last]
+        strand, count = self.strands[queries.strand], queries.last - queries.first
+        starts, lengths = (array[queries.first : queries.last] for array in (strand.starts, self.lengths))
         first, last = int(starts[0]), int(starts[-1] + lengths[-1])
         # Tables of other parts may stay beside these queries as long as there is room for all.
-        beside = self.room.memory - (last - first) - _QUERY * len(lengths)
-        numbers, places = _rows(devices.device_tables(part.fm, device, beside), codes_of(part.fm),
-                                strand.symbols[first:last], starts - first, lengths, self.room.rows, self.threads)
-        mine = places < part.places
-        if not mine.all():
+        there = devices.device_tables(part.fm, device, self.room.memory - (last - first) - _QUERY * count)
+        if self._sent.get(device) != queries:
+            self._send(device, "symbols", strand.symbols[first:last])
+            self._send(device, "starts", starts - first)
+            self._send(device, "lengths", lengths)
+            self._sent[device] = queries
+        codes = self._send(device, "codes", codes_of(part.fm))
+        symbols, begins, sizes = (self._array(device, name, *shape) for name, shape in (
+            ("symbols", (last - first, np.uint8)), ("starts", (count, np.int64)), ("lengths", (count, np.int64))))
+        lows, rows = (self._array(device, name, count, np.int64) for name in ("lows", "rows"))
+        _search[_grid(count)](*there[:5], codes, symbols, begins, sizes, lows, rows)
+        numbers, places = self._places(there, device, lows, to_host(rows, count, np.int64, self.threads))
+        if part.places < int(part.fm.symbols[-1, 0]):  # what begins behind is the next part's
+            mine = places < part.places
             numbers, places = numbers[mine], places[mine]
-        return queries, numbers + queries.first, places + part.begin
+        numbers += queries.first
+        places += part.begin
+        return queries, numbers, places
+
+    def _places(self, there: DeviceTables, device: int, lows: Any, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers in the part and places of all rows, some at a time."""
+        bounds = np.zeros(len(sizes) + 1, np.int64)
+        np.cumsum(sizes, out=bounds[1:])
+        bounds_there, found = self._send(device, "bounds", bounds), []
+        for begin in range(0, int(bounds[-1]), self.room.rows):
+            count = min(self.room.rows, int(bounds[-1]) - begin)
+            filled = [self._array(device, name, count, np.int64) for name in ("numbers", "places")]
+            _place[_grid(count)](*there, lows, bounds_there, begin, *filled)
+            found.append([to_host(array, count, np.int64, self.threads) for array in filled])
+        return _joined([numbers for numbers, _ in found]), _joined([places for _, places in found])
+
+    def _array(self, device: int, name: str, count: int, dtype: Any) -> Any:
+        """A device array for something, the one that was there before if it is large enough."""
+        array = self._arrays.get((device, name))
+        if array is None or len(array) < count:
+            self._arrays.pop((device, name), None)
+            self._arrays[device, name] = array = cuda.device_array(max(1, count), dtype)
+        return array[:count]
+
+    def _send(self, device: int, name: str, array: np.ndarray) -> Any:
+        there = self._array(device, name, len(array), array.dtype)
+        return to_device(array, self.threads, there) if len(array) else there
+
+    def forget(self) -> None:
+        """Have queries sent anew."""
+        self._sent.clear()
+
+
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """i8[n]: the parts one behind the other; the only one as it is."""
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def _met(parts: list[IndexPart], queries: list[_QueryPart], order: str,
@@ -306,32 +351,17 @@ def _met(parts: list[IndexPart], queries: list[_QueryPart], order: str,
         return [found for some in pool.map(on, range(count)) for found in some]
 
 
-def _rows(there: DeviceTables, codes: np.ndarray, symbols: np.ndarray, starts: np.ndarray, lengths: np.ndarray,
-          most: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of queries and places in the text of all rows that they have; ``most`` rows at a time."""
-    lows, sizes_there = (cuda.device_array(len(starts), np.int64) for _ in range(2))
-    _search[_grid(len(lows))](*there[:5], to_device(codes), to_device(symbols, threads), to_device(starts, threads),
-                              to_device(lengths, threads), lows, sizes_there)
-    sizes = to_host(sizes_there, len(lows), np.int64, threads)
-    bounds = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=bounds[1:])
-    total, bounds_there = int(bounds[-1]), to_device(bounds, threads)
-    found = np.empty(total, np.int64), np.empty(total, np.int64)
-    for begin in range(0, total, most):
-        count = min(most, total - begin)
-        filled = [cuda.device_array(count, np.int64) for _ in range(2)]
-        _place[_grid(count)](*there, lows, bounds_there, begin, *filled)
-        for here, array in zip(found, filled, strict=True):
-            here[begin : begin + count] = to_host(array, count, np.int64, threads)
-    return found
-
-
 def _grid(count: int) -> tuple[int, int]:
     threads = 4 if SIMULATED else _THREADS
     return -(-count // threads), threads
 
 
 # ---- what the model needs to know of the machine
+
+
+def machine_costs(context: Context, asked: str = "kept") -> Costs:
+    """The costs that the option ``costs`` asks for, with as many threads on the host."""
+    return costs_for(asked, f"{_device_name()}, {context.threads} threads", lambda: _measured(context.threads))
 
 
 def _device_name() -> str:
@@ -341,12 +371,12 @@ def _device_name() -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def _measured() -> Costs:
+def _measured(threads: int) -> Costs:
     """The costs of this machine: random queries of 100 letters, half of them with an error, in a random text."""
     letters, count, bytes_, length = (400, 4, 1 << 10, 20) if SIMULATED else (1 << 22, 1 << 18, 1 << 27, 100)
     generator = np.random.default_rng(1)
     batch = SequenceBatch.of(NUCLEOTIDE, [generator.integers(0, 4, letters).astype(np.uint8)])
-    index = FmIndexCpu().run(Context(), batch)
+    fm = tables_of(FmIndexCpu().run(Context(), batch))
     starts = generator.integers(0, letters - length, count)
     reads = batch.residues[starts[:, None] + np.arange(length)]
     wrong = np.arange(0, count, 2)
@@ -354,24 +384,21 @@ def _measured() -> Costs:
     reads[wrong, at] = (reads[wrong, at] + 1) % 4
     queries = SequenceBatch(NUCLEOTIDE, reads.reshape(-1), np.arange(count + 1, dtype=np.int64) * length,
                             np.arange(count, dtype=np.int64))
-    strand, fm = strand_of(queries, 1, False), tables_of(index)
-    there, block = devices.device_tables(fm, 0, 1 << 62), np.ones(bytes_, np.uint8)
-    copy = _least(lambda: _copied(block)) / bytes_
+    search = _Search(Context(queries=queries, threads=threads), [strand_of(queries, 1, False)], Room(1 << 62, _ROWS))
+    block, there = np.ones(bytes_, np.uint8), cuda.device_array(bytes_, np.uint8)
 
-    def taken(some: int) -> float:
-        begin, codes = strand.starts[:some], codes_of(fm)
-        symbols, lengths = strand.symbols[: int(begin[-1]) + length], queries.lengths[:some]
-        return _least(lambda: _rows(there, codes, symbols, begin, lengths, _ROWS, 1))
+    def copy() -> None:
+        to_device(block, threads, there)
+        cuda.synchronize()
+
+    def look_up(some: int) -> None:
+        search.forget()
+        search(IndexPart(fm, 0, letters + 1), _QueryPart(0, 0, some), 0)
 
     few = max(1, count >> 8)
-    meeting = taken(few)
-    search = max(0.0, taken(count) - meeting) / ((count - few) * (length + 1 + _QUERY))
-    return Costs(max(search - copy, copy / 100), copy, meeting)
-
-
-def _copied(block: np.ndarray) -> None:
-    to_device(block)
-    cuda.synchronize()
+    copied, meeting, taken = _least(copy) / bytes_, _least(lambda: look_up(few)), _least(lambda: look_up(count))
+    each = max(0.0, taken - meeting) / ((count - few) * (length + 1 + _QUERY))
+    return Costs(max(each - copied, copied / 100), copied, meeting)
 
 
 def _least(work: Callable[[], Any]) -> float:
@@ -392,8 +419,9 @@ def _warmed(fm: Tables, room: Room) -> None:
     kind = tuple(part.dtype if isinstance(part, np.ndarray) else type(part) for part in fm)
     if SIMULATED or kind in _compiled:
         return
-    one = np.zeros(1, np.int64)
-    _rows(devices.device_tables(fm, 0, room.memory), codes_of(fm), np.zeros(1, np.uint8), one, one + 1, 64, 1)
+    one = SequenceBatch(NUCLEOTIDE, np.zeros(1, np.uint8), np.array([0, 1]), np.zeros(1, np.int64))
+    search = _Search(Context(queries=one), [strand_of(one, 1, False)], room._replace(rows=64))
+    search(IndexPart(fm, 0, int(fm.symbols[-1, 0])), _QueryPart(0, 0, 1), 0)
     _compiled.add(kind)
 
 
@@ -408,4 +436,5 @@ def _say(slot: str, split: Split) -> None:
         print(f"seqloom: {line}", file=sys.stderr)
 
 
-__all__ = ["IndexPart", "Room", "WholeQueriesCuda", "index_parts", "looked_up", "room_of", "work_of"]
+__all__ = ["IndexPart", "Room", "WholeQueriesCuda", "index_parts", "looked_up", "machine_costs", "room_of",
+           "work_of"]
