@@ -124,7 +124,8 @@ class QueryReport:
         name, description, length: of the query.
         residues: u8 codes, or None for a model.
         hits: ranked, with children in order of report.
-        targets: the targets of the hits, once each, by ascending number; residues only if the writer asked for them.
+        targets: the targets of the hits, once each, by ascending number.
+        sequences: residues of these and perhaps of other targets, by ordinal; only if the writer asked for them.
     """
 
     number: int

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 QUERIES_AT_ONCE = 500
 """Queries whose hits are in memory together."""
+LETTERS_AT_ONCE = 32 << 20
+"""Letters of their targets up to which these are read together."""
 
 
 class RunReport:
@@ -80,13 +82,14 @@ class RunReport:
         children = self._records("alignment", first, last, "query, number")
         assert isinstance(hits, Hits) and isinstance(children, Alignments)
         known = self._targets(np.unique(hits.target))
+        together = int(known.lengths.sum()) <= LETTERS_AT_ONCE
         for number, name, accession, description, length, letters in sorted(rows, key=lambda row: row[0]):
             mine = slice(*np.searchsorted(hits.query, [number, number + 1]))
             below = slice(*np.searchsorted(children.query, [number, number + 1]))
             own = hits.with_alignments(children.take(np.arange(below.start, below.stop)))
             own = own.take(np.arange(mine.start, mine.stop))
             info = _pick(known, np.searchsorted(known.numbers, np.unique(own.target)))
-            sequences = self._fetch(info.numbers) if residues else None
+            sequences = self._fetch((known if together else info).numbers) if residues else None
             codes = None if letters is None else np.frombuffer(letters, np.uint8)
             yield QueryReport(number, name, description or "", length, codes, own, info, sequences, accession or "")
 

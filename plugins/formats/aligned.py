@@ -1,5 +1,6 @@
 """The two rows of letters of an alignment, and what can be counted in them, from its edit path."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,18 +58,23 @@ def aligned_rows(query: np.ndarray | None, target: np.ndarray, alphabet: Alphabe
     return upper.tobytes(), lower.tobytes()
 
 
-def btop(query: bytes, target: bytes) -> str:
-    """BLAST's traceback operations: numbers of equal letters, and the pairs of unequal ones, query letter first."""
-    upper, lower = np.frombuffer(query, np.uint8), np.frombuffer(target, np.uint8)
-    parts, done = [], 0
-    for place in np.flatnonzero(upper != lower).tolist():
-        if place > done:
-            parts.append(str(place - done))
-        parts.append(chr(query[place]) + chr(target[place]))
-        done = place + 1
-    if len(query) > done:
-        parts.append(str(len(query) - done))
-    return "".join(parts)
+def btops(alignments: Sequence[tuple[bytes, bytes]]) -> list[str]:
+    """BLAST's traceback operations of each alignment: numbers of equal letters, and the pairs of unequal ones.
+
+    Args:
+        alignments: rows of letters of query and target. The query's letter comes first in a pair.
+    """
+    if not alignments:
+        return []
+    # One behind the other, with unequal ends, so that a number never reaches from one into the next.
+    upper, lower = (np.frombuffer(b"".join(row + end for row in rows), np.uint8)
+                    for rows, end in zip(zip(*alignments, strict=True), (b"\n", b"\t"), strict=False))
+    places = np.flatnonzero(upper != lower)
+    runs, kinds = np.unique(np.diff(places, prepend=-1) - 1, return_inverse=True)
+    parts = np.empty((len(places), 2), object)
+    parts[:, 0] = np.array([b"%d" % run if run else b"" for run in runs.tolist()], object)[kinds]
+    parts[:, 1] = np.stack([upper[places], lower[places]], axis=1).view("S2").ravel()
+    return b"".join(parts.ravel().tolist()).decode("ascii").split("\n\t")[:-1]
 
 
 def covered(starts: np.ndarray, ends: np.ndarray) -> int:

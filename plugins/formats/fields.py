@@ -15,7 +15,7 @@ from ...core.alphabet import PROTEIN, Alphabet, alphabet
 from ...core.errors import UnknownNameError
 from ...core.ports import QueryReport
 from ...core.records import Column, Hits, Ragged, path_text
-from .aligned import PathCounts, aligned_rows, btop, count_path, covered, shown_path
+from .aligned import PathCounts, aligned_rows, btops, count_path, covered, shown_path
 from .numbers import ABSENT, bit_score_text, coverage_text, evalue_text, percent_text, score_text
 
 UNKNOWN = "N/A"
@@ -186,8 +186,9 @@ def _aligned(which: int) -> Callable[[Lines], list[str]]:
 
 
 def _btop(lines: Lines) -> list[str]:
-    unknown = lines.report.residues is None
-    return [ABSENT if a is None or unknown else btop(*a) for a in lines.aligned]
+    aligned = [None if lines.report.residues is None else a for a in lines.aligned]
+    texts = iter(btops([a for a in aligned if a is not None]))
+    return [ABSENT if a is None else next(texts) for a in aligned]
 
 
 def _whole_query(lines: Lines) -> str:

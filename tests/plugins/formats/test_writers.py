@@ -5,12 +5,15 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import OptionError, UnknownNameError
 from seqloom.core.memory import MemorySource
 from seqloom.core.records import Alignments, Column, Hits, Ragged
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.plugins.formats import numbers
+from seqloom.plugins.formats.aligned import btops
 from seqloom.plugins.formats.fields import FIELDS, STANDARD
 from seqloom.plugins.formats.writer_pairwise import Pairwise
 from seqloom.plugins.formats.writer_tabular import CommaSeparated, Commented, Tabular
@@ -178,3 +181,13 @@ def test_percentages():
     assert numbers.percent_text(1, 0, 3) == numbers.percent_text(-1, 5, 3) == "*"
     assert [numbers.short_percent(n, 1000) for n in (999, 1000, 625, 4)] == [99, 100, 63, 0]
     assert [numbers.coverage_text(n, 1000) for n in (985, 996, 1000, 5, 4)] == ["99", "99", "100", "1", "0"]
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from(b"AC-*"), st.sampled_from(b"AC-*")), max_size=40), max_size=5))
+def test_traceback_operations(alignments):
+    def plain(columns):
+        pairs = "".join("." if a == b else chr(a) + chr(b) for a, b in columns)
+        return re.sub(r"\.+", lambda run: str(len(run[0])), pairs)
+
+    rows = [(bytes(a for a, _ in columns), bytes(b for _, b in columns)) for columns in alignments]
+    assert btops(rows) == [plain(columns) for columns in alignments]
