@@ -54,8 +54,10 @@ LETTERS = 32
 LOWEST_SCORE = -100
 """Of a letter, in eight bits; that of padding."""
 WARPS = 4
-MIXED, STEPS = True, 1
+STEPS = 1
+"""Columns that are spelled out in the loop over the columns; a divisor of the lanes."""
 MOST_REGISTERS = 128
+"""Of a thread, so that a multiprocessor holds sixteen warps."""
 SELECT = tuple(k | (k | 8) << 4 | (4 + k) << 8 | (12 + k) << 12 for k in range(4))
 """Byte k of two words, each widened with its sign to 16 bits."""
 DOTS = tuple(1 << 8 * k for k in range(4))
@@ -229,9 +231,6 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, crossi
                             if k % 4 == 0:
                                 four_a = int32(word_a >> int64(k % 8 * 8))
                                 four_b = int32(word_b >> int64(k % 8 * 8))
-                        if NUMBERS == 2 and SIGNED and not MIXED:
-                            following = add(diagonal, choose_bytes(four_a, four_b, int32(SELECT[k % 4])))
-                        elif not SIGNED:
                             following = multiply_add(dot4(four_b, int32(DOTS[k % 4]), int32(0)), high,
                                                      dot4(four_a, int32(DOTS[k % 4]), diagonal))
                     if k > 0:
@@ -384,11 +383,13 @@ class Tiling(NamedTuple):
     tiles: int
 
 
-ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 33, 36)
+ROW_COUNTS = (2, 4, 8, 12, 16, 20, 24, 28, 32, 33)
 """Rows per lane that kernels are compiled for: as many as registers hold, few enough to compile them all once."""
 LANE_COUNTS = (4, 8, 16, 32)
 _STEP_ROWS = 4
 """What a step costs beside its rows, in rows."""
+_STRETCH_ROWS = 12, 62
+"""What letters for ``LANES`` steps cost, in rows, for a query of one tile and one of several, with their borders."""
 _USUAL_COLUMNS = 300
 _TABLE_WORDS = 48 * 1024 // 8 // LETTERS
 """Words of a letter's scores that fit the shared memory of a block."""
@@ -406,7 +407,8 @@ def tiling(length: int, targets: int) -> Tiling:
             if table_words(rows, PACKED if targets == 2 else SINGLE)[0] * spread(lanes) > _TABLE_WORDS:
                 continue
             tiles = -(-length // (rows * lanes))
-            cost = tiles * lanes * (rows + _STEP_ROWS * (2 if tiles > 1 else 1)) * (_USUAL_COLUMNS + lanes - 1)
+            step = rows + _STEP_ROWS + _STRETCH_ROWS[tiles > 1] / lanes
+            cost = tiles * lanes * step * (_USUAL_COLUMNS + lanes - 1)
             if best is None or cost < best[0]:
                 best = cost, Tiling(rows, lanes, tiles)
     assert best
@@ -422,9 +424,9 @@ def table_words(rows: int, arithmetic: Arithmetic) -> tuple[int, list[int]]:
     bits or in bytes.
     """
     places = []
-    pairs = -(-((rows + 1) // 2) // 2) if arithmetic is PACKED and MIXED else 0
+    pairs = -(-((rows + 1) // 2) // 2) if arithmetic is PACKED else 0
     for k in range(rows):
-        if arithmetic is PACKED and MIXED:
+        if arithmetic is PACKED:
             places.append(k // 4 if k % 2 == 0 else pairs + k // 16)
         else:
             places.append(k // (2 if arithmetic.numbers == 1 else 8))
@@ -461,7 +463,7 @@ def tile_profile(scores: np.ndarray, rows: int, lanes: int, arithmetic: Arithmet
         joined = numbers_.reshape(LETTERS, count, together, lanes).transpose(0, 1, 3, 2)
         laid[:, first : first + count] = np.ascontiguousarray(joined).view(np.int64)[..., 0]
 
-    if arithmetic is PACKED and MIXED:
+    if arithmetic is PACKED:
         fill(0, by_row[:, 0::2] & 0xFFFF, np.int32)
         if rows > 1:
             fill(-(-((rows + 1) // 2) // 2), by_row[:, 1::2], np.int8)
@@ -502,9 +504,8 @@ def _kernel(rows: int, lanes: int, reckoned: Numbers, gap_open: int, gap_extend:
              {"key_maximum": arithmetic.functions["maximum"], "key_maximum3": arithmetic.functions["maximum3"]})
     special = specialise(
         score_tile, {**arithmetic.functions, **keyed}, arithmetic.name, ROWS=rows, LANES=lanes, SPREAD=spread(lanes),
-        WORDS=words,
-        WORD=tuple(word), THREADS=32 * warps, NUMBERS=arithmetic.numbers, SIGNED=arithmetic.signed,
-        MIXED=MIXED and arithmetic is PACKED, STEPS=STEPS, BIAS=bias, FLOOR=arithmetic.both(bias),
+        WORDS=words, WORD=tuple(word), THREADS=32 * warps, NUMBERS=arithmetic.numbers, SIGNED=arithmetic.signed,
+        MIXED=arithmetic is PACKED, STEPS=STEPS, BIAS=bias, FLOOR=arithmetic.both(bias),
         BORDERED=bordered, CONTINUED=continued,
         STRIDE=-1 if backwards else 1, GOAL=goal, BEST=BEST, FIRST=FIRST, LAST=LAST,
         OPENING=arithmetic.addend(-gap_open - gap_extend), EXTENDING=arithmetic.addend(-gap_extend), SELECT=SELECT,
