@@ -227,16 +227,18 @@ class Engine:
         done, reduced = sink.done_units(), sink.done_batches()
         todo = [(b, v) for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done]
         missing = Counter(b for b, _ in todo)
+        letters = sum(v.letters for v in plan.volumes)
         batches = _Cache(lambda b: self._prepare_batch(plan.batches[b]), keep=self.settings.threads + 1)
-        volumes = _Cache(lambda v: self._prepare_volume(plan.volumes[v]), keep=self._volumes_kept(plan))
+        volumes = _Cache(lambda v: self._prepare_volume(plan.volumes[v], letters), keep=self._volumes_kept(plan))
         for batch in range(len(plan.batches)):
             if batch not in reduced and not missing[batch]:
                 self._reduce(batch, batches.get(batch), sink)
-        inner = max(1, self.settings.threads // max(1, len(todo)))
+        left = max(1, sum(self._cells(plan, *unit) for unit in todo))
 
         def work(batch: int, volume: int) -> tuple[Records, dict[str, SlotStats]]:
             self.cancellation.check()
-            return self._unit(batch, batches.get(batch), volumes.get(volume), inner)
+            threads = self._share(self._cells(plan, batch, volume), left)
+            return self._unit(batch, batches.get(batch), volumes.get(volume), threads)
 
         def read_ahead(volume: int) -> None:
             self.cancellation.check()
@@ -268,7 +270,7 @@ class Engine:
                         records, stats = future.result()
                         sink.commit_unit(batch, volume, records, stats)
                         self._add(stats)
-                        self.progress(self._letters(plan.batches[batch]) * plan.volumes[volume].letters)
+                        self.progress(self._cells(plan, batch, volume))
                         missing[batch] -= 1
                         if not missing[batch]:
                             ready.append(batch)
@@ -292,8 +294,14 @@ class Engine:
     def cells(self, plan: UnitPlan, sink: ResultSink) -> int:
         """Query letters × target letters still to be done."""
         done, reduced = sink.done_units(), sink.done_batches()
-        return sum(self._letters(plan.batches[b]) * plan.volumes[v].letters
-                   for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done)
+        return sum(self._cells(plan, b, v) for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done)
+
+    def _cells(self, plan: UnitPlan, batch: int, volume: int) -> int:
+        return self._letters(plan.batches[batch]) * plan.volumes[volume].letters
+
+    def _share(self, part: int, whole: int) -> int:
+        """Threads for so large a part of the work: all for one that is nearly all of it."""
+        return max(1, round(self.settings.threads * part / max(1, whole)))
 
     def _volumes_kept(self, plan: UnitPlan) -> int:
         """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next."""
@@ -333,9 +341,10 @@ class Engine:
                 hard = hard.merged(found)
         return replace(queries, soft=soft, hard=hard)
 
-    def _prepare_volume(self, span: Span) -> PreparedVolume:
+    def _prepare_volume(self, span: Span, letters: int) -> PreparedVolume:
+        """Targets and their indexes; ``letters`` are those of all volumes."""
         targets = self.source.read(span)
-        context = self._context(targets=targets)
+        context = self._context(targets=targets, threads=self._share(span.letters, letters))
         indexes: dict[str, Index] = {}
         for placed in self.plan.indexes("target"):
             indexes[placed.name] = self._index(placed, replace(context, indexes=indexes), targets)

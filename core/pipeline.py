@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .errors import CompositionError, InputError, OptionError, UnknownNameError
+from .errors import BackendError, CompositionError, InputError, OptionError, UnknownNameError
 from .index import Side
 from .options import build_options, options_dict
 from .records import Column, Hits, Records
-from .stages import KINDS, Family, IndexStage, Scope, SortOptions
+from .stages import KINDS, Family, IndexStage, Scope, SortOptions, Stage
 
 if TYPE_CHECKING:
     from .registry import Registry
@@ -220,7 +220,7 @@ def compose(registry: "Registry", pipeline: Pipeline, options: Mapping[str, Any]
         registry: where plugins are found.
         pipeline: preset or file.
         options: pipeline options by name; they override the pipeline's defaults.
-        backend: "auto" (cuda where possible, else cpu), "cpu", "cuda" or "reference".
+        backend: "auto" (cuda where possible, else cpu), "cpu", "cuda" (cpu for slots without it), or "reference".
         stages: ``slot=plugin`` replacements.
         settings: ``slot.option=value`` assignments.
 
@@ -244,16 +244,25 @@ def compose(registry: "Registry", pipeline: Pipeline, options: Mapping[str, Any]
             raise CompositionError(f"slot '{slot.name}' must begin with one of {', '.join(k + '.' for k in KINDS)}")
         chosen_backend = slot.backend or backend
         if slot.enabled is True or (slot.enabled == "fast" and chosen_backend != "reference"):
-            stage = registry.stage(slot.plugin, chosen_backend)
+            stage = _implementation(registry, slot, backend)
             if stage.kind != slot.kind:
                 raise CompositionError(f"slot '{slot.name}' takes a stage of kind {slot.kind}; "
                                        f"'{slot.plugin}' is of kind {stage.kind}")
             placed.append(PlacedStage(slot, stage(build_options(stage.Options, slot.options, slot.name))))
+    if backend == "cuda" and not any(p.stage.backend == "cuda" for p in placed):
+        raise BackendError(f"no stage of pipeline '{pipeline.name}' has a cuda implementation; --backend cpu")
     plan = Plan(pipeline, family, chosen, backend, tuple(placed))
     _check_names(plan)
     _check_sorters(plan, registry)
     _check_flow(plan)
     return plan
+
+
+def _implementation(registry: "Registry", slot: Slot, backend: str) -> type[Stage]:
+    """The class that fills a slot: of the slot's own back end, else of the run's; of cpu where a run has no cuda."""
+    if not slot.backend and backend == "cuda" and not registry.has_stage(slot.plugin, "cuda"):
+        backend = "cpu" if registry.has_stage(slot.plugin, "cpu") else backend
+    return registry.stage(slot.plugin, slot.backend or backend)
 
 
 def _check_names(plan: Plan) -> None:

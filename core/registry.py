@@ -149,6 +149,10 @@ class Registry:
         """The implementation of a stage for a back end; "auto" prefers cuda where a device is there, then cpu."""
         return self._choose("stage", self._stages, name, backend)
 
+    def has_stage(self, name: str, backend: str) -> bool:
+        """Whether a stage has an implementation for this very back end."""
+        return (name, backend) in self._stages
+
     def sorter(self, name: str, backend: str = "auto") -> Sorter:
         """A sorter. A stage on a back end that has no such sorter of its own uses the next slower one's."""
         for candidate in _SORTER_BACKENDS.get(backend, ("cpu", "reference")):

@@ -398,6 +398,11 @@ def test_threads_without_units_go_into_the_stages() -> None:
     pipeline = toy.TOY.with_stage("seed.words", "toy-watched")
     engine(registry=with_stages(Watched), pipeline=pipeline, threads=4).run(StrictSink())
     assert seen == {4}
+    seen.clear()
+    lengths = [700, 100]  # of 800 letters: three and a half of four threads, and a half
+    queries = SequenceBatch.of(QUERIES.alphabet, ["A" * n for n in lengths])
+    engine(queries, registry=with_stages(Watched), pipeline=pipeline, threads=4, batch_queries=1).run(StrictSink())
+    assert seen == {4, 1}
 
 
 def test_cutting_queries_and_targets() -> None:

@@ -9,6 +9,7 @@ from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import Pipeline, Slot, compose
 from seqloom.core.records import Alignments, Column
 from seqloom.core.registry import Registry
+from seqloom.installed import registry
 
 from tests.core import toy
 
@@ -363,3 +364,11 @@ def test_record_types_are_taken_with_their_subclasses() -> None:
         name, gives = "toy-special", Special
 
     assert plan_of(toy.TOY.with_stage("extend.exact", "toy-special"), extended(Giving))
+
+
+def test_cuda_runs_what_has_it_and_the_rest_on_the_cpu() -> None:
+    plugins = registry()
+    plan = compose(plugins, plugins.pipeline("exact"), backend="cuda")
+    assert {p.stage.backend for p in plan.stages} == {"cuda", "cpu"}
+    with pytest.raises(BackendError, match="no stage of pipeline 'blastp' has a cuda implementation; --backend cpu"):
+        compose(plugins, plugins.pipeline("blastp"), backend="cuda")
