@@ -3,8 +3,8 @@
     python -m benchmarks.smith_waterman_gpu FASTA [--copies 60] [--lengths 127 514 …] [--queries FASTA]
 
 Targets are the proteins of a FASTA file and copies of them with their letters shuffled. Rates are in TCUPS: 10¹² cells
-a second. Scores and ends are those of all targets while these are on the device; whole searches begin with the targets in
-host memory and end with the hits, so that copying is in their time. Kernels are compiled before, in processes.
+a second. Scores and ends are those of all targets while these are on the device; whole searches begin with the targets
+in host memory and end with the hits, so that copying is in their time. Kernels are compiled before, in processes.
 """
 
 import argparse
