@@ -123,9 +123,11 @@ def device_tables(fm: Tables, device: int, room: int) -> DeviceTables:
         size = tables_bytes(fm)
         while (here := [kept for kept in _kept if kept.device == device]) and sum(k.size for k in here) + size > room:
             _kept.remove(here[0])
-        _kept.extend(found or [_Kept(ref(fm.blocks), device, DeviceTables(*(
-            _sent(part) if isinstance(part, np.ndarray) else part for part in fm)), size)])
-        return _kept[-1].tables
+        if not found:
+            parts: list[Any] = [_sent(part) if isinstance(part, np.ndarray) else part for part in fm]
+            found = [_Kept(ref(fm.blocks), device, DeviceTables(*parts), size)]
+        _kept.extend(found)
+        return found[0].tables
 
 
 def _sent(array: np.ndarray) -> Any:

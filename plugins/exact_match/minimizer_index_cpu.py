@@ -94,7 +94,9 @@ def minimizers(text: np.ndarray, codes: np.ndarray, words: Words, threads: int =
         return place[:count], value[:count]
 
     found = by_threads(threads, 0, max(0, len(text) - words.letters + 1), part)
-    return found[0] if threads == 1 else tuple(map(np.concatenate, zip(*found, strict=True)))
+    if threads == 1:
+        return found[0]
+    return np.concatenate([place for place, _ in found]), np.concatenate([value for _, value in found])
 
 
 class MinimizerIndexCpu(MinimizerIndex):

@@ -8,6 +8,8 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4; G. Nong, S. 
 algorithms for linear time suffix array construction", IEEE Transactions on Computers 60 (2011).
 """
 
+from typing import Any
+
 import numpy as np
 from seqloom.core import prefetch as prefetch_module
 from seqloom.core.jit import kernel
@@ -250,7 +252,7 @@ def _classify(text, ranks, codes, leftmost):
     Returns how many rising suffixes follow a falling one. Without branches, since nothing foretells them.
     """
     count = len(text)
-    at = len(leftmost)
+    at: Any = len(leftmost)
     before, rose = ranks[text[count - 1]], np.int64(0)
     codes[count - 1] = before << 1
     for place in range(count - 2, -1, -1):
