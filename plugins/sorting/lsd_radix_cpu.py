@@ -17,7 +17,7 @@ from seqloom.plugins.common.sort_words_cpu import (
 )
 from seqloom.plugins.sorting import threads_cpu
 from seqloom.plugins.sorting.lsd_radix_reference import LsdRadix
-from seqloom.plugins.sorting.threads_cpu import load_by_threads, move_by_digit
+from seqloom.plugins.sorting.threads_cpu import load_by_threads, move_by_digit, useful_threads
 
 _DIGIT = 11
 
@@ -55,18 +55,19 @@ class LsdRadixCpu(LsdRadix):
     backend = "cpu"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        whole = whole_words(keys, self.threads)
+        threads = useful_threads(self.threads, keys)
+        whole = whole_words(keys, threads)
         if whole is not None:
-            return _order_of_words(whole, self.threads)
-        lengths = length_range(keys, self.threads)
-        coding = coding_of(keys, self.threads, lengths=lengths)
+            return _order_of_words(whole, threads)
+        lengths = length_range(keys, threads)
+        coding = coding_of(keys, threads, lengths=lengths)
         ranked, joined = by_length(keys, coding.per, lengths)
-        parallel = int(np.count_nonzero(joined >= threads_cpu.LEAST)) if self.threads > 1 else 0
+        parallel = int(np.count_nonzero(joined >= threads_cpu.LEAST)) if threads > 1 else 0
         rows = order_by_words(keys, coding, ranked, joined, parallel)
         for depth in range(parallel - 1, -1, -1):
             rows = np.concatenate([ranked[len(rows) : joined[depth]], rows])
-            words = load_by_threads(keys, coding, rows, depth * coding.per, self.threads)
-            rows = _sorted_rows(words, rows, coding.bits * coding.per, self.threads)
+            words = load_by_threads(keys, coding, rows, depth * coding.per, threads)
+            rows = _sorted_rows(words, rows, coding.bits * coding.per, threads)
         return np.concatenate([ranked[len(rows) :], rows])
 
 
@@ -121,7 +122,7 @@ def _radix_sorted(words: np.ndarray, rows: np.ndarray, shift: int, bits: int,
     count = len(words)
     digit = -(-bits // -(-bits // _DIGIT)) if count > 10000 else 8
     spare_words, spare_rows = np.empty_like(words), np.empty_like(rows)
-    if threads == 1 or count < threads_cpu.LEAST:
+    if threads == 1:
         radix_sort(words, rows, spare_words, spare_rows, 0, count, shift, bits, digit)
         return words, rows
     for low in range(shift, shift + bits, digit):

@@ -13,7 +13,7 @@ from seqloom.plugins.common.sort_words_cpu import coding_of, length_range
 from seqloom.plugins.sorting import radix_cuda
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
 from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, numbers, short
-from seqloom.plugins.sorting.threads_cpu import load_by_threads
+from seqloom.plugins.sorting.threads_cpu import load_by_threads, useful_threads
 
 
 class LsdRadixCuda(LsdRadixCpu):
@@ -23,10 +23,11 @@ class LsdRadixCuda(LsdRadixCpu):
     def order(self, keys: Ragged) -> np.ndarray:
         if not fits(keys):
             return super().order(keys)
-        count, lengths = len(keys), length_range(keys, self.threads)
+        threads = useful_threads(self.threads, keys)
+        count, lengths = len(keys), length_range(keys, threads)
         one_length, longest = lengths[0] == lengths[1], lengths[1]
-        whole = DeviceKeys(keys, lengths, self.threads) if short(keys) else None
-        coding = coding_of(keys, self.threads, lengths=lengths) if whole is None else whole.coding
+        whole = DeviceKeys(keys, lengths, threads) if short(keys) else None
+        coding = coding_of(keys, threads, lengths=lengths) if whole is None else whole.coding
         per = coding.per
         # On the device rows are places in ``ranked``, so that those that have a word at some depth are the first ones.
         if one_length:  # they stand as they are ranked
@@ -36,7 +37,7 @@ class LsdRadixCuda(LsdRadixCpu):
         there = DeviceWords(count)
         places = None
         if whole is not None:
-            places = numbers(count) if one_length else to_device(ranked.astype(np.int32), self.threads)
+            places = numbers(count) if one_length else to_device(ranked.astype(np.int32), threads)
         depths = int(np.count_nonzero(joined >= radix_cuda.LEAST))
         size = there.put(_places(order_by_words(keys, coding, ranked, joined, depths), ranked))
         for depth in range(depths - 1, -1, -1):
@@ -48,7 +49,7 @@ class LsdRadixCuda(LsdRadixCpu):
                     whole.pack(places, total, depth * per, letters, words)
                 else:
                     part = coding._replace(per=letters)
-                    to_device(load_by_threads(keys, part, ranked[:total], depth * per, self.threads), self.threads,
+                    to_device(load_by_threads(keys, part, ranked[:total], depth * per, threads), threads,
                               words)
 
             numbered = size == 0
@@ -56,7 +57,7 @@ class LsdRadixCuda(LsdRadixCpu):
             there.load(total, fill, numbered)
             there.sort(total, coding.bits * letters)
             size = total
-        order = to_host(there.rows, size, np.int64, self.threads)
+        order = to_host(there.rows, size, np.int64, threads)
         return order if one_length and size == count else np.concatenate([ranked[size:], ranked[order]])
 
 

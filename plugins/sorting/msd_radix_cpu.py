@@ -17,9 +17,8 @@ from seqloom.plugins.common.sort_words_cpu import (
     sort_strings,
     whole_words,
 )
-from seqloom.plugins.sorting import threads_cpu
 from seqloom.plugins.sorting.msd_radix_reference import MsdRadix
-from seqloom.plugins.sorting.threads_cpu import Arrays, order_by_threads, sort_by_threads
+from seqloom.plugins.sorting.threads_cpu import Arrays, order_by_threads, sort_by_threads, useful_threads
 
 _SMALL = 1 << 13  # strings of a bucket that is finished at once
 _FEW = 256  # strings from which on passes by digits are quicker than comparing
@@ -116,32 +115,51 @@ def _each_bucket(values, offsets, codes, bits, per, ended, longest, words, rows,
                     starts[bucket], starts[bucket + 1], left, depth)
 
 
+@kernel(helpers=(words_cpu,))
+def _sort_rows(words, rows, spare_words, spare_rows, starts, bits):
+    """Sort each stretch from one of ``starts`` to the next by the lowest bits, and its rows with it."""
+    for bucket in range(len(starts) - 1):
+        low, high = starts[bucket], starts[bucket + 1]
+        if high - low > 48:
+            radix_sort(words, rows, spare_words, spare_rows, low, high, 0, bits, 8)
+        else:
+            for place in range(low + 1, high):
+                word, row = words[place], rows[place]
+                hole = place
+                while hole > low and words[hole - 1] > word:
+                    words[hole], rows[hole] = words[hole - 1], rows[hole - 1]
+                    hole -= 1
+                words[hole], rows[hole] = word, row
+
+
 class MsdRadixCpu(MsdRadix):
     __doc__ = MsdRadix.__doc__
     backend = "cpu"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        whole = whole_words(keys, self.threads)
-        if whole is not None and (order := _whole_order(whole, self.threads)) is not None:
-            return order
-        lengths = length_range(keys, self.threads)
-        coding, longest = coding_of(keys, self.threads, lengths=lengths), lengths[1]
+        threads = useful_threads(self.threads, keys)
+        whole = whole_words(keys, threads)
+        if whole is not None:
+            return _whole_order(whole, threads)
+        lengths = length_range(keys, threads)
+        coding, longest = coding_of(keys, threads, lengths=lengths), lengths[1]
 
         def finish(arrays: Arrays, starts: np.ndarray, left: int, depth: int) -> None:
             _each_bucket(keys.values, keys.offsets, *coding, longest, *arrays, starts, left, depth * coding.per)
 
-        return order_by_threads(keys, coding, longest, self.threads, finish)
+        return order_by_threads(keys, coding, longest, threads, finish)
 
 
-def _whole_order(whole: Words, threads: int) -> np.ndarray | None:
-    """i8[n]: stable order of numbers; None where their places don't fit beside them."""
+def _whole_order(whole: Words, threads: int) -> np.ndarray:
+    """i8[n]: stable order of numbers."""
     count, (words, bits) = len(whole.words), whole
     place_bits = max(1, (count - 1).bit_length())
     if not count or not bits:
         return np.arange(count, dtype=np.int64)
     if bits + place_bits > 64:
-        return None
-    if threads == 1 or count < threads_cpu.LEAST:
+        return sort_by_threads(words, np.arange(count, dtype=np.int64), 0, bits, threads,
+                               lambda arrays, starts, left, depth: _sort_rows(*arrays, starts, left))[1]
+    if threads == 1:
         order = np.empty_like(words)
         sort_numbered(words, order, place_bits, bits)
     else:

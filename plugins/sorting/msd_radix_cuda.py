@@ -12,7 +12,7 @@ from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words, sort_strings
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
 from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short
-from seqloom.plugins.sorting.threads_cpu import load_by_threads
+from seqloom.plugins.sorting.threads_cpu import load_by_threads, useful_threads
 
 _TASKS = 16  # stretches of ties per thread
 
@@ -36,10 +36,11 @@ class MsdRadixCuda(MsdRadixCpu):
     def order(self, keys: Ragged) -> np.ndarray:
         if not fits(keys):
             return super().order(keys)
-        count, lengths = len(keys), length_range(keys, self.threads)
+        threads = useful_threads(self.threads, keys)
+        count, lengths = len(keys), length_range(keys, threads)
         longest = lengths[1]
-        whole = DeviceKeys(keys, lengths, self.threads) if short(keys) else None
-        coding = coding_of(keys, self.threads, lengths=lengths) if whole is None else whole.coding
+        whole = DeviceKeys(keys, lengths, threads) if short(keys) else None
+        coding = coding_of(keys, threads, lengths=lengths) if whole is None else whole.coding
         coding = coding._replace(per=min(coding.per, longest))
         there = DeviceWords(count)
         there.put_before(0, count)
@@ -48,15 +49,15 @@ class MsdRadixCuda(MsdRadixCpu):
         else:
             rows = np.arange(count, dtype=np.int64)
             there.load(count, lambda words: to_device(
-                load_by_threads(keys, coding, rows, 0, self.threads), self.threads, words), numbered=True)
+                load_by_threads(keys, coding, rows, 0, threads), threads, words), numbered=True)
         there.sort(count, coding.bits * coding.per)
-        order = to_host(there.rows, count, np.int64, self.threads)
+        order = to_host(there.rows, count, np.int64, threads)
         if longest > coding.per:
             tied = there.ties(count, (1 << coding.bits) - 1 if coding.ended else 0)
             edges = np.flatnonzero(np.diff(tied, append=False))
             firsts, sizes = edges[::2], edges[1::2] + 1 - edges[::2]
-            bounds = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), _TASKS * self.threads + 1)[1:-1])
+            bounds = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), _TASKS * threads + 1)[1:-1])
             tasks = [t for t in zip(np.split(firsts, bounds), np.split(sizes, bounds), strict=True) if len(t[0])]
-            in_turn(self.threads, lambda task: _part_ties(keys.values, keys.offsets, *coding, longest, order, *task),
+            in_turn(threads, lambda task: _part_ties(keys.values, keys.offsets, *coding, longest, order, *task),
                     tasks)
         return order

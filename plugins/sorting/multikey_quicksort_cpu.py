@@ -6,7 +6,7 @@ from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, sort_strings
 from seqloom.plugins.sorting.multikey_quicksort_reference import MultikeyQuicksort
-from seqloom.plugins.sorting.threads_cpu import Arrays, order_by_threads
+from seqloom.plugins.sorting.threads_cpu import Arrays, order_by_threads, useful_threads
 
 
 @kernel(helpers=(words_cpu,))
@@ -24,10 +24,11 @@ class MultikeyQuicksortCpu(MultikeyQuicksort):
     def order(self, keys: Ragged) -> np.ndarray:
         if len(keys) < 2:
             return np.arange(len(keys), dtype=np.int64)
-        lengths = length_range(keys, self.threads)
-        coding, longest = coding_of(keys, self.threads, lengths=lengths), lengths[1]
+        threads = useful_threads(self.threads, keys)
+        lengths = length_range(keys, threads)
+        coding, longest = coding_of(keys, threads, lengths=lengths), lengths[1]
 
         def finish(arrays: Arrays, starts: np.ndarray, left: int, depth: int) -> None:
             _each_bucket(keys.values, keys.offsets, *coding, longest, *arrays, starts, depth * coding.per)
 
-        return order_by_threads(keys, coding, longest, self.threads, finish)
+        return order_by_threads(keys, coding, longest, threads, finish)

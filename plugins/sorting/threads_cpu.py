@@ -14,13 +14,20 @@ from seqloom.core.records import Ragged
 from seqloom.core.threads import by_threads, in_turn
 from seqloom.plugins.common.sort_words_cpu import Coding, load_words
 
-LEAST = 1 << 15
-"""Keys from which a second thread saves more time than it takes to call."""
+LEAST = 1 << 17
+"""Keys for each thread, or their work is done before all have been called."""
+_LEAST_TASK = 1 << 15  # keys of a stretch that one thread sorts
 _DIGIT = 11
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # words, rows, and as much room again
 Finish = Callable[[Arrays, np.ndarray, int, int], object]
 """Sorts stretches of words and rows: the arrays, the stretches' bounds, how many bits of their words are still to be
 compared, and which of the keys' words they are."""
+
+
+def useful_threads(threads: int, keys: Ragged) -> int:
+    """How many of some threads it is worth calling: letters count as well, where keys are long."""
+    letters = int(keys.offsets[-1] - keys.offsets[0])
+    return max(1, min(threads, max(len(keys), letters // 32) // LEAST))
 
 
 @kernel
@@ -82,7 +89,7 @@ def order_by_threads(keys: Ragged, coding: Coding, longest: int, threads: int, f
     count = len(keys)
     rows = np.arange(count, dtype=np.int64)
     words = load_by_threads(keys, coding, rows, 0, threads)
-    if threads == 1 or count < LEAST:
+    if threads == 1:
         finish((words, rows, np.empty_like(words), np.empty_like(rows)), np.array([0, count]), coding.bits * coding.per,
                0)
         return rows
@@ -112,7 +119,7 @@ def sort_by_threads(words: np.ndarray, rows: np.ndarray, shift: int, bits: int, 
         The two arrays that hold the result.
     """
     arrays = words, rows, np.empty_like(words), np.empty_like(rows)
-    small = max(LEAST, len(words) // (4 * threads))
+    small = max(min(LEAST, _LEAST_TASK), len(words) // (4 * threads))
     large, tasks = [(0, len(words), bits, 0)], []
     while large:
         low, high, left, depth = large.pop()

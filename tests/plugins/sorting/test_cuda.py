@@ -11,10 +11,11 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 SCRIPT = """
 import numpy as np
 from seqloom.core.records import Ragged
-from seqloom.plugins.sorting import radix_cuda
+from seqloom.plugins.sorting import radix_cuda, threads_cpu
 from seqloom.plugins.sorting.{module} import {sorter}
 
 radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST = 6, 2, {least}
+threads_cpu.LEAST = 20
 sorter = {sorter}()
 sorter.threads = {threads}
 rng = np.random.default_rng({seed})
@@ -32,9 +33,9 @@ for rows in {rows}:
 print("equal")
 """
 CASES = {
-    "one width": '[strings(b"ACGT", [9] * 300), strings(b"ab", [3] * 200), [b"same"] * 150]',
+    "one width": '[strings(b"ACGT", [6] * 300), strings(b"ab", [3] * 140), [b"same"] * 9]',
     "any width": '[strings(b"ACGT", rng.integers(0, 7, 200)), [b"", b"\\0", b"", b"\\0\\0"] * 5, [b""] * 9, []]',
-    "several words": '[strings(b"ACGT", rng.integers(0, 40, 60))]',
+    "several words": '[strings(b"ACGT", rng.integers(0, 25, 60))]',
 }
 
 

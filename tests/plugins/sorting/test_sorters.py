@@ -95,6 +95,12 @@ def test_equal_keys_keep_their_order(sorter):
     check(sorter, [bytes(row) for row in rng.integers(0, 2, (2000, 4)).tolist()])
 
 
+def test_keys_of_64_bits_leave_no_room_for_their_rows(sorter):
+    rng = np.random.default_rng(9)
+    check(sorter, [bytes(row) for row in rng.integers(0, 256, (6000, 8)).tolist()] * 2)
+    check(sorter, [b"ACGT" * 7 + rng.choice(list(b"ACGT"), 4).astype(np.uint8).tobytes() for _ in range(6000)])
+
+
 def test_keys_of_columns_sort_like_the_columns(sorter):
     rng = np.random.default_rng(7)
     score = rng.integers(-50, 50, 5000).astype(np.int32)
