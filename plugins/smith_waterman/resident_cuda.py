@@ -25,6 +25,8 @@ from seqloom.core.sequences import SequenceBatch
 cuda: Any = _cuda
 _BUFFER = 4 << 20
 _COPIERS = 4
+_PATIENCE = 60.0
+"""Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
 """Of the memory that is free at first use: the budget when none is given."""
 
@@ -88,6 +90,7 @@ class DeviceMemory:
         self._copying = threading.Lock()
         self._held: OrderedDict[int, Volume] = OrderedDict()
         self._used = 0
+        self._working = 0
         self._copiers: list[Any] = []
         self.copies = 0
 
@@ -99,41 +102,51 @@ class DeviceMemory:
             BudgetError: it can't be had even after everything unused is gone.
         """
         self._reserve(size, budget, what)
+        with self._changed:
+            self._working += 1
         try:
             yield
         finally:
+            with self._changed:
+                self._working -= 1
             self._release(size)
 
-    def _reserve(self, size: int, budget: int | None, what: str) -> None:
+    def _reserve(self, size: int, budget: int | None, what: str) -> list[Volume]:
+        """Take ``size`` bytes of the budget; gives the volumes that had to go for it, longest unused first."""
         limit = self._free if budget is None else min(budget, self._free)
+        dropped = []
         with self._changed:
             while self._used + size > limit:
                 idle = next((key for key, held in self._held.items() if not held.users), None)
                 if idle is not None:
-                    self._drop(idle)
+                    dropped.append(self._drop(idle))
                 elif size > limit or not self._used:
                     raise BudgetError(what, size, limit, "raise --device-memory, or use --backend cpu")
-                elif not self._changed.wait(timeout=60):
+                elif not self._changed.wait(timeout=_PATIENCE) and not self._working:
+                    # Nobody is at work who could make room.
                     raise BudgetError(what, self._used + size, limit,
                                       "raise --device-memory, or use fewer threads (--num-threads)")
             self._used += size
+        return dropped
 
     def _release(self, size: int) -> None:
         with self._changed:
             self._used -= size
             self._changed.notify_all()
 
-    def _drop(self, key: int) -> None:
-        self._used -= self._held.pop(key).size
+    def _drop(self, key: int) -> Volume:
+        held = self._held.pop(key)
+        self._used -= held.size
+        return held
 
     @contextmanager
     def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
         """A volume, its letters as searched, on the current device; it stays there while it is in use."""
         source = targets.searched()
-        with self._copying:
-            held = self._find(source)
-            if held is None:
-                held = self._copied(source, targets.offsets, budget)
+        held = self._find(source)
+        if held is None:
+            with self._copying:
+                held = self._find(source) or self._copied(source, targets.offsets, budget)
         try:
             yield held
         finally:
@@ -154,9 +167,15 @@ class DeviceMemory:
 
     def _copied(self, source: np.ndarray, offsets: np.ndarray, budget: int | None) -> Volume:
         size = source.nbytes + BYTES_PER_STRETCH * len(offsets)
-        self._reserve(size, budget, "a volume on the device")
+        dropped = self._reserve(size, budget, "a volume on the device")
         try:
-            letters = self._copy(source)
+            # Memory is handed on where that wastes little: to free some waits for all work on the device.
+            slack = len(source) >> 6
+            letters = next((old.letters for old in dropped if 0 <= len(old.letters) - len(source) - 1 <= slack), None)
+            dropped.clear()
+            if letters is None:
+                letters = cuda.device_array(len(source) + 1, np.uint8)
+            self._copy(source, letters)
             # Not the default stream, which waits for all others.
             stream: Any = 0 if SIMULATED else self._copiers[0].stream
             works = Works.of(np.arange(len(offsets) - 1), offsets, np.diff(offsets), stream)
@@ -171,11 +190,11 @@ class DeviceMemory:
         self.copies += 1
         return held
 
-    def _copy(self, source: np.ndarray) -> Any:
-        """u1 on the device: the letters, and one more, as kernels may read that."""
+    def _copy(self, source: np.ndarray, array: Any) -> None:
+        """Send the letters to u1 ``array``, which has room for one more, as kernels may read that."""
         if SIMULATED:
-            return cuda.to_device(np.append(source, np.uint8(0)))
-        array = cuda.device_array(len(source) + 1, np.uint8)
+            array[: len(source)] = source
+            return
         if not self._copiers:
             self._copiers = [_Copier() for _ in range(_COPIERS)]
         device = cuda.get_current_device().id
@@ -185,7 +204,6 @@ class DeviceMemory:
                     for n, copier in enumerate(self._copiers)]
         for future in done:
             future.result()
-        return array
 
 
 class _Copier:

@@ -5,15 +5,18 @@
 
 import sys
 import tempfile
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context, Scoring
+from seqloom.core.errors import BudgetError
 from seqloom.core.memory import MemorySink
 from seqloom.core.packed16 import ORDINARY, PACKED, SIMULATED, SINGLE, Arithmetic
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.smith_waterman import antidiagonal_cuda, extend_cuda, recurrence_cuda, targets_cuda
+from seqloom.plugins.smith_waterman import antidiagonal_cuda, extend_cuda, recurrence_cuda, resident_cuda, targets_cuda
 from seqloom.plugins.smith_waterman.extend_reference import best_ends
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
 from seqloom.plugins.smith_waterman.recurrence import Packed
@@ -114,6 +117,35 @@ def check_pipelines() -> None:
     assert_same_hits(wanted, run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="auto"))
 
 
+def check_memory() -> None:
+    """Volumes come and go within the budget; one that is there can be used while another is copied."""
+    volumes = [batch(["A" * n, "CW" * n]) for n in (40, 40, 39)]
+    size = volumes[0].residues.nbytes + 3 * resident_cuda.BYTES_PER_STRETCH
+    memory, budget = resident_cuda.DeviceMemory(1 << 30), 2 * size
+
+    def there(number: int) -> bool:
+        with memory.volume(volumes[number], budget) as volume:
+            assert volume.works.order.tolist() == [1, 0] and memory._used <= budget
+            return np.asarray(volume.letters)[: volumes[number].letters].tolist() == volumes[number].residues.tolist()
+
+    assert all(there(n) for n in (0, 1, 0, 1)) and memory.copies == 2
+    assert there(2) and there(1) and memory.copies == 3  # the one used longest ago went
+    copy, begun, go_on = memory._copy, threading.Event(), threading.Event()
+    memory._copy = lambda *arguments: (begun.set(), go_on.wait(30), copy(*arguments))
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(there, 0)
+        assert begun.wait(30) and there(1) and not done.done()
+        go_on.set()
+        assert done.result()
+    with memory.volume(volumes[0], budget), memory.volume(volumes[1], budget):
+        resident_cuda._PATIENCE = 0.01
+        try:
+            with memory.volume(volumes[2], budget):
+                raise AssertionError
+        except BudgetError as error:
+            assert "fewer threads" in str(error)
+
+
 def check_shares() -> None:
     """Every pair is done by exactly one device, however many there are."""
     targets = batch(["A" * n for n in (5, 1, 0, 9, 7)])
@@ -134,6 +166,7 @@ CHECKS = {
     "single": lambda: check_places(SINGLE, 11, 1, (9,)),
     "overflow": check_overflow,
     "pipelines": check_pipelines,
+    "memory": check_memory,
     "shares": check_shares,
 }
 
