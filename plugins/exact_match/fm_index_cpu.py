@@ -7,7 +7,6 @@ from seqloom.core.jit import kernel
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.exact_match.fm_index import CODE, ODD, SMALLER, block_shape, row_type, symbol_table
 from seqloom.plugins.exact_match.fm_index_reference import FmIndex
-from seqloom.plugins.exact_match.suffix_array_cpu import suffix_array
 
 _U64 = np.uint64
 
@@ -78,6 +77,8 @@ class FmIndexCpu(FmIndex):
 
     def arrays(self, context: Context, text: np.ndarray, letters: Alphabet, bucket: int,
                sample: int) -> dict[str, np.ndarray]:
+        from seqloom.plugins.exact_match.suffix_array_cpu import suffix_array  # with kernels that who reads one spares
+
         suffixes = suffix_array(text)
         context.cancellation.check()
         kind, symbols = row_type(len(text)), symbol_table(text, letters)

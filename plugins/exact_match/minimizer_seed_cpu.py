@@ -10,7 +10,6 @@ from seqloom.plugins.exact_match import minimizer_index_cpu
 from seqloom.plugins.exact_match.minimizer_index_cpu import bucket_of, minimizers
 from seqloom.plugins.exact_match.minimizer_seed_reference import MinimizerMatches
 from seqloom.plugins.exact_match.minimizers import Words, table_bits, word_codes
-from seqloom.plugins.exact_match.repeats_cpu import longest_matches
 from seqloom.plugins.exact_match.seed_reference import Strand
 from seqloom.plugins.exact_match.strands_cpu import strand_of
 
@@ -157,6 +156,8 @@ class MinimizerMatchesCpu(MinimizerMatches):
         context.cancellation.check()
         work, largest = _work(index["head"], bits, value, chosen)
         if unique and work > _MOST_WORK * (len(index["text"]) + len(strand.symbols)):
+            from seqloom.plugins.exact_match.repeats_cpu import longest_matches  # with kernels that are seldom needed
+
             context.count("repetitive")
             return longest_matches(index["text"], strand.symbols, context.options.length)
 

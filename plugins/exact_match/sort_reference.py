@@ -6,6 +6,7 @@ covers the interval shows a further occurrence, because two maximal matches neve
 follows from the query intervals alone, whichever volumes the matches come from.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,8 @@ from seqloom.core.context import Context
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import Scope, SortStage
+
+_FEW = 1 << 16  # rows that numpy sorts in the time in which a sorter's kernels are loaded
 
 
 class UniqueMatches(SortStage):
@@ -51,7 +54,7 @@ class UniqueMatches(SortStage):
         covered = np.zeros(len(start), bool)
         if not len(start):
             return covered
-        order = self.order(context, byte_keys([*group, start, end], descending=[False] * (len(group) + 1) + [True]))
+        order = _order(self, context, [*group, start, end], [False] * (len(group) + 1) + [True])
         begins = np.zeros(len(order), bool)
         begins[0] = True
         for key in group:
@@ -84,14 +87,21 @@ class MatchRank(SortStage):
         assert isinstance(records, Alignments)
         lengths = context.queries.lengths[context.queries.locate(records.query)]
         begin = np.where(records.query_frame > 0, records.query_start, lengths - records.query_end)
-        children = records.take(self.order(context, byte_keys(
-            [records.query, records.target, records.query_frame, begin, records.target_start],
-            descending=[False, False, True, False, False])))
+        children = records.take(_order(
+            self, context, [records.query, records.target, records.query_frame, begin, records.target_start],
+            [False, False, True, False, False]))
         if not len(children):
             return Hits.empty().with_alignments(children)
         changes = (children.query[1:] != children.query[:-1]) | (children.target[1:] != children.target[:-1])
         first = np.flatnonzero(np.concatenate([[True], changes]))
         hits = Hits({"query": children.query[first], "target": children.target[first],
                      "score": np.maximum.reduceat(children.score, first)}, alignments=children)
-        return hits.take(self.order(context, byte_keys([hits.query, hits.score, hits.target],
-                                                       descending=[False, True, False])))
+        return hits.take(_order(self, context, [hits.query, hits.score, hits.target], [False, True, False]))
+
+
+def _order(stage: SortStage, context: Context, columns: Sequence[np.ndarray], descending: Sequence[bool]) -> np.ndarray:
+    """i8[n]: the stable order of rows by integer columns, by the stage's sorter; few rows by numpy."""
+    if len(columns[0]) > _FEW:
+        return stage.order(context, byte_keys(columns, descending))
+    signed = [~column if down else column for column, down in zip(columns, descending, strict=True)]
+    return np.lexsort(signed[::-1])
