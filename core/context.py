@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -124,4 +124,3 @@ class Context:
 
 
 Queries = SequenceBatch | ModelBatch
-Progress = Callable[[int], None]

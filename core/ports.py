@@ -1,6 +1,6 @@
 """What the engine needs from outside, and what writers are given. ``storage`` implements these; ``api`` joins them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -152,4 +152,3 @@ class Report(Protocol):
         """Every query, also those without hits; with residues of queries and targets where asked for."""
 
 
-FieldNames = Sequence[str]
