@@ -365,6 +365,8 @@ def sort_numbered(words, spare, place_bits, bits):
     """
     total = len(words)
     digit = min(11, bits)
+    while digit > 1 and total >> digit < 512:  # or buckets are too small for passes to pay
+        digit -= 1
     shift = np.uint64(place_bits + bits - digit)
     at = np.zeros((1 << digit) + 1, np.int64)
     number(words, 0, total, place_bits)
