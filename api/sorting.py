@@ -134,7 +134,7 @@ class _Work:
                 for part, rows, counts in parts:
                     self.write(run.write, part.records, rows, None)
                     if counts is not None:
-                        sums.write(counts)
+                        sums.write(counts.data)
         except OSError as error:
             raise StoreError(f"{self._folder}: a sorted run can't be written: {error.strerror}; make room there, or "
                              "set TMPDIR to a folder with room for a copy of the file") from None

@@ -80,12 +80,12 @@ def _along_diagonals(tables, used, letters, starting, residues, query_begins, ta
         for step in range(0, lengths[row], LANES):
             ours, theirs = load(letters, query + step, LANES), load(residues, target + step, LANES)
             found = lookup(tables, used[0] * STRIDE, theirs)
-            for place in range(1, len(used)):  # the last letter that isn't greater than ours is ours
-                below = splat(np.uint8(used[place] - 1), LANES)
-                found = choose_greater(ours, below, lookup(tables, used[place] * STRIDE, theirs), found)
+            for rank in range(1, len(used)):  # the last letter that isn't greater than ours is ours
+                below = splat(np.uint8(used[rank] - 1), LANES)
+                found = choose_greater(ours, below, lookup(tables, used[rank] * STRIDE, theirs), found)
             store(scores, step, found)
-        last = lengths[row] - size
-        for step in range(0, last + 1, LANES):
+        words = lengths[row] - size + 1
+        for step in range(0, words, LANES):
             total = load(scores, step, LANES)
             for letter in range(1, size):
                 total = total + load(scores, step + letter, LANES)
@@ -93,7 +93,7 @@ def _along_diagonals(tables, used, letters, starting, residues, query_begins, ta
             while above:
                 place = step + np.int64(lowest_bit(above))
                 above &= above - np.uint64(1)
-                if place <= last and starting[query + place] == WORD:
+                if place < words and starting[query + place] == WORD:
                     if count < len(row_of):
                         row_of[count], step_of[count] = row, place
                     count += 1
@@ -138,8 +138,9 @@ class WordHitsCpu(WordHits):
         expected = 2 * len(index["query"]) * int(targets.lengths[chosen].sum()) // len(index["starts"]) + 1024
         found = _filled(4, expected, _look_up, targets.residues, targets.offsets, chosen, size, index["starts"],
                         index["query"], index["position"])
-        return seeds_of(context, index, *found, wanted if isinstance(records, Pairs) else None)
-
+        query, query_pos, target, target_pos = found
+        return seeds_of(context, index, query, query_pos, target, target_pos,
+                        wanted if isinstance(records, Pairs) else None)
 
     def _on_diagonals(self, context: Context, index: Index, records: Seeds) -> Seeds:
         queries, targets, matrix = context.queries, context.targets, context.scoring.matrix

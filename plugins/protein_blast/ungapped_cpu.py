@@ -77,13 +77,13 @@ def _extend(matrix, letters, query_offsets, residues, target_offsets, query_of, 
     target, diagonal and position. found: i8[n, 6]: query place, target place, score, query start, target start, length.
     """
     count = extensions = 0
-    last, extended = 0, False
+    last, extended = np.int64(0), False
     for hit in range(len(query_of)):
         number, place = query_of[hit], target_of[hit]
         query_pos, target_pos = np.int64(query_from[hit]), np.int64(target_from[hit])
         if (hit == 0 or query_of[hit - 1] != number or target_of[hit - 1] != place
                 or target_from[hit - 1] - query_from[hit - 1] != target_pos - query_pos):
-            last, extended = -window, False
+            last, extended = np.int64(-window), False
         query = letters[query_offsets[number] : query_offsets[number + 1]]
         target = residues[target_offsets[place] : target_offsets[place + 1]]
         if window == 0:
