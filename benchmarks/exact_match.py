@@ -57,6 +57,7 @@ def measure() -> Iterator[Timing]:
                  "ours")
         yield from in_turns({
             "seqloom mum, strain pair": (*SEQLOOM, *words, "-d", "one.fa", "--no-store"),
+            "seqloom mum, strain pair, 2 threads": (*SEQLOOM, *words, "-d", "one.fa", "--no-store", "-p", "2"),
             "seqloom mum, strain pair, kept": (*SEQLOOM, *words, "-d", "one.fa"),
             "seqloom mum, strain pair, FM-index stored": (*SEQLOOM, *words, "-d", "one.duckdb", "--no-store"),
             "mummer, strain pair": ("mummer", "-mum", "-l", str(_LENGTH), "-b", "-c", "one.fa", "other.fa"),
@@ -102,8 +103,10 @@ def _suffix_arrays(letters: np.ndarray) -> Iterator[Timing]:
 
     rng = np.random.default_rng(2)
     copy = letters[:1_000_000]
-    copies = [np.where(rng.random(len(copy)) < 0.001, ord("A"), copy).astype(np.uint8) for _ in range(10)]
-    for what, text in (("genome", letters), ("10 Mb of near-copies", np.concatenate(copies))):
+    copies = [np.where(rng.random(len(copy)) < 0.001, ord("A"), copy).astype(np.uint8) for _ in range(50)]
+    for what, text in (("genome", letters), ("50 Mb of near-copies", np.concatenate(copies)),
+                       ("10 Mb of one letter", np.full(10_000_000, ord("A"), np.uint8)),
+                       ("10 Mb of copies", np.tile(copy, 10))):
         ended = np.append(text, np.uint8(127))
         yield Timing(f"suffix array, {what}", best(lambda text=ended: suffix_array(text)))  # type: ignore[misc]
         try:
