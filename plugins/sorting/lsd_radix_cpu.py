@@ -17,7 +17,7 @@ from seqloom.plugins.common.sort_words_cpu import (
 )
 from seqloom.plugins.sorting import threads_cpu
 from seqloom.plugins.sorting.lsd_radix_reference import LsdRadix
-from seqloom.plugins.sorting.threads_cpu import load_by_threads, move_by_digit, useful_threads
+from seqloom.plugins.sorting.threads_cpu import load_by_threads, move_by_digit, places_of, useful_threads
 
 _DIGIT = 11
 
@@ -108,8 +108,7 @@ def _order_of_words(whole: Words, threads: int) -> np.ndarray:
         return _sorted_rows(words, np.arange(count, dtype=np.int64), bits, threads)
     by_threads(threads, 0, count, lambda n, first, last: number(words, first, last, place_bits))
     words = _radix_sorted(words, np.empty(0, np.int64), place_bits, bits, threads)[0]
-    words &= np.uint64((1 << place_bits) - 1)
-    return words.view(np.int64)
+    return places_of(words, place_bits, threads)
 
 
 def _sorted_rows(words: np.ndarray, rows: np.ndarray, bits: int, threads: int) -> np.ndarray:

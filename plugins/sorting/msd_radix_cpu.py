@@ -18,7 +18,13 @@ from seqloom.plugins.common.sort_words_cpu import (
     whole_words,
 )
 from seqloom.plugins.sorting.msd_radix_reference import MsdRadix
-from seqloom.plugins.sorting.threads_cpu import Arrays, order_by_threads, sort_by_threads, useful_threads
+from seqloom.plugins.sorting.threads_cpu import (
+    Arrays,
+    order_by_threads,
+    places_of,
+    sort_by_threads,
+    useful_threads,
+)
 
 _SMALL = 1 << 13  # strings of a bucket that is finished at once
 _FEW = 256  # strings from which on passes by digits are quicker than comparing
@@ -169,5 +175,4 @@ def _whole_order(whole: Words, threads: int) -> np.ndarray:
             sort_buckets(arrays[0], arrays[2], starts, place_bits, left)
 
         order, _ = sort_by_threads(words, np.empty(0, np.int64), place_bits, bits, threads, finish)
-    order &= np.uint64((1 << place_bits) - 1)
-    return order.view(np.int64)
+    return places_of(order, place_bits, threads)

@@ -76,6 +76,14 @@ def move_by_digit(words: np.ndarray, rows: np.ndarray, spare_words: np.ndarray, 
     return starts
 
 
+def places_of(words: np.ndarray, bits: int, threads: int) -> np.ndarray:
+    """i8[n]: the lowest bits of some words, which are written over."""
+    mask = np.uint64((1 << bits) - 1)
+    by_threads(threads, 0, len(words), lambda n, first, last: np.bitwise_and(
+        words[first:last], mask, out=words[first:last]))
+    return words.view(np.int64)
+
+
 def load_by_threads(keys: Ragged, coding: Coding, rows: np.ndarray, depth: int, threads: int) -> np.ndarray:
     """u8[len(rows)]: words of the keys from letter ``depth`` on."""
     words = np.empty(len(rows), np.uint64)
