@@ -190,7 +190,6 @@ def main() -> None:
     parser.add_argument("--reads", type=int, default=1_000_000)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
-    fm_search_cuda.patience.left = 0.0  # kernels are compiled before anything is measured
     folder, generator = arguments.folder, np.random.default_rng(4)
     folder.mkdir(parents=True, exist_ok=True)
     series: Series = {}

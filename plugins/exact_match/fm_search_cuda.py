@@ -5,8 +5,7 @@ for device functions.
 """
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
@@ -55,25 +54,6 @@ class DeviceTables(NamedTuple):
     marks: Any
 
 
-@dataclass
-class Patience:
-    """Seconds of work that the host is still given before a device gets any.
-
-    Kernels take seconds to be compiled in every process. Who lets the host work for as long first never takes more than
-    twice the time of whoever knew beforehand how much work there is.
-    """
-
-    left: float
-
-    def spend(self, work: Callable[[], Any]) -> Any:
-        """What ``work`` gives, on the host."""
-        begin = time.perf_counter()
-        result = work()
-        self.left -= time.perf_counter() - begin
-        return result
-
-
-patience = Patience(0.0 if SIMULATED else 5.0)
 in_use = threading.RLock()
 """Held by whoever has tables sent to devices: one at a time, so that all of the memory is its own."""
 

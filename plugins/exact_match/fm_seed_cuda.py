@@ -5,7 +5,6 @@ each part writes its own where those of the parts before it end.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,9 +56,6 @@ class FmMatchesCuda(FmMatchesCpu):
         return Footprint(super().footprint(shape).host, device=4 * text + 4 * shape.query_letters + 32 * _PARTS)
 
     def matches(self, context: Context, strands: Sequence[Strand]) -> list[np.ndarray]:
-        if devices.patience.left > 0:
-            context.count("on_host")
-            return devices.patience.spend(partial(super().matches, context, strands))
         fm, text = tables_of(context.index(KIND)), target_text(context.targets, acgt_only=False)[0]
         length, unique = np.uint64(context.options.length), context.options.mode() != "maxmatch"
         found = []

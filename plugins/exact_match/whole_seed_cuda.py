@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 from weakref import finalize
 
@@ -130,9 +129,6 @@ class WholeQueriesCuda(WholeQueriesCpu):
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
         if not len(context.queries):
             return [(np.empty(0, np.int64), np.empty(0, np.int64)) for _ in strands]
-        if devices.patience.left > 0:
-            context.count("on_host")
-            return devices.patience.spend(partial(super().places, context, strands))
         with devices.in_use:
             room = room_of(context)
             work, costs = work_of(context, strands, room), machine_costs(context, self.options.costs)
