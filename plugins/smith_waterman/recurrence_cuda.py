@@ -54,7 +54,7 @@ LETTERS = 32
 LOWEST_SCORE = -100
 """Of a letter, in eight bits; that of padding."""
 WARPS = 4
-STEPS = 1
+STEPS = 2
 """Columns that are spelled out in the loop over the columns; a divisor of the lanes."""
 MOST_REGISTERS = 128
 """Of a thread, so that a multiprocessor holds sixteen warps."""
@@ -490,14 +490,13 @@ def kernel(shape: Tiling, reckoned: Numbers, scoring: Scoring, goal: int, border
            backwards: bool = False) -> Any:
     """The compiled kernel for one shape of tile and one pair of gap costs."""
     with _compiling:
-        return _kernel(shape.rows, shape.lanes, reckoned, scoring.gap_open, scoring.gap_extend, goal, bordered,
-                       continued, backwards, WARPS)
+        return _kernel(shape.rows, shape.lanes, reckoned.arithmetic, reckoned.bias, scoring.gap_open,
+                       scoring.gap_extend, goal, bordered, continued, backwards, WARPS)
 
 
 @cache
-def _kernel(rows: int, lanes: int, reckoned: Numbers, gap_open: int, gap_extend: int, goal: int, bordered: bool,
-            continued: bool, backwards: bool, warps: int) -> Any:
-    arithmetic, bias, _ = reckoned
+def _kernel(rows: int, lanes: int, arithmetic: Arithmetic, bias: int, gap_open: int, gap_extend: int, goal: int,
+            bordered: bool, continued: bool, backwards: bool, warps: int) -> Any:
     words, word = table_words(rows, arithmetic)
     bits = key_bits(rows)
     keyed = ({"key_maximum": maximum_unsigned, "key_maximum3": maximum_unsigned3} if arithmetic.numbers == 2 else
