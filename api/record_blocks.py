@@ -252,16 +252,20 @@ def _keep(data, begins, ends, kept, first, last, offsets, out):
             at += np.uint64(kept[data[place]])
 
 
-@kernel
+@kernel(helpers=(prefetch_module,))
 def _differ(values, offsets, order, first, last, new):
     for place in range(max(first, 1), last):
+        if place + 2 * _AHEAD < last:
+            prefetch(offsets, order[place + 2 * _AHEAD])
+            prefetch(values, offsets[order[place + _AHEAD]])
         one, other = order[place - 1], order[place]
-        length = offsets[one + 1] - offsets[one]
-        differs = length != offsets[other + 1] - offsets[other]
-        step = 0
-        while not differs and step < length:
-            differs = values[offsets[one] + step] != values[offsets[other] + step]
-            step += 1
+        at, end = np.uint64(offsets[one]), np.uint64(offsets[one + 1])
+        there = np.uint64(offsets[other])
+        differs = end - at != np.uint64(offsets[other + 1]) - there
+        while not differs and at < end:
+            differs = values[at] != values[there]
+            at += np.uint64(1)
+            there += np.uint64(1)
         new[place] = differs
 
 
@@ -292,20 +296,22 @@ def _copy_rows(values, offsets, rows, end, out):
             at += np.uint64(1)
 
 
-@kernel
+@kernel(helpers=(prefetch_module,))
 def _copy_counted(values, offsets, rows, counts, behind_first_line, before, behind, ending, out):
     """Copy rows, each with its count at its beginning or behind its first line; returns the bytes written."""
     at = np.uint64(0)
     digits = np.empty(20, np.uint8)
     for n in range(len(rows)):
-        place, end = offsets[rows[n]], offsets[rows[n] + 1]
+        if n + 2 * _AHEAD < len(rows):
+            prefetch(offsets, rows[n + 2 * _AHEAD])
+            prefetch(values, offsets[rows[n + _AHEAD]])
+        place, end = np.uint64(offsets[rows[n]]), np.uint64(offsets[rows[n] + 1])
         if behind_first_line:
-            line = place
-            while line < end and values[line] != 10:
-                line += 1
-            stop = line
-            while stop > place and values[stop - 1] == 13:
-                stop -= 1
+            stop = place
+            while stop < end and values[stop] != 10:
+                stop += np.uint64(1)
+            while stop > place and values[stop - np.uint64(1)] == 13:
+                stop -= np.uint64(1)
             for copied in range(place, stop):
                 out[at] = values[copied]
                 at += np.uint64(1)
@@ -313,10 +319,10 @@ def _copy_counted(values, offsets, rows, counts, behind_first_line, before, behi
         for letter in before:
             out[at] = letter
             at += np.uint64(1)
-        count, used = counts[n], 0
+        count, used = np.uint64(counts[n]), 0
         while count or not used:
-            digits[used] = 48 + count % 10
-            count //= 10
+            digits[used] = np.uint64(48) + count % np.uint64(10)
+            count //= np.uint64(10)
             used += 1
         while used:
             used -= 1

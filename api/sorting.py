@@ -63,7 +63,7 @@ def sort_file(path: str, write: Callable[[Any], object], sorter: Sorter, format:
         work = _Work(kind, by, unique, sorter, folder)
         runs: list[_Run] = []
         for part, last in blocks(stream, kind, by, where, block, sorter.threads):
-            rows, counts = work.sorted(part, np.ones(len(part.keys), np.int64) if unique else None)
+            rows, counts = work.sorted(part)
             if last and not runs:
                 return work.write(write, part.records, rows, counts)
             if len(rows):
@@ -102,13 +102,19 @@ class _Work:
         self._kind, self._by, self._unique, self._sorter, self._folder = kind, by, unique, sorter, folder
         self._runs = 0
 
-    def sorted(self, block: Block, counts: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-        """Rows of a block in order; with ``counts`` the first of equal ones only, and the sums of their counts."""
+    def sorted(self, block: Block, counts: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Rows of a block in order; without doubles, if they are to go, and with the sums of their counts then.
+
+        Args:
+            counts: how many records each row stands for; one when left out.
+        """
         order = self._sorter.order(block.keys)
-        if counts is None or not len(order):
-            return order, counts
+        if not self._unique:
+            return order, None
         first = first_of_equal(block.keys, order, self._sorter.threads)
-        return order[first], np.add.reduceat(counts[order], first)
+        if counts is None:
+            return order[first], np.diff(first, append=len(order))
+        return order[first], np.add.reduceat(counts[order], first) if len(order) else counts
 
     def write(self, write: Callable[[Any], object], records: Ragged, rows: np.ndarray,
               counts: np.ndarray | None) -> int:
