@@ -28,7 +28,7 @@ from .registry import Registry
 from .sequences import Intervals, SequenceBatch
 from .stages import Shape
 
-UNITS_PER_THREAD = 4
+UNITS_PER_THREAD = 3
 """Units of a run with several threads, so that none has to wait long for the last one."""
 LEAST_CELLS = 1 << 31
 """Cells (query letters × target letters) below which a unit isn't worth its own bookkeeping."""
