@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import StoreError, UnknownNameError
 from ..core.ports import QueryReport, TargetInfo, VolumeSource
-from ..core.records import Alignments, Column, Hits
+from ..core.records import Alignments, Column, Hits, Ragged
 from ..core.sequences import SequenceBatch
 from .literals import identifier, literal
 from .result_rows import LEVELS, records_from, stored_name
@@ -79,7 +79,7 @@ class RunReport:
             f"SELECT query, name, accession, description, length, {'residues' if residues else 'NULL'} FROM queries "
             f"WHERE run = {self.number} AND query >= {first} AND query < {last}").fetchall()
         hits = self._records("hit", first, last, "query, rank")
-        children = self._records("alignment", first, last, "query, number")
+        children = self._records("alignment", first, last, "query, number, target")
         assert isinstance(hits, Hits) and isinstance(children, Alignments)
         known = self._targets(np.unique(hits.target))
         together = int(known.lengths.sum()) <= LETTERS_AT_ONCE
@@ -102,11 +102,20 @@ class RunReport:
         return self._fetched[1]
 
     def _records(self, level: str, first: int, last: int, order: str) -> Any:
+        """Records of some queries in a total order."""
         extra = self.extra[level]
-        names = [stored_name(level, c) for c in {c.name: c for c in (*LEVELS[level].columns, *extra)}.values()]
-        arrays = self.connection.execute(
-            f"SELECT {', '.join(map(identifier, names))} FROM {level} WHERE run = {self.number} "
-            f"AND query >= {first} AND query < {last} ORDER BY {order}").fetchnumpy()
+        columns = {c.name: c for c in (*LEVELS[level].columns, *extra)}.values()
+        types = {stored_name(level, c): c.type for c in columns}
+        source = f"FROM {level} WHERE run = {self.number} AND query >= {first} AND query < {last} ORDER BY {order}"
+        # A list a row takes long to make in Python: how long they are, and what is in them, are asked for apart.
+        chosen = (f"coalesce(len({identifier(n)}), 0) AS {identifier(n)}" if t == "path" else identifier(n)
+                  for n, t in types.items())
+        arrays = self.connection.execute(f"SELECT {', '.join(chosen)} {source}").fetchnumpy()
+        for name in (n for n, t in types.items() if t == "path"):
+            items = self.connection.execute(
+                f"SELECT unnest(path) AS item FROM (SELECT {identifier(name)} AS path {source})").fetchnumpy()["item"]
+            offsets = np.concatenate([[0], np.cumsum(np.asarray(arrays[name], np.int64))])
+            arrays[name] = Ragged(offsets, np.asarray(items, np.uint32))
         return records_from(level, extra, arrays)
 
     def _targets(self, numbers: np.ndarray) -> TargetInfo:

@@ -75,7 +75,7 @@ def _with_nulls(column: Column, values: Any) -> Values:
 
 
 def records_from(level: str, extra: Sequence[Column], arrays: dict[str, Any]) -> Records:
-    """The records that ``columns_of`` was given, from what ``fetchnumpy`` returns."""
+    """The records that ``columns_of`` was given, from what ``fetchnumpy`` returns; paths as ``Ragged``."""
     kind = LEVELS[level]
     schema = {c.name: c for c in (*kind.columns, *extra)}
     data = {name: _without_nulls(c, arrays[stored_name(level, c)]) for name, c in schema.items()}
@@ -83,11 +83,10 @@ def records_from(level: str, extra: Sequence[Column], arrays: dict[str, Any]) ->
 
 
 def _without_nulls(column: Column, values: Any) -> Any:
+    if isinstance(values, Ragged):
+        return values
     masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     plain = np.ma.getdata(values)
-    if column.type == "path":
-        rows = list(plain) if masked is None else [_NONE if m else v for v, m in zip(plain, masked)]
-        return Ragged.of(rows)
     if column.type == "str":
         return np.array([None if masked is not None and masked[i] else v for i, v in enumerate(plain)] or [], object)
     if masked is None or not masked.any():
@@ -96,9 +95,6 @@ def _without_nulls(column: Column, values: Any) -> Any:
     assert isinstance(result, np.ndarray)
     result[~masked] = plain[~masked]
     return result
-
-
-_NONE = np.empty(0, np.uint32)
 
 
 def place_in_group(*keys: np.ndarray) -> np.ndarray:
