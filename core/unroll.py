@@ -109,21 +109,15 @@ def specialise(template: Callable[..., Any], functions: Mapping[str, Any] | None
     Returns:
         The function, with the globals of the template's module, defined in a file of its own.
     """
-    tree = ast.parse(textwrap.dedent(inspect.getsource(template)))
-    function = tree.body[0]
-    assert isinstance(function, ast.FunctionDef)
-    function.decorator_list = []
-    worker = _Specialiser(constants)
-    function.body = worker._body(function.body)
-    source = f"# {template.__name__}: {label}\n{ast.unparse(ast.fix_missing_locations(tree))}"
     home = sys.modules[template.__module__]
-    # What a kernel is compiled from is more than its own text: helpers of the template's module and of packed16.py.
-    texts = [source, *(Path(p).read_text() for p in (str(home.__file__), Path(__file__).with_name("packed16.py")))]
-    digest = hashlib.blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
+    # What a kernel is compiled from: its template and helpers in the template's module, those of packed16.py, constants.
+    texts = [Path(p).read_text() for p in (str(home.__file__), __file__, str(Path(__file__).with_name("packed16.py")))]
+    fixed = [template.__name__, label, *(f"{name}={value!r}" for name, value in sorted(constants.items()))]
+    digest = hashlib.blake2b("\n".join([*fixed, *texts]).encode(), digest_size=8).hexdigest()
     path = _folder() / f"{template.__name__}_{digest}.py"
     if not path.exists():
         temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(f"{source}\n")
+        temporary.write_text(f"# {template.__name__}: {label}\n{_source(template, constants)}\n")
         temporary.replace(path)
     name = f"seqloom_generated_{path.stem}"
     if name not in sys.modules:
@@ -135,6 +129,16 @@ def specialise(template: Callable[..., Any], functions: Mapping[str, Any] | None
         module.__dict__.update(functions or {})
         spec.loader.exec_module(module)
     return getattr(sys.modules[name], template.__name__)
+
+
+def _source(template: Callable[..., Any], constants: Mapping[str, Any]) -> str:
+    """The function's text; half a second's work for a kernel of some thousand lines."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(template)))
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    function.decorator_list = []
+    function.body = _Specialiser(constants)._body(function.body)
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def _folder() -> Path:
