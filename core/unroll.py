@@ -110,7 +110,7 @@ def specialise(template: Callable[..., Any], functions: Mapping[str, Any] | None
         The function, with the globals of the template's module, defined in a file of its own.
     """
     home = sys.modules[template.__module__]
-    # What a kernel is compiled from: its template and helpers in the template's module, those of packed16.py, constants.
+    # What a kernel is compiled from: its template and helpers in its module, those of packed16.py, and constants.
     texts = [Path(p).read_text() for p in (str(home.__file__), __file__, str(Path(__file__).with_name("packed16.py")))]
     fixed = [template.__name__, label, *(f"{name}={value!r}" for name, value in sorted(constants.items()))]
     digest = hashlib.blake2b("\n".join([*fixed, *texts]).encode(), digest_size=8).hexdigest()
