@@ -1,7 +1,8 @@
 """Where records are: moving them between host and device, and producers that don't know how much they'll make."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -21,6 +22,26 @@ def cuda_available() -> bool:
     except ImportError:
         return False
     return bool(cuda.is_available())
+
+
+@cache
+def device_count() -> int:
+    """CUDA devices of this host that can be used; numba's simulator has one."""
+    from numba import cuda
+
+    return 1 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else len(cuda.gpus)
+
+
+@contextmanager
+def on_device(number: int) -> Iterator[None]:
+    """The calling thread works on CUDA device ``number``."""
+    if device_count() == 1:
+        yield
+        return
+    from numba import cuda
+
+    with cuda.gpus[number]:
+        yield
 
 
 def place(records: Records | None, device: str) -> Records | None:
