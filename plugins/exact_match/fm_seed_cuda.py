@@ -12,8 +12,10 @@ from numba import uint64
 from seqloom.core.context import Context
 from seqloom.core.copies_cuda import to_device, to_host
 from seqloom.core.errors import BudgetError
+from seqloom.core.jit_cuda import kernel
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.exact_match import fm_search_cpu
 from seqloom.plugins.exact_match import fm_search_cuda as devices
 from seqloom.plugins.exact_match import fm_seed_cpu as host
 from seqloom.plugins.exact_match.fm_index import KIND, tables_of
@@ -29,8 +31,7 @@ _LEAST_PART = 8 if SIMULATED else 64  # letters
 _search = device_functions(host._longest, host._put, host._cover, host._all_at, host._search, **FUNCTIONS)["_search"]
 
 
-# Not kept on disk: that would overlook changes of the functions that it calls.
-@cuda.jit
+@kernel(devices, fm_search_cpu, host)
 def _match(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, text, query, length, bounds, unique, ends,
            counts, out):
     """Count the matches of each part of the query; write those that have room.

@@ -23,10 +23,12 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.copies_cuda import to_device, to_host
 from seqloom.core.index import Index
+from seqloom.core.jit_cuda import kernel
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.core.threads import in_turn
+from seqloom.plugins.exact_match import fm_search_cpu
 from seqloom.plugins.exact_match import fm_search_cuda as devices
 from seqloom.plugins.exact_match.fm_index import KIND, Tables, tables_of
 from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
@@ -50,8 +52,7 @@ _is_plain, _mapped_base = FUNCTIONS["is_plain"], FUNCTIONS["mapped_base"]
 _extended, _locate = FUNCTIONS["extended"], FUNCTIONS["locate"]
 
 
-# The kernels aren't kept on disk: that would overlook changes of the functions that they call.
-@cuda.jit
+@kernel(devices, fm_search_cpu)
 def _search(symbols, blocks, odd_rows, shift, packed, codes, query, starts, lengths, lows, sizes):
     """Fill the first row of each query, and in how many rows it occurs. codes: u8[256], two-bit codes by symbol."""
     number = cuda.grid(1)
@@ -77,7 +78,7 @@ def _search(symbols, blocks, odd_rows, shift, packed, codes, query, starts, leng
     sizes[number] = int64(high - low) if low < high else int64(0)
 
 
-@cuda.jit
+@kernel(devices, fm_search_cpu)
 def _place(symbols, blocks, odd_rows, shift, packed, samples, marks, lows, bounds, begin, numbers, places):
     """Fill the query of every row and its place in the text.
 
