@@ -138,9 +138,7 @@ def with_stored(plan: Plan, source: VolumeSource) -> Plan:
     over. Own options of an index, which change its layout alone, are those of the stored one unless others were asked
     for.
     """
-    pipeline = plan.pipeline
-    for slot, plugin in plan.pipeline.stored.items():
-        pipeline = pipeline.with_stage(slot, plugin)
+    pipeline = plan.pipeline.with_stored()
     if pipeline is not plan.pipeline:
         try:
             other = _composed(pipeline, plan)

@@ -58,8 +58,9 @@ class Pipeline:
         defaults: values of pipeline options that differ from the family's.
         writer: output format used when none is asked for.
         stored: plugins by slot that take over from the slots' own where every database that is searched has the index
-            that one of them makes. They give the same rows sooner. Whoever changes one of these slots has chosen, and
-            none take over. Plain data doesn't hold them: it says what ran.
+            that one of them makes, or where a back end is asked for that they alone have. They give the same rows.
+            Whoever changes one of these slots has chosen, and none take over. Plain data doesn't hold them: it says
+            what ran.
     """
 
     name: str
@@ -83,6 +84,13 @@ class Pipeline:
     def with_stage(self, slot: str, plugin: str) -> "Pipeline":
         """The same pipeline with a slot filled by another plugin; options of the former plugin are dropped."""
         return self.with_slot(replace(self.slot(slot), plugin=plugin, options={}))
+
+    def with_stored(self) -> "Pipeline":
+        """The same pipeline with the plugins of ``stored``."""
+        pipeline = self
+        for slot, plugin in self.stored.items():
+            pipeline = pipeline.with_stage(slot, plugin)
+        return pipeline
 
     def with_setting(self, assignment: str) -> "Pipeline":
         """Apply ``slot.option=value``; ``enabled`` and ``backend`` are settings of every slot."""
@@ -220,7 +228,8 @@ def compose(registry: "Registry", pipeline: Pipeline, options: Mapping[str, Any]
         registry: where plugins are found.
         pipeline: preset or file.
         options: pipeline options by name; they override the pipeline's defaults.
-        backend: "auto" (cuda where possible, else cpu), "cpu", "cuda" (cpu for slots without it), or "reference".
+        backend: "auto" (cuda where possible, else cpu), "cpu", "cuda" (cpu for slots without it; where no slot has it,
+            the plugins for stored indexes if they do), or "reference".
         stages: ``slot=plugin`` replacements.
         settings: ``slot.option=value`` assignments.
 
@@ -250,6 +259,8 @@ def compose(registry: "Registry", pipeline: Pipeline, options: Mapping[str, Any]
                                        f"'{slot.plugin}' is of kind {stage.kind}")
             placed.append(PlacedStage(slot, stage(build_options(stage.Options, slot.options, slot.name))))
     if backend == "cuda" and not any(p.stage.backend == "cuda" for p in placed):
+        if any(registry.has_stage(plugin, "cuda") for plugin in pipeline.stored.values()):
+            return compose(registry, pipeline.with_stored(), options, backend)
         raise BackendError(f"no stage of pipeline '{pipeline.name}' has a cuda implementation; --backend cpu")
     plan = Plan(pipeline, family, chosen, backend, tuple(placed))
     _check_names(plan)

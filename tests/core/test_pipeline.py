@@ -372,3 +372,13 @@ def test_cuda_runs_what_has_it_and_the_rest_on_the_cpu() -> None:
     assert {p.stage.backend for p in plan.stages} == {"cuda", "cpu"}
     with pytest.raises(BackendError, match="no stage of pipeline 'blastp' has a cuda implementation; --backend cpu"):
         compose(plugins, plugins.pipeline("blastp"), backend="cuda")
+
+
+def test_cuda_takes_the_plugins_for_stored_indexes_where_they_alone_have_it() -> None:
+    plugins = registry()
+    plan = compose(plugins, plugins.pipeline("mum"), {"length": 12}, backend="cuda", settings=["sort.rank.backend=cpu"])
+    assert {p.name: p.stage.backend for p in plan.stages if p.stage.name.startswith("fm-")} == {
+        "index.references": "cpu", "seed.matches": "cuda"}
+    assert plan.options.length == 12
+    with pytest.raises(BackendError, match="no stage of pipeline 'mum' has a cuda implementation"):
+        compose(plugins, plugins.pipeline("mum"), backend="cuda", stages=["seed.matches=minimizer-matches"])

@@ -175,6 +175,17 @@ def test_the_split_is_told_and_kept_with_the_run(tmp_path: Path) -> None:
     assert small.returncode == 1 and "raise --device-memory" in small.stderr
 
 
+@pytest.mark.parametrize("mode", ["-mum", "-mumreference", "-maxmatch"])
+def test_the_lines_of_mum_are_those_of_the_cpu(tmp_path: Path, mode: str) -> None:
+    letters = "".join(np.random.default_rng(2).choice(list("ACGT"), 240))
+    (tmp_path / "genome.fa").write_text(f">g\n{letters[:150]}\n>h\n{letters[150:]}{letters[20:60]}\n")
+    (tmp_path / "query.fa").write_text(f">q\n{letters[10:90]}\n>r\n{letters[100:40:-1]}\n")
+    common = ("mum", mode, "-l", "9", "-b", "-c", "-q", "query.fa", "-d", "genome.fa", "--no-store", "--backend")
+    on_device, on_host = (simulated(COMMAND, *common, backend, cwd=tmp_path) for backend in ("cuda", "cpu"))
+    assert on_device.returncode == 0, on_device.stderr[-3000:]
+    assert on_device.stdout == on_host.stdout and "  g        11         1        80" in on_host.stdout
+
+
 def test_matches_are_those_of_the_cpu() -> None:
     done = simulated(MATCHES)
     assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]
