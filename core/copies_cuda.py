@@ -1,90 +1,217 @@
 """Large arrays to a CUDA device and back, at the speed of the bus.
 
-The device reads and writes memory of its own kind only; arrays elsewhere go by way of two stages of that kind, one of
-which is filled by several threads while the other one is sent.
+The device reads and writes page-locked memory by itself; arrays elsewhere go by way of small buffers of that kind.
+Every thread of the host has two of them: while one is on its way the other one is filled, or emptied. Kernels of the
+host do this and call the driver themselves, since a bus that takes 20 microseconds for a buffer would wait for an
+interpreter that serves sixteen threads. Buffers are few and small enough to stay in the processor's caches, so that the
+host's memory is read once and written once.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import ir
 from numba import cuda as _cuda
+from numba import types
+from numba.core.cgutils import unpack_tuple
+from numba.extending import intrinsic
 
+from .errors import BackendError
+from .jit import kernel
 from .packed16 import SIMULATED
 from .threads import by_threads
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
-STAGE = 16 << 20
-"""Bytes that are copied at a time."""
-_COPIERS = 4  # threads that saturate the memory
-_in_use = threading.Lock()  # held by whoever fills or empties the stages
+BUFFER = 2 << 20
+"""Bytes of a buffer."""
+_SMALL = 1 << 20  # bytes that are copied sooner than threads are called
+_MOST_THREADS = 16
+_ENTER, _SEND, _RECEIVE, _RECORD, _WAIT = range(5)
+_FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize")
+_PAGE = 4096
+
+
+class _Lanes(NamedTuple):
+    """What the threads of the host have for one device.
+
+    Attributes:
+        functions: u8[5], addresses of the driver's functions.
+        context: handle of the device's context, which every thread has to enter.
+        buffers: page-locked u1[threads, 2, BUFFER].
+        events: u8[threads, 2], handles of events that come when a buffer's last copy is done.
+        held: the events, and a lock for whoever uses the buffers.
+    """
+
+    functions: np.ndarray
+    context: np.uint64
+    buffers: np.ndarray
+    events: np.ndarray
+    held: tuple[Any, Any]
 
 
 @cache
-def _stages() -> tuple[Any, Any]:
-    """Two buffers that the device reads and writes by itself."""
-    make = np.empty if SIMULATED else cuda.pinned_array
-    return make(STAGE, np.uint8), make(STAGE, np.uint8)
+def _lanes(device: int) -> _Lanes:
+    events = [[cuda.event(timing=False) for _ in range(2)] for _ in range(_MOST_THREADS)]
+    return _Lanes(*_driver(), cuda.pinned_array((_MOST_THREADS, 2, BUFFER), np.uint8),
+                  np.array([[int(event.handle) for event in pair] for pair in events], np.uint64),
+                  (events, threading.Lock()))
 
 
-def _pieces(total: int, item: int) -> Iterator[tuple[int, int, int]]:
-    """(number, first, last) of the pieces of ``total`` items of ``item`` bytes that fill a stage."""
-    size = STAGE // item
-    return ((n, first, min(first + size, total)) for n, first in enumerate(range(0, total, size)))
+_making = threading.Lock()
 
 
-def to_device(array: np.ndarray, threads: int = 1, there: Any = None) -> Any:
+def _current_lanes() -> _Lanes:
+    with _making:
+        return _lanes(int(cuda.get_current_device().id))
+
+
+def _driver() -> tuple[np.ndarray, np.uint64]:
+    """The addresses, and the current context."""
+    from cuda.bindings import driver
+
+    found = [driver.cuGetProcAddress(name.encode(), 12000, 0)[:2] for name in _FUNCTIONS]
+    return np.array([int(address) for _, address in found], np.uint64), np.uint64(int(driver.cuCtxGetCurrent()[1]))
+
+
+@intrinsic
+def _call(typing_context, address, arguments):  # type: ignore[no-untyped-def]
+    """What the C function at an address returns, an i4, for arguments of 64 bits."""
+
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        words = unpack_tuple(builder, values[1])
+        shape = ir.FunctionType(ir.IntType(32), [ir.IntType(64)] * len(words))
+        return builder.call(builder.inttoptr(values[0], shape.as_pointer()), words)
+
+    return types.int32(types.uint64, types.UniTuple(types.uint64, len(arguments))), build
+
+
+@kernel
+def _send(functions, context, source, there, buffers, events, stream):
+    """Copy u1[n] to an address of the device; what is on its way in the end, the events tell. 0, or an error's code."""
+    size, error = np.uint64(buffers.shape[1]), _call(functions[_ENTER], (context,))
+    home, turn = np.uint64(buffers.ctypes.data), np.uint64(0)
+    for first in range(np.uint64(0), np.uint64(len(source)), size):
+        error |= _call(functions[_WAIT], (events[turn],))
+        count = min(size, np.uint64(len(source)) - first)
+        buffer, part = buffers[turn], source[first : first + count]
+        for n in range(count):
+            buffer[n] = part[n]
+        error |= _call(functions[_SEND], (there + first, home + turn * size, count, stream))
+        error |= _call(functions[_RECORD], (events[turn], stream))
+        turn ^= np.uint64(1)
+    return error
+
+
+@kernel
+def _receive(functions, context, there, items, buffers, events, stream, out):
+    """Copy from an address of the device to ``out``, of any type; ``items`` are the buffers as the device's type.
+
+    While the first copy waits for the device, the memory of ``out`` is touched. 0, or an error's code.
+    """
+    each, size = np.uint64(items.shape[1]), np.uint64(items.itemsize)
+    home, error = np.uint64(buffers.ctypes.data), _call(functions[_ENTER], (context,))
+    for first in range(np.uint64(0), np.uint64(len(out)) + each, each):
+        turn = (first // each) & np.uint64(1)
+        if first < np.uint64(len(out)):
+            count = min(each, np.uint64(len(out)) - first)
+            error |= _call(functions[_RECEIVE], (home + turn * each * size, there + first * size, count * size, stream))
+            error |= _call(functions[_RECORD], (events[turn], stream))
+        if first == 0:
+            for n in range(np.uint64(0), np.uint64(len(out)), np.uint64(_PAGE // out.itemsize)):
+                out[n] = 0
+        else:
+            turn, begin = turn ^ np.uint64(1), first - each
+            error |= _call(functions[_WAIT], (events[turn],))
+            part, buffer = out[begin : begin + each], items[turn]
+            for n in range(np.uint64(len(part))):
+                part[n] = buffer[n]
+    return error
+
+
+def _checked(errors: list[int]) -> None:
+    if any(errors):
+        raise BackendError(f"copying to or from the device failed (code {max(errors)} of the CUDA driver)")
+
+
+def _handle(stream: Any) -> np.uint64:
+    return np.uint64(int(stream.handle) if stream else 0)
+
+
+def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: Any = None) -> Any:
     """A copy of a one-dimensional array on the device.
 
     Args:
         threads: of the host, that copy.
         there: the device array to copy to, of at least the length; a new one, of one item at least, when left out.
+        stream: the copy is queued there, and may be done later than the call; the array may change at once. Without
+            one it is done.
     """
     there = cuda.device_array(max(1, len(array)), array.dtype) if there is None else there
-    if SIMULATED or array.nbytes < STAGE:
+    if SIMULATED or (array.nbytes < _SMALL and not stream):
         if len(array):
             there[: len(array)].copy_to_device(np.ascontiguousarray(array))
         return there
-    stream, sent = cuda.stream(), [cuda.event(timing=False) for _ in range(2)]
-    with _in_use:
-        for n, first, last in _pieces(len(array), array.itemsize):
-            stage = _stages()[n % 2].view(array.dtype)[: last - first]
-            if n > 1:
-                sent[n % 2].synchronize()
-            _copy(stage, array[first:last], threads)
-            there[first:last].copy_to_device(stage, stream=stream)
-            sent[n % 2].record(stream)
-        stream.synchronize()
+    lanes, threads = _current_lanes(), min(threads, _MOST_THREADS)
+    source, target = np.ascontiguousarray(array).view(np.uint8), there.device_ctypes_pointer.value
+    queue = _handle(stream)
+    with lanes.held[1]:
+        _checked(by_threads(threads, 0, len(source), lambda n, first, last: _send(
+            lanes.functions, lanes.context, source[first:last], np.uint64(target + first), lanes.buffers[n],
+            lanes.events[n], queue)))
+    if not stream:
+        cuda.default_stream().synchronize()
     return there
 
 
-def to_host(array: Any, total: int, dtype: Any, threads: int = 1) -> np.ndarray:
-    """The first ``total`` items of a device array as ``dtype``."""
+def to_device_made(fill: Callable[[np.ndarray, int, int], object], there: Any, total: int, threads: int = 1,
+                   stream: Any = None) -> None:
+    """Fill the first places of a device array with what is made on the host, piece by piece, as it goes there.
+
+    Args:
+        fill: writes items first … last − 1 into an array; called by several threads.
+        there, total: the device array, and how many items.
+        threads, stream: as of ``to_device``.
+    """
+    if SIMULATED:
+        here = np.empty(total, there.dtype)
+        fill(here, 0, total)
+        if total:
+            there[:total].copy_to_device(here)
+        return
+    lanes, threads, each = _current_lanes(), min(threads, _MOST_THREADS), BUFFER // there.dtype.itemsize
+    device, queue = cuda.get_current_device().id, stream or cuda.default_stream()
+
+    def send(n: int, first: int, last: int) -> None:
+        with cuda.gpus[device]:
+            for number, begin in enumerate(range(first, last, each)):
+                event, end = lanes.held[0][n][number % 2], min(begin + each, last)
+                event.synchronize()
+                buffer = lanes.buffers[n, number % 2].view(there.dtype)[: end - begin]
+                fill(buffer, begin, end)
+                there[begin:end].copy_to_device(buffer, stream=queue)
+                event.record(queue)
+
+    with lanes.held[1]:
+        by_threads(threads, 0, total, send)
+    if not stream:
+        queue.synchronize()
+
+
+def to_host(array: Any, total: int, dtype: Any, threads: int = 1, stream: Any = None) -> np.ndarray:
+    """The first ``total`` items of a device array as ``dtype``, behind what is queued on the stream."""
     here = np.empty(total, dtype)
     source = np.dtype(array.dtype)
-    if SIMULATED or total * source.itemsize < STAGE:
+    if SIMULATED or (total * source.itemsize < _SMALL and not stream):
         if total:
             here[:] = array[:total].copy_to_host()
         return here
-    cuda.synchronize()
-    stream, come = cuda.stream(), [cuda.event(timing=False) for _ in range(2)]
-    pieces = list(_pieces(total, source.itemsize))
-    with _in_use:
-        for n in range(len(pieces) + 1):
-            if n < len(pieces):
-                _, first, last = pieces[n]
-                array[first:last].copy_to_host(_stages()[n % 2].view(source)[: last - first], stream=stream)
-                come[n % 2].record(stream)
-            if n:
-                _, first, last = pieces[n - 1]
-                come[(n - 1) % 2].synchronize()
-                _copy(here[first:last], _stages()[(n - 1) % 2].view(source)[: last - first], threads)
+    lanes, threads = _current_lanes(), min(threads, _MOST_THREADS)
+    queue, address = _handle(stream), array.device_ctypes_pointer.value
+    with lanes.held[1]:
+        _checked(by_threads(threads, 0, total, lambda n, first, last: _receive(
+            lanes.functions, lanes.context, np.uint64(address + first * source.itemsize), lanes.buffers[n].view(source),
+            lanes.buffers[n], lanes.events[n], queue, here[first:last])))
     return here
-
-
-def _copy(target: np.ndarray, source: np.ndarray, threads: int) -> None:
-    """Copy by some threads; numpy lets go of the interpreter lock while it copies."""
-    threads = min(threads, _COPIERS)
-    by_threads(threads, 0, len(target), lambda n, a, b: np.copyto(target[a:b], source[a:b]))

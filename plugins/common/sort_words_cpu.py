@@ -12,7 +12,8 @@ from seqloom.core.records import Ragged
 from seqloom.core.threads import by_threads
 
 _SAMPLE = 1 << 14  # letters or rows looked at to guess what all are like
-_INVALID = 0x8000  # code of a letter that the guess left out
+INVALID = 0x8000
+"""Code of a letter that a guess left out."""
 _U64 = np.uint64
 
 
@@ -51,7 +52,7 @@ def dense_coding(seen: np.ndarray, ended: bool) -> Coding:
     """The coding of the letters for which bool[256] ``seen`` is set; ``ended``: with a code for the end of a key."""
     letters = np.flatnonzero(seen)
     bits = max(1, (len(letters) + ended - 1).bit_length())
-    codes = np.full(256, _INVALID, np.uint16)
+    codes = np.full(256, INVALID, np.uint16)
     codes[letters] = np.arange(len(letters)) + ended
     return Coding(codes, bits, 64 // bits, ended)
 
@@ -124,7 +125,7 @@ def _pairs(coding: Coding) -> np.ndarray:
     """u2[65536]: codes of two letters at a time; the first letter is the low byte."""
     first, second = coding.codes[None, :], coding.codes[:, None]
     both = (first << np.uint16(coding.bits)) | second
-    return np.where((first | second) & _INVALID, np.uint16(_INVALID), both).astype(np.uint16).reshape(-1)
+    return np.where((first | second) & INVALID, np.uint16(INVALID), both).astype(np.uint16).reshape(-1)
 
 
 @kernel
@@ -183,7 +184,7 @@ def _pack_pairs(values, first, width, pairs, codes, bits, words):
             word = (word << one) | code
             place += np.uint64(1)
         words[row] = word
-    return bad & np.uint64(_INVALID)
+    return bad & np.uint64(INVALID)
 
 
 @kernel
@@ -198,7 +199,7 @@ def _pack(values, offsets, width, codes, bits, words):
             word = (word << np.uint64(bits)) | code
         rest = width - (offsets[row + 1] - offsets[row])
         words[row] = word << np.uint64(bits * rest) if bits * rest < 64 else np.uint64(0)
-    return bad & np.uint64(_INVALID)
+    return bad & np.uint64(INVALID)
 
 
 @inline

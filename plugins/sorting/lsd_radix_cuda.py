@@ -7,13 +7,13 @@ stand so deep that few keys have them are sorted on the host first.
 from typing import Any
 
 import numpy as np
-from seqloom.core.copies_cuda import to_device, to_host
+from seqloom.core.copies_cuda import to_device, to_device_made, to_host
 from seqloom.core.records import Ragged
-from seqloom.plugins.common.sort_words_cpu import coding_of, length_range
+from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words
 from seqloom.plugins.sorting import radix_cuda
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
-from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, numbers, short
-from seqloom.plugins.sorting.threads_cpu import load_by_threads, useful_threads
+from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, numbers, short, whole_order
+from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 
 class LsdRadixCuda(LsdRadixCpu):
@@ -24,6 +24,9 @@ class LsdRadixCuda(LsdRadixCpu):
         if not fits(keys):
             return super().order(keys)
         threads = useful_threads(self.threads, keys)
+        at_once = whole_order(keys, threads)
+        if at_once is not None:
+            return at_once
         count, lengths = len(keys), length_range(keys, threads)
         one_length, longest = lengths[0] == lengths[1], lengths[1]
         whole = DeviceKeys(keys, lengths, threads) if short(keys) else None
@@ -48,9 +51,9 @@ class LsdRadixCuda(LsdRadixCpu):
                 if whole is not None:
                     whole.pack(places, total, depth * per, letters, words)
                 else:
-                    part = coding._replace(per=letters)
-                    to_device(load_by_threads(keys, part, ranked[:total], depth * per, threads), threads,
-                              words)
+                    to_device_made(lambda made, first, last: load_words(
+                        keys.values, keys.offsets, coding.codes, coding.bits, letters, ranked[first:last], 0,
+                        last - first, depth * per, made), words, total, threads)
 
             numbered = size == 0
             there.put_before(size, total - size)

@@ -3,16 +3,18 @@
 Short keys are sent as they are and packed there; of long ones the host chops off the first letters and sends these.
 """
 
+from typing import Any
+
 import numpy as np
-from seqloom.core.copies_cuda import to_device, to_host
+from seqloom.core.copies_cuda import to_device_made, to_host
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.core.threads import in_turn
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words, sort_strings
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
-from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short
-from seqloom.plugins.sorting.threads_cpu import load_by_threads, useful_threads
+from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short, whole_order
+from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 _TASKS = 16  # stretches of ties per thread
 
@@ -37,25 +39,35 @@ class MsdRadixCuda(MsdRadixCpu):
         if not fits(keys):
             return super().order(keys)
         threads = useful_threads(self.threads, keys)
+        whole = whole_order(keys, threads)
+        if whole is not None:
+            return whole
         count, lengths = len(keys), length_range(keys, threads)
         longest = lengths[1]
-        whole = DeviceKeys(keys, lengths, threads) if short(keys) else None
-        coding = coding_of(keys, threads, lengths=lengths) if whole is None else whole.coding
+        sent = DeviceKeys(keys, lengths, threads) if short(keys) else None
+        coding = coding_of(keys, threads, lengths=lengths) if sent is None else sent.coding
         coding = coding._replace(per=min(coding.per, longest))
         there = DeviceWords(count)
         there.put_before(0, count)
-        if whole is not None:
-            there.load(count, lambda words: whole.pack(there.rows, count, 0, coding.per, words), numbered=True)
-        else:
-            rows = np.arange(count, dtype=np.int64)
-            there.load(count, lambda words: to_device(
-                load_by_threads(keys, coding, rows, 0, threads), threads, words), numbered=True)
+
+        def chop(words: np.ndarray, first: int, last: int) -> None:
+            rows = np.arange(first, last)
+            load_words(keys.values, keys.offsets, *coding[:3], rows, 0, last - first, 0, words)
+
+        def fill(words: Any) -> None:
+            if sent is None:
+                to_device_made(chop, words, count, threads)
+            else:
+                sent.pack(there.rows, count, 0, coding.per, words)
+
+        there.load(count, fill, numbered=True)
         there.sort(count, coding.bits * coding.per)
         order = to_host(there.rows, count, np.int64, threads)
         if longest > coding.per:
-            tied = there.ties(count, (1 << coding.bits) - 1 if coding.ended else 0)
-            edges = np.flatnonzero(np.diff(tied, append=False))
-            firsts, sizes = edges[::2], edges[1::2] + 1 - edges[::2]
+            last = (1 << coding.bits) - 1 if coding.ended else 0
+            tied = np.flatnonzero(there.ties(count, last, threads))  # with the word before
+            begins = np.flatnonzero(np.diff(tied, prepend=-1) != 1)
+            firsts, sizes = tied[begins] - 1, np.diff(begins, append=len(tied)) + 1
             bounds = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), _TASKS * threads + 1)[1:-1])
             tasks = [t for t in zip(np.split(firsts, bounds), np.split(sizes, bounds), strict=True) if len(t[0])]
             in_turn(threads, lambda task: _part_ties(keys.values, keys.offsets, *coding, longest, order, *task),

@@ -1,6 +1,9 @@
 # ruff: noqa: F821  (names in capitals in the kernel templates are constants filled in by ``specialise``)
 """Stable radix sort of 64-bit words on a CUDA device, and how keys get there: what the device's sorters are made of.
 
+Keys come over the bus in parts. A part is sorted while the next one is on its way, and sorted parts are merged, so that
+when the last one is there little is left to do.
+
 A pass sorts by one digit, from the last to the first. Every block has one stretch of the words. It counts its digits;
 then, knowing how many of each are in the stretches before, it moves its words tile by tile: warps number the equal
 digits of a tile in order, the tile is put in order in shared memory, and runs of equal digits go out side by side. No
@@ -13,16 +16,19 @@ implementing dynamic parallelism for GPU computing", Parallel Processing Letters
 
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
-from seqloom.core.copies_cuda import to_device
+from seqloom.core.copies_cuda import to_device, to_host
+from seqloom.core.jit_cuda import kernel
 from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
 from seqloom.core.records import Ragged
 from seqloom.core.unroll import specialise
-from seqloom.plugins.common.sort_words_cpu import dense_coding
+from seqloom.plugins.common import sort_words_cpu
+from seqloom.plugins.common.sort_words_cpu import INVALID, coding_of, dense_coding, length_range
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Filled in by ``specialise``; see ``_kernels``.
@@ -35,6 +41,9 @@ BITS = 8
 WORDS_PER_THREAD = 16
 LEAST = 1 << 16
 """Keys from which on the device is quicker than the host."""
+LEAST_PART = 1 << 20
+"""Keys of a part that is sorted by itself."""
+_MOST_PARTS = 8  # a power of two, so that parts are merged two by two
 _LARGEST = 1 << 31
 
 
@@ -185,7 +194,77 @@ def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
         tile += uint64(THREADS * ITEMS)
 
 
-@cuda.jit(cache=not SIMULATED)
+@cuda.jit(device=True)
+def first_ones(words, middle, total, number):
+    """How many of the first ``number`` words in order are of 0 … middle − 1; of equal ones, these come first.
+
+    words: 0 … middle − 1 are in order, and so are middle … total − 1.
+    """
+    low, high = max(int64(0), number - (total - middle)), min(number, middle)
+    while low < high:
+        half = (low + high) >> int64(1)
+        if words[half] <= words[middle + number - int64(1) - half]:
+            low = half + int64(1)
+        else:
+            high = half
+    return low
+
+
+def merge_words(words, rows, middle, total, words_out, rows_out):
+    """Kernel template: words 0 … middle − 1 and middle … total − 1, both in order, to one order with their rows.
+
+    Every block merges what comes to its place in the result: it finds out which words these are by halving, and so
+    does every thread of it.
+    """
+    tile_words = cuda.shared.array(THREADS * ITEMS, uint64)
+    tile_rows = cuda.shared.array(THREADS * ITEMS, int32)
+    taken = cuda.shared.array(2, int64)
+    thread = int64(cuda.threadIdx.x)
+    begin = int64(cuda.blockIdx.x) * int64(THREADS * ITEMS)
+    size = min(int64(THREADS * ITEMS), total - begin)
+    if thread < int64(2):
+        taken[thread] = first_ones(words, middle, total, begin + thread * size)
+    cuda.syncthreads()
+    ones, others = taken[0], middle + begin - taken[0]
+    of_ones = taken[1] - taken[0]
+    for k in unrolled(ITEMS):
+        place = thread + int64(k * THREADS)
+        if place < size:
+            source = ones + place if place < of_ones else others + place - of_ones
+            tile_words[place] = words[source]
+            tile_rows[place] = rows[source]
+    cuda.syncthreads()
+    word = registers(ITEMS)
+    row = registers(ITEMS)
+    mine = min(thread * int64(ITEMS), size)
+    one = first_ones(tile_words, of_ones, size, mine)
+    other = of_ones + mine - one
+    for k in unrolled(ITEMS):
+        word[k] = uint64(0)
+        row[k] = int32(0)
+        if mine + int64(k) < size:
+            if other >= size or (one < of_ones and tile_words[one] <= tile_words[other]):
+                word[k] = tile_words[one]
+                row[k] = tile_rows[one]
+                one += int64(1)
+            else:
+                word[k] = tile_words[other]
+                row[k] = tile_rows[other]
+                other += int64(1)
+    cuda.syncthreads()
+    for k in unrolled(ITEMS):
+        if mine + int64(k) < size:
+            tile_words[mine + int64(k)] = word[k]
+            tile_rows[mine + int64(k)] = row[k]
+    cuda.syncthreads()
+    for k in unrolled(ITEMS):
+        place = thread + int64(k * THREADS)
+        if place < size:
+            words_out[begin + place] = tile_words[place]
+            rows_out[begin + place] = tile_rows[place]
+
+
+@kernel()
 def _mark_letters(values, total, seen):
     """Set seen[b] for every byte b of ``values``."""
     step = cuda.gridsize(1)
@@ -194,7 +273,7 @@ def _mark_letters(values, total, seen):
             seen[values[place]] = 1
 
 
-@cuda.jit(cache=not SIMULATED)
+@kernel()
 def _pack_rows(values, offsets, width, rows, total, codes, bits, per, depth, words):
     """Word of ``per`` letters from ``depth`` on of each row; a width > 0 stands for offsets."""
     step = cuda.gridsize(1)
@@ -211,14 +290,31 @@ def _pack_rows(values, offsets, width, rows, total, codes, bits, per, depth, wor
         words[n] = word
 
 
-@cuda.jit(cache=not SIMULATED)
+@kernel(sort_words_cpu)
+def _pack_whole(values, width, first, total, codes, bits, words, rows, unknown):
+    """Words of keys first, first + 1, … of ``width`` letters; ``unknown`` is set if a letter has no code."""
+    step = cuda.gridsize(1)
+    for n in range(cuda.grid(1), total, step):
+        begin = (first + n) * width
+        word, seen = uint64(0), uint64(0)
+        for place in range(begin, begin + width):
+            code = uint64(codes[values[place]])
+            word = (word << uint64(bits)) | code
+            seen |= code
+        words[n] = word
+        rows[n] = first + n
+        if seen & uint64(INVALID) != uint64(0):
+            unknown[0] = 1
+
+
+@kernel()
 def _gather(words, rows, total, out):
     step = cuda.gridsize(1)
     for n in range(cuda.grid(1), total, step):
         out[n] = words[rows[n]]
 
 
-@cuda.jit(cache=not SIMULATED)
+@kernel()
 def _tie(words, total, last, tied):
     """Whether each word equals the one before and more of their keys is to be compared (not where code 0 ends them)."""
     step = cuda.gridsize(1)
@@ -226,7 +322,7 @@ def _tie(words, total, last, tied):
         tied[n] = n > 0 and words[n] == words[n - 1] and (last == uint64(0) or words[n] & last != uint64(0))
 
 
-@cuda.jit(cache=not SIMULATED)
+@kernel()
 def _number_rows(first, total, rows):
     """first, first + 1, …"""
     step = cuda.gridsize(1)
@@ -235,12 +331,13 @@ def _number_rows(first, total, rows):
 
 
 @cache
-def _kernels() -> tuple[Any, Any]:
-    """The kernels that count and that move."""
+def _kernels() -> tuple[Any, Any, Any]:
+    """The kernels that count, that move and that merge."""
     fixed: dict[str, Any] = {"THREADS": 1 << BITS, "ITEMS": WORDS_PER_THREAD, "WARPS": (1 << BITS) // 32}
     # Two blocks shall find room on a processor, or memory is waited for.
     how = {} if SIMULATED else {"cache": True, "max_registers": 128}
-    return tuple(cuda.jit(specialise(template, **fixed), **how) for template in (count_digits, move_words))
+    count, move = (cuda.jit(specialise(template, **fixed), **how) for template in (count_digits, move_words))
+    return count, move, cuda.jit(specialise(merge_words, **{**fixed, "ITEMS": WORDS_PER_THREAD // 2}), **how)
 
 
 @cache
@@ -271,23 +368,51 @@ class DeviceWords:
     """
 
     def __init__(self, capacity: int) -> None:
-        self.words, self._spare_words = (cuda.device_array(max(1, capacity), np.uint64) for _ in range(2))
-        self.rows, self._spare_rows = (cuda.device_array(max(1, capacity), np.int32) for _ in range(2))
+        words, rows = (cuda.device_array((2, max(1, capacity)), kind) for kind in (np.uint64, np.int32))
+        self.words, self._spare_words, self.rows, self._spare_rows = words[0], words[1], rows[0], rows[1]
         self._counts = cuda.device_array((4 * _processors(), 1 << BITS), np.int32)
 
     def sort(self, total: int, bits: int) -> None:
         """Put the first ``total`` words in ascending order of their lowest ``bits`` bits, equal ones as they stand."""
-        tile = WORDS_PER_THREAD << BITS
-        blocks = max(1, min(4 * _processors(), -(-total // tile)))
-        span = -(-total // (blocks * tile)) * tile
-        counts = self._counts[:blocks]
-        count, move = _kernels()
-        for shift in map(np.int32, range(0, bits if total else 0, BITS)):
-            count[blocks, 1 << BITS](self.words, total, span, shift, counts)
-            move[blocks, 1 << BITS](self.words, self.rows, total, span, shift, counts, self._spare_words,
-                                    self._spare_rows)
-            self.words, self._spare_words = self._spare_words, self.words
-            self.rows, self._spare_rows = self._spare_rows, self.rows
+        if _passes(self.words, self.rows, self._spare_words, self._spare_rows, total, bits, self._counts, 0) % 2:
+            self._swap()
+
+    def sort_parts(self, total: int, bits: int, load: Callable[[Any, Any, int, int, Any], bool], stream: Any) -> bool:
+        """Put ``total`` words of ``bits`` bits in ascending order, equal ones by their rows, as they come.
+
+        Args:
+            load: queues on the stream what makes words and rows of rows first … last − 1: called with the arrays for
+                them, first, last and the stream. False if there is nothing to be sorted after all.
+
+        Returns:
+            Whether everything is queued.
+        """
+        parts = min(_MOST_PARTS, 1 << max(0, (total // LEAST_PART).bit_length() - 1))
+        bounds = [total * n // parts for n in range(parts + 1)]
+        sides = (self.words, self.rows), (self._spare_words, self._spare_rows)
+        passes, level, tile, merge = -(-bits // BITS), 0, WORDS_PER_THREAD // 2 << BITS, _kernels()[2]
+
+        def stretch(side: int, first: int, last: int) -> list[Any]:
+            return [array[first:last] for array in sides[side % 2]]
+
+        for n, (first, last) in enumerate(pairwise(bounds)):
+            words, rows = stretch(0, first, last)
+            if not load(words, rows, first, last, stream):
+                return False
+            _passes(words, rows, *stretch(1, first, last), last - first, bits, self._counts, stream)
+            level = 0
+            while (n + 1) % (2 << level) == 0:  # two neighbours are in order
+                begin, middle, side = bounds[n + 1 - (2 << level)], bounds[n + 1 - (1 << level)], passes + level
+                merge[-(-(last - begin) // tile), 1 << BITS, stream](
+                    *stretch(side, begin, last), middle - begin, last - begin, *stretch(side + 1, begin, last))
+                level += 1
+        if (passes + level) % 2:
+            self._swap()
+        return True
+
+    def _swap(self) -> None:
+        self.words, self._spare_words = self._spare_words, self.words
+        self.rows, self._spare_rows = self._spare_rows, self.rows
 
     def put(self, rows: np.ndarray) -> int:
         """Make the first rows these; gives their number."""
@@ -316,12 +441,72 @@ class DeviceWords:
         elif total:
             _gather[_grid(total)](self._spare_words, self.rows, total, self.words)
 
-    def ties(self, total: int, last: int) -> np.ndarray:
+    def ties(self, total: int, last: int, threads: int) -> np.ndarray:
         """bool[total]: whether each word equals the one before; never where the code in the bits ``last`` is 0."""
         tied = cuda.device_array(max(1, total), np.bool_)
         if total:
             _tie[_grid(total)](self.words, total, np.uint64(last), tied)
-        return tied.copy_to_host()[:total]
+        return to_host(tied, total, np.bool_, threads)
+
+
+def _passes(words: Any, rows: Any, spare_words: Any, spare_rows: Any, total: int, bits: int, counts: Any,
+            stream: Any) -> int:
+    """Queue the passes over all digits; their number. After an odd one the result stands in the spare arrays."""
+    tile = WORDS_PER_THREAD << BITS
+    blocks = max(1, min(4 * _processors(), -(-total // tile)))
+    span = -(-total // (blocks * tile)) * tile
+    counts = counts[:blocks]
+    count, move, _ = _kernels()
+    here, there, shifts = (words, rows), (spare_words, spare_rows), range(0, bits if total else 0, BITS)
+    for shift in map(np.int32, shifts):
+        count[blocks, 1 << BITS, stream](here[0], total, span, shift, counts)
+        move[blocks, 1 << BITS, stream](*here, total, span, shift, counts, *there)
+        here, there = there, here
+    return len(shifts)
+
+
+def whole_order(keys: Ragged, threads: int) -> np.ndarray | None:
+    """i8[n]: stable order of keys of one length that fit a word; None if they aren't such keys.
+
+    The first keys say how long all are and which letters they have. Whether that is so is looked at as the keys go to
+    the device, so that nothing but the bus is waited for.
+    """
+    count, begin = len(keys), int(keys.offsets[0])
+    width = int(keys.offsets[1]) - begin
+    if not width or int(keys.offsets[-1]) - begin != count * width:
+        return None
+    coding = coding_of(keys, sample=True, lengths=(width, width))
+    if coding.bits * width > 64:
+        return None
+    values, unknown = cuda.device_array(count * width, np.uint8), cuda.to_device(np.zeros(1, np.int32))
+    codes, there = cuda.to_device(coding.codes), DeviceWords(count)
+    work, bus = (0, 0) if SIMULATED else _streams(int(cuda.get_current_device().id))
+
+    def load(words: Any, rows: Any, first: int, last: int, stream: Any) -> bool:
+        some = keys.values[begin + first * width : begin + last * width]
+        to_device(some, threads, values[first * width : last * width], bus)
+        if length_range(Ragged(keys.offsets[first : last + 1], keys.values), threads) != (width, width):
+            return False
+        if not SIMULATED:
+            sent = cuda.event(timing=False)
+            sent.record(bus)
+            sent.wait(stream)
+        _pack_whole[(*_grid(last - first), stream)](values, width, first, last - first, codes, coding.bits, words, rows,
+                                                    unknown)
+        return True
+
+    done = there.sort_parts(count, coding.bits * width, load, work)
+    order = to_host(there.rows, count, np.int64, threads, work) if done else None
+    if not SIMULATED:
+        bus.synchronize()
+        work.synchronize()
+    return None if unknown.copy_to_host()[0] else order
+
+
+@cache
+def _streams(device: int) -> tuple[Any, Any]:
+    """Of a device, one for kernels and one for copies."""
+    return cuda.stream(), cuda.stream()
 
 
 class DeviceKeys:

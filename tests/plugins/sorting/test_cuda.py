@@ -11,10 +11,12 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 SCRIPT = """
 import numpy as np
 from seqloom.core.records import Ragged
+from seqloom.plugins.common import sort_words_cpu
 from seqloom.plugins.sorting import radix_cuda, threads_cpu
 from seqloom.plugins.sorting.{module} import {sorter}
 
-radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST = 6, 2, {least}
+radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST, radix_cuda.LEAST_PART = 6, 2, {least}, 60
+sort_words_cpu._SAMPLE = 50
 threads_cpu.LEAST = 20
 sorter = {sorter}()
 sorter.threads = {threads}
@@ -33,7 +35,8 @@ for rows in {rows}:
 print("equal")
 """
 CASES = {
-    "one width": '[strings(b"ACGT", [6] * 300), strings(b"ab", [3] * 140), [b"same"] * 9]',
+    "one width": '[strings(b"ACGT", [4] * 250), strings(b"ab", [3] * 130), [b"same"] * 9]',
+    "not as the first": '[strings(b"ab", [3] * 70) + [b"abc"], strings(b"ab", [3] * 70) + [b"ab", b"abba"]]',
     "any width": '[strings(b"ACGT", rng.integers(0, 7, 200)), [b"", b"\\0", b"", b"\\0\\0"] * 5, [b""] * 9, []]',
     "several words": '[strings(b"ACGT", rng.integers(0, 25, 60))]',
 }

@@ -1,0 +1,81 @@
+"""Copies to a device and back by way of buffers, with a driver of memory moves in place of CUDA's."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+copies = pytest.importorskip("seqloom.core.copies_cuda")
+WORD = ctypes.c_uint64
+SIZE = 64
+CONTEXT, STREAM, EVENTS = np.uint64(5), np.uint64(6), np.array([7, 8], np.uint64)
+
+
+class Driver:
+    """The five functions: copies are done when an event that was recorded behind them is waited for, no sooner."""
+
+    def __init__(self) -> None:
+        self.entered, self.queued, self.recorded, self.failing = False, [], {}, False
+        shapes = (self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1)
+        self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
+        self.functions = np.array([ctypes.cast(f, ctypes.c_void_p).value for f in self._kept], np.uint64)
+
+    def enter(self, context: int) -> int:
+        self.entered = context == CONTEXT
+        return 0
+
+    def copy(self, target: int, source: int, size: int, stream: int) -> int:
+        assert self.entered and size <= SIZE and stream == STREAM
+        self.queued.append((target, source, size))
+        return 700 if self.failing else 0
+
+    def record(self, event: int, stream: int) -> int:
+        self.recorded[event] = len(self.queued)
+        return 0
+
+    def wait(self, event: int) -> int:
+        for target, source, size in self.queued[: self.recorded.get(event, 0)]:
+            ctypes.memmove(target, source, size)
+        self.queued = [(0, 0, 0)] * self.recorded.get(event, 0) + self.queued[self.recorded.get(event, 0) :]
+        return 0
+
+
+def buffers() -> np.ndarray:
+    return np.zeros((2, SIZE), np.uint8)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 255), max_size=5 * SIZE))
+def test_what_is_sent_arrives(letters: list[int]) -> None:
+    driver, source, there = Driver(), np.array(letters, np.uint8), np.zeros(len(letters) + 1, np.uint8)
+    between = buffers()
+    address = np.uint64(there.ctypes.data)
+    assert copies._send(driver.functions, CONTEXT, source, address, between, EVENTS, STREAM) == 0
+    for event in EVENTS:
+        driver.wait(int(event))
+    assert there[:-1].tolist() == letters and there[-1] == 0
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=5 * SIZE // 4), st.sampled_from([np.int32, np.int64]))
+def test_what_is_received_is_whole_and_of_the_type_asked_for(numbers: list[int], kind: type) -> None:
+    driver, there, between = Driver(), np.array(numbers, np.int32), buffers()
+    here = np.full(len(numbers) + 1, 7, kind)
+    address = np.uint64(there.ctypes.data)
+    assert copies._receive(driver.functions, CONTEXT, address, between.view(np.int32), between, EVENTS, STREAM,
+                           here[:-1]) == 0
+    assert here[:-1].tolist() == numbers and here[-1] == 7
+
+
+def test_errors_of_the_driver_are_told() -> None:
+    driver = Driver()
+    driver.failing = True
+    source = np.zeros(100, np.uint8)
+    error = copies._send(driver.functions, CONTEXT, source, np.uint64(0), buffers(), EVENTS, STREAM)
+    assert error == 700
+    with pytest.raises(copies.BackendError, match="code 700"):
+        copies._checked([0, error])
