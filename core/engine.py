@@ -2,7 +2,8 @@
 
 A unit is one query batch against one volume. Units run on a bounded number of threads while the next volume is read;
 the thread that called ``Engine.run`` alone talks to the sink, which keeps a unit's result and its done mark in one
-step. When all volumes of a batch are done its reduce stages run, and the final hits replace the partial ones likewise.
+step. When all volumes of a batch are done its reduce stages run, and the final hits replace the partial ones likewise;
+where one volume is all, they are kept at once.
 A run that was interrupted therefore resumes where it stopped, and no row is there twice.
 """
 
@@ -228,11 +229,11 @@ class Engine:
         todo = [(b, v) for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done]
         missing = Counter(b for b, _ in todo)
         letters = sum(v.letters for v in plan.volumes)
-        batches = _Cache(lambda b: self._prepare_batch(plan.batches[b]), keep=self.settings.threads + 1)
+        batches = _Cache(lambda b: self._prepare_batch(plan.batches[b]), keep=2 * self.settings.threads + 1)
         volumes = _Cache(lambda v: self._prepare_volume(plan.volumes[v], letters), keep=self._volumes_kept(plan))
         for batch in range(len(plan.batches)):
             if batch not in reduced and not missing[batch]:
-                self._reduce(batch, batches.get(batch), sink)
+                self._reduce(batch, batches.get(batch), sink, None, {})
         left = max(1, sum(self._cells(plan, *unit) for unit in todo))
 
         def work(batch: int, volume: int) -> tuple[Records, dict[str, SlotStats]]:
@@ -258,7 +259,7 @@ class Engine:
                         break
                     finished, _ = wait(flying, timeout=0.2, return_when=FIRST_COMPLETED)
                     failure: BaseException | None = None
-                    ready: list[int] = []
+                    ready: list[tuple[int, Records | None, dict[str, SlotStats]]] = []
                     for future in sorted(finished, key=lambda f: flying[f]):
                         batch, volume = flying.pop(future)
                         if isinstance(error := future.exception(), Cancelled):
@@ -268,18 +269,23 @@ class Engine:
                             failure = error
                             continue
                         records, stats = future.result()
-                        sink.commit_unit(batch, volume, records, stats)
                         self._add(stats)
+                        if len(plan.volumes) == 1:
+                            ready.append((batch, records, stats))
+                        else:
+                            sink.commit_unit(batch, volume, records, stats)
+                            missing[batch] -= 1
+                            if not missing[batch]:
+                                ready.append((batch, None, {}))
                         self.progress(self._cells(plan, batch, volume))
-                        missing[batch] -= 1
-                        if not missing[batch]:
-                            ready.append(batch)
+                    # A cancelled run goes on only until the units in flight have stopped: what they finish is kept.
+                    for batch, whole, stats in ready:
+                        if not self.cancellation.requested:
+                            self._reduce(batch, batches.get(batch), sink, whole, stats)
+                        elif whole is not None:
+                            sink.commit_unit(batch, 0, whole, stats)
                     if failure:
                         raise failure
-                    # A cancelled run goes on only until the units in flight have stopped: what they finish is kept.
-                    for batch in ready:
-                        if not self.cancellation.requested:
-                            self._reduce(batch, batches.get(batch), sink)
                 if len(sink.done_batches()) < len(plan.batches):
                     self.cancellation.check()
             except BaseException:
@@ -405,8 +411,10 @@ class Engine:
                 else:
                     self.trace.lost.setdefault(key, slot)
 
-    def _reduce(self, number: int, batch: PreparedBatch, sink: ResultSink) -> None:
-        parts = sink.partials(number)
+    def _reduce(self, number: int, batch: PreparedBatch, sink: ResultSink, whole: Records | None,
+                unit: Mapping[str, SlotStats]) -> None:
+        """Run the reduce stages over the ``whole`` that a single ``unit`` gave, or over the parts that are kept."""
+        parts = sink.partials(number) if whole is None else [whole]
         records: Any = type(parts[0]).concat(parts) if parts else None
         if records is None:  # no targets
             last = self.plan.working("unit")[-1].stage
@@ -417,7 +425,7 @@ class Engine:
         self._check_columns(hits)
         numbers = np.unique(hits.target)
         info = self.source.info(numbers) if len(numbers) else _no_targets()
-        sink.commit_batch(number, hits, info, stats)
+        sink.commit_batch(number, hits, info, {**unit, **stats})
         self._add(stats)
 
     def _check_columns(self, hits: Hits) -> None:

@@ -6,7 +6,6 @@ ones, and turns DuckDB's errors into ours.
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -177,20 +176,3 @@ def as_ours(error: duckdb.Error, path: str) -> SeqloomError:
 
 def _first_line(text: str) -> str:
     return text.strip().splitlines()[0] if text.strip() else "unknown error"
-
-
-@contextmanager
-def without_pandas() -> Iterator[None]:
-    """Keep DuckDB from importing pandas, which it does whenever a value or array is handed over (0.2 s).
-
-    It only asks whether a value is one of pandas', and none is when pandas has not been imported.
-    """
-    if "pandas" in sys.modules:
-        yield
-        return
-    sys.modules["pandas"] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        if sys.modules.get("pandas", 0) is None:
-            del sys.modules["pandas"]

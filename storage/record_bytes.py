@@ -1,15 +1,13 @@
 """Records as bytes and back: how partial results of a run are kept until its batch is complete.
 
 A line of JSON that describes the columns, then the arrays one behind the other in the byte order of this format
-(little endian). Strings are UTF-8 behind their lengths; −1 is the length of an absent one. All of it is compressed
-lightly, because what the database takes as text should be short.
+(little endian). Strings are UTF-8 behind their lengths; −1 is the length of an absent one.
 """
 
 import json
 from typing import Any
 
 import numpy as np
-from isal import isal_zlib
 
 from ..core.records import RECORD_TYPES, Alignments, Column, Hits, Ragged, Records
 
@@ -20,12 +18,11 @@ def to_bytes(records: Records) -> bytes:
     header = _describe(records, parts)
     if isinstance(records, Hits):
         header["alignments"] = _describe(records.alignments, parts)
-    return isal_zlib.compress(json.dumps(header).encode() + b"\n" + b"".join(parts), 1)
+    return b"".join([json.dumps(header).encode(), b"\n", *parts])
 
 
 def from_bytes(data: bytes) -> Records:
     """The records that ``to_bytes`` was given."""
-    data = isal_zlib.decompress(data)
     end = data.index(b"\n")
     header = json.loads(data[:end])
     records, place = _restore(header, data, end + 1)

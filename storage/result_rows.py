@@ -7,7 +7,7 @@ import numpy as np
 
 from ..core.errors import SchemaError
 from ..core.records import Alignments, Column, Hits, Ragged, Records
-from .literals import Values
+from .arrow import Values
 
 SQL_TYPES = {"i1": "TINYINT", "i4": "INTEGER", "i8": "BIGINT", "f4": "FLOAT", "f8": "DOUBLE", "bool": "BOOLEAN",
              "str": "VARCHAR", "path": "UINTEGER[]"}
@@ -62,7 +62,7 @@ def wider(stored: str, new: str, name: str) -> str:
 
 
 def columns_of(records: Records, level: str) -> dict[str, tuple[str, Values]]:
-    """Columns of ``records`` for ``literals.insert``, absent values masked."""
+    """Columns of ``records`` for ``arrow.insert``, absent values masked."""
     return {stored_name(level, c): (stored_type(level, c), _with_nulls(c, records.data[name]))
             for name, c in records.schema.items()}
 

@@ -19,11 +19,12 @@ import numpy as np
 from ..core.alphabet import alphabet
 from ..core.errors import LockedError, SchemaError, StoreError
 from ..core.ports import SlotStats, Span, TargetInfo, UnitPlan
-from ..core.records import Hits, Records
+from ..core.records import Hits, Ragged, Records
 from ..core.sequences import Intervals, ModelBatch, SequenceBatch
 from ..core.stages import OnBad
+from .arrow import insert
 from .connection import connect
-from .literals import insert, literal
+from .literals import literal
 from .record_bytes import from_bytes, to_bytes
 from .result_rows import base_names, columns_of, place_in_group, stored_name, stored_type
 from .result_views import create_views
@@ -402,9 +403,8 @@ def _write_queries(connection: "duckdb.DuckDBPyConnection", queries: SequenceBat
         columns |= {"accession": ("VARCHAR", list(queries.accessions or empty)), "length": ("BIGINT", queries.lengths),
                     "source": ("VARCHAR", list(queries.sources or nothing))}
     else:
-        lower: list[list[int] | None] = [None] * count
-        for sequence in np.unique(queries.lower.sequence).tolist():
-            lower[sequence] = queries.lower.of_sequence(sequence).ravel().tolist()
+        ends = np.column_stack([queries.lower.start, queries.lower.end]).astype(np.int32).ravel()
+        lower = Ragged(2 * np.searchsorted(queries.lower.sequence, np.arange(count + 1)), ends)
         columns |= {"length": ("BIGINT", queries.lengths), "lower": ("INTEGER[]", lower),
                     "residues": ("BLOB", [queries[i].tobytes() for i in range(count)])}
     insert(connection, "queries", columns, {"run": NUMBER})

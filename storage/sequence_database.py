@@ -8,7 +8,7 @@ import os
 import shutil
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ import numpy as np
 from ..core.alphabet import Alphabet, alphabet
 from ..core.errors import DamagedError, InputError, LockedError, StoreError
 from ..core.sequences import Intervals, SequenceBatch
-from .connection import configure, connect, make_tables, translated, without_pandas
+from .arrow import Values, insert
+from .connection import configure, connect, make_tables, translated
 from .fingerprint import BLOCK_LETTERS, BLOCK_ROWS, fingerprint, residue_digests, row_digest
 from .literals import literal
 from .packing import RUN, pack, unpack
@@ -496,14 +497,19 @@ class _Writer:
 
     def _add_rows(self, batch: SequenceBatch, lengths: np.ndarray) -> None:
         count, first = len(batch), self._sequences
+        descriptions = batch.descriptions or [""] * count
+        for text in (*batch.names, *descriptions):
+            if "\n" in text:
+                raise InputError(f"a name or description has a line end in it: {text!r}; take it out")
         self._insert("sequences", {
-            "ordinal": np.arange(first, first + count, dtype=np.int64), "length": lengths.astype(np.int32),
-            "start": self._letters + batch.offsets[:-1],
-        }, {"name": batch.names, "description": batch.descriptions or [""] * count})
+            "ordinal": ("BIGINT", np.arange(first, first + count)), "length": ("INTEGER", lengths),
+            "start": ("BIGINT", self._letters + batch.offsets[:-1]), "name": ("VARCHAR", batch.names),
+            "description": ("VARCHAR", descriptions),
+        })
         if len(batch.lower):
             sequence = first + batch.lower.sequence.astype(np.int64)
-            self._insert("masks", {"sequence": sequence, "start": batch.lower.start, "end": batch.lower.end},
-                         kind="lower")
+            self._insert("masks", {"sequence": ("BIGINT", sequence), "start": ("INTEGER", batch.lower.start),
+                                   "end": ("INTEGER", batch.lower.end)}, kind="lower")
         self._names += batch.names
         self._lengths.append(lengths)
         self._close_row_blocks()
@@ -532,12 +538,11 @@ class _Writer:
         data, runs = pack(codes) if self._alphabet.name == "nucleotide" else (codes, np.empty(0, RUN))  # type: ignore[union-attr]
         packed, ambiguities = data.tobytes(), runs.tobytes()
         digests = residue_digests(codes)
-        blobs = np.empty((3, 1), object)
-        blobs[:, 0] = packed, ambiguities, digests
         self._run(making(self._chunk))
         self._insert(table_of(self._chunk, HEAD["sequences"]), {
-            "chunk": np.array([self._chunk], np.int32), "letters": np.array([self._fill]), "data": blobs[0],
-            "ambiguities": blobs[1], "checksum": np.array([checksum(packed, ambiguities)]), "digests": blobs[2],
+            "chunk": ("INTEGER", [self._chunk]), "letters": ("INTEGER", [self._fill]), "data": ("BLOB", [packed]),
+            "ambiguities": ("BLOB", [ambiguities]), "checksum": ("BIGINT", [checksum(packed, ambiguities)]),
+            "digests": ("BLOB", [digests]),
         })
         self._digests.append(digests)
         self._chunk, self._fill = self._chunk + 1, 0
@@ -555,9 +560,7 @@ class _Writer:
         if self._names:
             rows.append(row_digest(self._names, np.concatenate(self._lengths)))
         self._run("DELETE FROM row_blocks")
-        digests = np.empty(len(rows), object)
-        digests[:] = rows
-        self._insert("row_blocks", {"block": np.arange(len(rows), dtype=np.int32), "digest": digests})
+        self._insert("row_blocks", {"block": ("INTEGER", np.arange(len(rows))), "digest": ("BLOB", rows)})
         mark = fingerprint(self._alphabet.name, self._sequences, self._letters, self._digests, rows)
         [(masked,)] = self._run("SELECT EXISTS (FROM masks)")
         self.facts = Facts(self.title, self._alphabet.name, self._size, self._sequences, self._letters, self._longest,
@@ -575,40 +578,13 @@ class _Writer:
             raise InputError(f"id '{name}' is there twice, as sequences {first + 1:,} and {second + 1:,} of "
                              f"{self._path.name}; rename one of them, or leave it out with --on-bad skip")
 
-    def _insert(self, table: str, columns: dict[str, np.ndarray], texts: Mapping[str, Sequence[str]] | None = None,
-                **constants: str) -> None:
-        """Append rows: ``columns`` as arrays, ``texts`` as lists without line ends, ``constants`` the same in all.
-
-        Texts are handed over by the thousand and split by DuckDB, which looks long at every single one.
-        """
-        source = "new_rows"
-        if texts:
-            split = ", ".join(f"unnest(string_split({n}, chr(10))) AS {n}" for n in texts)
-            source = f"(SELECT {split} FROM new_texts) POSITIONAL JOIN new_rows"
-        names = ", ".join(f'"{n}"' for n in (*constants, *columns, *(texts or ())))
-        values = ", ".join([*map(literal, constants.values()), *(f'"{n}"' for n in (*columns, *(texts or ())))])
-        with translated(self._path), without_pandas():
-            self._connection.register("new_rows", columns)
-            if texts:
-                self._connection.register("new_texts", {n: _joined(t) for n, t in texts.items()})
-            self._connection.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM {source}")
-            self._connection.unregister("new_rows")
-            self._connection.unregister("new_texts")
+    def _insert(self, table: str, columns: dict[str, tuple[str, Values]], **constants: str) -> None:
+        with translated(self._path):
+            insert(self._connection, table, columns, constants)
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         with translated(self._path):
             return self._connection.execute(sql).fetchall()
-
-
-def _joined(texts: Sequence[str]) -> np.ndarray:
-    """object[k]: each with up to 2,048 of ``texts`` (one vector of DuckDB's), between them line ends."""
-    parts = ["\n".join(texts[n : n + 2048]) for n in range(0, len(texts), 2048)]
-    if sum(part.count("\n") + 1 for part in parts) != len(texts):
-        bad = next(text for text in texts if "\n" in text)
-        raise InputError(f"a name or description has a line end in it: {bad!r}; take it out")
-    made = np.empty(len(parts), object)
-    made[:] = parts
-    return made
 
 
 def checksum(data: bytes, ambiguities: bytes) -> int:

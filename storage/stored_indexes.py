@@ -20,7 +20,8 @@ import numpy as np
 
 from ..core.errors import DamagedError, StoreError
 from ..core.index import Index
-from .connection import translated, without_pandas
+from .arrow import Values, insert
+from .connection import translated
 from .literals import literal
 from .sequence_database import SequenceDatabase
 from .volumes import BEFORE_INDEXES
@@ -204,16 +205,13 @@ class IndexWriter:
 
     def _write(self, data: bytes) -> None:
         table = _table(self._number, self._chunk)
-        made = np.empty(1, object)
-        made[0] = data
-        row = {"chunk": np.array([self._chunk], np.int32), "data": made, "checksum": np.array([zlib.crc32(data)])}
-        with self._database._lock, translated(self._database.path), without_pandas():
+        row: dict[str, tuple[str, Values]] = {
+            "chunk": ("INTEGER", [self._chunk]), "data": ("BLOB", [data]), "checksum": ("BIGINT", [zlib.crc32(data)])}
+        with self._database._lock, translated(self._database.path):
             connection = self._database._connection
             if self._chunk % TABLE_CHUNKS == 0:
                 connection.execute(_template().replace("CREATE TABLE index_0_0", f"CREATE TABLE {table}", 1))
-            connection.register("new_chunk", row)
-            connection.execute(f"INSERT INTO {table} SELECT chunk, data, checksum FROM new_chunk")
-            connection.unregister("new_chunk")
+            insert(connection, table, row)
         self._chunk += 1
 
     def finish(self, replaced: list[int]) -> None:

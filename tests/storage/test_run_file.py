@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,6 @@ from seqloom.core.memory import MemorySource
 from seqloom.core.ports import SlotStats, UnitPlan
 from seqloom.core.records import Alignments, Column, Hits, Pairs, Ragged, Seeds
 from seqloom.core.sequences import Intervals, ModelBatch, SequenceBatch
-from seqloom.storage import literals
 from seqloom.storage.connection import connect
 from seqloom.storage.record_bytes import from_bytes, to_bytes
 from seqloom.storage.report import RunReport
@@ -174,8 +172,8 @@ def test_queries_come_back_with_lower_case():
     assert again.alphabet is NUCLEOTIDE and again.text(0) == "acgTN" and again.lengths.tolist() == [5, 0, 4]
 
 
-def test_many_queries_take_the_way_through_arrow():
-    batch = SequenceBatch.of(PROTEIN, ["MKVl"] * (literals.ARROW_FROM + 1))
+def test_many_queries():
+    batch = SequenceBatch.of(PROTEIN, ["MKVl", "", "mKVll"] * 7_000)
     again = begin(queries=batch).queries(None)
     assert again.residues.tolist() == batch.residues.tolist() and again.lower.rows() == batch.lower.rows()
 
@@ -253,26 +251,17 @@ def hits_with_everything(draw):
     return hits.with_alignments(children)
 
 
-WAYS = {"text": (1000, 1000), "arrays": (0, 1000), "Arrow": (1000, 0)}
-"""Rows from which arrays are handed over and from which Arrow is taken, so that either happens."""
-
-
 @settings(max_examples=25, deadline=None)
-@given(hits_with_everything(), st.sampled_from(sorted(WAYS)))
-def test_every_type_of_column_survives(hits, way):
-    former = literals.HANDED_OVER_FROM, literals.ARROW_FROM
-    literals.HANDED_OVER_FROM, literals.ARROW_FROM = WAYS[way]
-    try:
-        run = begin()
-        run.begin(toy_runs.PLAN)
-        run.commit_unit(0, 0, hits, {})
-        assert_same_hits(run.partials(0)[0], hits)
-        run.commit_batch(0, hits, toy_runs.info(np.unique(hits.target)), {})
-        if len(hits):
-            assert_same_hits(hits_of(run), hits)
-        run.close()
-    finally:
-        literals.HANDED_OVER_FROM, literals.ARROW_FROM = former
+@given(hits_with_everything())
+def test_every_type_of_column_survives(hits):
+    run = begin()
+    run.begin(toy_runs.PLAN)
+    run.commit_unit(0, 0, hits, {})
+    assert_same_hits(run.partials(0)[0], hits)
+    run.commit_batch(0, hits, toy_runs.info(np.unique(hits.target)), {})
+    if len(hits):
+        assert_same_hits(hits_of(run), hits)
+    run.close()
 
 
 @pytest.mark.parametrize("records", [
@@ -283,48 +272,6 @@ def test_records_as_bytes(records):
     (assert_same_hits if isinstance(records, Hits) else assert_same_records)(again, records)
 
 
-@pytest.mark.parametrize("value", [None, True, False, 0, -5, 2**70, 0.1, 1e-300, float("inf"), "", "it's", "ß\n\t\"",
-                                   b"", b"\x00'\xff", ["a", None], [1, 2]])
-def test_literals(value):
-    connection = connect(":memory:", False, "results", create=True)
-    assert connection.execute(f"SELECT {literals.literal(value)}").fetchall() == [(value,)]
-
-
-def test_literal_of_something_else():
-    with pytest.raises(TypeError, match="no SQL literal for object"):
-        literals.literal(object())
-
-
 def test_intervals_of_queries_without_lower_case():
     batch = SequenceBatch.of(PROTEIN, ["MKV"])
     assert begin(queries=batch).queries(None).lower.rows() == Intervals.empty().rows()
-
-
-def test_large_blobs_are_handed_over_without_pandas():
-    program = ("import sys, duckdb\nfrom seqloom.storage import literals\nliterals.BLOB_BYTES_FROM = 10\n"
-               "c = duckdb.connect()\nc.execute('CREATE TABLE t (k INTEGER, a INTEGER, b BLOB, c VARCHAR)')\n"
-               "literals.insert(c, 't', {'a': ('INTEGER', [1, None]), 'b': ('BLOB', [bytes(20), None]), "
-               "'c': ('VARCHAR', [None, 'x'])}, {'k': 7})\n"
-               "literals.insert(c, 't', {'b': ('BLOB', [b'q' * 30])})\n"
-               "assert c.execute('SELECT * FROM t').fetchall() == [(7, 1, bytes(20), None), (7, None, None, 'x'), "
-               "(None, None, b'q' * 30, None)]\nassert not {'pandas', 'pyarrow'} & set(sys.modules)\n")
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_numbers_are_the_same_whichever_way_they_go(way, monkeypatch):
-    monkeypatch.setattr(literals, "HANDED_OVER_FROM", WAYS[way][0])
-    monkeypatch.setattr(literals, "ARROW_FROM", WAYS[way][1])
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE t (k VARCHAR, a SMALLINT, b DOUBLE, c BOOLEAN, p UINTEGER[], q BIGINT)")
-    absent = np.array([True, False, False])
-    literals.insert(connection, "t", {
-        "a": ("SMALLINT", np.array([1, -1, 3], np.int8)),
-        "b": ("DOUBLE", np.ma.MaskedArray(np.array([0.5, 0.1, -2], np.float32), absent)),
-        "c": ("BOOLEAN", np.array([True, False, True])),
-        "p": ("UINTEGER[]", Ragged(np.array([0, 1, 1, 2]), np.array([7, 2**32 - 1], np.uint32))),
-        "q": ("BIGINT", np.ma.MaskedArray(np.array([5, 6, 2**60]), ~absent)),
-    }, {"k": "it's"})
-    assert connection.execute("SELECT * FROM t").fetchall() == [
-        ("it's", 1, None, True, [7], 5), ("it's", -1, pytest.approx(0.1), False, None, None),
-        ("it's", 3, -2.0, True, [2**32 - 1], None)]

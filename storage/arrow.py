@@ -1,0 +1,110 @@
+"""Rows into tables: columns are handed to DuckDB as they are in memory, as an Arrow stream.
+
+With duckdb 1.5 any bound parameter, registered array or Arrow table imports pandas and pyarrow where they are
+installed, 0.2 s in every process; a search of one query is over in less. The bare capsule of a stream (the Arrow
+PyCapsule interface) imports nothing, and needs no parsing either.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.records import Ragged
+from .literals import identifier, literal
+
+if TYPE_CHECKING:
+    import duckdb
+
+Values = Sequence[Any] | np.ndarray | Ragged
+
+_NOTHING: dict[str, Any] = {"VARCHAR": "", "JSON": "", "BLOB": b""}
+"""SQL types of texts and bytes, with what stands in the place of an absent one."""
+
+
+def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping[str, tuple[str, Values]],
+           constants: Mapping[str, Any] | None = None) -> None:
+    """Append rows to a table.
+
+    Args:
+        table: name of the table.
+        columns: by name, the SQL type and the values, equally many of each: lists with None for NULL, arrays, masked
+            ones for NULLs, or a ``Ragged`` for a list type, whose empty rows are NULL.
+        constants: values that are the same in all rows, by name.
+    """
+    rows = len(next(iter(columns.values()))[1])
+    if not rows:
+        return
+    constants = constants or {}
+    names = ", ".join(map(identifier, (*constants, *columns)))
+    values = ", ".join([*map(literal, constants.values()), *map(identifier, columns)])
+    connection.register("new_rows", _stream(rows, columns))
+    try:
+        connection.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM new_rows")
+    finally:
+        connection.unregister("new_rows")
+
+
+def _stream(rows: int, columns: Mapping[str, tuple[str, Values]]) -> Any:
+    """The capsule of a stream of one batch, which can be read once."""
+    import nanoarrow
+    from nanoarrow.c_array_stream import CArrayStream
+
+    children = {name: _array(kind, values) for name, (kind, values) in columns.items()}
+    schema = nanoarrow.struct({name: nanoarrow.Schema(child.schema) for name, child in children.items()})
+    batch = nanoarrow.c_array_from_buffers(schema, rows, [None], null_count=0, children=list(children.values()))
+    return CArrayStream.from_c_arrays([batch], batch.schema).__arrow_c_stream__()
+
+
+def _array(kind: str, values: Values) -> Any:
+    """An Arrow array of ``values``, of the Arrow type nearest to their own; DuckDB casts it to the column's."""
+    if isinstance(values, Ragged):
+        return _lists(kind.removesuffix("[]"), values)
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return _numbers(np.ma.getdata(values), np.ma.getmaskarray(values))
+    values = list(values)
+    absent = np.zeros(len(values), np.bool_)
+    if None in values:
+        absent = np.array([v is None for v in values])
+        values = [_NOTHING.get(kind, 0) if v is None else v for v in values]
+    return _texts(kind, values, absent) if kind in _NOTHING else _numbers(np.array(values), absent)
+
+
+def _lists(kind: str, rows: Ragged) -> Any:
+    import nanoarrow
+
+    items = _array(kind, rows.values)
+    buffers = [_there(np.diff(rows.offsets) == 0), np.ascontiguousarray(rows.offsets, np.int64)]
+    return nanoarrow.c_array_from_buffers(nanoarrow.large_list(nanoarrow.Schema(items.schema)), len(rows), buffers,
+                                          children=[items])
+
+
+def _texts(kind: str, values: list[Any], absent: np.ndarray) -> Any:
+    import nanoarrow
+
+    lengths: Iterable[int] = map(len, values)
+    if kind == "BLOB":
+        type_, data = nanoarrow.large_binary(), b"".join(values)
+    else:
+        text = "".join(values)
+        type_, data = nanoarrow.large_string(), text.encode()
+        if len(data) != len(text):
+            lengths = (len(v.encode()) for v in values)
+    offsets = np.fromiter(accumulate(lengths, initial=0), np.int64, len(values) + 1)
+    return nanoarrow.c_array_from_buffers(type_, len(values), [_there(absent), offsets, data])
+
+
+def _numbers(values: np.ndarray, absent: np.ndarray) -> Any:
+    import nanoarrow
+
+    if values.dtype == np.bool_:
+        type_, data = nanoarrow.bool_(), np.packbits(values, bitorder="little")
+    else:
+        type_, data = getattr(nanoarrow, values.dtype.name)(), np.ascontiguousarray(values)
+    return nanoarrow.c_array_from_buffers(type_, len(values), [_there(absent), data])
+
+
+def _there(absent: np.ndarray) -> np.ndarray | None:
+    """Arrow's validity bits where bool[n] ``absent`` says which values are NULL; None where none is."""
+    return np.packbits(~absent, bitorder="little") if absent.any() else None
