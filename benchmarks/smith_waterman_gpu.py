@@ -32,6 +32,10 @@ LENGTHS = (63, 127, 255, 514, 1042, 2005, 5147)
 PAPER_LENGTHS = (255, 514)
 PAPER_LETTERS = 50_000_000
 REPEATS = 3
+LONGEST = 5147
+"""Longest query that there is room for while targets stay on the device."""
+LEAST = 80
+"""Score that picks out few targets."""
 
 
 def records(path: str) -> list[str]:
@@ -66,12 +70,20 @@ def scoring() -> Scoring:
     return Scoring(printed_matrix("BLOSUM62"), 11, 1)
 
 
+def asked(query: np.ndarray, least: int = LEAST) -> Any:
+    """What is asked of a query."""
+    from seqloom.plugins.smith_waterman.targets_cuda import Asked
+
+    return Asked([query], least)
+
+
 def resident(targets: SequenceBatch) -> Any:
     """Context manager: all targets on the device, as ``DeviceTargets``."""
     from seqloom.plugins.smith_waterman.targets_cuda import on_device_targets
 
     everything = np.arange(len(targets))
-    return on_device_targets(targets, Stretches.of(targets, everything, None), everything, None, lambda: None)
+    stretches = Stretches.of(targets, everything, None)
+    return on_device_targets(targets, stretches, everything, LONGEST, None, lambda: None)
 
 
 def compile_for(lengths: Sequence[int], ends: bool) -> None:
@@ -79,7 +91,7 @@ def compile_for(lengths: Sequence[int], ends: bool) -> None:
     tiny = SequenceBatch.of(PROTEIN, ["ACDEFGHIKL" * 3] * 2)
     with resident(tiny) as targets:
         for query in proteins(lengths, np.random.default_rng(1)):
-            targets.scores([query], scoring(), 0)
+            targets.scores([asked(query, 0)], scoring())
             if ends:
                 found = targets.ends(query, scoring(), np.arange(2))
                 targets.reaches(query, scoring(), np.arange(2), found)
@@ -113,7 +125,7 @@ def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.G
         everything = np.arange(len(targets))
         for query in proteins(lengths, generator):
             cells = len(query) * targets.letters
-            for what, work in (("scores", lambda q=query: device.scores([q], scoring(), 80)),
+            for what, work in (("scores", lambda q=query: device.scores([asked(q)], scoring())),
                                ("scores and ends", lambda q=query: device.ends(q, scoring(), everything))):
                 seconds = best_of(work)
                 yield Timing(f"{len(query)} {what}", seconds, f"{cells / seconds / 1e12:.2f} TCUPS")

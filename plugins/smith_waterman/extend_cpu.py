@@ -33,9 +33,8 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         assert isinstance(records, Hits)
         if context.options.score_only:
             return records
-        letters = letters_of(context.targets.searched())
         workers = Workers(context.threads, context.cancellation.check)
-        parts = workers.map(lambda query: self._alignments(context, records, query, letters, workers.alone()),
+        parts = workers.map(lambda query: self._alignments(context, records, query, workers.alone()),
                             np.unique(records.query).tolist())
         return records.with_alignments(Alignments.concat(parts) if parts else Alignments.empty())
 
@@ -50,8 +49,7 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         scores = [exact_scores(profile, context.scoring, stretches, lanes, workers) for profile in profiles]
         return np.stack(scores), [stretches] * len(profiles)
 
-    def _alignments(self, context: Context, hits: Hits, query: int, letters: np.ndarray,
-                    workers: Workers) -> Alignments:
+    def _alignments(self, context: Context, hits: Hits, query: int, workers: Workers) -> Alignments:
         """Best alignments of one query's hits, in their order."""
         queries, targets, scoring = context.queries, context.targets, context.scoring
         place = int(queries.locate(query))
@@ -60,6 +58,7 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         wanted = np.unique(places)
         stretches = Stretches.of(targets, wanted, reach_of(scoring, [int(queries.lengths[place])]))
         directions = strands(context, place)
+        letters = letters_of(np.concatenate([stretches[n] for n in range(len(stretches))]))
         profiles = [Profile(strand, scoring, letters) for strand in directions]
         scores, parts = self.best_parts(context, directions, profiles, stretches, workers)
         firsts = np.searchsorted(stretches.owners, wanted)

@@ -27,7 +27,8 @@ class SmithWatermanTracebackCuda(SmithWatermanTracebackCpu):
 
     def footprint(self, shape: Shape) -> Footprint:
         host = super().footprint(shape).host
-        return Footprint(host=host, device=shape.target_letters + working_bytes(shape.targets, shape.target_letters))
+        return Footprint(host=host, device=shape.target_letters
+                         + working_bytes(shape.targets, shape.target_letters, shape.longest_query))
 
     def run(self, context: Context, records: Records) -> Hits:
         host = place(records, "host")
@@ -49,8 +50,9 @@ def _best_parts(context: Context, directions: list[np.ndarray],
                 stretches: Stretches) -> tuple[np.ndarray, list[Stretches]] | None:
     """As ``best_parts``; None where the device can't."""
     everything = np.arange(len(stretches))
-    check, scoring = context.cancellation.check, context.scoring
-    with on_device_targets(context.targets, stretches, everything, context.device_memory, check) as targets:
+    scoring, longest = context.scoring, max(map(len, directions))
+    with on_device_targets(context.targets, stretches, everything, longest, context.device_memory,
+                           context.cancellation.check) as targets:
         ends = []
         for strand in directions:
             found = targets.ends(strand, scoring, everything)

@@ -76,26 +76,30 @@ def unrolled(count):  # pragma: no cover
     """Place holder; see ``core/unroll.py``."""
 
 
-def score_tile(profile, letters, starts, counts, borders, works, counter, crossing, one, high, first_row, found):
+def score_tile(profile, profile_first, letters, starts, counts, borders, first_work, works, counters, counter, crossing,
+               one, high, first_row, found, found_first):
     """Kernel template: the best of each target for the rows of one query tile.
 
     A work is NUMBERS targets that share registers, of like length; targets w · NUMBERS … belong to work w.
 
     Args:
-        profile: i8[32 · WORDS · SPREAD], scores of the tile's rows: word (letter · WORDS + w) · SPREAD + lane.
+        profile: i8; from ``profile_first`` on 32 · WORDS · SPREAD of them are scores of the tile's rows: word
+            (letter · WORDS + w) · SPREAD + lane.
         letters: u1, codes of all targets. Target t is read from ``starts[t]`` (i8) on, ``counts[t]`` (i4) letters,
             forwards or (STRIDE −1) backwards; one letter more than there is may be read.
-        borders: i8[works], where the border of a work begins in ``crossing`` (i8), below 2^32: h, and f in the upper
-            half, of the row above the tile, replaced by those of its last row.
-        counter: i4[1], works taken so far.
+        borders: i8, where the border of each work begins in ``crossing`` (i8), below 2^32: h, and f in the upper half,
+            of the row above the tile, replaced by those of its last row.
+        first_work, works: the works that are asked for: first one and number of them.
+        counters, counter: i4, of which the one at ``counter`` says how many works have been taken so far.
         one, high: 1 and 65,536, which the compiler must not know.
         first_row: row of the query where the tile begins.
-        found: kept where larger. GOAL BEST: i4 score of each target. Others: i8 place of each (``place_of``).
+        found, found_first: kept where larger, from that place on for target 0. GOAL BEST: i4 score of each target.
+            Others: i8 place of each (``place_of``).
     """
     shared = cuda.shared.array(WORDS * SPREAD * 32, int64)
     thread = int32(cuda.threadIdx.x)
     for word in range(thread, int32(WORDS * SPREAD * 32), int32(THREADS)):
-        shared[word] = profile[word]
+        shared[word] = profile[profile_first + word]
     cuda.syncthreads()
     h = registers(ROWS)
     e = registers(ROWS)
@@ -106,17 +110,19 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, crossi
     while True:
         base = int32(0)
         if thread & int32(31) == int32(0):
-            base = int32(cuda.atomic.add(counter, 0, int32(32 // LANES)))
+            base = int32(cuda.atomic.add(counters, counter, int32(32 // LANES)))
         base = from_lane(base, int32(0))
         if base >= works:
             break
-        work = base + (thread & int32(31)) // int32(LANES)
+        work = int32(base + (thread & int32(31)) // int32(LANES))
+        there = work < works
+        work = int32(work + first_work)
         length_a = int32(0)
         start_a = int64(0)
         length_b = int32(0)
         start_b = int64(0)
         border = uint32(0)
-        if work < works:
+        if there:
             length_a = int32(counts[work * NUMBERS])
             start_a = int64(starts[work * NUMBERS])
             if NUMBERS == 2:
@@ -127,6 +133,9 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, crossi
         # The first of two targets is the longer one. What lies behind an end is not used, but may be read.
         last_a = int32(max(int32(length_a - int32(1)), int32(0)))
         last_b = int32(max(int32(length_b - int32(1)), int32(0)))
+        if CONTINUED:
+            # Columns that this lane keeps; as numbers without sign, columns before the first are beyond them too.
+            kept = uint32(length_a if lane == int32(LANES - 1) else int32(0))
         steps = int32(length_a + int32(LANES - 1))
         if LANES < 32:
             steps = int32(max(steps, from_partner(steps, int32(16))))
@@ -283,19 +292,20 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, crossi
                         column_a = int32(step - lane)
                 if CONTINUED:
                     column = int32(step - int32(LANES - 1))
-                    if lane == int32(LANES - 1) and column >= int32(0) and column < length_a:
+                    if uint32(column) < kept:
                         crossing[uint32(border + uint32(column))] = (int64(f) << int64(32)) | int64(uint32(last))
         if GOAL == BEST:
             distance = int32(LANES // 2)
             while distance > int32(0):
                 best = maximum(best, from_partner(best, distance))
                 distance = distance >> int32(1)
-            if lane == int32(0) and work < works:
+            if lane == int32(0) and there:
+                place = found_first + work * int32(NUMBERS)
                 if NUMBERS == 2:
-                    found[work * 2] = max(found[work * 2], (best & int32(0xFFFF)) - int32(BIAS))
-                    found[work * 2 + 1] = max(found[work * 2 + 1], ((best >> int32(16)) & int32(0xFFFF)) - int32(BIAS))
+                    found[place] = max(found[place], (best & int32(0xFFFF)) - int32(BIAS))
+                    found[place + 1] = max(found[place + 1], ((best >> int32(16)) & int32(0xFFFF)) - int32(BIAS))
                 else:
-                    found[work] = max(found[work], best)
+                    found[place] = max(found[place], best)
         else:
             for half in unrolled(NUMBERS):
                 value = best
@@ -315,8 +325,9 @@ def score_tile(profile, letters, starts, counts, borders, works, counter, crossi
                 while distance > int32(0):
                     place = max(place, int64(from_partner(place, distance)))
                     distance = distance >> int32(1)
-                if lane == int32(0) and work < works:
-                    found[work * NUMBERS + half] = max(int64(found[work * NUMBERS + half]), place)
+                if lane == int32(0) and there:
+                    target = found_first + work * int32(NUMBERS) + int32(half)
+                    found[target] = max(int64(found[target]), place)
 
 
 class Place(NamedTuple):
@@ -363,7 +374,7 @@ def numbers(scoring: Scoring, lowest: int, highest: int, goal: int, packed: Arit
     if packed.numbers == 2 and fits and bias < 8192:
         most = packed.largest
         if goal == FIRST:
-            rows = 1 << key_bits(tiling(query_length, 2).rows)
+            rows = 1 << key_bits(tiling(query_length, 2).rows[0])
             most = min(most, bias + (1 << 16) // rows - 1) if packed is PACKED else 0
         ceiling = most - bias - 2 * max(1, highest)
         if ceiling > 2 * highest:
@@ -376,22 +387,34 @@ def numbers(scoring: Scoring, lowest: int, highest: int, goal: int, packed: Arit
 
 
 class Tiling(NamedTuple):
-    """Rows of a lane, lanes of a target, and tiles that a query takes."""
+    """How a query is cut: into tiles of so many lanes with as many rows each, the last one with fewer."""
 
-    rows: int
     lanes: int
-    tiles: int
+    rows: tuple[int, ...]
+
+    @property
+    def firsts(self) -> list[int]:
+        """Row of the query where each tile begins."""
+        return [self.rows[0] * self.lanes * n for n in range(len(self.rows))]
 
 
-ROW_COUNTS = (2, 4, 8, 12, 16, 20, 24, 28, 32, 33)
-"""Rows per lane that kernels are compiled for: as many as registers hold, few enough to compile them all once."""
+ROW_COUNTS = (4, 8, 16, 20, 24, 28, 32, 33)
+"""Rows of a lane for queries of one tile: as many as registers hold, few enough to compile all kernels once."""
+TILE_ROWS = (24, 28, 31, 32, 33)
+"""Rows of a lane for queries of several tiles, in all but the last of them."""
+LAST_ROWS = (8, 16, 20, 24, 28, 31, 33)
+"""Rows of a lane in the last one."""
+MOST_BETWEEN = 32
+"""Rows of a lane in tiles between two others, whose borders take registers."""
 LANE_COUNTS = (4, 8, 16, 32)
+TILE_LANES = 16
+"""Lanes for queries of several tiles."""
 _STEP_ROWS = 4
 """What a step costs beside its rows, in rows."""
 _STRETCH_ROWS = 12, 62
 """What letters for ``LANES`` steps cost, in rows, for a query of one tile and one of several, with their borders."""
 _USUAL_COLUMNS = 300
-_TABLE_WORDS = 48 * 1024 // 8 // LETTERS
+TABLE_WORDS = 48 * 1024 // 8 // LETTERS
 """Words of a letter's scores that fit the shared memory of a block."""
 
 
@@ -401,18 +424,25 @@ def tiling(length: int, targets: int) -> Tiling:
 
     A step of a lane takes its rows and some more; at both ends of a target all lanes but one wait.
     """
-    best: tuple[float, Tiling] | None = None
-    for lanes in LANE_COUNTS:
-        for rows in ROW_COUNTS:
-            if table_words(rows, PACKED if targets == 2 else SINGLE)[0] * spread(lanes) > _TABLE_WORDS:
-                continue
-            tiles = -(-length // (rows * lanes))
-            step = rows + _STEP_ROWS + _STRETCH_ROWS[tiles > 1] / lanes
-            cost = tiles * lanes * step * (_USUAL_COLUMNS + lanes - 1)
-            if best is None or cost < best[0]:
-                best = cost, Tiling(rows, lanes, tiles)
-    assert best
-    return best[1]
+    arithmetic = PACKED if targets == 2 else SINGLE
+
+    def fits(rows: int, lanes: int) -> bool:
+        return table_words(rows, arithmetic)[0] * spread(lanes) <= TABLE_WORDS
+
+    def cost(shape: Tiling) -> float:
+        several = len(shape.rows) > 1
+        steps = sum(shape.rows) + len(shape.rows) * (_STEP_ROWS + _STRETCH_ROWS[several] / shape.lanes)
+        return shape.lanes * steps * (_USUAL_COLUMNS + shape.lanes - 1)
+
+    shapes = [Tiling(lanes, (rows,)) for lanes in LANE_COUNTS for rows in ROW_COUNTS
+              if rows * lanes >= length and fits(rows, lanes)]
+    for rows in TILE_ROWS:
+        others = -(-length // (rows * TILE_LANES)) - 1
+        if others > 0 and fits(rows, TILE_LANES) and (others == 1 or rows <= MOST_BETWEEN):
+            left = length - others * rows * TILE_LANES
+            last = next(last for last in LAST_ROWS if last * TILE_LANES >= left)
+            shapes.append(Tiling(TILE_LANES, (rows,) * others + (last,)))
+    return min(shapes, key=cost)
 
 
 def table_words(rows: int, arithmetic: Arithmetic) -> tuple[int, list[int]]:
@@ -478,19 +508,18 @@ def query_profiles(query: np.ndarray, matrix: np.ndarray, shape: Tiling, arithme
     scores[:, : matrix.shape[1]] = matrix[query]
     if arithmetic.numbers == 2:
         scores = np.maximum(scores, LOWEST_SCORE)
-    size = shape.rows * shape.lanes
-    return [tile_profile(scores[n * size : (n + 1) * size], shape.rows, shape.lanes, arithmetic)
-            for n in range(shape.tiles)]
+    return [tile_profile(scores[first : first + rows * shape.lanes], rows, shape.lanes, arithmetic)
+            for first, rows in zip(shape.firsts, shape.rows, strict=True)]
 
 
 _compiling = threading.Lock()
 
 
-def kernel(shape: Tiling, reckoned: Numbers, scoring: Scoring, goal: int, bordered: bool, continued: bool,
+def kernel(rows: int, lanes: int, reckoned: Numbers, scoring: Scoring, goal: int, bordered: bool, continued: bool,
            backwards: bool = False) -> Any:
     """The compiled kernel for one shape of tile and one pair of gap costs."""
     with _compiling:
-        return _kernel(shape.rows, shape.lanes, reckoned.arithmetic, reckoned.bias, scoring.gap_open,
+        return _kernel(rows, lanes, reckoned.arithmetic, reckoned.bias, scoring.gap_open,
                        scoring.gap_extend, goal, bordered, continued, backwards, WARPS)
 
 

@@ -1,52 +1,75 @@
-"""Volumes on CUDA devices: copied once, kept while the volume lives and memory lasts.
+"""What is kept on CUDA devices: volumes while they live and memory lasts, and working space for the next stage at work.
 
 Letters go as they are: kernels take targets longest first, and ask for letters long before they need them. A few
-threads fill page-locked buffers, two each, and send them on streams of their own, so that copying hides behind
-computing. Volumes stay for later query batches until something else needs the room; what was used longest ago goes
-first. Working space is reserved from the same budget.
+threads copy them on a stream of its own, so that copying hides behind computing. Volumes stay for later query batches
+until something else needs the room; what was used longest ago goes first.
+
+Working space stays too, because memory of a device can only be given back when all its kernels are done: a search that
+did so after every query would wait for its own work, and for that of all other threads.
 """
 
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda as _cuda
+from seqloom.core.copies_cuda import to_device
 from seqloom.core.errors import BudgetError
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 
 cuda: Any = _cuda
-_BUFFER = 4 << 20
 _COPIERS = 4
 _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
 """Of the memory that is free at first use: the budget when none is given."""
+_BORDER_COLUMNS = 1 << 29
+"""Columns whose border between two tiles of a query is kept at most, 8 bytes each; longer work is taken in parts."""
 
 
-class Works(NamedTuple):
+class Borders(NamedTuple):
+    """Where works keep what crosses from one tile of a query to the next.
+
+    Attributes:
+        parts: (first, last) works that are done at a time.
+        places: i8[works] on the device, where the border of each begins.
+        most: columns of the largest part.
+    """
+
+    parts: list[tuple[int, int]]
+    places: Any
+    most: int
+
+
+@dataclass(eq=False)
+class Works:
     """Stretches of letters in the order in which kernels take them, longest first, on host and device.
 
     Attributes:
         order: i8[k], their numbers.
         lengths: i4[k + 1] on the host; one stretch more, of no letters, where the last register holds one only.
         starts, counts: i8[k + 1] and i4[k + 1] on the device: first letter, number of letters.
+        send: copies an array that has a name to the device.
     """
 
     order: np.ndarray
     lengths: np.ndarray
     starts: Any
     counts: Any
+    send: Callable[[str, np.ndarray], Any]
+    _known: dict[int, Borders] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def of(cls, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray, stream: Any) -> "Works":
+    def of(cls, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray,
+           send: Callable[[str, np.ndarray], Any]) -> "Works":
         """The stretches numbered ``chosen`` (i8), of so many letters from a first one on."""
         wanted = lengths[chosen]
         longest = int(wanted.max(initial=0))
@@ -55,11 +78,104 @@ class Works(NamedTuple):
         order = chosen[np.argsort(keys, kind="stable")]
         taken = np.append(lengths[order], 0).astype(np.int32)
         starts = np.append(first_letters[order], 0).astype(np.int64)
-        return cls(order, taken, cuda.to_device(starts, stream=stream), cuda.to_device(taken, stream=stream))
+        return cls(order, taken, send("starts", starts), send("counts", taken), send)
+
+    def borders(self, together: int) -> Borders:
+        """Those of works of ``together`` stretches each."""
+        with self._lock:
+            if together not in self._known:
+                columns = self.lengths[::together].astype(np.int64)[: -(-len(self.order) // together)]
+                places = np.cumsum(columns) - columns
+                parts = _parts(columns, _BORDER_COLUMNS)
+                places -= np.repeat([places[a] for a, _ in parts], [b - a for a, b in parts])
+                self._known[together] = Borders(parts, self.send(f"borders {together}", places),
+                                                max(int(columns[a:b].sum()) for a, b in parts))
+            return self._known[together]
 
 
-BYTES_PER_STRETCH = 12
-"""Of ``Works`` on the device."""
+def _parts(columns: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Runs of works of at most ``most`` columns together, one work at least."""
+    ends = np.cumsum(columns)
+    parts, first = [], 0
+    while first < len(columns):
+        before = int(ends[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + most, "right")))
+        parts.append((first, last))
+        first = last
+    return parts
+
+
+BYTES_PER_STRETCH = 24
+"""Of ``Works`` on the device, with their borders for registers of one stretch and of two."""
+
+
+def rounded(number: int) -> int:
+    """A number that is at most an eighth larger and has three leading bits: what grows a little fits the same room."""
+    unit = 1 << max(0, number.bit_length() - 3)
+    return -(-number // unit) * unit
+
+
+class Need(NamedTuple):
+    """Size of the work on a device that working space is for: stretches, their letters, letters of a query."""
+
+    stretches: int
+    letters: int
+    query: int
+
+    def rounded(self) -> "Need":
+        return Need(*map(rounded, self))
+
+    def within(self, other: "Need") -> bool:
+        return all(mine <= theirs for mine, theirs in zip(self, other, strict=True))
+
+
+class Workspace:
+    """Streams and arrays of a stage at work on one device.
+
+    Attributes:
+        need: what there is room for.
+        streams: two, for kernels.
+        copies: one for copies, which then don't wait for kernels.
+    """
+
+    def __init__(self, need: Need, size: int) -> None:
+        self.need, self.size = need, size
+        self._rooms: dict[str, Any] = {}
+        self.streams: tuple[Any, Any] = (0, 0) if SIMULATED else (cuda.stream(), cuda.stream())
+        self.copies: Any = 0 if SIMULATED else cuda.stream()
+
+    def room(self, name: str, size: int, dtype: Any) -> Any:
+        """An array of that length or more; that of the same name is gone, if it was shorter."""
+        array = self._rooms.get(name)
+        if array is None or len(array) < size:
+            array = self._rooms[name] = cuda.device_array(rounded(max(1, size)), dtype)
+        return array
+
+    def send(self, name: str, array: np.ndarray) -> Any:
+        """The room of that name with a copy of ``array``; nothing that is queued uses it any more."""
+        there = self.room(name, len(array), array.dtype)
+        if len(array):
+            there[: len(array)].copy_to_device(np.ascontiguousarray(array), stream=self.copies)
+            self._settle()
+        return there
+
+    def fetch(self, array: Any) -> np.ndarray:
+        """A device array on the host; what fills it is done."""
+        if not len(array):
+            return np.empty(0, array.dtype)
+        host = array.copy_to_host(stream=self.copies)
+        self._settle()
+        return host
+
+    def _settle(self) -> None:
+        if not SIMULATED:
+            self.copies.synchronize()
+
+    def wait(self, slot: int | None = None) -> None:
+        """Until all is done that is queued on a stream, or on all of them."""
+        if not SIMULATED:
+            for stream in self.streams if slot is None else (self.streams[slot],):
+                stream.synchronize()
 
 
 @dataclass
@@ -89,9 +205,10 @@ class DeviceMemory:
         self._changed = threading.Condition()
         self._copying = threading.Lock()
         self._held: OrderedDict[int, Volume] = OrderedDict()
+        self._idle: list[Workspace] = []
         self._used = 0
         self._working = 0
-        self._copiers: list[Any] = []
+        self._stream: Any = None
         self.copies = 0
 
     @contextmanager
@@ -111,12 +228,51 @@ class DeviceMemory:
                 self._working -= 1
             self._release(size)
 
+    @contextmanager
+    def workspace(self, need: Need, size: int, budget: int | None, what: str) -> Iterator[Workspace]:
+        """Working space for work of that size, of ``size`` bytes at most: some that was used before, if there is.
+
+        Raises:
+            BudgetError: as ``working_space``.
+        """
+        with self._changed:
+            space = next((idle for idle in self._idle if need.within(idle.need)), None)
+            if space:
+                self._idle.remove(space)
+                self._working += 1
+        if space is None:
+            self._reserve(size, budget, what)
+            with self._changed:
+                self._working += 1
+            space = Workspace(need, size)
+        try:
+            yield space
+        finally:
+            space.wait()
+            with self._changed:
+                self._working -= 1
+                self._idle.append(space)
+                self._changed.notify_all()
+
+    def release_idle(self) -> None:
+        """Give back all working space that nobody uses."""
+        with self._changed:
+            while self._idle:
+                self._used -= self._idle.pop().size
+            self._changed.notify_all()
+
     def _reserve(self, size: int, budget: int | None, what: str) -> list[Volume]:
-        """Take ``size`` bytes of the budget; gives the volumes that had to go for it, longest unused first."""
+        """Take ``size`` bytes of the budget; gives the volumes that had to go for it, longest unused first.
+
+        Working space that nobody uses goes before any volume.
+        """
         limit = self._free if budget is None else min(budget, self._free)
         dropped = []
         with self._changed:
             while self._used + size > limit:
+                if self._idle:
+                    self._used -= self._idle.pop(0).size
+                    continue
                 idle = next((key for key, held in self._held.items() if not held.users), None)
                 if idle is not None:
                     dropped.append(self._drop(idle))
@@ -176,11 +332,7 @@ class DeviceMemory:
             if letters is None:
                 letters = cuda.device_array(len(source) + 1, np.uint8)
             self._copy(source, letters)
-            # Not the default stream, which waits for all others.
-            stream: Any = 0 if SIMULATED else self._copiers[0].stream
-            works = Works.of(np.arange(len(offsets) - 1), offsets, np.diff(offsets), stream)
-            if not SIMULATED:
-                stream.synchronize()
+            works = Works.of(np.arange(len(offsets) - 1), offsets, np.diff(offsets), self._send)
             held = Volume(weakref.ref(source), letters, works, size, 1)
         except BaseException:
             self._release(size)
@@ -192,39 +344,19 @@ class DeviceMemory:
 
     def _copy(self, source: np.ndarray, array: Any) -> None:
         """Send the letters to u1 ``array``, which has room for one more, as kernels may read that."""
-        if SIMULATED:
-            array[: len(source)] = source
-            return
-        if not self._copiers:
-            self._copiers = [_Copier() for _ in range(_COPIERS)]
-        device = cuda.get_current_device().id
-        parts = range(0, len(source), _BUFFER)
-        with ThreadPoolExecutor(_COPIERS, thread_name_prefix="copy") as pool:
-            done = [pool.submit(copier.copy, device, source, array, parts[n::_COPIERS])
-                    for n, copier in enumerate(self._copiers)]
-        for future in done:
-            future.result()
+        if not SIMULATED and self._stream is None:
+            self._stream = cuda.stream()  # not the default one, which waits for all others
+        to_device(source, _COPIERS, array, self._stream)
+        self._settle()
 
+    def _send(self, name: str, array: np.ndarray) -> Any:
+        there = cuda.to_device(np.ascontiguousarray(array), stream=self._stream or 0)
+        self._settle()
+        return there
 
-class _Copier:
-    """Two page-locked buffers and a stream."""
-
-    def __init__(self) -> None:
-        self.stream = cuda.stream()
-        self._buffers = [(cuda.pinned_array(_BUFFER, np.uint8), cuda.event(timing=False)) for _ in range(2)]
-
-    def copy(self, device: int, source: np.ndarray, array: Any, parts: range) -> None:
-        """Send the parts that begin there; one buffer is filled while the other is on its way."""
-        with on_device(device):
-            for number, begin in enumerate(parts):
-                buffer, copied = self._buffers[number % 2]
-                if number > 1:
-                    copied.synchronize()
-                end = min(len(source), begin + _BUFFER)
-                np.copyto(buffer[: end - begin], source[begin:end])
-                array[begin:end].copy_to_device(buffer[: end - begin], stream=self.stream)
-                copied.record(self.stream)
-            self.stream.synchronize()
+    def _settle(self) -> None:
+        if self._stream:
+            self._stream.synchronize()
 
 
 @cache
@@ -240,18 +372,3 @@ def device_memory() -> DeviceMemory:
     """That of the current device."""
     with _making:
         return _memory(0 if SIMULATED else int(cuda.get_current_device().id))
-
-
-def device_count() -> int:
-    """CUDA devices of this host that can be used."""
-    return 1 if SIMULATED else len(cuda.gpus)
-
-
-@contextmanager
-def on_device(number: int) -> Iterator[None]:
-    """The calling thread works on device ``number``."""
-    if SIMULATED or device_count() == 1:
-        yield
-    else:
-        with cuda.gpus[number]:
-            yield

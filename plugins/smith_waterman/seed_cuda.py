@@ -7,22 +7,22 @@ counted with the run (Munekawa, Ino & Hagihara 2010, section 6.3).
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from seqloom.core.backends import place
+from seqloom.core.backends import device_count, on_device, place
 from seqloom.core.context import Context
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.smith_waterman import all_scores
-from seqloom.plugins.smith_waterman.resident_cuda import device_count, on_device
+from seqloom.plugins.smith_waterman.resident_cuda import device_memory
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import promising
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
-from seqloom.plugins.smith_waterman.targets_cuda import Found, on_device_targets, working_bytes
+from seqloom.plugins.smith_waterman.targets_cuda import Asked, Found, on_device_targets, working_bytes
 
 _LADDER = 1.125
 
@@ -41,6 +41,8 @@ def shares(queries: Sequence[int], stretches: Stretches, devices: int) -> tuple[
     everything = np.arange(len(stretches))
     if len(queries) >= 2 * devices:
         return [Share(d, queries[d::devices], everything) for d in range(devices)], "split by query"
+    if devices == 1:
+        return [Share(0, queries, everything)], "split by target"
     # Every device gets long and short ones alike.
     order = np.argsort(-stretches.lengths, kind="stable")
     return [Share(d, queries, np.sort(order[d::devices])) for d in range(devices)], "split by target"
@@ -66,7 +68,8 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
     def footprint(self, shape: Shape) -> Footprint:
         pieces = shape.targets + shape.target_letters // (1 << 14)
         return Footprint(host=64 * pieces + 24 * shape.queries * shape.targets,
-                         device=shape.target_letters + working_bytes(pieces, shape.target_letters))
+                         device=shape.target_letters
+                         + working_bytes(pieces, shape.target_letters, shape.longest_query))
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         queries, targets, scoring = context.queries, context.targets, context.scoring
@@ -93,12 +96,20 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
                     parts[query] = _pairs(context, query, stretches, results, note)
         return Pairs.concat([parts[q] for q in sorted(parts)]) if parts else Pairs.empty()
 
+    def finish(self, options: Any) -> None:
+        super().finish(options)
+        for device in range(device_count()):
+            with on_device(device):
+                device_memory().release_idle()
+
 
 def _scored(context: Context, stretches: Stretches, share: Share) -> list[Found]:
     """Stretches that may be reported for each query of a share."""
-    check = context.cancellation.check
-    with on_device_targets(context.targets, stretches, share.stretches, context.device_memory, check) as targets:
-        found = [targets.scores(strands(context, q), context.scoring, least_score(context, q)) for q in share.queries]
+    longest = int(context.queries.lengths[list(share.queries)].max(initial=0))
+    with on_device_targets(context.targets, stretches, share.stretches, longest, context.device_memory,
+                           context.cancellation.check) as targets:
+        asked = [Asked(strands(context, query), least_score(context, query)) for query in share.queries]
+        found = targets.scores(asked, context.scoring)
         context.count("cells", targets.cells)
         if targets.beyond:
             context.count("scored again in full precision", targets.beyond)
@@ -113,12 +124,19 @@ def least_score(context: Context, query: int) -> int:
         return 0
     if scoring.statistics is None:
         return least
+    longest = max(2, context.space.longest, int(context.targets.lengths.max(initial=0)))
+    return _least_score(scoring.statistics, scoring.largest_evalue, scoring.database_letters, longest,
+                        int(context.queries.lengths[query]), least)
+
+
+@lru_cache(1 << 12)
+def _least_score(statistics: Any, largest_evalue: float, database_letters: int, longest: int, length: int,
+                 least: int) -> int:
     # An E-value grows with the target's length where its share of the database stays, and falls with that: one step of
     # this ladder bounds all lengths between its ends. That leaves some targets for an exact look that don't pass it.
-    longest = max(2, context.space.longest, int(context.targets.lengths.max(initial=0)))
     steps = np.unique((_LADDER ** np.arange(1 + math.log(longest, _LADDER))).astype(np.int64) + 1)
-    generous = replace(scoring, largest_evalue=scoring.largest_evalue * _LADDER * _LADDER)
-    length = int(context.queries.lengths[query])
+    generous = SmithWatermanScoring(statistics=statistics, largest_evalue=largest_evalue * _LADDER * _LADDER,
+                                    database_letters=database_letters)
     low = high = least
 
     def passes(score: int) -> bool:
@@ -136,11 +154,13 @@ def least_score(context: Context, query: int) -> int:
 def _pairs(context: Context, query: int, stretches: Stretches, found: Sequence[Found],
            note: all_scores.Note) -> Pairs:
     """Pairs that may be reported, of all that the devices found for a query."""
-    numbers = np.concatenate([f.numbers for f in found])
-    scores = np.concatenate([f.scores for f in found])
-    places, owner = np.unique(stretches.owners[numbers], return_inverse=True)
-    best = np.zeros(len(places), np.int64)
-    np.maximum.at(best, owner, scores)
+    owners = stretches.owners[np.concatenate([f.numbers for f in found])]
+    order = np.argsort(owners, kind="stable")
+    owners = owners[order]
+    firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+    places = owners[firsts]
+    scores = np.concatenate([f.scores for f in found])[order]
+    best = np.maximum.reduceat(scores, firsts) if len(firsts) else scores
     note(query, places, best)
     fits = promising(context.scoring, best, int(context.queries.lengths[query]), context.targets.lengths[places],
                      context.options.min_score, context.options.max_target_seqs)

@@ -45,8 +45,8 @@ class Stretches:
         lengths = targets.lengths[places]
         begins = targets.offsets[places]
         owners, starts, ends = places, np.zeros(len(places), np.int64), begins + lengths
-        if reach is not None and len(places):
-            step = max(LEAST_PIECE, 4 * reach)
+        step = 0 if reach is None else max(LEAST_PIECE, 4 * reach)
+        if reach is not None and lengths.max(initial=0) > step + reach:
             counts = np.maximum(1, -(-(lengths - reach) // step))
             owners = np.repeat(places, counts)
             first = np.repeat(np.cumsum(counts) - counts, counts)

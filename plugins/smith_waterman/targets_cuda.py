@@ -1,18 +1,22 @@
 """Targets on a CUDA device, and what is asked of them: scores of all, ends and beginnings of some.
 
-Stretches of targets are taken longest first, two to a register. Scores stay on the device, where those that may count
-are picked out; what overflows sixteen bits is scored again there in thirty-two. Beyond that the host takes over.
+Stretches of targets are taken longest first, two to a register. Queries go to the device in groups, two groups at a
+time, so that it needn't wait for the host between two queries, nor for its own last warps. Scores stay there, where
+those that may count are picked out; what overflows sixteen bits is scored again in thirty-two. Beyond that the host
+takes over.
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda as _cuda
-from numba import int32
+from numba import int32, int64
 from seqloom.core.context import Scoring
 from seqloom.core.packed16 import SIMULATED, has_packed_maxima, packed_arithmetic
 from seqloom.core.sequences import SequenceBatch
@@ -23,38 +27,49 @@ from seqloom.plugins.smith_waterman.recurrence_cuda import (
     LAST_PLACE,
     LETTERS,
     SINGLE,
+    TABLE_WORDS,
     WARPS,
     Numbers,
     Place,
+    Tiling,
     kernel,
     numbers,
     place_of,
     query_profiles,
     tiling,
 )
-from seqloom.plugins.smith_waterman.resident_cuda import Volume, Works, device_memory
+from seqloom.plugins.smith_waterman.resident_cuda import Need, Volume, Works, Workspace, device_memory
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
 cuda: Any = _cuda
-_BORDER_COLUMNS = 1 << 28
-"""Columns whose border between two tiles of a query is kept at most, 8 bytes each; longer work is taken in parts."""
+_GROUP_QUERIES = 16
+"""Queries that are sent to the device together, at most."""
+_GROUP_SCORES = 1 << 22
+"""Scores of all of them, at most, if there is more than one query."""
+_GROUP_WORDS = 1 << 19
+"""Words of their profiles likewise."""
+_KEPT = 1 << 16
+"""Scores that are picked out of a group without a second attempt."""
 _SELECTING = 256
 
 
-def select(scores, count, least, ceiling, kept, beyond, totals):
-    """Kernel: numbers of targets that reach ``ceiling`` to ``beyond``, of others that reach ``least`` to ``kept``."""
-    number = int32(cuda.grid(1))
-    if number < count:
-        score = scores[number]
-        if score >= ceiling:
-            beyond[cuda.atomic.add(totals, 1, int32(1))] = number
-        elif score >= least:
-            kept[cuda.atomic.add(totals, 0, int32(1))] = number
+def select(scores, stride, count, queries, limits, capacity, kept, total):
+    """Kernel: scores of at least the limit of their query, with their places, in any order.
 
-
-@cache
-def _select() -> Any:
-    return cuda.jit(select, cache=not SIMULATED)
+    Args:
+        scores: i4[queries · stride], of which ``count`` of each query are compared.
+        limits: i8[queries].
+        capacity: of ``kept``, i8, which gets place · 2^32 + score.
+        total: i4[1], grows by the number of them, also of those that find no room.
+    """
+    place = int32(cuda.grid(1))
+    if place < queries * stride:
+        query = int32(place // stride)
+        score = scores[place]
+        if place - query * stride < count and score >= limits[query]:
+            number = cuda.atomic.add(total, 0, int32(1))
+            if number < capacity:
+                kept[number] = (int64(place) << int64(32)) | int64(score)
 
 
 def clear(array, count):
@@ -65,20 +80,8 @@ def clear(array, count):
 
 
 @cache
-def _clear() -> Any:
-    return cuda.jit(clear, cache=not SIMULATED)
-
-
-def gather(values, numbers, count, taken):
-    """Kernel: ``taken[n] = values[numbers[n]]``."""
-    n = int32(cuda.grid(1))
-    if n < count:
-        taken[n] = values[numbers[n]]
-
-
-@cache
-def _gather() -> Any:
-    return cuda.jit(gather, cache=not SIMULATED)
+def _compiled(simple: Callable[..., None]) -> Any:
+    return cuda.jit(simple, cache=not SIMULATED)
 
 
 class Found(NamedTuple):
@@ -86,6 +89,38 @@ class Found(NamedTuple):
 
     numbers: np.ndarray
     scores: np.ndarray
+
+
+class Asked(NamedTuple):
+    """What is asked of a query: stretches whose best score with any of its strands, u8[m], is ``least`` or more."""
+
+    strands: Sequence[np.ndarray]
+    least: int
+
+
+class _Tiles(NamedTuple):
+    """A query letter sequence as kernels take it: its shape, and where each tile's profile begins in what is sent."""
+
+    shape: Tiling
+    words: list[int]
+
+
+@dataclass
+class _Group:
+    """Queries that are on the device together.
+
+    Attributes:
+        members: of each its place among all that are asked, what is asked, and its ways of reckoning.
+        profiles: of all tiles of all strands, side by side.
+        tiles: of each strand of each query.
+        slot: which of the two rooms the group takes.
+    """
+
+    members: list[tuple[int, Asked, list[Numbers]]]
+    profiles: list[np.ndarray]
+    tiles: list[list[_Tiles]]
+    slot: int
+    words: int = 0
 
 
 class DeviceTargets:
@@ -96,35 +131,27 @@ class DeviceTargets:
         chosen: i8[k], ascending numbers of the stretches that are asked for.
     """
 
-    def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, stream: Any,
+    def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, space: Workspace,
                  check: Callable[[], None]) -> None:
-        self._letters, self._stretches, self._stream, self._check = volume.letters, stretches, stream, check
+        self._letters, self._stretches, self._space, self._check = volume.letters, stretches, space, check
         self._packed = packed_arithmetic() if has_packed_maxima() else SINGLE
-        everything = np.arange(len(volume.works.order))
-        whole = np.array_equal(stretches.owners, everything) and np.array_equal(chosen, everything)
-        self._works = volume.works if whole else self._sorted(chosen, stretches.begins, stretches.lengths)
-        self._scratch: dict[str, Any] = {}
-        self._known_borders: dict[int, Any] = {}
+        whole = len(chosen) == len(stretches) and np.array_equal(stretches.owners, np.arange(len(volume.works.order)))
+        self._works = volume.works if whole else self._sorted("all", chosen, stretches.begins, stretches.lengths)
         self._letters_asked_for = int(stretches.lengths[chosen].sum())
         self.cells = 0
         self.beyond = 0
 
-    def _sorted(self, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray) -> Works:
-        return Works.of(chosen, first_letters, lengths, self._stream)
+    def _sorted(self, name: str, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray) -> Works:
+        return Works.of(chosen, first_letters, lengths, lambda what, array: self._space.send(f"{name} {what}", array))
 
-    def _sent(self, array: np.ndarray) -> Any:
-        return cuda.to_device(np.ascontiguousarray(array), stream=self._stream)
-
-    def _launch(self, kernel_: Any, size: int, *arguments: Any) -> None:
+    def _launch(self, simple: Callable[..., None], size: int, stream: Any, *arguments: Any) -> None:
         """Start a kernel that has a thread for each of ``size`` numbers."""
         with _launching:
-            kernel_[-(-size // _SELECTING), _SELECTING, self._stream](*arguments)
+            _compiled(simple)[-(-size // _SELECTING), _SELECTING, stream](*arguments)
 
-    def _room(self, name: str, size: int, dtype: Any) -> Any:
-        """Working space that is kept between queries."""
-        array = self._scratch.get(name)
-        if array is None or len(array) < size:
-            array = self._scratch[name] = cuda.device_array(max(1, size), dtype, stream=self._stream)
+    def _filled(self, name: str, size: int, dtype: Any, stream: Any) -> Any:
+        array = self._space.room(name, size, dtype)
+        self._launch(clear, size, stream, array, np.int32(size))
         return array
 
     def _ways(self, query: np.ndarray, scoring: Scoring, goal: int) -> list[Numbers]:
@@ -136,127 +163,181 @@ class DeviceTargets:
         return numbers(scoring, int(seen[:, 1:].min(initial=0)), int(seen.max(initial=0)), goal, self._packed,
                        len(query))
 
-    def _run(self, works: Works, query: np.ndarray, scoring: Scoring, way: Numbers, goal: int, found: Any,
-             backwards: bool = False) -> None:
-        """Best of every work for all rows of the query; ``found`` is on the device, in the order of the works."""
-        assert scoring.matrix is not None
+    def _run(self, works: Works, tiles: _Tiles, scoring: Scoring, way: Numbers, goal: int, profiles: Any, counters: Any,
+             counter: int, found: Any, found_first: int, slot: int, backwards: bool = False) -> int:
+        """Queue kernels for the best of every work with all rows of a query; gives the next counter.
+
+        ``found`` is on the device, in the order of the works; counters are 0.
+        """
         together = way.arithmetic.numbers
-        count = len(works.order)
-        if not count or not len(query):
-            return
-        shape = tiling(len(query), together)
-        profiles = query_profiles(query, scoring.matrix, shape, way.arithmetic)
-        size = len(profiles[0])
-        sent = self._sent(np.concatenate(profiles))
-        parts = [(0, -(-count // together))]
-        borders = crossing = self._room("no border", 1, np.int64)
-        if shape.tiles > 1:
-            parts, borders, most = self._borders(works, together)
-            crossing = self._room("crossing", most + 1, np.int64)
-        counters = self._sent(np.zeros(len(parts) * shape.tiles, np.int32))
-        launch = 0
+        parts, crossing = [(0, -(-len(works.order) // together))], self._space.room(f"crossing {slot}", 1, np.int64)
+        places = crossing
+        last_tile = len(tiles.shape.rows) - 1
+        if last_tile:
+            parts, places, most = works.borders(together)
+            crossing = self._space.room(f"crossing {slot}", most + 1, np.int64)
         for begin, end in parts:
-            first, last = begin * together, end * together
-            for tile in range(shape.tiles):
+            for tile, (rows, first) in enumerate(zip(tiles.shape.rows, tiles.shape.firsts, strict=True)):
                 self._check()
-                made = kernel(shape, way, scoring, goal, tile > 0, tile < shape.tiles - 1, backwards)
-                arguments = (
-                    sent[tile * size : (tile + 1) * size], self._letters, works.starts[first:], works.counts[first:],
-                    borders[begin:end] if shape.tiles > 1 else borders, np.int32(end - begin),
-                    counters[launch : launch + 1], crossing, np.int32(1), np.int32(1 << 16),
-                    np.int32(tile * shape.rows * shape.lanes), found[first:last])
                 with _launching:
-                    made[_blocks(), 32 * WARPS, self._stream](*arguments)
-                launch += 1
+                    made = kernel(rows, tiles.shape.lanes, way, scoring, goal, tile > 0, tile < last_tile, backwards)
+                    made[_blocks(), 32 * WARPS, self._space.streams[slot]](
+                        profiles, tiles.words[tile], self._letters, works.starts, works.counts, places, np.int32(begin),
+                        np.int32(end - begin), counters, np.int32(counter), crossing, np.int32(1), np.int32(1 << 16),
+                        np.int32(first), found, found_first)
+                counter += 1
+        return counter
 
-    def _borders(self, works: Works, together: int) -> tuple[list[tuple[int, int]], Any, int]:
-        """Parts of the works that are done at a time, where the border of each work begins, and the most columns."""
-        known = self._known_borders.get(together) if works is self._works else None
-        if known is None:
-            columns = works.lengths[::together].astype(np.int64)[: -(-len(works.order) // together)]
-            places = np.cumsum(columns) - columns
-            parts = _parts(columns, _BORDER_COLUMNS)
-            sent = self._sent(places - np.repeat([places[a] for a, _ in parts], [b - a for a, b in parts]))
-            known = parts, sent, max(int(columns[a:b].sum()) for a, b in parts)
-            if works is self._works:
-                self._known_borders[together] = known
-        return known
+    def scores(self, asked: Sequence[Asked], scoring: Scoring) -> list[Found]:
+        """What is asked of each of some queries."""
+        found = [Found(np.empty(0, np.int64), np.empty(0, np.int64))] * len(asked)
+        waiting: deque[tuple[_Group, Any, Any]] = deque()
+        for group in self._groups(asked, scoring, found):
+            waiting.append((group, *self._begin(group, scoring)))
+            if len(waiting) == 2:
+                self._finish(*waiting.popleft(), scoring, found)
+        while waiting:
+            self._finish(*waiting.popleft(), scoring, found)
+        return found
 
-    def _filled(self, name: str, size: int, dtype: Any) -> Any:
-        array = self._room(name, size, dtype)
-        self._launch(_clear(), size, array, np.int32(size))
-        return array[:size]
+    def _groups(self, asked: Sequence[Asked], scoring: Scoring, found: list[Found]) -> Iterator[_Group]:
+        """Queries for the device, in groups; what it can't do is put into ``found``."""
+        count = len(self._works.order)
+        assert scoring.matrix is not None
+        group = _Group([], [], [], 0)
+        for number, query in enumerate(asked):
+            longest = max(query.strands, key=len, default=np.empty(0, np.uint8))
+            ways = self._ways(longest, scoring, BEST)
+            if not count or not len(longest):
+                if query.least <= 0:
+                    found[number] = Found(np.sort(self._works.order), np.zeros(count, np.int64))
+                continue
+            if not ways:
+                found[number] = self._on_the_host(self._works.order, query, scoring)
+                continue
+            made = [query_profiles(strand, scoring.matrix, tiling(len(strand), ways[0].arithmetic.numbers),
+                                   ways[0].arithmetic) for strand in query.strands]
+            words = sum(len(profile) for strand in made for profile in strand)
+            if group.members and (len(group.members) == _GROUP_QUERIES or group.words + words > _GROUP_WORDS
+                                  or (len(group.members) + 1) * (count + 1) > _GROUP_SCORES):
+                yield group
+                group = _Group([], [], [], 1 - group.slot)
+            group.members.append((number, query, ways))
+            tiles = []
+            for strand, parts in zip(query.strands, made, strict=True):
+                begins = group.words + np.cumsum([0, *map(len, parts)])
+                tiles.append(_Tiles(tiling(len(strand), ways[0].arithmetic.numbers), begins[:-1].tolist()))
+                group.profiles += parts
+                group.words = int(begins[-1])
+            group.tiles.append(tiles)
+        if group.members:
+            yield group
 
-    def scores(self, strands: Sequence[np.ndarray], scoring: Scoring, least: int) -> Found:
-        """Of all stretches whose best score with any of the strands of a query is ``least`` or more."""
-        works, count = self._works, len(self._works.order)
-        longest = max(strands, key=len, default=np.empty(0, np.uint8))
-        ways = self._ways(longest, scoring, BEST)
-        if not count or not len(longest):
-            numbers_ = np.sort(works.order) if least <= 0 else np.empty(0, np.int64)
-            return Found(numbers_, np.zeros(len(numbers_), np.int64))
-        if not ways:
-            return self._on_the_host(works.order, strands, scoring, least)
-        found = self._filled("scores", count + 1, np.int32)
-        for strand in strands:
-            self._run(works, strand, scoring, ways[0], BEST, found)
-        self.cells += sum(map(len, strands)) * self._letters_asked_for
-        kept, beyond = self._room("kept", count, np.int32), self._room("beyond", count, np.int32)
-        totals = self._filled("totals", 2, np.int32)
-        self._launch(_select(), count, found, np.int32(count), np.int32(min(least, 1 << 30)),
-                     np.int32(ways[0].ceiling), kept, beyond, totals)
-        high, over = self._fetched(totals).tolist()
-        places = self._fetched(kept[:high]) if high else np.empty(0, np.int32)
-        scores = np.empty(0, np.int32)
-        if high:
-            taken = self._room("taken", high, np.int32)
-            self._launch(_gather(), high, found, kept, np.int32(high), taken)
-            scores = self._fetched(taken[:high])
-        parts = [Found(works.order[places], scores.astype(np.int64))]
-        if over:
-            again = works.order[self._fetched(beyond[:over])]
-            self.beyond += over
-            parts.append(self._again(again, strands, scoring, ways[1:], least))
-        joined = Found(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-        order = np.argsort(joined.numbers, kind="stable")
-        return Found(joined.numbers[order], joined.scores[order])
+    def _begin(self, group: _Group, scoring: Scoring) -> tuple[Any, Any]:
+        """Queue all work on a group; gives what is picked out of its scores, and how many there are."""
+        slot, stream, space = group.slot, self._space.streams[group.slot], self._space
+        stride = len(self._works.order) + 1
+        profiles = space.send(f"profiles {slot}", np.concatenate(group.profiles))
+        launches = sum(_launches(self._works, strand, ways[0])
+                       for (_, _, ways), tiles in zip(group.members, group.tiles, strict=True) for strand in tiles)
+        scores = self._filled(f"scores {slot}", stride * len(group.members), np.int32, stream)
+        counters = self._filled(f"counters {slot}", 1 + launches, np.int32, stream)
+        counter = 1
+        for n, ((_, _, ways), tiles) in enumerate(zip(group.members, group.tiles, strict=True)):
+            for strand in tiles:
+                counter = self._run(self._works, strand, scoring, ways[0], BEST, profiles, counters, counter, scores,
+                                    n * stride, slot)
+        return self._select(group, scores, counters, _KEPT), counters
 
-    def _fetched(self, array: Any) -> np.ndarray:
-        if not len(array):
-            return np.empty(0, array.dtype)
-        host = array.copy_to_host(stream=self._stream)
-        if not SIMULATED:
-            self._stream.synchronize()
-        return host
+    def _select(self, group: _Group, scores: Any, counters: Any, capacity: int) -> Any:
+        slot, count, queries = group.slot, len(self._works.order), len(group.members)
+        # What is at a ceiling may be anything above it.
+        limits = self._space.send(f"limits {slot}", np.array(
+            [min(query.least, ways[0].ceiling) for _, query, ways in group.members], np.int64))
+        kept = self._space.room(f"kept {slot}", capacity, np.int64)
+        self._launch(select, queries * (count + 1), self._space.streams[slot], scores, np.int32(count + 1),
+                     np.int32(count), np.int32(queries), limits, np.int32(capacity), kept, counters)
+        return kept
 
-    def _again(self, chosen: np.ndarray, strands: Sequence[np.ndarray], scoring: Scoring, ways: list[Numbers],
-               least: int) -> Found:
+    def _finish(self, group: _Group, kept: Any, counters: Any, scoring: Scoring, found: list[Found]) -> None:
+        """Wait for a group and put what it gave into ``found``."""
+        total = self._total(group, counters)
+        if total > _KEPT:
+            stream, scores = self._space.streams[group.slot], self._space.room(f"scores {group.slot}", 1, np.int32)
+            counters = self._filled(f"counters {group.slot}", 1, np.int32, stream)
+            kept = self._select(group, scores, counters, total)
+            self._total(group, counters)
+        picked = np.sort(self._space.fetch(kept[:total]))
+        places, scores = picked >> 32, picked & 0xFFFFFFFF
+        stride = len(self._works.order) + 1
+        bounds = np.searchsorted(places, np.arange(len(group.members) + 1) * stride)
+        for n, (number, query, ways) in enumerate(group.members):
+            mine = slice(bounds[n], bounds[n + 1])
+            part = Found(self._works.order[places[mine] - n * stride], scores[mine])
+            again = part.scores >= ways[0].ceiling
+            if again.any():
+                self.beyond += int(again.sum())
+                wide = self._again(part.numbers[again], query, scoring, ways[1:], group.slot)
+                sure = (column[~again] for column in part)
+                part = Found(*(np.concatenate(both) for both in zip(sure, wide, strict=True)))
+            order = np.argsort(part.numbers, kind="stable")
+            found[number] = Found(part.numbers[order], part.scores[order])
+            self.cells += sum(map(len, query.strands)) * self._letters_asked_for
+
+    def _total(self, group: _Group, counters: Any) -> int:
+        self._space.wait(group.slot)
+        return int(self._space.fetch(counters[:1])[0])
+
+    def _alone(self, query: np.ndarray, scoring: Scoring, way: Numbers, slot: int) -> tuple[_Tiles, Any]:
+        """One query on the device."""
+        assert scoring.matrix is not None
+        shape = tiling(len(query), way.arithmetic.numbers)
+        made = query_profiles(query, scoring.matrix, shape, way.arithmetic)
+        begins = np.cumsum([0, *map(len, made)])[:-1].tolist()
+        return _Tiles(shape, begins), self._space.send(f"profiles {slot}", np.concatenate(made))
+
+    def _best(self, name: str, works: Works, query: np.ndarray, scoring: Scoring, way: Numbers, goal: int, slot: int,
+              backwards: bool = False, before: Any = None) -> Any:
+        """Best of every work for one query, done or not yet, kept where larger than ``before``."""
+        stream = self._space.streams[slot]
+        dtype = np.int32 if goal == BEST else np.int64
+        found = self._filled(name, len(works.order) + 1, dtype, stream) if before is None else before
+        if len(query) and len(works.order):
+            tiles, profiles = self._alone(query, scoring, way, slot)
+            counters = self._filled(f"counters {slot}", _launches(works, tiles, way), np.int32, stream)
+            self._run(works, tiles, scoring, way, goal, profiles, counters, 0, found, 0, slot, backwards)
+        self._space.wait(slot)
+        return found
+
+    def _again(self, chosen: np.ndarray, query: Asked, scoring: Scoring, ways: list[Numbers], slot: int) -> Found:
         """As ``scores``, of some stretches, in wider numbers."""
         if not ways:
-            return self._on_the_host(chosen, strands, scoring, least)
-        works = self._sorted(chosen, self._stretches.begins, self._stretches.lengths)
-        found = self._filled("again", len(chosen) + 1, np.int32)
-        for strand in strands:
-            self._run(works, strand, scoring, ways[0], BEST, found)
-        scores = self._fetched(found[: len(chosen)]).astype(np.int64)
-        high = np.flatnonzero(scores >= least)
+            return self._on_the_host(chosen, query, scoring)
+        works = self._sorted("again", chosen, self._stretches.begins, self._stretches.lengths)
+        found: Any = None
+        for strand in query.strands:
+            found = self._best("again", works, strand, scoring, ways[0], BEST, slot, before=found)
+        scores = self._space.fetch(found[: len(chosen)]).astype(np.int64)
+        high = np.flatnonzero(scores >= query.least)
         return Found(works.order[high], scores[high])
 
-    def _on_the_host(self, chosen: np.ndarray, strands: Sequence[np.ndarray], scoring: Scoring, least: int) -> Found:
+    def _on_the_host(self, chosen: np.ndarray, query: Asked, scoring: Scoring) -> Found:
         """Scores that 32 bits may not hold."""
         from seqloom.plugins.smith_waterman.recurrence_cpu import Profile
         from seqloom.plugins.smith_waterman.scalar_cpu import scalar_score
 
         profiles = [Profile(strand, scoring, np.arange(LETTERS - 4)[: scoring.matrix.shape[1]])  # type: ignore[union-attr]
-                    for strand in strands]
+                    for strand in query.strands]
         scores = np.zeros(len(chosen), np.int64)
         for n, number in enumerate(chosen.tolist()):
             self._check()
             target = self._stretches[number]
             scores[n] = max(scalar_score(p.rows, p.places, target, scoring.gap_open, scoring.gap_extend)
                             for p in profiles)
-        high = scores >= least
-        return Found(chosen[high], scores[high])
+        high = scores >= query.least
+        numbers_, scores = chosen[high], scores[high]
+        order = np.argsort(numbers_, kind="stable")
+        return Found(numbers_[order], scores[order])
 
     def ends(self, query: np.ndarray, scoring: Scoring, chosen: np.ndarray) -> Place | None:
         """The first best cell of each chosen stretch: smallest row of u8[m] ``query``, then smallest column.
@@ -284,16 +365,21 @@ class DeviceTargets:
         result = np.zeros(len(self._stretches), np.int64)
         left = chosen
         for way in ways:
-            works = self._sorted(left, first_letters, lengths)
-            found = self._filled("places", len(left) + 1, np.int64)
-            self._run(works, query, scoring, way, goal, found, backwards=goal == LAST)
+            works = self._sorted("some", left, first_letters, lengths)
+            found = self._best("places", works, query, scoring, way, goal, 0, backwards=goal == LAST)
             self.cells += len(query) * int(works.lengths.sum(dtype=np.int64))
-            places = self._fetched(found[: len(left)])
+            places = self._space.fetch(found[: len(left)])
             result[works.order] = places
             left = works.order[place_of(places, goal).score >= way.ceiling]
             if not len(left):
                 return place_of(result[chosen], goal)
         return None
+
+
+def _launches(works: Works, tiles: _Tiles, way: Numbers) -> int:
+    """Kernels that are launched for one strand of a query."""
+    count = len(tiles.words)
+    return count * len(works.borders(way.arithmetic.numbers).parts) if count > 1 else 1
 
 
 _launching = threading.Lock()
@@ -303,40 +389,33 @@ _alone: Any = threading.RLock() if SIMULATED else nullcontext()
 
 
 @contextmanager
-def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.ndarray, budget: int | None,
-                      check: Callable[[], None]) -> Iterator[DeviceTargets]:
+def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.ndarray, longest_query: int,
+                      budget: int | None, check: Callable[[], None]) -> Iterator[DeviceTargets]:
     """Stretches of a volume with their letters on the current device.
 
     Raises:
         BudgetError: letters and working space don't fit ``budget`` bytes.
     """
     memory = device_memory()
-    letters = int(stretches.lengths[chosen].sum())
-    stream = 0 if SIMULATED else cuda.stream()
+    need = Need(len(chosen), int(stretches.lengths[chosen].sum()), longest_query)
+    what = "exact Smith–Waterman on the device"
     with (_alone, memory.volume(batch, budget) as volume,
-          memory.working_space(working_bytes(len(chosen), letters), budget, "exact Smith–Waterman on the device")):
-        targets = DeviceTargets(volume, stretches, chosen, stream, check)
-        try:
-            yield targets
-        finally:
-            targets._scratch.clear()
+          memory.workspace(need.rounded(), working_bytes(*need), budget, what) as space):
+        yield DeviceTargets(volume, stretches, chosen, space, check)
 
 
-def working_bytes(stretches: int, letters: int) -> int:
+def working_bytes(stretches: int, letters: int, longest_query: int) -> int:
     """Device memory that work on so many stretches takes at most, beside their letters: bounds, scores, borders."""
-    return 48 * (stretches + 2) + 8 * min(letters, _BORDER_COLUMNS) + (4 << 20)
-
-
-def _parts(columns: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Runs of works of at most ``most`` columns together, one work at least."""
-    ends = np.cumsum(columns)
-    parts, first = [], 0
-    while first < len(columns):
-        before = int(ends[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + most, "right")))
-        parts.append((first, last))
-        first = last
-    return parts
+    need = Need(stretches, letters, longest_query).rounded()
+    count = need.stretches + 2
+    scores = max(count, min(_GROUP_QUERIES * count, _GROUP_SCORES))
+    one = 2 * 8 * LETTERS * TABLE_WORDS * len(tiling(need.query, 1).rows)  # two strands
+    profiles = max(one, min(_GROUP_QUERIES * one, 8 * _GROUP_WORDS))
+    borders = 0
+    if len(tiling(need.query, 1).rows) > 1:
+        borders = 8 * need.letters * (1 if has_packed_maxima() else 2)
+    # All for two groups, and bounds of works three times; rooms may be an eighth larger than asked for.
+    return (2 * (4 * scores + 8 * max(_KEPT, scores) + profiles) + 88 * count + borders + (2 << 20)) // 8 * 9
 
 
 @cache
@@ -347,4 +426,4 @@ def _blocks() -> int:
     return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * 8
 
 
-__all__ = ["DeviceTargets", "Found", "on_device_targets", "working_bytes"]
+__all__ = ["Asked", "DeviceTargets", "Found", "on_device_targets", "working_bytes"]

@@ -24,11 +24,14 @@ from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWa
 from seqloom.plugins.smith_waterman.seed_cuda import SmithWatermanScoresCuda, shares
 from seqloom.plugins.smith_waterman.seed_reference import best_scores
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
+from seqloom.plugins.smith_waterman.targets_cuda import Asked
 from seqloom.testing import assert_same_hits, run_pipeline
 
 LETTERS = PROTEIN.encode("ARNDCQEGHILKMFPSTWYVBZXU*OJ")
 if SIMULATED:
-    recurrence_cuda.ROW_COUNTS, recurrence_cuda.LANE_COUNTS = (1, 2, 3), (4, 8)
+    recurrence_cuda.ROW_COUNTS, recurrence_cuda.LANE_COUNTS = (1, 2), (4,)
+    recurrence_cuda.TILE_ROWS, recurrence_cuda.LAST_ROWS, recurrence_cuda.TILE_LANES = (2, 3), (1, 2, 3), 4
+    recurrence_cuda.MOST_BETWEEN = 2
     recurrence_cuda.WARPS = targets_cuda.WARPS = 1
     targets_cuda._SELECTING = 16
 
@@ -50,9 +53,9 @@ def check_places(arithmetic: Arithmetic, gap_open: int, gap_extend: int, lengths
         stretches, everything = Stretches.of(targets, np.arange(5), None), np.arange(5)
         wanted = [best_ends(query, Packed.of([t], scoring))[0] for t in texts]
         scores = [w[0] for w in wanted]
-        with targets_cuda.on_device_targets(targets, stretches, everything, None, lambda: None) as device:
-            assert device.scores([query], scoring, 0).scores.tolist() == scores, (length, scores)
-            high = device.scores([query], scoring, 5)
+        with targets_cuda.on_device_targets(targets, stretches, everything, length, None, lambda: None) as device:
+            found, high = device.scores([Asked([query], 0), Asked([query], 5)], scoring)
+            assert found.scores.tolist() == scores, (length, scores)
             assert high.numbers.tolist() == [n for n in range(5) if scores[n] >= 5]
             some = np.array([n for n in (4, 2, 3, 1) if scores[n]], np.int64)
             ends = device.ends(query, scoring, some)
