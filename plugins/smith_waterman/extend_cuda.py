@@ -14,6 +14,7 @@ from seqloom.core.records import Hits, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
 from seqloom.plugins.smith_waterman.recurrence_cpu import Profile, Workers
+from seqloom.plugins.smith_waterman.resident_cuda import Need
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 from seqloom.plugins.smith_waterman.targets_cuda import on_device_targets, working_bytes
 
@@ -27,8 +28,8 @@ class SmithWatermanTracebackCuda(SmithWatermanTracebackCpu):
 
     def footprint(self, shape: Shape) -> Footprint:
         host = super().footprint(shape).host
-        return Footprint(host=host, device=shape.target_letters
-                         + working_bytes(shape.targets, shape.target_letters, shape.longest_query))
+        need = Need(shape.targets, shape.target_letters, shape.longest_target, shape.longest_query)
+        return Footprint(host=host, device=shape.target_letters + working_bytes(need))
 
     def run(self, context: Context, records: Records) -> Hits:
         host = place(records, "host")

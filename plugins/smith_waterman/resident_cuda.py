@@ -30,8 +30,6 @@ _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
 """Of the memory that is free at first use: the budget when none is given."""
-_BORDER_COLUMNS = 1 << 29
-"""Columns whose border between two tiles of a query is kept at most, 8 bytes each; longer work is taken in parts."""
 
 
 class Borders(NamedTuple):
@@ -64,7 +62,7 @@ class Works:
     starts: Any
     counts: Any
     send: Callable[[str, np.ndarray], Any]
-    _known: dict[int, Borders] = field(default_factory=dict)
+    _known: dict[tuple[int, int], Borders] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -80,17 +78,18 @@ class Works:
         starts = np.append(first_letters[order], 0).astype(np.int64)
         return cls(order, taken, send("starts", starts), send("counts", taken), send)
 
-    def borders(self, together: int) -> Borders:
-        """Those of works of ``together`` stretches each."""
+    def borders(self, together: int, columns_at_once: int) -> Borders:
+        """Those of works of ``together`` stretches each, done in parts of so many columns (one work at least)."""
+        key = together, columns_at_once
         with self._lock:
-            if together not in self._known:
+            if key not in self._known:
                 columns = self.lengths[::together].astype(np.int64)[: -(-len(self.order) // together)]
                 places = np.cumsum(columns) - columns
-                parts = _parts(columns, _BORDER_COLUMNS)
+                parts = _parts(columns, columns_at_once)
                 places -= np.repeat([places[a] for a, _ in parts], [b - a for a, b in parts])
-                self._known[together] = Borders(parts, self.send(f"borders {together}", places),
-                                                max(int(columns[a:b].sum()) for a, b in parts))
-            return self._known[together]
+                self._known[key] = Borders(parts, self.send(f"borders {together}", places),
+                                           max(int(columns[a:b].sum()) for a, b in parts))
+            return self._known[key]
 
 
 def _parts(columns: np.ndarray, most: int) -> list[tuple[int, int]]:
@@ -116,10 +115,16 @@ def rounded(number: int) -> int:
 
 
 class Need(NamedTuple):
-    """Size of the work on a device that working space is for: stretches, their letters, letters of a query."""
+    """Size of the work on a device that working space is for.
+
+    Attributes:
+        stretches, letters, longest: of targets; letters of all of them and of the longest.
+        query: letters of the longest query.
+    """
 
     stretches: int
     letters: int
+    longest: int
     query: int
 
     def rounded(self) -> "Need":

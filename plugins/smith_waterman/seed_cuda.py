@@ -17,7 +17,7 @@ from seqloom.core.context import Context
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.smith_waterman import all_scores
-from seqloom.plugins.smith_waterman.resident_cuda import device_memory
+from seqloom.plugins.smith_waterman.resident_cuda import Need, device_memory
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import promising
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
@@ -69,7 +69,7 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
         pieces = shape.targets + shape.target_letters // (1 << 14)
         return Footprint(host=64 * pieces + 24 * shape.queries * shape.targets,
                          device=shape.target_letters
-                         + working_bytes(pieces, shape.target_letters, shape.longest_query))
+                         + working_bytes(Need(pieces, shape.target_letters, shape.longest_target, shape.longest_query)))
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         queries, targets, scoring = context.queries, context.targets, context.scoring

@@ -38,7 +38,7 @@ from seqloom.plugins.smith_waterman.recurrence_cuda import (
     query_profiles,
     tiling,
 )
-from seqloom.plugins.smith_waterman.resident_cuda import Need, Volume, Works, Workspace, device_memory
+from seqloom.plugins.smith_waterman.resident_cuda import Borders, Need, Volume, Works, Workspace, device_memory
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
 cuda: Any = _cuda
@@ -50,6 +50,8 @@ _GROUP_WORDS = 1 << 19
 """Words of their profiles likewise."""
 _KEPT = 1 << 16
 """Scores that are picked out of a group without a second attempt."""
+_FEW_COLUMNS = 1 << 20
+"""Columns whose borders are kept where queries of several tiles are rare: those that are scored again."""
 _SELECTING = 256
 
 
@@ -129,11 +131,13 @@ class DeviceTargets:
     Args:
         volume: what ``stretches`` are cut from.
         chosen: i8[k], ascending numbers of the stretches that are asked for.
+        columns: whose borders are kept at a time.
     """
 
-    def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, space: Workspace,
+    def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, space: Workspace, columns: int,
                  check: Callable[[], None]) -> None:
         self._letters, self._stretches, self._space, self._check = volume.letters, stretches, space, check
+        self._columns = columns
         self._packed = packed_arithmetic() if has_packed_maxima() else SINGLE
         whole = len(chosen) == len(stretches) and np.array_equal(stretches.owners, np.arange(len(volume.works.order)))
         self._works = volume.works if whole else self._sorted("all", chosen, stretches.begins, stretches.lengths)
@@ -174,7 +178,7 @@ class DeviceTargets:
         places = crossing
         last_tile = len(tiles.shape.rows) - 1
         if last_tile:
-            parts, places, most = works.borders(together)
+            parts, places, most = self._borders(works, way)
             crossing = self._space.room(f"crossing {slot}", most + 1, np.int64)
         for begin, end in parts:
             for tile, (rows, first) in enumerate(zip(tiles.shape.rows, tiles.shape.firsts, strict=True)):
@@ -187,6 +191,14 @@ class DeviceTargets:
                         np.int32(first), found, found_first)
                 counter += 1
         return counter
+
+    def _borders(self, works: Works, way: Numbers) -> Borders:
+        return works.borders(way.arithmetic.numbers, self._columns)
+
+    def _launches(self, works: Works, tiles: _Tiles, way: Numbers) -> int:
+        """Kernels that are launched for one strand of a query."""
+        count = len(tiles.words)
+        return count * len(self._borders(works, way).parts) if count > 1 else 1
 
     def scores(self, asked: Sequence[Asked], scoring: Scoring) -> list[Found]:
         """What is asked of each of some queries."""
@@ -238,7 +250,7 @@ class DeviceTargets:
         slot, stream, space = group.slot, self._space.streams[group.slot], self._space
         stride = len(self._works.order) + 1
         profiles = space.send(f"profiles {slot}", np.concatenate(group.profiles))
-        launches = sum(_launches(self._works, strand, ways[0])
+        launches = sum(self._launches(self._works, strand, ways[0])
                        for (_, _, ways), tiles in zip(group.members, group.tiles, strict=True) for strand in tiles)
         scores = self._filled(f"scores {slot}", stride * len(group.members), np.int32, stream)
         counters = self._filled(f"counters {slot}", 1 + launches, np.int32, stream)
@@ -304,7 +316,7 @@ class DeviceTargets:
         found = self._filled(name, len(works.order) + 1, dtype, stream) if before is None else before
         if len(query) and len(works.order):
             tiles, profiles = self._alone(query, scoring, way, slot)
-            counters = self._filled(f"counters {slot}", _launches(works, tiles, way), np.int32, stream)
+            counters = self._filled(f"counters {slot}", self._launches(works, tiles, way), np.int32, stream)
             self._run(works, tiles, scoring, way, goal, profiles, counters, 0, found, 0, slot, backwards)
         self._space.wait(slot)
         return found
@@ -376,12 +388,6 @@ class DeviceTargets:
         return None
 
 
-def _launches(works: Works, tiles: _Tiles, way: Numbers) -> int:
-    """Kernels that are launched for one strand of a query."""
-    count = len(tiles.words)
-    return count * len(works.borders(way.arithmetic.numbers).parts) if count > 1 else 1
-
-
 _launching = threading.Lock()
 """Modules aren't loaded by two threads at a time."""
 _alone: Any = threading.RLock() if SIMULATED else nullcontext()
@@ -397,25 +403,33 @@ def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.nda
         BudgetError: letters and working space don't fit ``budget`` bytes.
     """
     memory = device_memory()
-    need = Need(len(chosen), int(stretches.lengths[chosen].sum()), longest_query)
+    lengths = stretches.lengths[chosen]
+    need = Need(len(chosen), int(lengths.sum()), int(lengths.max(initial=0)), longest_query).rounded()
     what = "exact Smith–Waterman on the device"
     with (_alone, memory.volume(batch, budget) as volume,
-          memory.workspace(need.rounded(), working_bytes(*need), budget, what) as space):
-        yield DeviceTargets(volume, stretches, chosen, space, check)
+          memory.workspace(need, working_bytes(need), budget, what) as space):
+        yield DeviceTargets(volume, stretches, chosen, space, border_columns(need), check)
 
 
-def working_bytes(stretches: int, letters: int, longest_query: int) -> int:
-    """Device memory that work on so many stretches takes at most, beside their letters: bounds, scores, borders."""
-    need = Need(stretches, letters, longest_query).rounded()
+def border_columns(need: Need) -> int:
+    """Columns whose border between two tiles of a query is kept at a time, 8 bytes each.
+
+    Those of every second stretch, with which a register's other one shares them; few where queries have one tile.
+    """
+    few = len(tiling(need.query, 2 if has_packed_maxima() else 1).rows) == 1
+    return max(need.longest, min(need.letters, _FEW_COLUMNS) if few else -(-(need.letters + need.longest) // 2))
+
+
+def working_bytes(need: Need) -> int:
+    """Device memory that work of that size takes at most, beside the letters of targets: bounds, scores, borders."""
+    need = need.rounded()
     count = need.stretches + 2
     scores = max(count, min(_GROUP_QUERIES * count, _GROUP_SCORES))
     one = 2 * 8 * LETTERS * TABLE_WORDS * len(tiling(need.query, 1).rows)  # two strands
     profiles = max(one, min(_GROUP_QUERIES * one, 8 * _GROUP_WORDS))
-    borders = 0
-    if len(tiling(need.query, 1).rows) > 1:
-        borders = 8 * need.letters * (1 if has_packed_maxima() else 2)
+    borders = 8 * border_columns(need)
     # All for two groups, and bounds of works three times; rooms may be an eighth larger than asked for.
-    return (2 * (4 * scores + 8 * max(_KEPT, scores) + profiles) + 88 * count + borders + (2 << 20)) // 8 * 9
+    return (2 * (4 * scores + 8 * max(_KEPT, scores) + profiles + borders) + 88 * count + (2 << 20)) // 8 * 9
 
 
 @cache
