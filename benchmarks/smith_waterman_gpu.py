@@ -1,23 +1,36 @@
-"""Exact Smith–Waterman on a CUDA device: scores and ends by query length, whole searches, the paper's kernels.
+"""Exact Smith–Waterman on CUDA devices: scores and ends by query length, whole searches and commands, a model of them.
 
-    python -m benchmarks.smith_waterman_gpu FASTA [--copies 60] [--lengths 127 514 …] [--queries FASTA]
+    python -m benchmarks.smith_waterman_gpu FASTA [--parts rates search …] [--copies 60] [--lengths 127 514 …]
+                                            [--queries FASTA] [--threads 1 16]
 
 Targets are the proteins of a FASTA file and copies of them with their letters shuffled. Rates are in TCUPS: 10¹² cells
-a second. Scores and ends are those of all targets while these are on the device; whole searches begin with the targets
-in host memory and end with the hits, so that copying is in their time. Kernels are compiled before, in processes.
+a second. Kernels are compiled before, in processes. The parts:
+
+    rates     scores, and scores with ends, of all targets while these are on the device
+    search    whole searches, with the targets in host memory before and the hits there afterwards
+    stream    the same with less device memory than the targets take, beside the limit of copying or computing
+    model     times of a volume's computing, copying and the rest, and what section 5.4 of the paper foretells from them
+    command   the whole command, from a database file to a file of hits
+    giant     two sequences of 35,000 letters
+    paper     the paper's kernels
 """
 
 import argparse
 import multiprocessing
+import os
+import subprocess
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.context import Scoring, SearchSpace
+from seqloom.core.context import Context, Scoring, SearchSpace
 from seqloom.core.engine import Engine, Settings
 from seqloom.core.memory import MemorySink, MemorySource
 from seqloom.core.pipeline import compose
@@ -26,7 +39,7 @@ from seqloom.installed import registry
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
-from .timing import Timing
+from .timing import SEQLOOM, Timing
 
 LENGTHS = (63, 127, 255, 514, 1042, 2005, 5147)
 PAPER_LENGTHS = (255, 514)
@@ -117,8 +130,9 @@ def best_of(work: Any) -> float:
     return min(times[1:])
 
 
-def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
-    """Scores of all targets, those that count picked out; and scores with ends of all."""
+def rates(targets: SequenceBatch, lengths: Sequence[int], ends: Sequence[int],
+          generator: np.random.Generator) -> Iterator[Timing]:
+    """Scores of all targets, those that count picked out; and scores with ends of all for some lengths."""
     begin = time.perf_counter()
     with resident(targets) as device:
         yield Timing("targets to the device", time.perf_counter() - begin, f"{targets.letters:,} letters")
@@ -127,26 +141,184 @@ def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.G
             cells = len(query) * targets.letters
             for what, work in (("scores", lambda q=query: device.scores([asked(q)], scoring())),
                                ("scores and ends", lambda q=query: device.ends(q, scoring(), everything))):
+                if what != "scores" and len(query) not in ends:
+                    continue
                 seconds = best_of(work)
                 yield Timing(f"{len(query)} {what}", seconds, f"{cells / seconds / 1e12:.2f} TCUPS")
 
 
+def slot_seconds(engine: Engine) -> str:
+    """What the slots of a run took, of all threads together."""
+    return ", ".join(f"{name} {slot.seconds:.2f}" for name, slot in engine.totals.items() if slot.seconds > 0.005)
+
+
 def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, device_memory: int | None = None,
-           **options: Any) -> Timing:
-    """A whole search from host memory."""
+           rounds: int = 2, volume_letters: int = 64_000_000, **options: Any) -> Timing:
+    """A whole search from host memory, the quickest of some."""
     names = registry()
-    plan = compose(names, names.pipeline("sw"), options, "auto")
-    source, sink = MemorySource(replace(targets, names=range(len(targets)))), MemorySink()
-    settings = Settings(threads=threads, device_memory=device_memory)
+    plan = compose(names, names.pipeline("sw"), options, "cuda")
+    source = MemorySource(replace(targets, names=range(len(targets))))
+    settings = Settings(threads=threads, device_memory=device_memory, volume_letters=volume_letters)
     space = SearchSpace(source.letters, source.sequences, source.longest)
-    engine = Engine(plan, names, queries, source, space, settings)
-    begin = time.perf_counter()
-    engine.run(sink)
-    seconds = time.perf_counter() - begin
-    slots = ", ".join(f"{name} {stats.seconds:.2f}" for name, stats in engine.totals.items() if stats.seconds > 0.005)
+    best: tuple[float, str] | None = None
+    for _ in range(rounds):
+        engine, sink = Engine(plan, names, queries, source, space, settings), MemorySink()
+        begin = time.perf_counter()
+        engine.run(sink)
+        seconds = time.perf_counter() - begin
+        slots = slot_seconds(engine)
+        note = f"{queries.letters * targets.letters / seconds / 1e12:.2f} TCUPS; {len(sink.hits)} hits; {slots}"
+        best = min(best or (seconds, note), (seconds, note))
+    assert best
     budget = "" if device_memory is None else f", {device_memory >> 20} MiB"
-    return Timing(f"search, {len(queries)} queries, {queries.letters} letters, {threads} threads{budget}", seconds,
-                  f"{queries.letters * targets.letters / seconds / 1e12:.2f} TCUPS; {len(sink.hits)} hits; {slots}")
+    what = "scores" if options.get("score_only") else "alignments"
+    size = f"{len(queries)} queries, {queries.letters} letters"
+    return Timing(f"search, {what}, {size}, {threads} threads{budget}", *best)
+
+
+def streamed(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
+    """Searches with the targets on the device already, and with room for two fifths of them only."""
+    from seqloom.plugins.smith_waterman.resident_cuda import device_memory
+
+    budget = targets.letters * 2 // 5
+    memory = device_memory()
+    begin = time.perf_counter()
+    with memory.volume(targets.take(0, len(targets)), None):
+        sending = time.perf_counter() - begin
+    yield Timing("letters to the device and their works", sending, f"{targets.letters / sending / 1e9:.1f} GB/s")
+    for query in proteins(lengths, generator):
+        batch = SequenceBatch.of(PROTEIN, [PROTEIN.decode(query)])
+        with resident(targets) as device:
+            seconds = best_of(lambda q=query, d=device: d.scores([asked(q)], scoring()))
+        yield Timing(f"{len(query)} resident", seconds, f"{len(query) * targets.letters / seconds / 1e12:.2f} TCUPS")
+        for volume in (16_000_000, 32_000_000):
+            for threads in (1, 2, 4):
+                timing = search(batch, targets, threads, budget, rounds=3, volume_letters=volume, score_only=True)
+                yield Timing(f"{timing.what}, volumes of {volume // 1_000_000} M", timing.seconds, timing.note)
+
+
+def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
+    """Section 5.4: times of a volume, and of all volumes one after the other, with and without overlap, foretold.
+
+    t1 is the time of scores on the device, t2 that of all else that a unit of work does, t3 that of getting a volume
+    and copying it.
+    """
+    from seqloom.plugins.smith_waterman.resident_cuda import device_memory
+
+    source = MemorySource(replace(targets, names=range(len(targets))))
+    spans = source.plan(64_000_000)
+    for query in proteins(lengths, generator):
+        batch = SequenceBatch.of(PROTEIN, [PROTEIN.decode(query)])
+        times: list[tuple[float, float, float]] = []
+        for span in spans[:3]:
+            begin = time.perf_counter()
+            volume = source.read(span)
+            with device_memory().volume(volume, None):
+                getting = time.perf_counter() - begin
+            with resident(volume) as device:
+                computing = best_of(lambda q=query, d=device: d.scores([asked(q)], scoring()))
+            whole = best_of(lambda v=volume, b=batch: unit(b, v, source))
+            times.append((computing, max(0.0, whole - computing), getting))
+        t1, t2, t3 = np.median(times, axis=0).tolist()
+        count = len(spans)
+        one_by_one, pipelined = count * (t1 + t2 + t3), (count - 1) * (max(t1, t3) + t2) + t1 + t2 + t3
+        measured = search(batch, targets, 1, rounds=3, score_only=True).seconds
+        yield Timing(f"{len(query)}: {count} volumes, measured", measured,
+                     f"t1 {t1 * 1e3:.1f} t2 {t2 * 1e3:.1f} t3 {t3 * 1e3:.1f} ms; one by one {one_by_one:.3f} s, "
+                     f"pipelined {pipelined:.3f} s")
+
+
+def unit(queries: SequenceBatch, volume: SequenceBatch, source: MemorySource) -> None:
+    """What the engine does for a batch and a volume that is on the device."""
+    names = registry()
+    plan = compose(names, names.pipeline("sw"), {"score_only": True}, "cuda")
+    space = SearchSpace(source.letters, source.sequences, source.longest)
+    context = Context(queries=queries, targets=volume, scoring=plan.family.scoring(queries, space, plan.options),
+                      options=plan.options, space=space)
+    records: Any = None
+    for placed in plan.working("unit"):
+        records = placed.stage.run(context, records)
+
+
+def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch], threads: Sequence[int],
+             generator: np.random.Generator) -> Iterator[Timing]:
+    """``seqloom sw`` from a database file to a file of hits, beside what it takes to start: one protein as database.
+
+    Hits and alignments on the proteins of ``fasta`` alone are held to those of the CPU.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def run(*words: str) -> float:
+            begin = time.perf_counter()
+            done = subprocess.run([*SEQLOOM, *words], cwd=folder, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"{' '.join(words)}: {done.stderr[-2000:]}")
+            return time.perf_counter() - begin
+
+        write_fasta(folder / "many.fasta", targets)
+        write_fasta(folder / "few.fasta", SequenceBatch.of(PROTEIN, records(fasta)))
+        write_fasta(folder / "one.fasta", targets.take(0, 1))
+        for what in ("many", "few", "one"):
+            yield Timing(f"db create {what}", run("db", "create", f"{what}.duckdb", f"{what}.fasta"))
+        for number, batch in enumerate(batches):
+            write_fasta(folder / f"{number}.fasta", batch)
+        columns = "6 std score btop"
+        for number, batch in enumerate(batches):
+            for use in threads:
+
+                def sw(database: str, back_end: str, n: int = number, p: int = use) -> float:
+                    return run("sw", "-q", f"{n}.fasta", "-d", f"{database}.duckdb", "--backend", back_end, "--outfmt",
+                               columns, "-o", f"{database}.{back_end}.tsv", "-p", str(p), "--no-store")
+
+                start = min(sw("one", "cuda") for _ in range(2))
+                seconds = min(sw("many", "cuda") for _ in range(2))
+                cells = batch.letters * targets.letters
+                yield Timing(f"command, {len(batch)} queries, {batch.letters} letters, {use} threads", seconds,
+                             f"{cells / seconds / 1e12:.2f} TCUPS; {start:.2f} s of it to start")
+            if len(batch) == 1 and batch.letters not in (127, 514):
+                continue
+            sw("few", "cuda", p=max(threads))
+            sw("few", "cpu", p=max(threads))
+            same = (folder / "few.cuda.tsv").read_bytes() == (folder / "few.cpu.tsv").read_bytes()
+            lines = (folder / "few.cpu.tsv").read_bytes().count(b"\n")
+            yield Timing(f"{lines} lines of cpu and cuda", 0.0, "equal" if same else "DIFFERENT")
+
+
+def write_fasta(path: Path, batch: SequenceBatch) -> None:
+    text, offsets = batch.alphabet.decode(batch.residues), batch.offsets.tolist()
+    with path.open("w") as file:
+        for number, (begin, end) in enumerate(pairwise(offsets)):
+            file.write(f">s{number}\n{text[begin:end]}\n")
+
+
+def giant(generator: np.random.Generator, length: int = 35_000) -> Iterator[Timing]:
+    """Two sequences of so many letters, three in ten of which differ."""
+    import resource
+
+    from seqloom.plugins.smith_waterman.resident_cuda import device_memory
+
+    query = proteins([length], generator)[0]
+    changed = generator.random(length) < 0.3
+    target = np.where(changed, proteins([length], generator)[0], query).astype(np.uint8)
+    both = [SequenceBatch.of(PROTEIN, [PROTEIN.decode(letters)]) for letters in (query, target)]
+    for back_end in ("cuda", "cpu"):
+        names = registry()
+        plan = compose(names, names.pipeline("sw"), {}, back_end)
+        source = MemorySource(replace(both[1], names=["giant"]))
+        space = SearchSpace(source.letters, source.sequences, source.longest)
+        times = []
+        for _ in range(2):
+            engine, sink = Engine(plan, names, both[0], source, space, Settings()), MemorySink()
+            begin = time.perf_counter()
+            engine.run(sink)
+            times.append(time.perf_counter() - begin)
+        need = engine._need([(0, 1)], source.plan(length))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        yield Timing(f"giant pair, {back_end}", min(times),
+                     f"score {sink.hits.score.tolist()}; {slot_seconds(engine)}; planned with {need[0] >> 20} MiB of "
+                     f"the host and {need[2] >> 20} MiB of the device; process at its largest {peak} MiB, in use on "
+                     f"the device {device_memory()._used >> 20} MiB")
 
 
 def paper(targets: SequenceBatch, generator: np.random.Generator) -> Iterator[Timing]:
@@ -171,25 +343,40 @@ def show(timings: Iterator[Timing]) -> None:
         print(f"{timing.what:<60} {timing.seconds:9.4f}  {timing.note}", flush=True)
 
 
+PARTS = ("rates", "search", "stream", "model", "command", "giant", "paper")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fasta")
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
     parser.add_argument("--copies", type=int, default=60)
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
+    parser.add_argument("--ends", type=int, nargs="*", default=LENGTHS, help="lengths whose ends are timed as well")
     parser.add_argument("--queries", help="FASTA file whose sequences are searched together")
-    parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, os.cpu_count() or 1])
     arguments = parser.parse_args()
     generator = np.random.default_rng(7)
     batches = [SequenceBatch.of(PROTEIN, [PROTEIN.decode(q)]) for q in proteins(arguments.lengths, generator)]
     if arguments.queries:
         batches.append(SequenceBatch.of(PROTEIN, records(arguments.queries)))
     needed = sorted({int(n) for batch in batches for n in batch.lengths})
-    print(f"kernels compiled in {compiled(needed, arguments.lengths, arguments.threads):.1f} s", flush=True)
+    ends = arguments.ends if "rates" in arguments.parts else []
+    print(f"kernels compiled in {compiled(needed, ends, os.cpu_count() or 1):.1f} s", flush=True)
     targets = shuffled_copies(records(arguments.fasta), arguments.copies, generator)
-    show(rates(targets, arguments.lengths, generator))
-    show(search(batch, targets, arguments.threads, score_only=score_only)
-         for batch in batches for score_only in (True, False))
-    show(paper(targets, generator))
+    some = [n for n in arguments.lengths if n in (127, 514, 2005)] or arguments.lengths
+    parts: dict[str, Callable[[], Iterator[Timing]]] = {
+        "rates": lambda: rates(targets, arguments.lengths, ends, generator),
+        "search": lambda: (search(batch, targets, threads, score_only=score_only) for batch in batches
+                           for threads in arguments.threads for score_only in (True, False)),
+        "stream": lambda: streamed(targets, some, generator),
+        "model": lambda: modelled(targets, some, generator),
+        "command": lambda: commands(arguments.fasta, targets, batches, arguments.threads, generator),
+        "giant": lambda: giant(generator),
+        "paper": lambda: paper(targets, generator),
+    }
+    for part in arguments.parts:
+        show(parts[part]())
 
 
 if __name__ == "__main__":
