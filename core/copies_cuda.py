@@ -19,6 +19,7 @@ from numba import types
 from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic
 
+from .backends import on_device
 from .errors import BackendError
 from .jit import kernel
 from .packed16 import SIMULATED
@@ -34,38 +35,55 @@ _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEv
 _PAGE = 4096
 
 
-class _Lanes(NamedTuple):
-    """What the threads of the host have for one device.
+class _Lane(NamedTuple):
+    """What a thread of the host has to copy to and from one device.
 
     Attributes:
-        functions: u8[5], addresses of the driver's functions.
-        context: handle of the device's context, which every thread has to enter.
-        buffers: page-locked u1[threads, 2, BUFFER].
-        events: u8[threads, 2], handles of events that come when a buffer's last copy is done.
-        held: the events, and a lock for whoever uses the buffers.
+        buffers: page-locked u1[2, BUFFER].
+        events: u8[2], handles of events that come when a buffer's last copy is done.
+        held: the events themselves.
     """
 
-    functions: np.ndarray
-    context: np.uint64
     buffers: np.ndarray
     events: np.ndarray
     held: tuple[Any, Any]
 
 
+class _Device:
+    """One device as the driver knows it.
+
+    Attributes:
+        functions: u8[5], addresses of the driver's functions.
+        context: handle of the device's context, which every thread has to enter.
+        lock: held by whoever uses the lanes.
+    """
+
+    def __init__(self) -> None:
+        self.functions, self.context = _driver()
+        self.lock = threading.Lock()
+        self._lanes: list[_Lane] = []
+
+    def lanes(self, size: int, threads: int) -> list[_Lane]:
+        """As many as it is worth calling threads for so many bytes; made when they are first asked for."""
+        count = max(1, min(threads, _MOST_THREADS, size // BUFFER))
+        while len(self._lanes) < count:  # a millisecond for each MiB of them
+            events = cuda.event(timing=False), cuda.event(timing=False)
+            self._lanes.append(_Lane(cuda.pinned_array((2, BUFFER), np.uint8),
+                                     np.array([int(event.handle) for event in events], np.uint64), events))
+        return self._lanes[:count]
+
+
 @cache
-def _lanes(device: int) -> _Lanes:
-    events = [[cuda.event(timing=False) for _ in range(2)] for _ in range(_MOST_THREADS)]
-    return _Lanes(*_driver(), cuda.pinned_array((_MOST_THREADS, 2, BUFFER), np.uint8),
-                  np.array([[int(event.handle) for event in pair] for pair in events], np.uint64),
-                  (events, threading.Lock()))
+def _device(number: int) -> _Device:
+    return _Device()
 
 
 _making = threading.Lock()
 
 
-def _current_lanes() -> _Lanes:
+def _current() -> _Device:
     with _making:
-        return _lanes(int(cuda.get_current_device().id))
+        return _device(int(cuda.get_current_device().id))
 
 
 def _driver() -> tuple[np.ndarray, np.uint64]:
@@ -140,7 +158,7 @@ def _handle(stream: Any) -> np.uint64:
     return np.uint64(int(stream.handle) if stream else 0)
 
 
-def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: Any = None) -> Any:
+def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: Any = None, at: int = 0) -> Any:
     """A copy of a one-dimensional array on the device.
 
     Args:
@@ -148,54 +166,57 @@ def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: An
         there: the device array to copy to, of at least the length; a new one, of one item at least, when left out.
         stream: the copy is queued there, and may be done later than the call; the array may change at once. Without
             one it is done.
+        at: the place in ``there`` of the first item.
     """
     there = cuda.device_array(max(1, len(array)), array.dtype) if there is None else there
     if SIMULATED or (array.nbytes < _SMALL and not stream):
         if len(array):
-            there[: len(array)].copy_to_device(np.ascontiguousarray(array))
+            there[at : at + len(array)].copy_to_device(np.ascontiguousarray(array))
         return there
-    lanes, threads = _current_lanes(), min(threads, _MOST_THREADS)
-    source, target = np.ascontiguousarray(array).view(np.uint8), there.device_ctypes_pointer.value
-    queue = _handle(stream)
-    with lanes.held[1]:
-        _checked(by_threads(threads, 0, len(source), lambda n, first, last: _send(
-            lanes.functions, lanes.context, source[first:last], np.uint64(target + first), lanes.buffers[n],
-            lanes.events[n], queue)))
+    device, source = _current(), np.ascontiguousarray(array).view(np.uint8)
+    target, queue = there.device_ctypes_pointer.value + at * array.itemsize, _handle(stream)
+    with device.lock:
+        lanes = device.lanes(len(source), threads)
+        _checked(by_threads(len(lanes), 0, len(source), lambda n, first, last: _send(
+            device.functions, device.context, source[first:last], np.uint64(target + first), lanes[n].buffers,
+            lanes[n].events, queue)))
     if not stream:
         cuda.default_stream().synchronize()
     return there
 
 
-def to_device_made(fill: Callable[[np.ndarray, int, int], object], there: Any, total: int, threads: int = 1,
+def to_device_made(fill: Callable[[np.ndarray, int, int], object], there: Any, first: int, last: int, threads: int = 1,
                    stream: Any = None) -> None:
-    """Fill the first places of a device array with what is made on the host, piece by piece, as it goes there.
+    """Fill places of a device array with what is made on the host, piece by piece, as it goes there.
 
     Args:
         fill: writes items first … last − 1 into an array; called by several threads.
-        there, total: the device array, and how many items.
+        there: the device array.
+        first, last: the places to be filled, first … last − 1.
         threads, stream: as of ``to_device``.
     """
     if SIMULATED:
-        here = np.empty(total, there.dtype)
-        fill(here, 0, total)
-        if total:
-            there[:total].copy_to_device(here)
+        here = np.empty(last - first, there.dtype)
+        fill(here, first, last)
+        if last > first:
+            there[first:last].copy_to_device(here)
         return
-    lanes, threads, each = _current_lanes(), min(threads, _MOST_THREADS), BUFFER // there.dtype.itemsize
-    device, queue = cuda.get_current_device().id, stream or cuda.default_stream()
+    device, number, each = _current(), cuda.get_current_device().id, BUFFER // there.dtype.itemsize
+    queue = stream or cuda.default_stream()
 
-    def send(n: int, first: int, last: int) -> None:
-        with cuda.gpus[device]:
-            for number, begin in enumerate(range(first, last, each)):
-                event, end = lanes.held[0][n][number % 2], min(begin + each, last)
+    def send(n: int, low: int, high: int) -> None:
+        with on_device(number):
+            for piece, begin in enumerate(range(low, high, each)):
+                event, end = lanes[n].held[piece % 2], min(begin + each, high)
                 event.synchronize()
-                buffer = lanes.buffers[n, number % 2].view(there.dtype)[: end - begin]
+                buffer = lanes[n].buffers[piece % 2].view(there.dtype)[: end - begin]
                 fill(buffer, begin, end)
                 there[begin:end].copy_to_device(buffer, stream=queue)
                 event.record(queue)
 
-    with lanes.held[1]:
-        by_threads(threads, 0, total, send)
+    with device.lock:
+        lanes = device.lanes((last - first) * there.dtype.itemsize, threads)
+        by_threads(len(lanes), first, last, send)
     if not stream:
         queue.synchronize()
 
@@ -208,10 +229,10 @@ def to_host(array: Any, total: int, dtype: Any, threads: int = 1, stream: Any = 
         if total:
             here[:] = array[:total].copy_to_host()
         return here
-    lanes, threads = _current_lanes(), min(threads, _MOST_THREADS)
-    queue, address = _handle(stream), array.device_ctypes_pointer.value
-    with lanes.held[1]:
-        _checked(by_threads(threads, 0, total, lambda n, first, last: _receive(
-            lanes.functions, lanes.context, np.uint64(address + first * source.itemsize), lanes.buffers[n].view(source),
-            lanes.buffers[n], lanes.events[n], queue, here[first:last])))
+    device, queue, address = _current(), _handle(stream), array.device_ctypes_pointer.value
+    with device.lock:
+        lanes = device.lanes(here.nbytes, threads)
+        _checked(by_threads(len(lanes), 0, total, lambda n, first, last: _receive(
+            device.functions, device.context, np.uint64(address + first * source.itemsize),
+            lanes[n].buffers.view(source), lanes[n].buffers, lanes[n].events, queue, here[first:last])))
     return here

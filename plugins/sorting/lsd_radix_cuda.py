@@ -53,7 +53,7 @@ class LsdRadixCuda(LsdRadixCpu):
                 else:
                     to_device_made(lambda made, first, last: load_words(
                         keys.values, keys.offsets, coding.codes, coding.bits, letters, ranked[first:last], 0,
-                        last - first, depth * per, made), words, total, threads)
+                        last - first, depth * per, made), words, 0, total, threads)
 
             numbered = size == 0
             there.put_before(size, total - size)

@@ -3,17 +3,15 @@
 Short keys are sent as they are and packed there; of long ones the host chops off the first letters and sends these.
 """
 
-from typing import Any
-
 import numpy as np
-from seqloom.core.copies_cuda import to_device_made, to_host
+from seqloom.core.copies_cuda import to_host
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.core.threads import in_turn
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words, sort_strings
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
-from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, short, whole_order
+from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, chopped, fits, short, whole_order
 from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 _TASKS = 16  # stretches of ties per thread
@@ -44,24 +42,16 @@ class MsdRadixCuda(MsdRadixCpu):
             return whole
         count, lengths = len(keys), length_range(keys, threads)
         longest = lengths[1]
-        sent = DeviceKeys(keys, lengths, threads) if short(keys) else None
-        coding = coding_of(keys, threads, lengths=lengths) if sent is None else sent.coding
-        coding = coding._replace(per=min(coding.per, longest))
-        there = DeviceWords(count)
-        there.put_before(0, count)
-
-        def chop(words: np.ndarray, first: int, last: int) -> None:
-            rows = np.arange(first, last)
-            load_words(keys.values, keys.offsets, *coding[:3], rows, 0, last - first, 0, words)
-
-        def fill(words: Any) -> None:
-            if sent is None:
-                to_device_made(chop, words, count, threads)
-            else:
-                sent.pack(there.rows, count, 0, coding.per, words)
-
-        there.load(count, fill, numbered=True)
-        there.sort(count, coding.bits * coding.per)
+        if short(keys):
+            sent = DeviceKeys(keys, lengths, threads)
+            coding, there = sent.coding._replace(per=min(sent.coding.per, longest)), DeviceWords(count)
+            there.put_before(0, count)
+            there.load(count, lambda words: sent.pack(there.rows, count, 0, coding.per, words), numbered=True)
+            there.sort(count, coding.bits * coding.per)
+        else:
+            coding = coding_of(keys, threads, lengths=lengths)
+            coding = coding._replace(per=min(coding.per, longest))
+            there = chopped(keys, coding, threads)
         order = to_host(there.rows, count, np.int64, threads)
         if longest > coding.per:
             last = (1 << coding.bits) - 1 if coding.ended else 0

@@ -15,6 +15,7 @@ implementing dynamic parallelism for GPU computing", Parallel Processing Letters
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -22,13 +23,14 @@ from typing import Any
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
-from seqloom.core.copies_cuda import to_device, to_host
+from seqloom.core.backends import on_device
+from seqloom.core.copies_cuda import to_device, to_device_made, to_host
 from seqloom.core.jit_cuda import kernel
 from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
 from seqloom.core.records import Ragged
 from seqloom.core.unroll import specialise
 from seqloom.plugins.common import sort_words_cpu
-from seqloom.plugins.common.sort_words_cpu import INVALID, coding_of, dense_coding, length_range
+from seqloom.plugins.common.sort_words_cpu import INVALID, Coding, coding_of, dense_coding, length_range, load_words
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Filled in by ``specialise``; see ``_kernels``.
@@ -41,8 +43,8 @@ BITS = 8
 WORDS_PER_THREAD = 16
 LEAST = 1 << 16
 """Keys from which on the device is quicker than the host."""
-LEAST_PART = 1 << 20
-"""Keys of a part that is sorted by itself."""
+LEAST_PART = 1 << 22
+"""Keys of a part that is sorted by itself: to queue what sorts it shall not take longer than to send it."""
 _MOST_PARTS = 8  # a power of two, so that parts are merged two by two
 _LARGEST = 1 << 31
 
@@ -105,14 +107,17 @@ def sum_before(value):
     return total - value
 
 
-def count_digits(words, total, span, shift, counts):
-    """Kernel template: how often each digit occurs in each block's stretch; counts: i4[blocks, THREADS]."""
+def count_digits(words, first, total, span, shift, counts):
+    """Kernel template: how often each digit occurs in each block's stretch of words first … first + total − 1.
+
+    counts: i4[blocks, THREADS].
+    """
     tally = cuda.shared.array(THREADS, int32)
     thread = uint32(cuda.threadIdx.x)
     tally[thread] = int32(0)
     cuda.syncthreads()
-    begin = uint64(cuda.blockIdx.x) * uint64(span)
-    end = min(begin + uint64(span), uint64(total))
+    begin = uint64(first) + uint64(cuda.blockIdx.x) * uint64(span)
+    end = min(begin + uint64(span), uint64(first + total))
     place = begin + uint64(thread)
     while place < end:
         cuda.atomic.add(tally, uint32(words[place] >> uint64(shift)) & uint32(THREADS - 1), int32(1))
@@ -121,7 +126,7 @@ def count_digits(words, total, span, shift, counts):
     counts[cuda.blockIdx.x, thread] = tally[thread]
 
 
-def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
+def move_words(words, rows, first, total, span, shift, counts, words_out, rows_out):
     """Kernel template: words and their rows (i4) to their places by one digit; counts: made by ``count_digits``."""
     tile_words = cuda.shared.array(THREADS * ITEMS, uint64)
     tally = cuda.shared.array((WARPS, THREADS), int32)
@@ -138,9 +143,10 @@ def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
         everywhere += number
         if block < own:
             before += number
-    base = sum_before(everywhere) + before  # where this block's next word with the digit ``thread`` goes
-    tile = uint64(own) * uint64(span)
-    end = min(tile + uint64(span), uint64(total))
+    # Where this block's next word with the digit ``thread`` goes.
+    base = int32(first) + sum_before(everywhere) + before
+    tile = uint64(first) + uint64(own) * uint64(span)
+    end = min(tile + uint64(span), uint64(first + total))
     word = registers(ITEMS)
     rank = registers(ITEMS)
     while tile < end:
@@ -149,10 +155,10 @@ def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
         cuda.syncthreads()
         left = uint32(min(end - tile, uint64(THREADS * ITEMS)))
         mine = warp * uint32(32 * ITEMS) + lane
-        first = tile + uint64(mine)
+        place = tile + uint64(mine)
         for k in unrolled(ITEMS):
             # Behind the end all bits are set: such words come last in the tile and are not written.
-            word[k] = words[first + uint64(32 * k)] if mine + uint32(32 * k) < left else ~uint64(0)
+            word[k] = words[place + uint64(32 * k)] if mine + uint32(32 * k) < left else ~uint64(0)
         for k in unrolled(ITEMS):
             digit = uint32(word[k] >> uint64(shift)) & uint32(THREADS - 1)
             same = same_in_warp(int32(digit))
@@ -182,7 +188,7 @@ def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
         cuda.syncthreads()
         for k in unrolled(ITEMS):
             if mine + uint32(32 * k) < left:
-                tile_words[uint32(rank[k])] = uint64(rows[first + uint64(32 * k)])
+                tile_words[uint32(rank[k])] = uint64(rows[place + uint64(32 * k)])
         cuda.syncthreads()
         for k in unrolled(ITEMS):
             if thread + uint32(k * THREADS) < left:
@@ -195,23 +201,23 @@ def move_words(words, rows, total, span, shift, counts, words_out, rows_out):
 
 
 @cuda.jit(device=True)
-def first_ones(words, middle, total, number):
-    """How many of the first ``number`` words in order are of 0 … middle − 1; of equal ones, these come first.
+def first_ones(words, first, middle, total, number):
+    """How many of the first ``number`` of two stretches of words, merged, are of the one before.
 
-    words: 0 … middle − 1 are in order, and so are middle … total − 1.
+    words: from ``first`` on ``middle`` words in order, which come before equal others, then ``total`` − ``middle``.
     """
     low, high = max(int64(0), number - (total - middle)), min(number, middle)
     while low < high:
         half = (low + high) >> int64(1)
-        if words[half] <= words[middle + number - int64(1) - half]:
+        if words[first + half] <= words[first + middle + number - int64(1) - half]:
             low = half + int64(1)
         else:
             high = half
     return low
 
 
-def merge_words(words, rows, middle, total, words_out, rows_out):
-    """Kernel template: words 0 … middle − 1 and middle … total − 1, both in order, to one order with their rows.
+def merge_words(words, rows, first, middle, total, words_out, rows_out):
+    """Kernel template: from ``first`` on, ``middle`` words in order and ``total`` − ``middle`` others to one order.
 
     Every block merges what comes to its place in the result: it finds out which words these are by halving, and so
     does every thread of it.
@@ -223,9 +229,9 @@ def merge_words(words, rows, middle, total, words_out, rows_out):
     begin = int64(cuda.blockIdx.x) * int64(THREADS * ITEMS)
     size = min(int64(THREADS * ITEMS), total - begin)
     if thread < int64(2):
-        taken[thread] = first_ones(words, middle, total, begin + thread * size)
+        taken[thread] = first_ones(words, first, middle, total, begin + thread * size)
     cuda.syncthreads()
-    ones, others = taken[0], middle + begin - taken[0]
+    ones, others = first + taken[0], first + middle + begin - taken[0]
     of_ones = taken[1] - taken[0]
     for k in unrolled(ITEMS):
         place = thread + int64(k * THREADS)
@@ -237,7 +243,7 @@ def merge_words(words, rows, middle, total, words_out, rows_out):
     word = registers(ITEMS)
     row = registers(ITEMS)
     mine = min(thread * int64(ITEMS), size)
-    one = first_ones(tile_words, of_ones, size, mine)
+    one = first_ones(tile_words, int64(0), of_ones, size, mine)
     other = of_ones + mine - one
     for k in unrolled(ITEMS):
         word[k] = uint64(0)
@@ -260,8 +266,8 @@ def merge_words(words, rows, middle, total, words_out, rows_out):
     for k in unrolled(ITEMS):
         place = thread + int64(k * THREADS)
         if place < size:
-            words_out[begin + place] = tile_words[place]
-            rows_out[begin + place] = tile_rows[place]
+            words_out[first + begin + place] = tile_words[place]
+            rows_out[first + begin + place] = tile_rows[place]
 
 
 @kernel()
@@ -291,20 +297,18 @@ def _pack_rows(values, offsets, width, rows, total, codes, bits, per, depth, wor
 
 
 @kernel(sort_words_cpu)
-def _pack_whole(values, width, first, total, codes, bits, words, rows, unknown):
-    """Words of keys first, first + 1, … of ``width`` letters; ``unknown`` is set if a letter has no code."""
+def _pack_whole(values, width, first, total, codes, bits, words, rows):
+    """Words and rows of keys first, first + 1, … of ``width`` letters; codes[256] is set if a letter has no code."""
     step = cuda.gridsize(1)
-    for n in range(cuda.grid(1), total, step):
-        begin = (first + n) * width
+    for row in range(first + cuda.grid(1), first + total, step):
         word, seen = uint64(0), uint64(0)
-        for place in range(begin, begin + width):
+        for place in range(row * width, (row + 1) * width):
             code = uint64(codes[values[place]])
             word = (word << uint64(bits)) | code
             seen |= code
-        words[n] = word
-        rows[n] = first + n
+        words[row], rows[row] = word, row
         if seen & uint64(INVALID) != uint64(0):
-            unknown[0] = 1
+            codes[256] = 1
 
 
 @kernel()
@@ -323,11 +327,11 @@ def _tie(words, total, last, tied):
 
 
 @kernel()
-def _number_rows(first, total, rows):
-    """first, first + 1, …"""
+def _number_rows(first, total, at, rows):
+    """first, first + 1, … into ``rows`` from place ``at`` on."""
     step = cuda.gridsize(1)
     for n in range(cuda.grid(1), total, step):
-        rows[n] = first + n
+        rows[at + n] = first + n
 
 
 @cache
@@ -353,7 +357,7 @@ def _grid(total: int) -> tuple[int, int]:
 def numbers(count: int) -> Any:
     """0, 1, … as an i4 device array."""
     there = cuda.device_array(max(1, count), np.int32)
-    _number_rows[_grid(count)](np.int32(0), count, there)
+    _number_rows[_grid(count)](0, count, 0, there)
     return there
 
 
@@ -368,47 +372,59 @@ class DeviceWords:
     """
 
     def __init__(self, capacity: int) -> None:
-        words, rows = (cuda.device_array((2, max(1, capacity)), kind) for kind in (np.uint64, np.int32))
-        self.words, self._spare_words, self.rows, self._spare_rows = words[0], words[1], rows[0], rows[1]
+        self.words, self._spare_words = (cuda.device_array(max(1, capacity), np.uint64) for _ in range(2))
+        self.rows, self._spare_rows = (cuda.device_array(max(1, capacity), np.int32) for _ in range(2))
         self._counts = cuda.device_array((4 * _processors(), 1 << BITS), np.int32)
 
     def sort(self, total: int, bits: int) -> None:
         """Put the first ``total`` words in ascending order of their lowest ``bits`` bits, equal ones as they stand."""
-        if _passes(self.words, self.rows, self._spare_words, self._spare_rows, total, bits, self._counts, 0) % 2:
+        if self._passes(0, total, bits, 0) % 2:
             self._swap()
 
-    def sort_parts(self, total: int, bits: int, load: Callable[[Any, Any, int, int, Any], bool], stream: Any) -> bool:
+    def sort_parts(self, total: int, bits: int, send: Callable[[int, int], Any], make: Callable[[int, int], object],
+                   stream: Any) -> None:
         """Put ``total`` words of ``bits`` bits in ascending order, equal ones by their rows, as they come.
 
         Args:
-            load: queues on the stream what makes words and rows of rows first … last − 1: called with the arrays for
-                them, first, last and the stream. False if there is nothing to be sorted after all.
-
-        Returns:
-            Whether everything is queued.
+            send: queues copies to the device of what words and rows first … last − 1 are made of; gives an event that
+                comes behind them. Called by another thread, so that the bus doesn't wait for kernels to be queued.
+            make: queues on the stream what makes these words and rows, in their places of ``words`` and ``rows``.
+            stream: where all work on the device is queued.
         """
         parts = min(_MOST_PARTS, 1 << max(0, (total // LEAST_PART).bit_length() - 1))
         bounds = [total * n // parts for n in range(parts + 1)]
-        sides = (self.words, self.rows), (self._spare_words, self._spare_rows)
-        passes, level, tile, merge = -(-bits // BITS), 0, WORDS_PER_THREAD // 2 << BITS, _kernels()[2]
-
-        def stretch(side: int, first: int, last: int) -> list[Any]:
-            return [array[first:last] for array in sides[side % 2]]
-
-        for n, (first, last) in enumerate(pairwise(bounds)):
-            words, rows = stretch(0, first, last)
-            if not load(words, rows, first, last, stream):
-                return False
-            _passes(words, rows, *stretch(1, first, last), last - first, bits, self._counts, stream)
-            level = 0
-            while (n + 1) % (2 << level) == 0:  # two neighbours are in order
-                begin, middle, side = bounds[n + 1 - (2 << level)], bounds[n + 1 - (1 << level)], passes + level
-                merge[-(-(last - begin) // tile), 1 << BITS, stream](
-                    *stretch(side, begin, last), middle - begin, last - begin, *stretch(side + 1, begin, last))
-                level += 1
-        if (passes + level) % 2:
+        tile, merge = WORDS_PER_THREAD // 2 << BITS, _kernels()[2]
+        with _Feeder(send, list(pairwise(bounds))) as feeder:
+            for n, (first, last) in enumerate(pairwise(bounds)):
+                feeder.wait(n, stream)
+                make(first, last)
+                side = self._passes(first, last - first, bits, stream)
+                for level in range(parts.bit_length()):
+                    if (n + 1) % (2 << level):
+                        break
+                    begin, middle = bounds[n + 1 - (2 << level)], bounds[n + 1 - (1 << level)]
+                    merge[-(-(last - begin) // tile), 1 << BITS, stream](
+                        *self._side(side), begin, middle - begin, last - begin, *self._side(side + 1))
+                    side += 1
+        if side % 2:
             self._swap()
-        return True
+
+    def _passes(self, first: int, total: int, bits: int, stream: Any) -> int:
+        """Queue the passes over all digits; their number, which tells the side that the words are on then."""
+        tile = WORDS_PER_THREAD << BITS
+        blocks = max(1, min(4 * _processors(), -(-total // tile)))
+        span = -(-total // (blocks * tile)) * tile
+        count, move, _ = _kernels()
+        shifts = range(0, bits if total else 0, BITS)
+        for side, shift in enumerate(map(np.int32, shifts)):
+            count[blocks, 1 << BITS, stream](self._side(side)[0], first, total, span, shift, self._counts)
+            move[blocks, 1 << BITS, stream](*self._side(side), first, total, span, shift, self._counts,
+                                            *self._side(side + 1))
+        return len(shifts)
+
+    def _side(self, number: int) -> tuple[Any, Any]:
+        """Words and rows, or the spare ones, in turns."""
+        return (self._spare_words, self._spare_rows) if number % 2 else (self.words, self.rows)
 
     def _swap(self) -> None:
         self.words, self._spare_words = self._spare_words, self.words
@@ -424,7 +440,7 @@ class DeviceWords:
         """Put rows ``first`` … first + size − 1 before the ``first`` rows that are there."""
         self._spare_rows, self.rows = self.rows, self._spare_rows
         if size:
-            _number_rows[_grid(size)](np.int32(first), size, self.rows)
+            _number_rows[_grid(size)](first, size, 0, self.rows)
         if first:
             self.rows[size : first + size].copy_to_device(self._spare_rows[:first])
 
@@ -449,27 +465,37 @@ class DeviceWords:
         return to_host(tied, total, np.bool_, threads)
 
 
-def _passes(words: Any, rows: Any, spare_words: Any, spare_rows: Any, total: int, bits: int, counts: Any,
-            stream: Any) -> int:
-    """Queue the passes over all digits; their number. After an odd one the result stands in the spare arrays."""
-    tile = WORDS_PER_THREAD << BITS
-    blocks = max(1, min(4 * _processors(), -(-total // tile)))
-    span = -(-total // (blocks * tile)) * tile
-    counts = counts[:blocks]
-    count, move, _ = _kernels()
-    here, there, shifts = (words, rows), (spare_words, spare_rows), range(0, bits if total else 0, BITS)
-    for shift in map(np.int32, shifts):
-        count[blocks, 1 << BITS, stream](here[0], total, span, shift, counts)
-        move[blocks, 1 << BITS, stream](*here, total, span, shift, counts, *there)
-        here, there = there, here
-    return len(shifts)
+class _Feeder:
+    """A thread that sends part after part while another one works on those that are there."""
+
+    def __init__(self, send: Callable[[int, int], Any], parts: list[tuple[int, int]]) -> None:
+        device = 0 if SIMULATED else int(cuda.get_current_device().id)
+
+        def send_part(first: int, last: int) -> Any:
+            with on_device(device):
+                return send(first, last)
+
+        self._pool = ThreadPoolExecutor(1)
+        self._sent = [self._pool.submit(send_part, *part) for part in parts]
+
+    def __enter__(self) -> "_Feeder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def wait(self, number: int, stream: Any) -> None:
+        """Have the stream wait for a part."""
+        event = self._sent[number].result()
+        if not SIMULATED:
+            event.wait(stream)
 
 
 def whole_order(keys: Ragged, threads: int) -> np.ndarray | None:
     """i8[n]: stable order of keys of one length that fit a word; None if they aren't such keys.
 
-    The first keys say how long all are and which letters they have. Whether that is so is looked at as the keys go to
-    the device, so that nothing but the bus is waited for.
+    The first keys say how long all are and which letters they have. Whether that is so is looked at while they are
+    being sorted, so that nothing but the bus is waited for.
     """
     count, begin = len(keys), int(keys.offsets[0])
     width = int(keys.offsets[1]) - begin
@@ -478,34 +504,64 @@ def whole_order(keys: Ragged, threads: int) -> np.ndarray | None:
     coding = coding_of(keys, sample=True, lengths=(width, width))
     if coding.bits * width > 64:
         return None
-    values, unknown = cuda.device_array(count * width, np.uint8), cuda.to_device(np.zeros(1, np.int32))
-    codes, there = cuda.to_device(coding.codes), DeviceWords(count)
-    work, bus = (0, 0) if SIMULATED else _streams(int(cuda.get_current_device().id))
+    work, bus = streams()
+    values, there = cuda.device_array(count * width, np.uint8), DeviceWords(count)
+    codes = cuda.to_device(np.append(coding.codes, np.uint16(0)), stream=work)
+    lengths = set()
 
-    def load(words: Any, rows: Any, first: int, last: int, stream: Any) -> bool:
+    def send(first: int, last: int) -> Any:
         some = keys.values[begin + first * width : begin + last * width]
-        to_device(some, threads, values[first * width : last * width], bus)
-        if length_range(Ragged(keys.offsets[first : last + 1], keys.values), threads) != (width, width):
-            return False
-        if not SIMULATED:
-            sent = cuda.event(timing=False)
-            sent.record(bus)
-            sent.wait(stream)
-        _pack_whole[(*_grid(last - first), stream)](values, width, first, last - first, codes, coding.bits, words, rows,
-                                                    unknown)
-        return True
+        to_device(some, threads, values, bus, first * width)
+        return recorded(bus)
 
-    done = there.sort_parts(count, coding.bits * width, load, work)
-    order = to_host(there.rows, count, np.int64, threads, work) if done else None
+    def make(first: int, last: int) -> None:
+        _pack_whole[(*_grid(last - first), work)](values, width, first, last - first, codes, coding.bits, there.words,
+                                                  there.rows)
+        lengths.update(length_range(Ragged(keys.offsets[first : last + 1], keys.values), threads))
+
+    there.sort_parts(count, coding.bits * width, send, make, work)
+    order = to_host(there.rows, count, np.int64, threads, work)
+    return order if lengths == {width} and not codes.copy_to_host()[256] else None
+
+
+def chopped(keys: Ragged, coding: Coding, threads: int) -> DeviceWords:
+    """The first letters of keys in order, with their rows: the host chops them off as they are sent (thesis, 4.4.2)."""
+    work, bus = streams()
+    count, there = len(keys), DeviceWords(len(keys))
+
+    def chop(words: np.ndarray, first: int, last: int) -> None:
+        load_words(keys.values, keys.offsets, coding.codes, coding.bits, coding.per, np.arange(first, last), 0,
+                   last - first, 0, words)
+
+    def send(first: int, last: int) -> Any:
+        to_device_made(chop, there.words, first, last, threads, bus)
+        return recorded(bus)
+
+    def make(first: int, last: int) -> None:
+        _number_rows[(*_grid(last - first), work)](first, last - first, first, there.rows)
+
+    there.sort_parts(count, coding.bits * coding.per, send, make, work)
     if not SIMULATED:
-        bus.synchronize()
         work.synchronize()
-    return None if unknown.copy_to_host()[0] else order
+    return there
+
+
+def recorded(stream: Any) -> Any:
+    """An event behind all that is queued on a stream."""
+    if SIMULATED:
+        return None
+    event = cuda.event(timing=False)
+    event.record(stream)
+    return event
+
+
+def streams() -> tuple[Any, Any]:
+    """One for kernels and one for copies, of the current device."""
+    return (0, 0) if SIMULATED else _streams(int(cuda.get_current_device().id))
 
 
 @cache
 def _streams(device: int) -> tuple[Any, Any]:
-    """Of a device, one for kernels and one for copies."""
     return cuda.stream(), cuda.stream()
 
 
