@@ -5,8 +5,6 @@ for device functions.
 """
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -14,7 +12,8 @@ from weakref import ref
 
 import numpy as np
 from numba import cuda as _cuda
-from seqloom.core.packed16 import SIMULATED
+from seqloom.core.backends import device_count, on_device
+from seqloom.core.copies_cuda import to_device
 from seqloom.plugins.exact_match import fm_search_cpu as host
 from seqloom.plugins.exact_match.fm_index import Tables
 
@@ -72,18 +71,7 @@ class _Kept:
 
 
 _kept: list[_Kept] = []  # the last used last
-
-
-def device_count() -> int:
-    """CUDA devices of this host."""
-    return 1 if SIMULATED else len(cuda.gpus)
-
-
-@contextmanager
-def on_device(number: int) -> Iterator[None]:
-    """The calling thread works on a device."""
-    with cuda.gpus[0 if SIMULATED else number]:
-        yield
+_changing = threading.Lock()  # held by whoever changes the list: devices work at the same time
 
 
 def free_memory() -> int:
@@ -108,30 +96,33 @@ def is_there(fm: Tables, device: int) -> bool:
 
 def forget() -> None:
     """Let go of all tables on devices."""
-    with in_use:
+    with _changing:
         _kept.clear()
 
 
-def device_tables(fm: Tables, device: int, room: int) -> DeviceTables:
+def device_tables(fm: Tables, device: int, room: int, threads: int) -> DeviceTables:
     """The tables on the device at work, where they stay; those used longest ago leave for what doesn't fit ``room``.
 
-    room: bytes for all tables on the device.
+    Args:
+        room: bytes for all tables on the device.
+        threads: of the host, that copy.
     """
-    with in_use:
+    with _changing:
         found = [kept for kept in _kept if kept.holds(fm, device)]
         _kept[:] = [kept for kept in _kept if kept not in found and kept.blocks() is not None]
         size = tables_bytes(fm)
         while (here := [kept for kept in _kept if kept.device == device]) and sum(k.size for k in here) + size > room:
             _kept.remove(here[0])
-        if not found:
-            parts: list[Any] = [_sent(part) if isinstance(part, np.ndarray) else part for part in fm]
-            found = [_Kept(ref(fm.blocks), device, DeviceTables(*parts), size)]
+    if not found:
+        parts: list[Any] = [_sent(part, threads) if isinstance(part, np.ndarray) else part for part in fm]
+        found = [_Kept(ref(fm.blocks), device, DeviceTables(*parts), size)]
+    with _changing:
         _kept.extend(found)
-        return found[0].tables
+    return found[0].tables
 
 
-def _sent(array: np.ndarray) -> Any:
+def _sent(array: np.ndarray, threads: int) -> Any:
     """A copy on the device; of no length where the array has none, which the device can't be asked for."""
     if array.size:
-        return cuda.to_device(np.ascontiguousarray(array))
+        return to_device(array.reshape(-1), threads).reshape(array.shape)
     return cuda.device_array((1, *array.shape[1:]), array.dtype)[:0]

@@ -62,7 +62,7 @@ class FmMatchesCuda(FmMatchesCpu):
         found = []
         with devices.in_use, devices.on_device(0):
             memory = min(context.device_memory or 1 << 62, devices.free_memory())
-            tables = devices.device_tables(fm, 0, memory - len(text))
+            tables = devices.device_tables(fm, 0, memory - len(text), context.threads)
             index = (*tables, to_device(codes_of(fm)), to_device(text, context.threads))
             memory -= devices.tables_bytes(fm) + len(text)
             for strand in strands:

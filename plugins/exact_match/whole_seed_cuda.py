@@ -280,7 +280,8 @@ class _Search:
         starts, lengths = (array[queries.first : queries.last] for array in (strand.starts, self.lengths))
         first, last = int(starts[0]), int(starts[-1] + lengths[-1])
         # Tables of other parts may stay beside these queries as long as there is room for all.
-        there = devices.device_tables(part.fm, device, self.room.memory - (last - first) - _QUERY * count)
+        room = self.room.memory - (last - first) - _QUERY * count
+        there = devices.device_tables(part.fm, device, room, self.threads)
         if self._sent.get(device) != queries:
             self._send(device, "symbols", strand.symbols[first:last])
             self._send(device, "starts", starts - first)
