@@ -4,8 +4,8 @@
     python -m benchmarks.sorting_plots draw TABLE FOLDER
 
 Keys are random DNA. Times are the best of a few runs, wall seconds, from keys in the host's memory to their order
-there; "resident" ones of CUDA are those of the sort alone, of words on the device; "bus" ones those of copying as many
-bytes as the keys have to the device from memory that it reads by itself.
+there; "resident" ones of CUDA are those of the sort alone, of words on the device; "bus" ones those of copying the keys
+to the device and four bytes a key back, from and to memory that it reads and writes by itself.
 
 The table has a line per measurement: chart, sorter, threads, keys, letters of a key, seconds; apart by tabs.
 """
@@ -36,11 +36,13 @@ def random_keys(count: int, width: int) -> Ragged:
 
 
 def best_time(work: Callable[[], Any], rounds: int = 3) -> float:
+    """Least seconds of some rounds after a first; what they give is given up when the clock stands."""
     times = []
     for _ in range(rounds + 1):
         begin = time.perf_counter()
-        work()
+        result = work()
         times.append(time.perf_counter() - begin)
+        del result
     return min(times[1:])
 
 
@@ -63,15 +65,18 @@ def resident_time(count: int, bits: int) -> float:
     return min(times[1:])
 
 
-def bus_time(size: int) -> float:
-    """Seconds in which ``size`` bytes go to the device."""
+def bus_time(keys: Ragged) -> float:
+    """Seconds in which the letters of keys go to the device and a row of four bytes for each comes back."""
     from numba import cuda
 
-    here, there = cuda.pinned_array(size, np.uint8), cuda.device_array(size, np.uint8)
+    letters, rows = keys.values.nbytes, 4 * len(keys)
+    here, there = cuda.pinned_array(max(letters, rows), np.uint8), cuda.device_array(max(letters, rows), np.uint8)
     here[:] = 1
+    shorter = here[:letters], there[:letters], here[:rows], there[:rows]
 
     def send() -> None:
-        there.copy_to_device(here)
+        shorter[1].copy_to_device(shorter[0])
+        shorter[3].copy_to_host(shorter[2])
         cuda.synchronize()
 
     return best_time(send)
@@ -87,7 +92,7 @@ def measured(keys: Ragged, width: int, backends: Sequence[str], threads: int) ->
     if "cuda" in backends:
         if 2 * width <= 64:
             yield "cuda, resident", resident_time(len(keys), 2 * width)
-        yield "bus", bus_time(keys.values.nbytes)
+        yield "bus", bus_time(keys)
 
 
 def measure(arguments: argparse.Namespace) -> None:
