@@ -136,11 +136,10 @@ def rates(targets: SequenceBatch, lengths: Sequence[int], ends: Sequence[int],
     begin = time.perf_counter()
     with resident(targets) as device:
         yield Timing("targets to the device", time.perf_counter() - begin, f"{targets.letters:,} letters")
-        everything = np.arange(len(targets))
         for query in proteins(lengths, generator):
             cells = len(query) * targets.letters
             for what, work in (("scores", lambda q=query: device.scores([asked(q)], scoring())),
-                               ("scores and ends", lambda q=query: device.ends(q, scoring(), everything))):
+                               ("scores and ends", lambda q=query: device.best_cells(q, scoring()))):
                 if what != "scores" and len(query) not in ends:
                     continue
                 seconds = best_of(work)

@@ -21,15 +21,21 @@ import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.copies_cuda import to_device
 from seqloom.core.errors import BudgetError
+from seqloom.core.jit import kernel as host_kernel
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 
 cuda: Any = _cuda
 _COPIERS = 4
+_COUNTED_LENGTHS = 1 << 20
+"""Lengths that are sorted by counting them."""
 _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
 """Of the memory that is free at first use: the budget when none is given."""
+_AT_WORK = 2
+"""Stages that are at work on a device at a time: enough to fill it, few enough that their streams have queues of the
+device for themselves, of which there are eight."""
 
 
 class Borders(NamedTuple):
@@ -69,13 +75,7 @@ class Works:
     def of(cls, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray,
            send: Callable[[str, np.ndarray], Any]) -> "Works":
         """The stretches numbered ``chosen`` (i8), of so many letters from a first one on."""
-        wanted = lengths[chosen]
-        longest = int(wanted.max(initial=0))
-        # numpy sorts numbers of 16 bits by radix.
-        keys = (longest - wanted).astype(np.uint16) if longest < 1 << 16 else -wanted
-        order = chosen[np.argsort(keys, kind="stable")]
-        taken = np.append(lengths[order], 0).astype(np.int32)
-        starts = np.append(first_letters[order], 0).astype(np.int64)
+        order, starts, taken = longest_first(np.asarray(chosen, np.int64), first_letters, lengths)
         return cls(order, taken, send("starts", starts), send("counts", taken), send)
 
     def borders(self, together: int, columns_at_once: int) -> Borders:
@@ -90,6 +90,44 @@ class Works:
                 self._known[key] = Borders(parts, self.send(f"borders {together}", places),
                                            max(int(columns[a:b].sum()) for a, b in parts))
             return self._known[key]
+
+
+def longest_first(chosen: np.ndarray, first_letters: np.ndarray,
+                  lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """i8[k] numbers ``chosen`` by falling length, those of one length in their order; their first letters and lengths.
+
+    These, i8 and i4, have one place more, for a stretch of no letters.
+    """
+    order, starts = np.empty(len(chosen), np.int64), np.zeros(len(chosen) + 1, np.int64)
+    taken = np.zeros(len(chosen) + 1, np.int32)
+    longest = int(lengths[chosen].max(initial=0))
+    if longest < _COUNTED_LENGTHS:
+        _count(chosen, lengths, longest, np.zeros(longest + 2, np.int64), order)
+    else:
+        order[:] = chosen[np.argsort(-lengths[chosen], kind="stable")]
+    _follow(order, first_letters, lengths, starts, taken)
+    return order, starts, taken
+
+
+@host_kernel
+def _count(chosen, lengths, longest, nexts, order):
+    """Fill ``order``; ``nexts`` are zeros."""
+    for number in chosen:
+        nexts[longest - lengths[number] + 1] += 1
+    for place in range(longest + 1):
+        nexts[place + 1] += nexts[place]
+    for number in chosen:
+        place = longest - lengths[number]
+        order[nexts[place]] = number
+        nexts[place] += 1
+
+
+@host_kernel
+def _follow(order, first_letters, lengths, starts, taken):
+    """Fill ``starts`` and ``taken``."""
+    for place in range(len(order)):
+        starts[place] = first_letters[order[place]]
+        taken[place] = lengths[order[place]]
 
 
 def _parts(columns: np.ndarray, most: int) -> list[tuple[int, int]]:
@@ -109,8 +147,8 @@ BYTES_PER_STRETCH = 24
 
 
 def rounded(number: int) -> int:
-    """A number that is at most an eighth larger and has three leading bits: what grows a little fits the same room."""
-    unit = 1 << max(0, number.bit_length() - 3)
+    """A number that is at most an eighth larger and has four leading bits: what grows a little fits the same room."""
+    unit = 1 << max(0, number.bit_length() - 4)
     return -(-number // unit) * unit
 
 
@@ -213,6 +251,7 @@ class DeviceMemory:
         self._idle: list[Workspace] = []
         self._used = 0
         self._working = 0
+        self._turns = threading.Semaphore(_AT_WORK)
         self._stream: Any = None
         self.copies = 0
 
@@ -237,9 +276,16 @@ class DeviceMemory:
     def workspace(self, need: Need, size: int, budget: int | None, what: str) -> Iterator[Workspace]:
         """Working space for work of that size, of ``size`` bytes at most: some that was used before, if there is.
 
+        Waits while there are others enough at work.
+
         Raises:
             BudgetError: as ``working_space``.
         """
+        with self._turns, self._space(need, size, budget, what) as space:
+            yield space
+
+    @contextmanager
+    def _space(self, need: Need, size: int, budget: int | None, what: str) -> Iterator[Workspace]:
         with self._changed:
             space = next((idle for idle in self._idle if need.within(idle.need)), None)
             if space:

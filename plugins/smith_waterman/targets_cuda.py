@@ -4,6 +4,8 @@ Stretches of targets are taken longest first, two to a register. Queries go to t
 time, so that it needn't wait for the host between two queries, nor for its own last warps. Scores stay there, where
 those that may count are picked out; what overflows sixteen bits is scored again in thirty-two. Beyond that the host
 takes over.
+
+A kernel is brought to a device before anything is queued, since the device finishes all its work before it takes one.
 """
 
 import threading
@@ -91,6 +93,35 @@ class Found(NamedTuple):
 
     numbers: np.ndarray
     scores: np.ndarray
+
+
+_NOTHING = np.empty(0, np.uint8)
+
+
+class _Variant(NamedTuple):
+    """A kernel for best scores."""
+
+    device: int
+    rows: int
+    lanes: int
+    way: Numbers
+    bordered: bool
+    continued: bool
+
+
+_brought: set[_Variant] = set()
+"""Kernels that are on a device. Those of other gap costs are brought there when they are first needed."""
+
+
+def _variants(length: int, way: Numbers) -> list[_Variant]:
+    """Kernels that a query letter sequence of that length takes on the current device."""
+    if not length:
+        return []
+    device = 0 if SIMULATED else int(cuda.get_current_device().id)
+    shape = tiling(length, way.arithmetic.numbers)
+    last = len(shape.rows) - 1
+    return [_Variant(device, rows, shape.lanes, way._replace(ceiling=0), tile > 0, tile < last)
+            for tile, rows in enumerate(shape.rows)]
 
 
 class Asked(NamedTuple):
@@ -203,8 +234,11 @@ class DeviceTargets:
     def scores(self, asked: Sequence[Asked], scoring: Scoring) -> list[Found]:
         """What is asked of each of some queries."""
         found = [Found(np.empty(0, np.int64), np.empty(0, np.int64))] * len(asked)
+        ways = [self._ways(max(query.strands, key=len, default=_NOTHING), scoring, BEST) for query in asked]
+        self._bring({variant for query, way in zip(asked, ways, strict=True) if way and len(self._works.order)
+                     for strand in query.strands for variant in _variants(len(strand), way[0])}, scoring)
         waiting: deque[tuple[_Group, Any, Any]] = deque()
-        for group in self._groups(asked, scoring, found):
+        for group in self._groups(asked, ways, scoring, found):
             waiting.append((group, *self._begin(group, scoring)))
             if len(waiting) == 2:
                 self._finish(*waiting.popleft(), scoring, found)
@@ -212,15 +246,30 @@ class DeviceTargets:
             self._finish(*waiting.popleft(), scoring, found)
         return found
 
-    def _groups(self, asked: Sequence[Asked], scoring: Scoring, found: list[Found]) -> Iterator[_Group]:
+    def _bring(self, variants: "set[_Variant]", scoring: Scoring) -> None:
+        """Have these kernels on the device, by starting them with nothing to do."""
+        for variant in sorted(variants - _brought, key=str):
+            self._check()
+            space, nothing = self._space, np.int32(0)
+            profiles = space.room("profiles 0", LETTERS * TABLE_WORDS, np.int64)
+            places = space.room("crossing 0", 1, np.int64)
+            counters, found = space.room("counters 0", 1, np.int32), space.room("scores 0", 1, np.int32)
+            with _launching:
+                made = kernel(variant.rows, variant.lanes, variant.way, scoring, BEST, variant.bordered,
+                              variant.continued)
+                made[1, 32 * WARPS, space.streams[0]](
+                    profiles, 0, self._letters, self._works.starts, self._works.counts, places, nothing, nothing,
+                    counters, nothing, places, np.int32(1), np.int32(1 << 16), nothing, found, 0)
+            _brought.add(variant)
+
+    def _groups(self, asked: Sequence[Asked], all_ways: Sequence[list[Numbers]], scoring: Scoring,
+                found: list[Found]) -> Iterator[_Group]:
         """Queries for the device, in groups; what it can't do is put into ``found``."""
         count = len(self._works.order)
         assert scoring.matrix is not None
         group = _Group([], [], [], 0)
-        for number, query in enumerate(asked):
-            longest = max(query.strands, key=len, default=np.empty(0, np.uint8))
-            ways = self._ways(longest, scoring, BEST)
-            if not count or not len(longest):
+        for number, (query, ways) in enumerate(zip(asked, all_ways, strict=True)):
+            if not count or not any(map(len, query.strands)):
                 if query.least <= 0:
                     found[number] = Found(np.sort(self._works.order), np.zeros(count, np.int64))
                 continue
@@ -350,6 +399,11 @@ class DeviceTargets:
         numbers_, scores = chosen[high], scores[high]
         order = np.argsort(numbers_, kind="stable")
         return Found(numbers_[order], scores[order])
+
+    def best_cells(self, query: np.ndarray, scoring: Scoring) -> Any:
+        """What kernels note of the first best cell of every stretch, on the device, in the order of the works."""
+        way = self._ways(query, scoring, FIRST)[0]
+        return self._best("places", self._works, query, scoring, way, FIRST, 0)
 
     def ends(self, query: np.ndarray, scoring: Scoring, chosen: np.ndarray) -> Place | None:
         """The first best cell of each chosen stretch: smallest row of u8[m] ``query``, then smallest column.

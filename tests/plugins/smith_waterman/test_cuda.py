@@ -5,8 +5,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from unittest import mock
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from seqloom.core.errors import BudgetError
 
 ROOT = Path(__file__).parents[3]
@@ -56,3 +60,39 @@ def test_working_space_waits_for_others_to_finish() -> None:
     first.__exit__(None, None, None)
     thread.join()
     assert order == ["first", "second"]
+
+
+@given(st.lists(st.integers(0, 40), max_size=30), st.integers(0, 2**30))
+def test_works_are_ordered_by_falling_length(lengths: list[int], seed: int) -> None:
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from seqloom.plugins.smith_waterman import resident_cuda
+
+    rng = np.random.default_rng(seed)
+    sizes, firsts = np.array(lengths, np.int64), rng.integers(0, 1000, len(lengths))
+    chosen = np.flatnonzero(rng.random(len(lengths)) < 0.7)
+    wanted = sorted(chosen.tolist(), key=lambda n: -lengths[n])
+    for counted in (resident_cuda._COUNTED_LENGTHS, 20):
+        with mock.patch.object(resident_cuda, "_COUNTED_LENGTHS", counted):
+            order, starts, taken = resident_cuda.longest_first(chosen, firsts, sizes)
+        assert order.tolist() == wanted
+        assert starts.tolist() == [*firsts[wanted].tolist(), 0] and taken.tolist() == [*sizes[wanted].tolist(), 0]
+
+
+@given(st.integers(1, 40_000), st.sampled_from([1, 2]))
+def test_tiles_cover_a_query(length: int, together: int) -> None:
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from seqloom.plugins.smith_waterman import recurrence_cuda
+
+    shape = recurrence_cuda.tiling(length, together)
+    sizes = [rows * shape.lanes for rows in shape.rows]
+    assert sum(sizes[:-1]) < length <= sum(sizes)
+    assert shape.firsts == [sum(sizes[:n]) for n in range(len(sizes))]
+    assert len(shape.rows) < 3 or shape.rows[0] <= recurrence_cuda.MOST_BETWEEN
+
+
+@given(st.integers(1, 1 << 40))
+def test_room_grows_by_steps_of_an_eighth_at_most(number: int) -> None:
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from seqloom.plugins.smith_waterman.resident_cuda import rounded
+
+    assert number <= rounded(number) <= number + number // 8 and rounded(rounded(number)) == rounded(number)
