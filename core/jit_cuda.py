@@ -17,6 +17,12 @@ from .packed16 import SIMULATED
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 
 
+def _loaded(kept: Any, signature: Any, target: Any) -> Any:
+    """A kernel from disk, without the tables of types that numba sets up before (0.4 s): only compiling needs them."""
+    with kept._guard_against_spurious_io_errors():
+        return kept._load_overload(signature, target)
+
+
 def kernel(*helpers: ModuleType, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a CUDA kernel at first use, once for all processes.
 
@@ -34,6 +40,7 @@ def kernel(*helpers: ModuleType, **options: Any) -> Callable[[Callable[..., Any]
         stamp = (kept._impl.locator.get_source_stamp(), *texts)
         kept._cache_file = type(kept._cache_file)(cache_path=kept._cache_path, filename_base=kept._impl.filename_base,
                                                   source_stamp=stamp)
+        kept.load_overload = lambda signature, target: _loaded(kept, signature, target)
         return made
 
     return compiled

@@ -21,8 +21,8 @@ import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.context import Context
+from seqloom.core.jit_cuda import kernel as kept_kernel
 from seqloom.core.options import option
-from seqloom.core.packed16 import SIMULATED
 from seqloom.core.stages import Footprint, Shape
 from seqloom.core.unroll import specialise
 from seqloom.plugins.smith_waterman.resident_cuda import device_memory
@@ -132,7 +132,7 @@ def score_pair(query, rows, letters, starts, counts, matrix, first, further, bor
 def _kernel(threads: int, width: int, bordered: bool, continued: bool) -> Any:
     special = specialise(score_pair, THREADS=threads, WIDTH=width, LETTERS=LETTERS, LEAST=_LEAST, BORDERED=bordered,
                          CONTINUED=continued)
-    return cuda.jit(special, cache=not SIMULATED)
+    return kept_kernel()(special)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
 from seqloom.core.context import Scoring
+from seqloom.core.jit_cuda import kernel as kept_kernel
 from seqloom.core.packed16 import (
     ORDINARY,
     PACKED,
@@ -541,7 +542,7 @@ def _kernel(rows: int, lanes: int, arithmetic: Arithmetic, bias: int, gap_open: 
         KEY_BITS=bits, KEY_ROWS=1 << bits,
         KEYS=tuple(arithmetic.plus((1 << bits) - 1 - k - (bias << bits)) for k in range(rows)),
         PLACE_BITS=PLACE_BITS, LAST_PLACE=LAST_PLACE)
-    return cuda.jit(special) if SIMULATED else cuda.jit(special, cache=True, max_registers=MOST_REGISTERS)
+    return kept_kernel(max_registers=MOST_REGISTERS)(special)
 
 
 __all__ = ["BEST", "FIRST", "LAST", "ORDINARY", "PACKED", "SIMULATED", "Numbers", "kernel", "numbers", "place_of",

@@ -20,6 +20,7 @@ import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.context import Scoring
+from seqloom.core.jit_cuda import kernel as kept_kernel
 from seqloom.core.packed16 import SIMULATED, has_packed_maxima, packed_arithmetic
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.recurrence_cuda import (
@@ -85,7 +86,7 @@ def clear(array, count):
 
 @cache
 def _compiled(simple: Callable[..., None]) -> Any:
-    return cuda.jit(simple, cache=not SIMULATED)
+    return kept_kernel()(simple)
 
 
 class Found(NamedTuple):
