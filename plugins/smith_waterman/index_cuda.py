@@ -1,13 +1,14 @@
-"""``sw-targets`` on a CUDA device: the letters of a volume are sent there while the volume before is searched."""
+"""``sw-targets`` on CUDA devices: the letters of a volume are sent there while the volume before is searched."""
 
 from typing import Any, ClassVar
 
+from seqloom.core.backends import device_count
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.smith_waterman.index_cpu import SmithWatermanTargets
-from seqloom.plugins.smith_waterman.resident_cuda import BYTES_PER_STRETCH, device_memory
+from seqloom.plugins.smith_waterman.resident_cuda import BYTES_PER_STRETCH, device_memory, on_devices
 
 
 class SmithWatermanTargetsCuda(SmithWatermanTargets):
@@ -18,5 +19,10 @@ class SmithWatermanTargetsCuda(SmithWatermanTargets):
         return Footprint(device=shape.target_letters + BYTES_PER_STRETCH * (shape.targets + 1))
 
     def run(self, context: Context, batch: SequenceBatch) -> Any:
-        with device_memory().volume(batch, context.device_memory):
-            return Index(self.provides, "target", parameters={"lanes": 0})
+        def send(device: int) -> None:
+            with device_memory().volume(batch, context.device_memory):
+                pass
+
+        devices = range(device_count())
+        on_devices(send, devices, devices)
+        return Index(self.provides, "target", parameters={"lanes": 0})

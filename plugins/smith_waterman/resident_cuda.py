@@ -11,7 +11,8 @@ did so after every query would wait for its own work, and for that of all other 
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda as _cuda
+from seqloom.core.backends import on_device
 from seqloom.core.copies_cuda import to_device
 from seqloom.core.errors import BudgetError
 from seqloom.core.jit import kernel as host_kernel
@@ -423,3 +425,16 @@ def device_memory() -> DeviceMemory:
     """That of the current device."""
     with _making:
         return _memory(0 if SIMULATED else int(cuda.get_current_device().id))
+
+
+def on_devices(work: Callable[[Any], Any], items: Sequence[Any], devices: Sequence[int]) -> list[Any]:
+    """Results of ``work`` on each item, done on the device that goes with it, at the same time as the others."""
+
+    def there(device: int, item: Any) -> Any:
+        with on_device(device):
+            return work(item)
+
+    if len(items) == 1:
+        return [there(devices[0], items[0])]
+    with ThreadPoolExecutor(max(1, len(items)), thread_name_prefix="device") as pool:
+        return list(pool.map(there, devices, items))

@@ -5,19 +5,18 @@ counted with the run (Munekawa, Ino & Hagihara 2010, section 6.3).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from seqloom.core.backends import device_count, on_device, place
+from seqloom.core.backends import device_count, place
 from seqloom.core.context import Context
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.smith_waterman import all_scores
-from seqloom.plugins.smith_waterman.resident_cuda import Need, device_memory
+from seqloom.plugins.smith_waterman.resident_cuda import Need, device_memory, on_devices
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import promising
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
@@ -48,19 +47,6 @@ def shares(queries: Sequence[int], stretches: Stretches, devices: int) -> tuple[
     return [Share(d, queries, np.sort(order[d::devices])) for d in range(devices)], "split by target"
 
 
-def on_every_device(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Results of ``work`` on each item, whose ``device`` says where it is done."""
-
-    def there(item: Any) -> Any:
-        with on_device(item.device):
-            return work(item)
-
-    if len(items) == 1:
-        return [there(items[0])]
-    with ThreadPoolExecutor(len(items), thread_name_prefix="device") as pool:
-        return list(pool.map(there, items))
-
-
 class SmithWatermanScoresCuda(SmithWatermanScores):
     __doc__ = SmithWatermanScores.__doc__
     backend = "cuda"
@@ -88,7 +74,7 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
                 divided, how = shares(places, stretches, device_count())
                 context.count(how)
                 found: dict[int, list[Found]] = {q: [] for q in places}
-                done = on_every_device(partial(_scored, context, stretches), divided)
+                done = on_devices(partial(_scored, context, stretches), divided, [share.device for share in divided])
                 for share, results in zip(divided, done, strict=True):
                     for query, result in zip(share.queries, results, strict=True):
                         found[query].append(result)
@@ -98,9 +84,7 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
 
     def finish(self, options: Any) -> None:
         super().finish(options)
-        for device in range(device_count()):
-            with on_device(device):
-                device_memory().release_idle()
+        on_devices(lambda device: device_memory().release_idle(), range(device_count()), range(device_count()))
 
 
 def _scored(context: Context, stretches: Stretches, share: Share) -> list[Found]:

@@ -16,7 +16,14 @@ from seqloom.core.errors import BudgetError
 from seqloom.core.memory import MemorySink
 from seqloom.core.packed16 import ORDINARY, PACKED, SIMULATED, SINGLE, Arithmetic
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.smith_waterman import antidiagonal_cuda, extend_cuda, recurrence_cuda, resident_cuda, targets_cuda
+from seqloom.plugins.smith_waterman import (
+    antidiagonal_cuda,
+    extend_cuda,
+    recurrence_cuda,
+    resident_cuda,
+    seed_cuda,
+    targets_cuda,
+)
 from seqloom.plugins.smith_waterman.extend_reference import best_ends
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
 from seqloom.plugins.smith_waterman.recurrence import Packed
@@ -102,6 +109,13 @@ def check_pipelines() -> None:
         assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6, "all_scores": files[1]}, backend="auto",
                                               sink=sink))
         scores = [parquet.read_table(file).to_pylist() for file in files]
+    # Two devices: the simulator's only one takes both shares, by query and by target.
+    one, seed_cuda.device_count = seed_cuda.device_count, lambda: 2
+    for some in (slice(0, 2), slice(0, 1)):
+        few = batch(queries[some]), sequences[1]
+        assert_same_hits(run_pipeline("sw", *few, {"evalue": 1e6}, backend="cpu"),
+                         run_pipeline("sw", *few, {"evalue": 1e6}, backend="auto"))
+    seed_cuda.device_count = one
     assert scores[0] == scores[1] and len(scores[0]) == len(queries) * len(targets)
     assert sink.stats[0]["seed.scores"].counters["split by query"] == 1
     extend_cuda.LEAST_CELLS = 0
