@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -176,10 +177,10 @@ def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, device_
 
 
 def streamed(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
-    """Searches with the targets on the device already, and with room for two fifths of them only."""
+    """Searches with the targets on the device already, and with room for nine tenths of them only."""
     from seqloom.plugins.smith_waterman.resident_cuda import device_memory
 
-    budget = targets.letters * 2 // 5
+    budget = targets.letters * 9 // 10
     memory = device_memory()
     begin = time.perf_counter()
     with memory.volume(targets.take(0, len(targets)), None):
@@ -190,10 +191,9 @@ def streamed(targets: SequenceBatch, lengths: Sequence[int], generator: np.rando
         with resident(targets) as device:
             seconds = best_of(lambda q=query, d=device: d.scores([asked(q)], scoring()))
         yield Timing(f"{len(query)} resident", seconds, f"{len(query) * targets.letters / seconds / 1e12:.2f} TCUPS")
-        for volume in (16_000_000, 32_000_000):
-            for threads in (1, 2, 4):
-                timing = search(batch, targets, threads, budget, rounds=3, volume_letters=volume, score_only=True)
-                yield Timing(f"{timing.what}, volumes of {volume // 1_000_000} M", timing.seconds, timing.note)
+        for threads in (1, 2, 3):
+            yield search(batch, targets, threads, rounds=3, score_only=True)
+            yield search(batch, targets, threads, budget, rounds=3, score_only=True)
 
 
 def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
@@ -240,13 +240,14 @@ def unit(queries: SequenceBatch, volume: SequenceBatch, source: MemorySource) ->
 
 
 def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch], threads: Sequence[int],
-             generator: np.random.Generator) -> Iterator[Timing]:
+             keep: str | None) -> Iterator[Timing]:
     """``seqloom sw`` from a database file to a file of hits, beside what it takes to start: one protein as database.
 
     Hits and alignments on the proteins of ``fasta`` alone are held to those of the CPU.
     """
-    with tempfile.TemporaryDirectory() as name:
+    with nullcontext(keep) if keep else tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        folder.mkdir(exist_ok=True)
 
         def run(*words: str) -> float:
             begin = time.perf_counter()
@@ -353,6 +354,7 @@ def main() -> None:
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
     parser.add_argument("--ends", type=int, nargs="*", default=LENGTHS, help="lengths whose ends are timed as well")
     parser.add_argument("--queries", help="FASTA file whose sequences are searched together")
+    parser.add_argument("--keep", metavar="FOLDER", help="where the files of the part ``command`` shall stay")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, os.cpu_count() or 1])
     arguments = parser.parse_args()
     generator = np.random.default_rng(7)
@@ -370,7 +372,7 @@ def main() -> None:
                            for threads in arguments.threads for score_only in (True, False)),
         "stream": lambda: streamed(targets, some, generator),
         "model": lambda: modelled(targets, some, generator),
-        "command": lambda: commands(arguments.fasta, targets, batches, arguments.threads, generator),
+        "command": lambda: commands(arguments.fasta, targets, batches, arguments.threads, arguments.keep),
         "giant": lambda: giant(generator),
         "paper": lambda: paper(targets, generator),
     }
