@@ -256,11 +256,11 @@ def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch
                 raise SystemExit(f"{' '.join(words)}: {done.stderr[-2000:]}")
             return time.perf_counter() - begin
 
-        write_fasta(folder / "many.fasta", targets)
-        write_fasta(folder / "few.fasta", SequenceBatch.of(PROTEIN, records(fasta)))
-        write_fasta(folder / "one.fasta", targets.take(0, 1))
-        for what in ("many", "few", "one"):
-            yield Timing(f"db create {what}", run("db", "create", f"{what}.duckdb", f"{what}.fasta"))
+        databases = {"many": targets, "few": SequenceBatch.of(PROTEIN, records(fasta)), "one": targets.take(0, 1)}
+        for what, sequences in databases.items():
+            if not (folder / f"{what}.duckdb").exists():
+                write_fasta(folder / f"{what}.fasta", sequences)
+                yield Timing(f"db create {what}", run("db", "create", f"{what}.duckdb", f"{what}.fasta"))
         for number, batch in enumerate(batches):
             write_fasta(folder / f"{number}.fasta", batch)
         columns = "6 std score btop"
