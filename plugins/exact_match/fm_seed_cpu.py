@@ -19,6 +19,7 @@ import numpy as np
 from seqloom.core.backends import with_capacity
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
+from seqloom.core.prefetch import prefetch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.exact_match import fm_search_cpu as search_cpu
 from seqloom.plugins.exact_match.fm_index import CODE, KIND, SMALLER, Tables, tables_of
@@ -40,6 +41,7 @@ _U64 = np.uint64
 _LANES = 16  # parts of the query that a thread searches in turns
 _LEAST_PART = 4096  # letters of such a part at least: where parts meet, a match may be looked at twice
 _LONGEST_WORD = 12  # letters of the words whose rows are looked up in a table, at most
+_AHEAD = 32  # words that are asked for from memory before the first is looked at
 _LONGEST_SIFTED = 14  # letters of the words in the sieve, at most: 32 MiB
 
 
@@ -271,15 +273,22 @@ def _sift(query, codes, letters, sieve, step, possible):
     """Fill ``possible`` for ``_search``; a word with letters without a code may always be there."""
     mask = (_U64(1) << (_U64(2) * letters)) - _U64(1)
     word, read, clear = _U64(0), _U64(0), _U64(0)  # letters before ``clear`` are followed by one without a code
-    for n in range(_U64(len(possible))):
-        for place in range(read, (n << step) + letters):
-            code = codes[query[place]]
-            word = (word << _U64(2)) | (code & _U64(3))
-            if code > _U64(3):
-                clear = place + _U64(1)
-        read = (n << step) + letters
-        bit = (sieve[(word & mask) >> _U64(3)] >> np.uint8(word & _U64(7))) & np.uint8(1)
-        possible[n] = bit != 0 or clear > n << step
+    words = np.empty(_AHEAD, np.uint64)
+    for first in range(_U64(0), _U64(len(possible)), _U64(_AHEAD)):
+        last = min(first + _U64(_AHEAD), _U64(len(possible)))
+        for n in range(first, last):
+            for place in range(read, (n << step) + letters):
+                code = codes[query[place]]
+                word = (word << _U64(2)) | (code & _U64(3))
+                if code > _U64(3):
+                    clear = place + _U64(1)
+            read = (n << step) + letters
+            possible[n] = clear > n << step
+            words[n - first] = word & mask
+            prefetch(sieve, (word & mask) >> _U64(3))
+        for n in range(first, last):
+            word_there = words[n - first]
+            possible[n] |= (sieve[word_there >> _U64(3)] >> np.uint8(word_there & _U64(7))) & np.uint8(1) != 0
 
 
 def codes_of(fm: Tables) -> np.ndarray:

@@ -5,6 +5,7 @@ the separators between sequences, then the end of the text.
 """
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from seqloom.core.alphabet import Alphabet
@@ -59,7 +60,9 @@ def target_text(batch: SequenceBatch, acgt_only: bool) -> tuple[np.ndarray, np.n
     Returns:
         u8[n] symbols, and i8[k] place in the text where each sequence starts.
     """
-    symbols = symbol_table(batch.alphabet, acgt_only, rejected(batch.alphabet))[batch.residues]
-    text = np.insert(symbols, batch.offsets[1:-1], np.uint8(separator(batch.alphabet)))
-    return (np.append(text, np.uint8(end(batch.alphabet))),
-            batch.offsets[:-1] + np.arange(len(batch), dtype=np.int64))
+    symbols = batch.residues.tobytes().translate(
+        symbol_table(batch.alphabet, acgt_only, rejected(batch.alphabet)).tobytes())
+    parts = [symbols[first:last] for first, last in pairwise(batch.offsets.tolist())] or [b""]
+    parts[-1] += bytes([end(batch.alphabet)])
+    text = np.frombuffer(bytearray([separator(batch.alphabet)]).join(parts), np.uint8)
+    return text, batch.offsets[:-1] + np.arange(len(batch), dtype=np.int64)
