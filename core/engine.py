@@ -175,7 +175,8 @@ class Engine:
         wanted = min(UNITS_PER_THREAD * self.settings.threads, cells // LEAST_CELLS) if self.settings.threads > 1 else 1
         missing = -(-wanted // max(1, len(batches) * len(volumes)))
         if missing > 1 and len(self.queries) >= missing * len(batches):
-            batches = [cut for batch in batches for cut in even_batches(self.queries, *batch, missing)]
+            threads = self.settings.threads
+            batches = [cut for batch in batches for cut in falling_batches(self.queries, *batch, missing, threads)]
         elif missing > 1:
             volumes = self.source.plan(min(volume_letters, -(-max(v.letters for v in volumes) // missing)))
         return UnitPlan(tuple(batches), tuple(volumes))
@@ -458,11 +459,16 @@ def query_batches(queries: Queries, most: int, letters: int) -> list[tuple[int, 
     return batches
 
 
-def even_batches(queries: Queries, first: int, stop: int, count: int) -> list[tuple[int, int]]:
-    """Queries ``first`` … ``stop`` − 1 cut into at most ``count`` batches of about as many letters each, in order."""
+def falling_batches(queries: Queries, first: int, stop: int, count: int, threads: int) -> list[tuple[int, int]]:
+    """Queries ``first`` … ``stop`` − 1 cut into at most ``count`` batches, in order, for ``threads`` to take in turn.
+
+    Those of the last round have 1 part of the letters each, those of the round before 2 parts, and so on: threads that
+    take more at first and less in the end are done at about the same time.
+    """
+    parts = np.cumsum((count - 1) // threads - np.arange(count) // threads + 1)
     ends = np.cumsum(queries.lengths[first:stop])
-    middles = ends - queries.lengths[first:stop] / 2
-    share = np.minimum((middles * count / max(1, int(ends[-1]))).astype(np.int64), count - 1)
+    middles = (ends - queries.lengths[first:stop] / 2) / max(1, int(ends[-1]))
+    share = np.searchsorted(parts[:-1] / parts[-1], middles, side="right")
     cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), len(share)]
     return [(first + a, first + b) for a, b in pairwise(cuts)]
 
