@@ -23,6 +23,8 @@ LETTERS = 4 << 20
 """Residues of a batch, about."""
 HEAD = 4096
 """Bytes from which a format is recognised."""
+ALL_LETTERS = 1 << 62
+"""Residues of a batch that is never full."""
 LARGE_RUN = 1 << 21
 """Ids in a run of ``Ids`` that is left as it is: joining larger ones would take too much memory for a while."""
 _GZIP, _ZSTD, _DUCKDB = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"DUCK"
@@ -67,7 +69,7 @@ def load_sequences(path: str, registry: Registry, alphabet: Alphabet | None = No
     """All sequences of a file as one batch; see ``read_sequences``."""
     from .storage.sources import joined
 
-    return joined(list(read_sequences(path, registry, alphabet, on_bad, ids=ids)))
+    return joined(list(read_sequences(path, registry, alphabet, on_bad, ALL_LETTERS, ids)))
 
 
 def read_models(path: str, registry: Registry, on_bad: str = "error") -> Iterator[ModelBatch]:

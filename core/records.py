@@ -80,6 +80,9 @@ class Ragged:
     def take(self, index: np.ndarray) -> "Ragged":
         """Rows at ``index`` (integers or a bool mask), in that order."""
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
+        if len(index) and index[-1] - index[0] == len(index) - 1 and (np.diff(index) == 1).all():
+            offsets = self.offsets[index[0] : index[-1] + 2]
+            return Ragged(offsets - offsets[0], self.values[offsets[0] : offsets[-1]])
         lengths = (self.offsets[1:] - self.offsets[:-1])[index]
         offsets = np.zeros(len(index) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
@@ -280,11 +283,15 @@ class Hits(Records):
 
 def children_order(hits: Records, alignments: Alignments) -> np.ndarray:
     """i8[m]: positions of those ``alignments`` that belong to ``hits``, grouped in the order of the hits, stable."""
-    place = {key: n for n, key in enumerate(zip(hits.query.tolist(), hits.target.tolist(), strict=True))}
-    keys = zip(alignments.query.tolist(), alignments.target.tolist(), strict=True)
-    places = np.array([place.get(key, -1) for key in keys], np.int64)
-    kept = np.flatnonzero(places >= 0)
-    return kept[np.argsort(places[kept], kind="stable")]
+    if not len(hits) or not len(alignments):
+        return np.empty(0, np.int64)
+    targets, numbers = np.unique(np.concatenate([hits.target, alignments.target]), return_inverse=True)
+    keys = np.concatenate([hits.query, alignments.query]).astype(np.int64) * len(targets) + numbers
+    of_hits, of_children = keys[: len(hits)], keys[len(hits) :]
+    order = np.argsort(of_hits, kind="stable")
+    found = np.minimum(np.searchsorted(of_hits[order], of_children), len(hits) - 1)
+    kept = np.flatnonzero(of_hits[order[found]] == of_children)
+    return kept[np.argsort(order[found[kept]], kind="stable")]
 
 
 def path_text(path: np.ndarray) -> str:

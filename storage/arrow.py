@@ -30,7 +30,7 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
     Args:
         table: name of the table.
         columns: by name, the SQL type and the values, equally many of each: lists with None for NULL, arrays, masked
-            ones for NULLs, or a ``Ragged`` for a list type, whose empty rows are NULL.
+            ones for NULLs, or a ``Ragged``: of bytes for BLOB, else for a list type, and its empty rows are NULL.
         constants: values that are the same in all rows, by name.
     """
     rows = len(next(iter(columns.values()))[1])
@@ -59,6 +59,10 @@ def _stream(rows: int, columns: Mapping[str, tuple[str, Values]]) -> Any:
 
 def _array(kind: str, values: Values) -> Any:
     """An Arrow array of ``values``, of the Arrow type nearest to their own; DuckDB casts it to the column's."""
+    import nanoarrow
+
+    if isinstance(values, Ragged) and kind == "BLOB":
+        return _bytes(nanoarrow.large_binary(), values.offsets, values.values, np.zeros(len(values), np.bool_))
     if isinstance(values, Ragged):
         return _lists(kind.removesuffix("[]"), values)
     if isinstance(values, np.ndarray) and values.dtype != object:
@@ -91,8 +95,14 @@ def _texts(kind: str, values: list[Any], absent: np.ndarray) -> Any:
         type_, data = nanoarrow.large_string(), text.encode()
         if len(data) != len(text):
             lengths = (len(v.encode()) for v in values)
-    offsets = np.fromiter(accumulate(lengths, initial=0), np.int64, len(values) + 1)
-    return nanoarrow.c_array_from_buffers(type_, len(values), [_there(absent), offsets, data])
+    return _bytes(type_, np.fromiter(accumulate(lengths, initial=0), np.int64, len(values) + 1), data, absent)
+
+
+def _bytes(type_: Any, offsets: np.ndarray, data: Any, absent: np.ndarray) -> Any:
+    import nanoarrow
+
+    buffers = [_there(absent), np.ascontiguousarray(offsets, np.int64), data]
+    return nanoarrow.c_array_from_buffers(type_, len(absent), buffers)
 
 
 def _numbers(values: np.ndarray, absent: np.ndarray) -> Any:

@@ -406,7 +406,7 @@ def _write_queries(connection: "duckdb.DuckDBPyConnection", queries: SequenceBat
         ends = np.column_stack([queries.lower.start, queries.lower.end]).astype(np.int32).ravel()
         lower = Ragged(2 * np.searchsorted(queries.lower.sequence, np.arange(count + 1)), ends)
         columns |= {"length": ("BIGINT", queries.lengths), "lower": ("INTEGER[]", lower),
-                    "residues": ("BLOB", [queries[i].tobytes() for i in range(count)])}
+                    "residues": ("BLOB", Ragged(queries.offsets, queries.residues))}
     insert(connection, "queries", columns, {"run": NUMBER})
 
 

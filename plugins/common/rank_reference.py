@@ -50,12 +50,12 @@ class RankTargets(SortStage):
             }
         )
         kept = self._covering(context, alignments) & _first(sizes, options.max_hsps)
-        hits = hits.with_alignments(alignments.take(kept))
         keys = byte_keys([hits.query, _flat(hits.evalue), hits.score, hits.target], [False, False, True, True])
-        hits = hits.take(self.order(context, keys))
-        hits = hits.take(_has_children(hits))
-        per_query = np.diff(group_starts(hits.query))
-        return hits.take(_first(per_query, options.max_target_seqs))
+        order = self.order(context, keys)
+        order = order[np.add.reduceat(kept, bounds[:-1], dtype=np.int64)[order] > 0] if len(order) else order
+        per_query = np.diff(group_starts(hits.query[order]))
+        order = order[_first(per_query, options.max_target_seqs)]
+        return hits.with_alignments(alignments.take(kept)).take(order)
 
     def _in_report_order(self, context: Context, records: Alignments) -> Alignments:
         lengths = _query_lengths(context, records)
@@ -95,10 +95,3 @@ def _first(sizes: np.ndarray, most: int | None) -> np.ndarray:
     """bool[n]: the first `most` rows of each group of `sizes` rows; all when None."""
     place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.ones(len(place), bool) if most is None else place < most
-
-
-def _has_children(hits: Hits) -> np.ndarray:
-    """bool[n]: hits with an alignment left."""
-    children = set(zip(hits.alignments.query.tolist(), hits.alignments.target.tolist(), strict=True))
-    pairs = zip(hits.query.tolist(), hits.target.tolist(), strict=True)
-    return np.array([pair in children for pair in pairs], bool)

@@ -27,7 +27,7 @@ def test_literal_of_something_else():
 def test_columns_of_every_kind():
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t (k VARCHAR, a SMALLINT, b DOUBLE, c BOOLEAN, p UINTEGER[], q BIGINT, d DOUBLE, "
-                       "x BLOB, y JSON, n INTEGER)")
+                       "x BLOB, y JSON, n INTEGER, z BLOB)")
     absent = np.array([True, False, False])
     insert(connection, "t", {
         "a": ("SMALLINT", np.array([1, -1, 3], np.int8)),
@@ -39,11 +39,12 @@ def test_columns_of_every_kind():
         "x": ("BLOB", [bytes(20), None, b"\xff"]),
         "y": ("JSON", ["{}", "[1]", None]),
         "n": ("INTEGER", [None, 3, -1]),
+        "z": ("BLOB", Ragged(np.array([1, 3, 3, 4]), np.frombuffer(b"-ab\x00-", np.uint8))),
     }, {"k": "it's"})
     rows = connection.execute("SELECT * EXCLUDE d FROM t").fetchall()
-    assert rows == [("it's", 1, None, True, [7], 5, bytes(20), "{}", None),
-                    ("it's", -1, pytest.approx(0.1), False, None, None, None, "[1]", 3),
-                    ("it's", 3, -2.0, True, [2**32 - 1, 0], None, b"\xff", None, -1)]
+    assert rows == [("it's", 1, None, True, [7], 5, bytes(20), "{}", None, b"ab"),
+                    ("it's", -1, pytest.approx(0.1), False, None, None, None, "[1]", 3, b""),
+                    ("it's", 3, -2.0, True, [2**32 - 1, 0], None, b"\xff", None, -1, b"\x00")]
     assert [str(d) for (d,) in connection.execute("SELECT d FROM t").fetchall()] == ["0.0", "nan", "inf"]
 
 
