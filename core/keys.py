@@ -37,5 +37,4 @@ def byte_keys(columns: Sequence[np.ndarray], descending: Sequence[bool] = ()) ->
             raw = ~raw
         parts.append(raw.astype(unsigned.newbyteorder(">")).view(np.uint8).reshape(len(values), unsigned.itemsize))
     table = np.concatenate(parts, axis=1) if parts else np.empty((0, 0), np.uint8)
-    count, width = table.shape
-    return Ragged(np.arange(count + 1, dtype=np.int64) * width, np.ascontiguousarray(table).reshape(-1))
+    return Ragged.even(table)

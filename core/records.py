@@ -52,10 +52,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Ragged:
-    """Rows of various lengths: ``values[offsets[i]:offsets[i+1]]`` is row i. offsets i8[n+1]; values any dtype."""
+    """Rows of various lengths: ``values[offsets[i]:offsets[i+1]]`` is row i. offsets i8[n+1]; values any dtype.
+
+    width: the length of all rows where that is known to be one, else 0.
+    """
 
     offsets: np.ndarray
     values: np.ndarray
+    width: int = 0
 
     @classmethod
     def of(cls, rows: Sequence[Any], dtype: Any = np.uint32) -> "Ragged":
@@ -63,6 +67,12 @@ class Ragged:
         np.cumsum([len(r) for r in rows], out=offsets[1:])
         values = np.concatenate([np.asarray(r, dtype) for r in rows]) if len(rows) else np.empty(0, dtype)
         return cls(offsets, values)
+
+    @classmethod
+    def even(cls, rows: np.ndarray) -> "Ragged":
+        """The rows of a matrix."""
+        count, width = rows.shape
+        return cls(np.arange(count + 1, dtype=np.int64) * width, np.ascontiguousarray(rows).reshape(-1), width)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

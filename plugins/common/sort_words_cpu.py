@@ -96,8 +96,8 @@ def _packed(keys: Ragged, longest: int, fixed: bool, coding: Coding, threads: in
 
 def length_range(keys: Ragged, threads: int = 1) -> tuple[int, int]:
     """Lengths of the shortest and of the longest key; 0 and 0 if there are none."""
-    if not len(keys):
-        return 0, 0
+    if not len(keys) or keys.width:
+        return keys.width, keys.width
     parts = by_threads(threads, 0, len(keys), lambda n, first, last: _length_range(keys.offsets, first, last))
     lowest, highest = zip(*parts, strict=True)
     return int(min(lowest)), int(max(highest))

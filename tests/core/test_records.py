@@ -147,3 +147,9 @@ def test_sizes() -> None:
                    "target_frame": [1]})
     assert seeds.nbytes == 4 + 8 + 4 + 4 + 4 + 4 + 1 + 1
     assert seeds.score.tolist() == [-1]
+
+
+def test_rows_of_a_matrix_know_their_width() -> None:
+    rows = Ragged.even(np.arange(6, dtype=np.uint8).reshape(2, 3)[:, ::-1])
+    assert rows.width == 3 and [row.tolist() for row in rows] == [[2, 1, 0], [5, 4, 3]]
+    assert rows.take(np.array([1])).width == 0 and not len(Ragged.even(np.empty((0, 0), np.uint8)))
