@@ -31,8 +31,7 @@ def random_keys(count: int, width: int) -> Ragged:
     """DNA keys of one length."""
     generator = np.random.default_rng(width)
     letters = np.frombuffer(b"ACGT", np.uint8)
-    return Ragged(np.arange(count + 1, dtype=np.int64) * width,
-                  letters[generator.integers(0, 4, count * width, np.uint8)])
+    return Ragged.even(letters[generator.integers(0, 4, (count, width), np.uint8)])
 
 
 def best_time(work: Callable[[], Any], rounds: int = 3) -> float:

@@ -14,8 +14,9 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.3.2 (counting a
 implementing dynamic parallelism for GPU computing", Parallel Processing Letters 21 (2011).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -24,7 +25,7 @@ import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
 from seqloom.core.backends import on_device
-from seqloom.core.copies_cuda import to_device, to_device_made, to_host
+from seqloom.core.copies_cuda import to_device, to_device_made, to_host, touch
 from seqloom.core.jit_cuda import kernel
 from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
 from seqloom.core.records import Ragged
@@ -43,7 +44,7 @@ BITS = 8
 WORDS_PER_THREAD = 16
 LEAST = 1 << 16
 """Keys from which on the device is quicker than the host."""
-LEAST_PART = 1 << 22
+LEAST_PART = 1 << 23
 """Keys of a part that is sorted by itself: to queue what sorts it shall not take longer than to send it."""
 _MOST_PARTS = 8  # a power of two, so that parts are merged two by two
 _LARGEST = 1 << 31
@@ -382,7 +383,7 @@ class DeviceWords:
             self._swap()
 
     def sort_parts(self, total: int, bits: int, send: Callable[[int, int], Any], make: Callable[[int, int], object],
-                   stream: Any) -> None:
+                   stream: Any, meanwhile: Callable[[int, int], object] = lambda first, last: None) -> None:
         """Put ``total`` words of ``bits`` bits in ascending order, equal ones by their rows, as they come.
 
         Args:
@@ -390,6 +391,7 @@ class DeviceWords:
                 comes behind them. Called by another thread, so that the bus doesn't wait for kernels to be queued.
             make: queues on the stream what makes these words and rows, in their places of ``words`` and ``rows``.
             stream: where all work on the device is queued.
+            meanwhile: what the host has to do for these rows, while the device sorts them.
         """
         parts = min(_MOST_PARTS, 1 << max(0, (total // LEAST_PART).bit_length() - 1))
         bounds = [total * n // parts for n in range(parts + 1)]
@@ -406,6 +408,7 @@ class DeviceWords:
                     merge[-(-(last - begin) // tile), 1 << BITS, stream](
                         *self._side(side), begin, middle - begin, last - begin, *self._side(side + 1))
                     side += 1
+                meanwhile(first, last)
         if side % 2:
             self._swap()
 
@@ -505,23 +508,50 @@ def whole_order(keys: Ragged, threads: int) -> np.ndarray | None:
     if coding.bits * width > 64:
         return None
     work, bus = streams()
-    values, there = cuda.device_array(count * width, np.uint8), DeviceWords(count)
-    codes = cuda.to_device(np.append(coding.codes, np.uint16(0)), stream=work)
-    lengths = set()
+    order, lengths = np.empty(count, np.int64), set()
+    with _room(count, count * width) as (there, values):
+        codes = to_device(np.append(coding.codes, np.uint16(0)), stream=work)
 
-    def send(first: int, last: int) -> Any:
-        some = keys.values[begin + first * width : begin + last * width]
-        to_device(some, threads, values, bus, first * width)
-        return recorded(bus)
+        def send(first: int, last: int) -> Any:
+            some = keys.values[begin + first * width : begin + last * width]
+            to_device(some, threads, values, bus, first * width)
+            return recorded(bus)
 
-    def make(first: int, last: int) -> None:
-        _pack_whole[(*_grid(last - first), work)](values, width, first, last - first, codes, coding.bits, there.words,
-                                                  there.rows)
-        lengths.update(length_range(Ragged(keys.offsets[first : last + 1], keys.values), threads))
+        def make(first: int, last: int) -> None:
+            _pack_whole[(*_grid(last - first), work)](values, width, first, last - first, codes, coding.bits,
+                                                      there.words, there.rows)
 
-    there.sort_parts(count, coding.bits * width, send, make, work)
-    order = to_host(there.rows, count, np.int64, threads, work)
-    return order if lengths == {width} and not codes.copy_to_host()[256] else None
+        def meanwhile(first: int, last: int) -> None:
+            touch(order[first:last], threads)
+            lengths.update(length_range(Ragged(keys.offsets[first : last + 1], keys.values, keys.width), threads))
+
+        there.sort_parts(count, coding.bits * width, send, make, work, meanwhile)
+        to_host(there.rows, count, np.int64, threads, work, order)
+        strange = to_host(codes, 257, np.uint16)[256]
+    return order if lengths == {width} and not strange else None
+
+
+@contextmanager
+def _room(count: int, letters: int) -> Iterator[tuple[DeviceWords, Any]]:
+    """Words and u1[letters] on the device.
+
+    To take and to give back memory makes up a tenth of a short sort; so what takes less than a sixteenth of the memory
+    of the device is kept for the next one.
+    """
+    device = 0 if SIMULATED else int(cuda.get_current_device().id)
+    there, values = _kept.pop(device, (None, None))
+    if there is None or len(there.words) < count or len(values) < letters:
+        there = values = None  # given back before more is taken
+        there, values = DeviceWords(count), cuda.device_array(letters, np.uint8)
+    try:
+        yield there, values
+    finally:
+        total = 1 << 40 if SIMULATED else int(cuda.current_context().get_memory_info()[1])
+        if 24 * len(there.words) + len(values) < total // 16:
+            _kept[device] = there, values
+
+
+_kept: dict[int, tuple[Any, Any]] = {}  # by device
 
 
 def chopped(keys: Ragged, coding: Coding, threads: int) -> DeviceWords:
@@ -584,11 +614,11 @@ class DeviceKeys:
         self._width = longest if shortest == longest else 0
         offsets = np.zeros(2, np.int64) if self._width else keys.offsets - first
         self._offsets = to_device(offsets, threads)
-        seen = cuda.to_device(np.zeros(256, np.uint8))
+        seen = to_device(np.zeros(256, np.uint8))
         if last > first:
             _mark_letters[_grid(last - first)](self._values, last - first, seen)
-        self.coding = dense_coding(seen.copy_to_host() > 0, shortest < longest)
-        self._codes = cuda.to_device(self.coding.codes)
+        self.coding = dense_coding(to_host(seen, 256, np.uint8) > 0, shortest < longest)
+        self._codes = to_device(self.coding.codes)
 
     def pack(self, rows: Any, total: int, depth: int, letters: int, words: Any) -> None:
         """Words of ``letters`` letters from ``depth`` on of the first ``total`` of ``rows``, device arrays both."""
