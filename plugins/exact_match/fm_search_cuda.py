@@ -16,6 +16,7 @@ from seqloom.core.backends import device_count, on_device
 from seqloom.core.copies_cuda import to_device
 from seqloom.plugins.exact_match import fm_search_cpu as host
 from seqloom.plugins.exact_match.fm_index import Tables
+from seqloom.plugins.exact_match.fm_seed_cpu import codes_of
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 
@@ -42,7 +43,7 @@ FUNCTIONS = device_functions(
 
 
 class DeviceTables(NamedTuple):
-    """``Tables`` with arrays on the device."""
+    """``Tables`` with arrays on the device, and ``codes``, u8[256]: see ``codes_of``."""
 
     symbols: Any
     blocks: Any
@@ -51,6 +52,7 @@ class DeviceTables(NamedTuple):
     packed: bool
     samples: Any
     marks: Any
+    codes: Any
 
 
 in_use = threading.RLock()
@@ -115,7 +117,7 @@ def device_tables(fm: Tables, device: int, room: int, threads: int) -> DeviceTab
             _kept.remove(here[0])
     if not found:
         parts: list[Any] = [_sent(part, threads) if isinstance(part, np.ndarray) else part for part in fm]
-        found = [_Kept(ref(fm.blocks), device, DeviceTables(*parts), size)]
+        found = [_Kept(ref(fm.blocks), device, DeviceTables(*parts, to_device(codes_of(fm))), size)]
     with _changing:
         _kept.extend(found)
     return found[0].tables

@@ -20,7 +20,7 @@ from seqloom.plugins.exact_match import fm_search_cuda as devices
 from seqloom.plugins.exact_match import fm_seed_cpu as host
 from seqloom.plugins.exact_match.fm_index import KIND, tables_of
 from seqloom.plugins.exact_match.fm_search_cuda import FUNCTIONS, cuda, device_functions
-from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu, codes_of
+from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
 from seqloom.plugins.exact_match.seed_reference import Strand
 from seqloom.plugins.exact_match.symbols import target_text
 
@@ -63,7 +63,7 @@ class FmMatchesCuda(FmMatchesCpu):
         with devices.in_use, devices.on_device(0):
             memory = min(context.device_memory or 1 << 62, devices.free_memory())
             tables = devices.device_tables(fm, 0, memory - len(text), context.threads)
-            index = (*tables, to_device(codes_of(fm)), to_device(text, context.threads))
+            index = (*tables, to_device(text, context.threads))
             memory -= devices.tables_bytes(fm) + len(text)
             for strand in strands:
                 context.cancellation.check()

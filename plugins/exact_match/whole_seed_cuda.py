@@ -34,7 +34,6 @@ from seqloom.plugins.exact_match.fm_index import KIND, Tables, tables_of
 from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
 from seqloom.plugins.exact_match.fm_index_reference import FmIndexOptions
 from seqloom.plugins.exact_match.fm_search_cuda import FUNCTIONS, DeviceTables, cuda
-from seqloom.plugins.exact_match.fm_seed_cpu import codes_of
 from seqloom.plugins.exact_match.partition import Costs, Split, Work, best_split, costs_for
 from seqloom.plugins.exact_match.seed_reference import Strand
 from seqloom.plugins.exact_match.strands_cpu import strand_of
@@ -53,12 +52,17 @@ _extended, _locate = FUNCTIONS["extended"], FUNCTIONS["locate"]
 
 
 @kernel(devices, fm_search_cpu)
-def _search(symbols, blocks, odd_rows, shift, packed, codes, query, starts, lengths, lows, sizes):
-    """Fill the first row of each query, and in how many rows it occurs. codes: u8[256], two-bit codes by symbol."""
+def _search(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, query, begin, starts, lengths, count, lows,
+            sizes):
+    """Fill the first row of each of ``count`` queries, and in how many rows it occurs.
+
+    codes: u8[256], two-bit codes by symbol. starts: where queries begin in a text whose place ``begin`` is the first of
+    ``query``.
+    """
     number = cuda.grid(1)
-    if number >= len(starts):
+    if number >= count:
         return
-    first = uint64(starts[number])
+    first = uint64(starts[number] - begin)
     place = first + uint64(lengths[number])
     low, high = uint64(0), uint64(symbols[len(symbols) - 1, 0])
     if place == first:
@@ -79,16 +83,17 @@ def _search(symbols, blocks, odd_rows, shift, packed, codes, query, starts, leng
 
 
 @kernel(devices, fm_search_cpu)
-def _place(symbols, blocks, odd_rows, shift, packed, samples, marks, lows, bounds, begin, numbers, places):
+def _place(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, lows, bounds, queries, begin, count,
+           numbers, places):
     """Fill the query of every row and its place in the text.
 
-    bounds: i8[queries + 1], rows of the queries before each. The first of the rows filled is number ``begin``.
+    bounds: i8[queries + 1], rows of the queries before each. ``count`` rows are filled, the first is number ``begin``.
     """
     n = cuda.grid(1)
-    if n >= len(numbers):
+    if n >= count:
         return
     row = begin + n
-    low, high = int64(0), int64(len(bounds) - 1)
+    low, high = int64(0), int64(queries)
     while high - low > 1:
         middle = (low + high) // 2
         if bounds[middle] <= row:
@@ -282,16 +287,15 @@ class _Search:
         # Tables of other parts may stay beside these queries as long as there is room for all.
         room = self.room.memory - (last - first) - _QUERY * count
         there = devices.device_tables(part.fm, device, room, self.threads)
+        given: list[tuple[str, np.ndarray]] = [("symbols", strand.symbols[first:last]), ("starts", starts),
+                                               ("lengths", lengths)]
         if self._sent.get(device) != queries:
-            self._send(device, "symbols", strand.symbols[first:last])
-            self._send(device, "starts", starts - first)
-            self._send(device, "lengths", lengths)
+            for name, array in given:
+                self._send(device, name, array)
             self._sent[device] = queries
-        codes = self._send(device, "codes", codes_of(part.fm))
-        symbols, begins, sizes = (self._array(device, name, *shape) for name, shape in (
-            ("symbols", (last - first, np.uint8)), ("starts", (count, np.int64)), ("lengths", (count, np.int64))))
+        symbols, begins, sizes = (self._array(device, name, len(array), array.dtype) for name, array in given)
         lows, rows = (self._array(device, name, count, np.int64) for name in ("lows", "rows"))
-        _search[_grid(count)](*there[:5], codes, symbols, begins, sizes, lows, rows)
+        _search[_grid(count)](*there, symbols, first, begins, sizes, count, lows, rows)
         numbers, places = self._places(there, device, lows, to_host(rows, count, np.int64, self.threads))
         if part.places < int(part.fm.symbols[-1, 0]):  # what begins behind is the next part's
             mine = places < part.places
@@ -308,21 +312,20 @@ class _Search:
         for begin in range(0, int(bounds[-1]), self.room.rows):
             count = min(self.room.rows, int(bounds[-1]) - begin)
             filled = [self._array(device, name, count, np.int64) for name in ("numbers", "places")]
-            _place[_grid(count)](*there, lows, bounds_there, begin, *filled)
+            _place[_grid(count)](*there, lows, bounds_there, len(sizes), begin, count, *filled)
             found.append([to_host(array, count, np.int64, self.threads) for array in filled])
         return _joined([numbers for numbers, _ in found]), _joined([places for _, places in found])
 
     def _array(self, device: int, name: str, count: int, dtype: Any) -> Any:
-        """A device array for something, the one that was there before if it is large enough."""
+        """A device array for ``count`` items at least, the one that was there before if it is large enough."""
         array = self._arrays.get((device, name))
         if array is None or len(array) < count:
             self._arrays.pop((device, name), None)
             self._arrays[device, name] = array = cuda.device_array(max(1, count), dtype)
-        return array[:count]
+        return array
 
     def _send(self, device: int, name: str, array: np.ndarray) -> Any:
-        there = self._array(device, name, len(array), array.dtype)
-        return to_device(array, self.threads, there) if len(array) else there
+        return to_device(array, self.threads, self._array(device, name, len(array), array.dtype))
 
     def forget(self) -> None:
         """Have queries sent anew."""
@@ -397,10 +400,11 @@ def _measured(threads: int) -> Costs:
         search.forget()
         search(IndexPart(fm, 0, letters + 1), _QueryPart(0, 0, some), 0)
 
-    few = max(1, count >> 8)
-    copied, meeting, taken = _least(copy) / bytes_, _least(lambda: look_up(few)), _least(lambda: look_up(count))
-    each = max(0.0, taken - meeting) / ((count - few) * (length + 1 + _QUERY))
-    return Costs(max(each - copied, copied / 100), copied, meeting)
+    few = max(1, count >> 4)  # as few as it is still worth calling threads for
+    copied, short, long = _least(copy) / bytes_, _least(lambda: look_up(few)), _least(lambda: look_up(count))
+    size = length + 1 + _QUERY
+    each = max(0.0, long - short) / ((count - few) * size)
+    return Costs(max(each - copied, copied / 100), copied, max(0.0, short - few * size * each))
 
 
 def _least(work: Callable[[], Any]) -> float:
