@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import cuda as _cuda
 from numba import types
 from numba.core.cgutils import unpack_tuple
-from numba.extending import intrinsic
+from numba.extending import intrinsic as _intrinsic
 
 from .backends import on_device
 from .errors import BackendError
@@ -26,6 +26,7 @@ from .packed16 import SIMULATED
 from .threads import by_threads
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
+intrinsic: Any = _intrinsic
 BUFFER = 2 << 20
 """Bytes of a buffer."""
 _MOST_THREADS = 16
@@ -94,7 +95,7 @@ def _driver() -> tuple[np.ndarray, np.uint64]:
 
 
 @intrinsic
-def _call(typing_context, address, arguments):  # type: ignore[no-untyped-def]
+def _call(typing_context, address, arguments):
     """What the C function at an address returns, an i4, for arguments of 64 bits."""
 
     def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:

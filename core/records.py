@@ -7,7 +7,7 @@ are 0-based half-open on the forward strand of the sequence as stored; frames sa
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -59,7 +59,7 @@ class Ragged:
 
     offsets: np.ndarray
     values: np.ndarray
-    width: int = 0
+    width: int = field(default=0, kw_only=True)
 
     @classmethod
     def of(cls, rows: Sequence[Any], dtype: Any = np.uint32) -> "Ragged":
@@ -72,7 +72,7 @@ class Ragged:
     def even(cls, rows: np.ndarray) -> "Ragged":
         """The rows of a matrix."""
         count, width = rows.shape
-        return cls(np.arange(count + 1, dtype=np.int64) * width, np.ascontiguousarray(rows).reshape(-1), width)
+        return cls(np.arange(count + 1, dtype=np.int64) * width, np.ascontiguousarray(rows).reshape(-1), width=width)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -117,7 +117,8 @@ def device_tables(fm: Tables, device: int, room: int, threads: int) -> DeviceTab
             _kept.remove(here[0])
     if not found:
         parts: list[Any] = [_sent(part, threads) if isinstance(part, np.ndarray) else part for part in fm]
-        found = [_Kept(ref(fm.blocks), device, DeviceTables(*parts, to_device(codes_of(fm))), size)]
+        parts.append(to_device(codes_of(fm)))
+        found = [_Kept(ref(fm.blocks), device, DeviceTables(*parts), size)]
     with _changing:
         _kept.extend(found)
     return found[0].tables

@@ -508,7 +508,7 @@ def whole_order(keys: Ragged, threads: int) -> np.ndarray | None:
     if coding.bits * width > 64:
         return None
     work, bus = streams()
-    order, lengths = np.empty(count, np.int64), set()
+    order, lengths = np.empty(count, np.int64), set[int]()
     with _room(count, count * width) as (there, values):
         codes = to_device(np.append(coding.codes, np.uint16(0)), stream=work)
 
@@ -523,7 +523,7 @@ def whole_order(keys: Ragged, threads: int) -> np.ndarray | None:
 
         def meanwhile(first: int, last: int) -> None:
             touch(order[first:last], threads)
-            lengths.update(length_range(Ragged(keys.offsets[first : last + 1], keys.values, keys.width), threads))
+            lengths.update(length_range(Ragged(keys.offsets[first : last + 1], keys.values, width=keys.width), threads))
 
         there.sort_parts(count, coding.bits * width, send, make, work, meanwhile)
         to_host(there.rows, count, np.int64, threads, work, order)
