@@ -1,7 +1,7 @@
 """Throughput of the sorters by length of keys and by number of keys: measured as a table, drawn as charts.
 
     python -m benchmarks.sorting_plots measure TABLE [--backends cpu cuda] [--threads N] [--keys N] [--most N]
-    python -m benchmarks.sorting_plots draw TABLE FOLDER
+    python -m benchmarks.sorting_plots draw TABLE [TABLE …] FOLDER
 
 Keys are random DNA. Times are the best of a few runs, wall seconds, from keys in the host's memory to their order
 there; "resident" ones of CUDA are those of the sort alone, of words on the device; "bus" ones those of copying the keys
@@ -104,7 +104,8 @@ def measure(arguments: argparse.Namespace) -> None:
 
 
 def draw(arguments: argparse.Namespace) -> None:
-    rows = [line.split("\t") for line in arguments.table.read_text().splitlines()]
+    rows = [line.split("\t") for table in arguments.tables for line in table.read_text().splitlines()]
+    where = "cuda_" if any("cuda" in row[1] for row in rows) else ""
     for chart, across in (("length", "letters of a key"), ("number", "number of keys")):
         chosen = [row for row in rows if row[0] == chart]
         if not chosen:
@@ -115,7 +116,7 @@ def draw(arguments: argparse.Namespace) -> None:
             series.setdefault(name, []).append((place, int(count) / float(seconds)))
         threads, count, width = chosen[0][2:5]
         what = f"{int(count):,} DNA keys" if chart == "length" else f"DNA keys of {width} letters"
-        save_chart(arguments.folder / f"sorting_by_{chart}.svg",
+        save_chart(arguments.folder / f"sorting_{where}by_{chart}.svg",
                    f"Sorting {what}, {threads} thread{'s' * (threads != '1')}", across, "keys per second", series)
 
 
@@ -131,7 +132,7 @@ def main() -> None:
     command.add_argument("--most", type=int, default=10_000_000, help="most keys of the chart by number")
     command = commands.add_parser("draw")
     command.set_defaults(run=draw)
-    command.add_argument("table", type=Path)
+    command.add_argument("tables", type=Path, nargs="+")
     command.add_argument("folder", type=Path)
     arguments = parser.parse_args()
     arguments.run(arguments)
