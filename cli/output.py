@@ -3,8 +3,10 @@
 import csv
 import json
 import os
+import signal
 import stat
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,32 @@ from typing import IO, Any
 from seqloom.core.errors import StoreError, UnknownNameError
 
 TABLE_FORMATS = ("table", "tsv", "csv", "json")
+
+
+class _Stopped(BaseException):
+    """A signal asks the process to end."""
+
+
+@contextmanager
+def tidied_up() -> Iterator[None]:
+    """Let what the block has opened be closed and removed before a signal ends the process."""
+    came: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        came.append(number)
+        raise _Stopped
+
+    here = threading.current_thread() is threading.main_thread()  # elsewhere signals can't be handled
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)
+              if here and signal.getsignal(number) == signal.SIG_DFL}
+    try:
+        yield
+    except _Stopped:
+        signal.signal(came[0], signal.SIG_DFL)
+        os.kill(os.getpid(), came[0])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -28,15 +56,16 @@ def placed(path: str) -> Iterator[str]:
         return
     target = target.resolve()
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        yield str(temporary)
-        os.replace(temporary, target)
-    except OSError as error:
-        if error.filename == str(temporary):
-            error.filename = path
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
+    with tidied_up():
+        try:
+            yield str(temporary)
+            os.replace(temporary, target)
+        except OSError as error:
+            if error.filename == str(temporary):
+                error.filename = path
+            raise
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager

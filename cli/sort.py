@@ -1,15 +1,11 @@
 """``seqloom sort``: a FASTA, FASTQ or line file in order."""
 
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 from seqloom.core.errors import BackendError, UnknownNameError
 
 from .helping import OutOption, argument, command, group, option
-from .output import check_place, opened
+from .output import check_place, opened, tidied_up
 
 app = group("")
 
@@ -50,7 +46,7 @@ def sort(
     chosen.threads = number(threads, "--num-threads") or 1
     size = parse_bytes(memory)
     check_place(out)
-    with _tidied_up(), opened(out) as stream:
+    with tidied_up(), opened(out) as stream:
         stream.flush()
         try:
             sort_file(file, stream.buffer.write, chosen, format, by, unique,  # type: ignore[attr-defined]
@@ -59,29 +55,3 @@ def sort(
         except OSError as error:
             error.filename = error.filename or out or "standard output"
             raise
-
-
-class _Stopped(BaseException):
-    """A signal asks the process to end."""
-
-
-@contextmanager
-def _tidied_up() -> Iterator[None]:
-    """Let what the block has opened be closed and removed before a signal ends the process."""
-    came: list[int] = []
-
-    def stop(number: int, frame: object) -> None:
-        came.append(number)
-        raise _Stopped
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)
-              if signal.getsignal(number) == signal.SIG_DFL}
-    try:
-        yield
-    except _Stopped:
-        signal.signal(came[0], signal.SIG_DFL)
-        os.kill(os.getpid(), came[0])
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-

@@ -3,7 +3,10 @@
 import io
 import json
 import os
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +33,21 @@ def test_what_was_there_stays_when_writing_fails(tmp_path: Path) -> None:
         raise ZeroDivisionError
     assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_nothing_is_left_when_a_signal_ends_the_process(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "out.txt").write_text("before")
+    code = f"""
+import os, signal
+from seqloom.cli.output import opened
+signal.signal({number}, signal.SIG_DFL)
+with opened("out.txt") as stream:
+    stream.write("half")
+    os.kill(os.getpid(), {number})
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == -number
+    assert [p.name for p in tmp_path.iterdir()] == ["out.txt"] and (tmp_path / "out.txt").read_text() == "before"
 
 
 def test_a_link_is_followed(tmp_path: Path) -> None:
