@@ -36,6 +36,8 @@ def tidied_up() -> Iterator[None]:
     try:
         yield
     except _Stopped:
+        if not came:  # it is a block around this one that waits for signals
+            raise
         signal.signal(came[0], signal.SIG_DFL)
         os.kill(os.getpid(), came[0])
     finally:
