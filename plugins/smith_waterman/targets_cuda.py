@@ -249,12 +249,15 @@ class DeviceTargets:
 
     def _bring(self, variants: "set[_Variant]", scoring: Scoring) -> None:
         """Have these kernels on the device, by starting them with nothing to do."""
-        for variant in sorted(variants - _brought, key=str):
+        missing = sorted(variants - _brought, key=str)
+        if not missing:
+            return
+        space, nothing = self._space, np.int32(0)
+        profiles = space.room("profiles 0", LETTERS * TABLE_WORDS, np.int64)
+        places, found = space.room("crossing 0", 1, np.int64), space.room("scores 0", 1, np.int32)
+        counters = self._filled("counters 0", 1, np.int32, space.streams[0])
+        for variant in missing:
             self._check()
-            space, nothing = self._space, np.int32(0)
-            profiles = space.room("profiles 0", LETTERS * TABLE_WORDS, np.int64)
-            places = space.room("crossing 0", 1, np.int64)
-            counters, found = space.room("counters 0", 1, np.int32), space.room("scores 0", 1, np.int32)
             with _launching:
                 made = kernel(variant.rows, variant.lanes, variant.way, scoring, BEST, variant.bordered,
                               variant.continued)
