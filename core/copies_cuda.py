@@ -142,6 +142,7 @@ def _receive(functions, context, there, items, buffers, events, stream, out):
         turn = (first // each) & np.uint64(1)
         if first < np.uint64(len(out)):
             count = min(each, np.uint64(len(out)) - first)
+            error |= _call(functions[_WAIT], (events[turn],))  # something may still be on its way from this buffer
             error |= _call(functions[_RECEIVE], (home + turn * each * size, there + first * size, count * size, stream))
             error |= _call(functions[_RECORD], (events[turn], stream))
         if first == 0:
