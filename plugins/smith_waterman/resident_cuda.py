@@ -293,6 +293,8 @@ class DeviceMemory:
             if space:
                 self._idle.remove(space)
                 self._working += 1
+            elif self._idle:
+                self._used -= self._idle.pop(0).size  # too small: the larger one that follows serves both
         if space is None:
             self._reserve(size, budget, what)
             with self._changed:
@@ -317,18 +319,17 @@ class DeviceMemory:
     def _reserve(self, size: int, budget: int | None, what: str) -> list[Volume]:
         """Take ``size`` bytes of the budget; gives the volumes that had to go for it, longest unused first.
 
-        Working space that nobody uses goes before any volume.
+        Working space that nobody uses goes last: the next unit of work will want it.
         """
         limit = self._free if budget is None else min(budget, self._free)
         dropped = []
         with self._changed:
             while self._used + size > limit:
-                if self._idle:
-                    self._used -= self._idle.pop(0).size
-                    continue
                 idle = next((key for key, held in self._held.items() if not held.users), None)
                 if idle is not None:
                     dropped.append(self._drop(idle))
+                elif self._idle:
+                    self._used -= self._idle.pop(0).size
                 elif size > limit or not self._used:
                     raise BudgetError(what, size, limit, "raise --device-memory, or use --backend cpu")
                 elif not self._changed.wait(timeout=_PATIENCE) and not self._working:

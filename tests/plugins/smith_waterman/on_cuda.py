@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
@@ -163,6 +164,28 @@ def check_memory() -> None:
             assert "fewer threads" in str(error)
 
 
+def check_streaming() -> None:
+    """Volumes that don't fit together go through the device one after the other, with the same working space."""
+    targets = batch([letter * 40 for letter in "ACDE"])
+    context = Context(options=SmithWatermanOptions(evalue=None), counters=Counter(), queries=batch(["ACDE"]),
+                      scoring=SmithWatermanScoring(printed_matrix("BLOSUM62"), 11, 1))
+    memory = resident_cuda.device_memory()
+    made, usual = [], resident_cuda.Workspace
+    resident_cuda.Workspace = lambda *arguments: made.append(arguments) or usual(*arguments)
+    need = resident_cuda.Need(1, 40, 40, 4).rounded()
+    # Room for what a unit needs and the volume behind it, but not for another one.
+    budget = targets_cuda.working_bytes(need) + 2 * (40 + 2 * resident_cuda.BYTES_PER_STRETCH)
+    volumes = [targets.take(n, n + 1) for n in range(4)]
+    for volume in volumes:
+        with memory.volume(volume, budget):  # as the index stage does
+            pass
+        found = SmithWatermanScoresCuda().run(replace(context, targets=volume, device_memory=budget), None)
+        assert len(found) == 1 and memory._used <= budget
+    assert len(made) == 1 and memory.copies == 4
+    memory.release_idle()
+    assert memory._used == sum(held.size for held in memory._held.values())
+
+
 def check_shares() -> None:
     """Every pair is done by exactly one device, however many there are."""
     targets = batch(["A" * n for n in (5, 1, 0, 9, 7)])
@@ -184,6 +207,7 @@ CHECKS = {
     "overflow": check_overflow,
     "pipelines": check_pipelines,
     "memory": check_memory,
+    "streaming": check_streaming,
     "shares": check_shares,
 }
 

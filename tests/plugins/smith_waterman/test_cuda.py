@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("check", [
-    "packed-linear", "ordinary", "overflow", "pipelines", "memory", "shares",
+    "packed-linear", "ordinary", "overflow", "pipelines", "memory", "streaming", "shares",
     *(pytest.param(name, marks=pytest.mark.gold) for name in ("packed", "packed-flat", "single")),
 ])
 def test_in_the_simulator(check: str) -> None:
