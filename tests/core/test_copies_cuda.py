@@ -76,8 +76,8 @@ def test_what_is_still_on_its_way_is_not_written_over() -> None:
     sent, rows, here = np.arange(2 * SIZE, dtype=np.uint8), np.arange(50, dtype=np.int32), np.empty(50, np.int64)
     copies._send(driver.functions, CONTEXT, sent, np.uint64(there.ctypes.data), between, EVENTS, STREAM)
     assert not there.any()
-    copies._receive(driver.functions, CONTEXT, np.uint64(rows.ctypes.data), between.view(np.int32), between, EVENTS, STREAM,
-                    here)
+    copies._receive(driver.functions, CONTEXT, np.uint64(rows.ctypes.data), between.view(np.int32), between, EVENTS,
+                    STREAM, here)
     assert (there == sent).all() and (here == rows).all()
 
 
