@@ -1,14 +1,50 @@
 """Work for several threads of the host: kernels let go of the interpreter lock, and so does numpy where it copies."""
 
-from collections.abc import Callable, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
+
+_BRISK = 0.0005
+"""Seconds for which a thread keeps the interpreter while others wait for it, where threads call a device often."""
 
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
+
+
+class _Pace:
+    """How long threads keep the interpreter, as long as anybody wants it short."""
+
+    def __init__(self) -> None:
+        self._lock, self._wanted, self._usual = threading.Lock(), 0, 0.0
+
+    @contextmanager
+    def brisk(self) -> Iterator[None]:
+        with self._lock:
+            if not self._wanted:
+                self._usual = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._usual, _BRISK))
+            self._wanted += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wanted -= 1
+                if not self._wanted:
+                    sys.setswitchinterval(self._usual)
+
+
+brisk = _Pace().brisk
+"""Context manager: threads hand the interpreter on quickly.
+
+Every call of a device gives the interpreter away for a moment, and a thread that has it keeps it for 5 milliseconds
+usually: some dozens of calls then take longer than what they start.
+"""
 
 
 def in_turn(threads: int, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:

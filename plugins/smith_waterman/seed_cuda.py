@@ -15,6 +15,7 @@ from seqloom.core.backends import device_count, place
 from seqloom.core.context import Context
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
+from seqloom.core.threads import brisk
 from seqloom.plugins.smith_waterman import all_scores
 from seqloom.plugins.smith_waterman.resident_cuda import Need, device_memory, on_devices
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
@@ -68,7 +69,7 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
             jobs = [([q], np.unique(target_places[query_places == q])) for q in np.unique(query_places).tolist()]
         reach = reach_of(scoring, queries.lengths.tolist())
         parts: dict[int, Pairs] = {}
-        with all_scores.of_unit(context) as note:
+        with all_scores.of_unit(context) as note, brisk():
             for places, wanted in jobs:
                 stretches = Stretches.of(targets, wanted, reach)
                 divided, how = shares(places, stretches, device_count())

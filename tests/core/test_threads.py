@@ -1,0 +1,28 @@
+"""Threads of the host: work in parts, and how long one keeps the interpreter."""
+
+import sys
+import threading
+
+from seqloom.core.threads import brisk, by_threads, in_turn
+
+
+def test_parts_cover_the_whole() -> None:
+    assert by_threads(3, 5, 12, lambda n, first, last: (n, first, last)) == [(0, 5, 7), (1, 7, 9), (2, 9, 12)]
+    assert in_turn(2, lambda task: task * 2, [1, 2, 3]) == [2, 4, 6]
+
+
+def test_threads_are_brisk_while_anybody_wants_it() -> None:
+    usual, inside = sys.getswitchinterval(), threading.Event()
+    with brisk():
+        quick = sys.getswitchinterval()
+        assert quick < usual
+
+        def other() -> None:
+            with brisk():
+                inside.set()
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert inside.is_set() and sys.getswitchinterval() == quick
+    assert sys.getswitchinterval() == usual
