@@ -30,6 +30,7 @@ intrinsic: Any = _intrinsic
 BUFFER = 2 << 20
 """Bytes of a buffer."""
 _MOST_THREADS = 16
+_LEAST_MADE = 1 << 13  # items that it is worth calling a thread for, where the host makes them
 _ENTER, _SEND, _RECEIVE, _RECORD, _WAIT = range(5)
 _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize")
 _PAGE = 4096
@@ -63,9 +64,9 @@ class _Device:
         self.lock = threading.Lock()
         self._lanes: list[_Lane] = []
 
-    def lanes(self, size: int, threads: int) -> list[_Lane]:
-        """As many as it is worth calling threads for so many bytes; made when they are first asked for."""
-        count = max(1, min(threads, _MOST_THREADS, size // BUFFER))
+    def lanes(self, count: int) -> list[_Lane]:
+        """So many, one at least and one for each of sixteen threads at most; made when they are first asked for."""
+        count = max(1, min(count, _MOST_THREADS))
         while len(self._lanes) < count:  # a millisecond for each MiB of them
             events = cuda.event(timing=False), cuda.event(timing=False)
             self._lanes.append(_Lane(cuda.pinned_array((2, BUFFER), np.uint8),
@@ -183,7 +184,7 @@ def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: An
     device, source = _current(), np.ascontiguousarray(array).view(np.uint8)
     target, queue = there.device_ctypes_pointer.value + at * array.itemsize, _handle(stream)
     with device.lock:
-        lanes = device.lanes(len(source), threads)
+        lanes = device.lanes(min(threads, len(source) // BUFFER))
         _checked(by_threads(len(lanes), 0, len(source), lambda n, first, last: _send(
             device.functions, device.context, source[first:last], np.uint64(target + first), lanes[n].buffers,
             lanes[n].events, queue)))
@@ -222,7 +223,7 @@ def to_device_made(fill: Callable[[np.ndarray, int, int], object], there: Any, f
                 event.record(queue)
 
     with device.lock:
-        lanes = device.lanes((last - first) * there.dtype.itemsize, threads)
+        lanes = device.lanes(min(threads, (last - first) // _LEAST_MADE))
         by_threads(len(lanes), first, last, send)
     if not stream:
         queue.synchronize()
@@ -247,7 +248,7 @@ def to_host(array: Any, total: int, dtype: Any, threads: int = 1, stream: Any = 
         return here
     device, queue, address = _current(), _handle(stream), array.device_ctypes_pointer.value
     with device.lock:
-        lanes = device.lanes(here.nbytes, threads)
+        lanes = device.lanes(min(threads, here.nbytes // BUFFER))
         _checked(by_threads(len(lanes), 0, total, lambda n, first, last: _receive(
             device.functions, device.context, np.uint64(address + first * source.itemsize),
             lanes[n].buffers.view(source), lanes[n].buffers, lanes[n].events, queue, here[first:last])))
