@@ -42,8 +42,9 @@ class Stretches:
     @classmethod
     def of(cls, targets: SequenceBatch, places: np.ndarray, reach: int | None) -> "Stretches":
         """Those of the targets at ``places`` (i8, ascending), cut where they are long and the reach is bounded."""
-        lengths = targets.lengths[places]
-        begins = targets.offsets[places]
+        begins, lengths = targets.offsets[:-1], targets.lengths
+        if len(places) < len(targets):
+            begins, lengths = begins[places], lengths[places]
         owners, starts, ends = places, np.zeros(len(places), np.int64), begins + lengths
         step = 0 if reach is None else max(LEAST_PIECE, 4 * reach)
         if reach is not None and lengths.max(initial=0) > step + reach:

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("check", [
-    "packed-linear", "ordinary", "overflow", "pipelines", "memory", "streaming", "shares",
-    *(pytest.param(name, marks=pytest.mark.gold) for name in ("packed", "packed-flat", "single")),
+    "packed-linear", "overflow", "pipelines", "memory", "streaming", "shares",
+    *(pytest.param(name, marks=pytest.mark.gold) for name in ("packed", "packed-flat", "ordinary", "single")),
 ])
 def test_in_the_simulator(check: str) -> None:
     """In a process of its own, as the simulator must be chosen before numba is imported."""
