@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from seqloom.plugins.common.drawing import SvgCanvas
+from seqloom.plugins.common.drawing import SvgCanvas, text_width
 
 COLOURS = ("#1f6fb4", "#d9480f", "#2b8a3e", "#862e9c", "#e8a400", "#0b7285", "#c2255c", "#5c4b3b", "#495057")
 _LEFT, _TOP, _WIDE, _HIGH = 90, 50, 560, 360
+_MANY = 4  # powers of ten from which on only these have labels
 
 
 def save_chart(path: Path, title: str, across: str, up: str,
@@ -17,7 +18,9 @@ def save_chart(path: Path, title: str, across: str, up: str,
     low, high = np.log10(points.min(axis=0)), np.log10(points.max(axis=0))
     low[1], high[1] = np.floor(low[1]), np.ceil(high[1])
     span = np.maximum(high - low, 1e-9)
-    canvas = SvgCanvas(_LEFT + _WIDE + 230, _TOP + _HIGH + 60)
+    names = max(text_width(name, 12) for name in series)
+    canvas = SvgCanvas(_LEFT + _WIDE + 60 + int(names), _TOP + _HIGH + 60)
+    steps = [(1, 2, 5) if span[axis] < _MANY else (1,) for axis in (0, 1)]
 
     def placed(values: np.ndarray) -> np.ndarray:
         share = (np.log10(values) - low) / span
@@ -27,7 +30,7 @@ def save_chart(path: Path, title: str, across: str, up: str,
     canvas.lines(np.array([[_LEFT, bottom, right, bottom], [_LEFT, _TOP, _LEFT, bottom]]), "#444444")
     for axis in (0, 1):
         for power in range(int(np.floor(low[axis])), int(np.ceil(high[axis])) + 1):
-            for value in (10.0**power, 2 * 10.0**power, 5 * 10.0**power):
+            for value in (step * 10.0**power for step in steps[axis]):
                 if not low[axis] - 1e-9 <= np.log10(value) <= high[axis] + 1e-9:
                     continue
                 x, y = placed(np.array([[value, 10 ** low[1]] if axis == 0 else [10 ** low[0], value]]))[0]
