@@ -474,7 +474,7 @@ def border_columns(need: Need) -> int:
 
     Those of every second stretch, with which a register's other one shares them; few where queries have one tile.
     """
-    few = len(tiling(need.query, 2 if has_packed_maxima() else 1).rows) == 1
+    few = len(tiling(need.query, 2).rows) == 1
     return max(need.longest, min(need.letters, _FEW_COLUMNS) if few else -(-(need.letters + need.longest) // 2))
 
 
