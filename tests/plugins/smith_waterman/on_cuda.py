@@ -169,6 +169,7 @@ def check_streaming() -> None:
     targets = batch([letter * 40 for letter in "ACDE"])
     context = Context(options=SmithWatermanOptions(evalue=None), counters=Counter(), queries=batch(["ACDE"]),
                       scoring=SmithWatermanScoring(printed_matrix("BLOSUM62"), 11, 1))
+    resident_cuda._memory.cache_clear()
     memory = resident_cuda.device_memory()
     made, usual = [], resident_cuda.Workspace
     resident_cuda.Workspace = lambda *arguments: made.append(arguments) or usual(*arguments)
