@@ -10,9 +10,10 @@ import numpy as np
 from seqloom.core.copies_cuda import to_device, to_device_made, to_host
 from seqloom.core.records import Ragged
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words
-from seqloom.plugins.sorting import radix_cuda
+from seqloom.plugins.sorting import keys_cuda
+from seqloom.plugins.sorting.keys_cuda import DeviceKeys, fits, short, whole_order
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
-from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, fits, numbers, short, whole_order
+from seqloom.plugins.sorting.radix_cuda import DeviceWords, numbers
 from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 
@@ -41,7 +42,7 @@ class LsdRadixCuda(LsdRadixCpu):
         places = None
         if whole is not None:
             places = numbers(count) if one_length else to_device(ranked.astype(np.int32), threads)
-        depths = int(np.count_nonzero(joined >= radix_cuda.LEAST))
+        depths = int(np.count_nonzero(joined >= keys_cuda.LEAST))
         size = there.put(_places(order_by_words(keys, coding, ranked, joined, depths), ranked))
         for depth in range(depths - 1, -1, -1):
             total = int(joined[depth])

@@ -10,8 +10,9 @@ from seqloom.core.records import Ragged
 from seqloom.core.threads import in_turn
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words, sort_strings
+from seqloom.plugins.sorting.keys_cuda import DeviceKeys, chopped, fits, short, whole_order
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
-from seqloom.plugins.sorting.radix_cuda import DeviceKeys, DeviceWords, chopped, fits, short, whole_order
+from seqloom.plugins.sorting.radix_cuda import DeviceWords
 from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 _TASKS = 16  # stretches of ties per thread

@@ -1,22 +1,18 @@
 # ruff: noqa: F821  (names in capitals in the kernel templates are constants filled in by ``specialise``)
-"""Stable radix sort of 64-bit words on a CUDA device, and how keys get there: what the device's sorters are made of.
-
-Keys come over the bus in parts. A part is sorted while the next one is on its way, and sorted parts are merged, so that
-when the last one is there little is left to do.
+"""Stable radix sort of 64-bit words on a CUDA device, and merging of what is sorted.
 
 A pass sorts by one digit, from the last to the first. Every block has one stretch of the words. It counts its digits;
 then, knowing how many of each are in the stretches before, it moves its words tile by tile: warps number the equal
 digits of a tile in order, the tile is put in order in shared memory, and runs of equal digits go out side by side. No
 atomic operation decides a place, so equal words keep their order.
 
-Source: A. Drozd's thesis on string sorting and BWT alignment, 4.3.2 (counting and moving in blocks) and 4.4.2
-(prefixes chopped off and sent); D. Merrill & A. Grimshaw, "High performance and scalable radix sorting: a case study of
-implementing dynamic parallelism for GPU computing", Parallel Processing Letters 21 (2011).
+Source: A. Drozd's thesis on string sorting and BWT alignment, 4.3.2 (counting and moving in blocks); D. Merrill & A.
+Grimshaw, "High performance and scalable radix sorting: a case study of implementing dynamic parallelism for GPU
+computing", Parallel Processing Letters 21 (2011).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -25,13 +21,10 @@ import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
 from seqloom.core.backends import on_device
-from seqloom.core.copies_cuda import to_device, to_device_made, to_host, touch
+from seqloom.core.copies_cuda import to_host
 from seqloom.core.jit_cuda import kernel
 from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
-from seqloom.core.records import Ragged
 from seqloom.core.unroll import specialise
-from seqloom.plugins.common import sort_words_cpu
-from seqloom.plugins.common.sort_words_cpu import INVALID, Coding, coding_of, dense_coding, length_range, load_words
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Filled in by ``specialise``; see ``_kernels``.
@@ -42,12 +35,9 @@ WARPS: int
 BITS = 8
 """Bits of a digit; a block has one thread for each of its values."""
 WORDS_PER_THREAD = 16
-LEAST = 1 << 16
-"""Keys from which on the device is quicker than the host."""
 LEAST_PART = 1 << 23
 """Keys of a part that is sorted by itself: to queue what sorts it shall not take longer than to send it."""
 _MOST_PARTS = 8  # a power of two, so that parts are merged two by two
-_LARGEST = 1 << 31
 
 
 def registers(count):  # pragma: no cover - names for the templates
@@ -272,47 +262,6 @@ def merge_words(words, rows, first, middle, total, words_out, rows_out):
 
 
 @kernel()
-def _mark_letters(values, total, seen):
-    """Set seen[b] for every byte b of ``values``."""
-    step = cuda.gridsize(1)
-    for place in range(cuda.grid(1), total, step):
-        if seen[values[place]] == 0:
-            seen[values[place]] = 1
-
-
-@kernel()
-def _pack_rows(values, offsets, width, rows, total, codes, bits, per, depth, words):
-    """Word of ``per`` letters from ``depth`` on of each row; a width > 0 stands for offsets."""
-    step = cuda.gridsize(1)
-    for n in range(cuda.grid(1), total, step):
-        row = int64(rows[n])
-        begin = row * width if width > 0 else offsets[row]
-        end = begin + width if width > 0 else offsets[row + 1]
-        begin += depth
-        word = uint64(0)
-        for place in range(begin, begin + per):
-            word = word << uint64(bits)
-            if place < end:
-                word |= uint64(codes[values[place]])
-        words[n] = word
-
-
-@kernel(sort_words_cpu)
-def _pack_whole(values, width, first, total, codes, bits, words, rows):
-    """Words and rows of keys first, first + 1, … of ``width`` letters; codes[256] is set if a letter has no code."""
-    step = cuda.gridsize(1)
-    for row in range(first + cuda.grid(1), first + total, step):
-        word, seen = uint64(0), uint64(0)
-        for place in range(row * width, (row + 1) * width):
-            code = uint64(codes[values[place]])
-            word = (word << uint64(bits)) | code
-            seen |= code
-        words[row], rows[row] = word, row
-        if seen & uint64(INVALID) != uint64(0):
-            codes[256] = 1
-
-
-@kernel()
 def _gather(words, rows, total, out):
     step = cuda.gridsize(1)
     for n in range(cuda.grid(1), total, step):
@@ -328,7 +277,7 @@ def _tie(words, total, last, tied):
 
 
 @kernel()
-def _number_rows(first, total, at, rows):
+def number_rows(first, total, at, rows):
     """first, first + 1, … into ``rows`` from place ``at`` on."""
     step = cuda.gridsize(1)
     for n in range(cuda.grid(1), total, step):
@@ -350,7 +299,7 @@ def _processors() -> int:
     return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
-def _grid(total: int) -> tuple[int, int]:
+def grid(total: int) -> tuple[int, int]:
     """Blocks and threads for kernels that stride over ``total`` things."""
     return (1, 2) if SIMULATED else (max(1, min(-(-total // 256), 16 * _processors())), 256)
 
@@ -358,7 +307,7 @@ def _grid(total: int) -> tuple[int, int]:
 def numbers(count: int) -> Any:
     """0, 1, … as an i4 device array."""
     there = cuda.device_array(max(1, count), np.int32)
-    _number_rows[_grid(count)](0, count, 0, there)
+    number_rows[grid(count)](0, count, 0, there)
     return there
 
 
@@ -443,7 +392,7 @@ class DeviceWords:
         """Put rows ``first`` … first + size − 1 before the ``first`` rows that are there."""
         self._spare_rows, self.rows = self.rows, self._spare_rows
         if size:
-            _number_rows[_grid(size)](first, size, 0, self.rows)
+            number_rows[grid(size)](first, size, 0, self.rows)
         if first:
             self.rows[size : first + size].copy_to_device(self._spare_rows[:first])
 
@@ -458,13 +407,13 @@ class DeviceWords:
         if numbered:
             self.words, self._spare_words = self._spare_words, self.words
         elif total:
-            _gather[_grid(total)](self._spare_words, self.rows, total, self.words)
+            _gather[grid(total)](self._spare_words, self.rows, total, self.words)
 
     def ties(self, total: int, last: int, threads: int) -> np.ndarray:
         """bool[total]: whether each word equals the one before; never where the code in the bits ``last`` is 0."""
         tied = cuda.device_array(max(1, total), np.bool_)
         if total:
-            _tie[_grid(total)](self.words, total, np.uint64(last), tied)
+            _tie[grid(total)](self.words, total, np.uint64(last), tied)
         return to_host(tied, total, np.bool_, threads)
 
 
@@ -494,88 +443,6 @@ class _Feeder:
             event.wait(stream)
 
 
-def whole_order(keys: Ragged, threads: int) -> np.ndarray | None:
-    """i8[n]: stable order of keys of one length that fit a word; None if they aren't such keys.
-
-    The first keys say how long all are and which letters they have. Whether that is so is looked at while they are
-    being sorted, so that nothing but the bus is waited for.
-    """
-    count, begin = len(keys), int(keys.offsets[0])
-    width = int(keys.offsets[1]) - begin
-    if not width or int(keys.offsets[-1]) - begin != count * width:
-        return None
-    coding = coding_of(keys, sample=True, lengths=(width, width))
-    if coding.bits * width > 64:
-        return None
-    work, bus = streams()
-    order, lengths = np.empty(count, np.int64), set[int]()
-    with _room(count, count * width) as (there, values):
-        codes = to_device(np.append(coding.codes, np.uint16(0)), stream=work)
-
-        def send(first: int, last: int) -> Any:
-            some = keys.values[begin + first * width : begin + last * width]
-            to_device(some, threads, values, bus, first * width)
-            return recorded(bus)
-
-        def make(first: int, last: int) -> None:
-            _pack_whole[(*_grid(last - first), work)](values, width, first, last - first, codes, coding.bits,
-                                                      there.words, there.rows)
-
-        def meanwhile(first: int, last: int) -> None:
-            touch(order[first:last], threads)
-            lengths.update(length_range(Ragged(keys.offsets[first : last + 1], keys.values, width=keys.width), threads))
-
-        there.sort_parts(count, coding.bits * width, send, make, work, meanwhile)
-        to_host(there.rows, count, np.int64, threads, work, order)
-        strange = to_host(codes, 257, np.uint16)[256]
-    return order if lengths == {width} and not strange else None
-
-
-@contextmanager
-def _room(count: int, letters: int) -> Iterator[tuple[DeviceWords, Any]]:
-    """Words and u1[letters] on the device.
-
-    To take and to give back memory makes up a tenth of a short sort; so what takes less than a sixteenth of the memory
-    of the device is kept for the next one.
-    """
-    device = 0 if SIMULATED else int(cuda.get_current_device().id)
-    there, values = _kept.pop(device, (None, None))
-    if there is None or len(there.words) < count or len(values) < letters:
-        there = values = None  # given back before more is taken
-        there, values = DeviceWords(count), cuda.device_array(letters, np.uint8)
-    try:
-        yield there, values
-    finally:
-        total = 1 << 40 if SIMULATED else int(cuda.current_context().get_memory_info()[1])
-        if 24 * len(there.words) + len(values) < total // 16:
-            _kept[device] = there, values
-
-
-_kept: dict[int, tuple[Any, Any]] = {}  # by device
-
-
-def chopped(keys: Ragged, coding: Coding, threads: int) -> DeviceWords:
-    """The first letters of keys in order, with their rows: the host chops them off as they are sent (thesis, 4.4.2)."""
-    work, bus = streams()
-    count, there = len(keys), DeviceWords(len(keys))
-
-    def chop(words: np.ndarray, first: int, last: int) -> None:
-        load_words(keys.values, keys.offsets, coding.codes, coding.bits, coding.per, np.arange(first, last), 0,
-                   last - first, 0, words)
-
-    def send(first: int, last: int) -> Any:
-        to_device_made(chop, there.words, first, last, threads, bus)
-        return recorded(bus)
-
-    def make(first: int, last: int) -> None:
-        _number_rows[(*_grid(last - first), work)](first, last - first, first, there.rows)
-
-    there.sort_parts(count, coding.bits * coding.per, send, make, work)
-    if not SIMULATED:
-        work.synchronize()
-    return there
-
-
 def recorded(stream: Any) -> Any:
     """An event behind all that is queued on a stream."""
     if SIMULATED:
@@ -593,49 +460,3 @@ def streams() -> tuple[Any, Any]:
 @cache
 def _streams(device: int) -> tuple[Any, Any]:
     return cuda.stream(), cuda.stream()
-
-
-class DeviceKeys:
-    """Short keys whole on the device, which makes words of them.
-
-    Args:
-        keys: u1 rows.
-        lengths: of the shortest and of the longest of them.
-        threads: of the host, that copy.
-
-    Attributes:
-        coding: codes of the letters that occur.
-    """
-
-    def __init__(self, keys: Ragged, lengths: tuple[int, int], threads: int) -> None:
-        first, last = int(keys.offsets[0]), int(keys.offsets[-1])
-        self._values = to_device(keys.values[first:last], threads)
-        shortest, longest = lengths
-        self._width = longest if shortest == longest else 0
-        offsets = np.zeros(2, np.int64) if self._width else keys.offsets - first
-        self._offsets = to_device(offsets, threads)
-        seen = to_device(np.zeros(256, np.uint8))
-        if last > first:
-            _mark_letters[_grid(last - first)](self._values, last - first, seen)
-        self.coding = dense_coding(to_host(seen, 256, np.uint8) > 0, shortest < longest)
-        self._codes = to_device(self.coding.codes)
-
-    def pack(self, rows: Any, total: int, depth: int, letters: int, words: Any) -> None:
-        """Words of ``letters`` letters from ``depth`` on of the first ``total`` of ``rows``, device arrays both."""
-        if total:
-            _pack_rows[_grid(total)](self._values, self._offsets, self._width, rows, total, self._codes,
-                                     self.coding.bits, letters, depth, words)
-
-
-def fits(keys: Ragged) -> bool:
-    """Whether the device can take ``keys``, and they are so many that it is worth while."""
-    count = len(keys)
-    if not LEAST <= count < _LARGEST or keys.offsets[0] == keys.offsets[-1]:
-        return False
-    needed = 40 * count + min(keys.values.nbytes, 40 * count)
-    return SIMULATED or needed < 0.9 * int(cuda.current_context().get_memory_info()[0])
-
-
-def short(keys: Ragged) -> bool:
-    """Whether sending keys as they are moves no more bytes than a few words of each would."""
-    return int(keys.offsets[-1] - keys.offsets[0]) <= 32 * len(keys)

@@ -12,10 +12,10 @@ SCRIPT = """
 import numpy as np
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu
-from seqloom.plugins.sorting import radix_cuda, threads_cpu
+from seqloom.plugins.sorting import keys_cuda, radix_cuda, threads_cpu
 from seqloom.plugins.sorting.{module} import {sorter}
 
-radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST, radix_cuda.LEAST_PART = 6, 2, {least}, 60
+radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST_PART, keys_cuda.LEAST = 6, 2, 60, {least}
 sort_words_cpu._SAMPLE = 50
 threads_cpu.LEAST = 20
 sorter = {sorter}()
