@@ -7,7 +7,8 @@ reads are 100 bases of them, three in ten with an error. Times are wall seconds 
 reads in the host's memory to all places there, kernels compiled and the index on the device before; in parts, with the
 parts of the index copied anew. Draws charts of reads a second by size of the reference, by number and length of the
 reads, and, as the model foretells and as it is, by the share of the memory that a part of the index has. Back ends and
-splits are held to the same places; then matches of the two genomes are, on both.
+splits are held to the same places; then matches of the two genomes are, on both. Where there are several devices, all
+of them together are compared with one.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
@@ -165,6 +167,25 @@ class Bench:
                         (split.share, len(queries) / value))
         return series
 
+    def devices(self, queries: SequenceBatch) -> None:
+        """Splits on one device and on all, each with parts of its own."""
+        context, strands, all_devices = self.context(queries), both_strands(queries), fm_search_cuda.device_count()
+        wanted = WholeQueriesCpu().places(context, strands)
+        for what, memory, order, parts_in in (
+                ("a part of the index on each", 1 << 40, "index", all_devices),
+                ("all of the index on each", 1 << 40, "queries", 1),
+                ("memory for a part of the index", self.index.nbytes * 3 // 2 // all_devices, "index", all_devices)):
+            split, room = Split(order, parts_in, 2 * all_devices, 0.0, 0.0), Room(memory, 1 << 20)
+            search = partial(looked_up, context, strands, room, split, index_parts(context, parts_in))
+            times = []
+            for count in (1, all_devices):
+                with patch.object(fm_search_cuda, "device_count", return_value=count):
+                    taken, _, places = least(search, 3)
+                same(wanted, places)
+                times.append(taken)
+            say(what, f"one device: {times[0]:.4f} s", f"{all_devices} devices: {times[1]:.4f} s",
+                f"{times[0] / times[1]:.2f} times as quick")
+
     def planned(self, queries: SequenceBatch, memory: int) -> None:
         """What the planner makes of a device of little memory."""
         context = self.context(queries, device_memory=memory)
@@ -207,6 +228,8 @@ def main() -> None:
     compare_matches(arguments.threads)
     middle, largest = benches[len(benches) // 2], benches[-1]
     largest.planned(reads_of(largest.targets, arguments.reads, generator), largest.index.nbytes // 2)
+    if fm_search_cuda.device_count() > 1:
+        largest.devices(reads_of(largest.targets, 2 * arguments.reads, generator))
     memory = middle.index.nbytes * 5 // 4
     series = middle.partitions(reads_of(middle.targets, arguments.reads, generator), memory)
     title = f"{what}; {middle.targets.letters:,} letters of reference, {memory >> 20:,} MiB of memory"
