@@ -13,7 +13,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
@@ -426,6 +426,16 @@ def device_memory() -> DeviceMemory:
     """That of the current device."""
     with _making:
         return _memory(0 if SIMULATED else int(cuda.get_current_device().id))
+
+
+def wake() -> None:
+    """Have the device made ready by a thread of its own: that takes as long as it takes to read the first volume."""
+
+    def ready() -> None:
+        with suppress(Exception):  # whoever needs the device will be told
+            device_memory()
+
+    threading.Thread(target=ready, name="wake").start()
 
 
 def on_devices(work: Callable[[Any], Any], items: Sequence[Any], devices: Sequence[int]) -> list[Any]:

@@ -17,7 +17,7 @@ from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.core.threads import brisk
 from seqloom.plugins.smith_waterman import all_scores
-from seqloom.plugins.smith_waterman.resident_cuda import Need, device_memory, on_devices
+from seqloom.plugins.smith_waterman.resident_cuda import Need, device_memory, on_devices, wake
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import promising
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
@@ -82,6 +82,10 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
                 for query, results in found.items():
                     parts[query] = _pairs(context, query, stretches, results, note)
         return Pairs.concat([parts[q] for q in sorted(parts)]) if parts else Pairs.empty()
+
+    def begin(self, options: Any) -> None:
+        super().begin(options)
+        wake()
 
     def finish(self, options: Any) -> None:
         super().finish(options)
