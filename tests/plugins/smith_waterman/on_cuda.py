@@ -42,6 +42,9 @@ if SIMULATED:
     recurrence_cuda.MOST_BETWEEN = 2
     recurrence_cuda.WARPS = targets_cuda.WARPS = 1
     targets_cuda._SELECTING = 16
+    # Several groups of queries, more scores than there is room for at first, borders in parts.
+    targets_cuda._GROUP_QUERIES, targets_cuda._KEPT = 1, 2
+    targets_cuda.border_columns = lambda need: need.longest
 
 
 def batch(texts: list[str], alphabet=PROTEIN) -> SequenceBatch:
