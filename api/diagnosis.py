@@ -67,13 +67,15 @@ def _cache() -> Finding:
     """Where compiled kernels are kept, by the rule of ``core/jit.py``."""
     from .core import jit
 
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(jit.__file__).parent / "__pycache__")
-    place = folder
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    if os.access(place, os.W_OK):
-        return Finding("ok", "kernel cache", str(folder))
-    return Finding("BAD", "kernel cache", f"{folder} can't be written to: every start compiles anew",
+    places = jit.folders(Path(jit.__file__))
+    for folder in places:
+        place = folder
+        while not place.exists() and place != place.parent:
+            place = place.parent
+        if os.access(place, os.W_OK):
+            return Finding("ok", "kernel cache", str(folder))
+    return Finding("BAD", "kernel cache",
+                   f"{' and '.join(map(str, places))} can't be written to: every start compiles what is new",
                    "set NUMBA_CACHE_DIR to a folder of yours")
 
 

@@ -1,24 +1,35 @@
 """The one door through which every host kernel is compiled: caching, floating-point rules and the CPU's features.
 
-Kernels are compiled for this machine at first use and kept on disk: beside the installation where that can be written
-to, else in the user's cache (or ``NUMBA_CACHE_DIR``). Both places are read, so an installation that one user has warmed
-is warm for all. A kernel may call helpers of its own file, of ``core/simd.py``, whose text is part of every stamp, and
-of the modules that it names as ``helpers``.
+numba compiles a kernel for this machine at its first use with arguments of some types. The machine code is kept on
+disk: beside the installation where that can be written to, else in the user's cache (or ``NUMBA_CACHE_DIR``). Both
+places are read, so an installation that one user has warmed is warm for all. Kept code is loaded without numba, whose
+import alone (0.1 s) takes longer than many a search; so modules of kernels don't import it, and what only numba can
+make of their helpers is made when one has to be compiled. A kernel may call helpers of its own file, of
+``core/operations.py``, whose text is part of every stamp, and of the modules that it names as ``helpers``.
 
 ``SEQLOOM_SIMD`` chooses narrower vectors than the CPU has ("avx2", "portable"), for tests and comparisons. It must be
 set before the first kernel is imported.
 """
 
 import hashlib
-import io
+import importlib
 import os
 import pickle
 import sys
-from collections.abc import Callable
-from functools import cache
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from ctypes import PYFUNCTYPE, c_int, c_void_p, cast, py_object, string_at
+from functools import cache, cached_property, update_wrapper
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from pathlib import Path
-from types import ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
+
+import llvmlite
+import numpy as np
+from llvmlite import binding
 
 SIMD_LEVELS = {"avx512": "", "avx2": "x86-64-v3", "portable": "x86-64"}
 """LLVM's name of the CPU that each level compiles for; "" is the host."""
@@ -26,84 +37,116 @@ SIMD_LEVELS = {"avx512": "", "avx2": "x86-64-v3", "portable": "x86-64"}
 level = os.environ.get("SEQLOOM_SIMD", "")
 if level and level not in SIMD_LEVELS:
     raise ImportError(f"SEQLOOM_SIMD must be one of {', '.join(SIMD_LEVELS)}, not '{level}'")
-if SIMD_LEVELS.get(level):
+if SIMD_LEVELS.get(level):  # numba reads it when it is imported
     os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = SIMD_LEVELS[level], ""
-
-import numba  # noqa: E402  (reads the environment when it is imported)
-from llvmlite.binding import add_symbol  # noqa: E402
-from numba.core.caching import FunctionCache, IndexDataCacheFile  # noqa: E402
-from numba.core.environment import Environment, _rebuild_env, lookup_environment  # noqa: E402
-from numba.core.runtime._nrt_python import c_helpers  # noqa: E402
-
-_SHARED_HELPERS = hashlib.blake2b(
-    b"".join((Path(__file__).parent / name).read_bytes() for name in ("jit.py", "simd.py")), digest_size=8).hexdigest()
 
 on_compile: Callable[[str], None] | None = None
 """Told the name of every kernel that had to be compiled, for programs that want to say so."""
 
-
-@cache
-def _add_runtime_symbols() -> None:
-    for name, address in c_helpers.items():
-        add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+_CONTIGUOUS, _FORTRAN, _ALIGNED_OR_WRITEABLE = 0x1, 0x2, 0x500
+_lock = threading.RLock()
 
 
-class _CacheFile(IndexDataCacheFile):
-    """Kernels on disk, read without the modules of numba's own that they were compiled with (0.06 s)."""
+class Deferred:
+    """Something that kernels call and that only numba can make: it is made when a kernel that calls it is compiled."""
 
-    def _load_data(self, name: str) -> Any:
-        return _Unpickler(io.BytesIO(Path(self._data_path(name)).read_bytes())).load()
+    name: str
 
+    @property
+    def real(self) -> Any:
+        raise NotImplementedError
 
-class _Unpickler(pickle.Unpickler):
-    """Kernels name the modules whose functions they call, for what runs in the interpreter; ours run nothing there."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        return _environment if name == _rebuild_env.__name__ else super().find_class(module, name)
-
-
-def _environment(module: str, constants: list, name: str) -> Environment:
-    if module in sys.modules or not module.startswith("numba."):
-        return _rebuild_env(module, constants, name)
-    environment = lookup_environment(name)
-    if environment is None:
-        environment = Environment({"__name__": module})
-        environment.consts[:] = constants
-        environment.env_name = name
-        Environment._memo[name] = environment
-    return environment
+    def __repr__(self) -> str:
+        return self.name
 
 
-class _KernelCache(FunctionCache):
-    """numba's cache on disk, stamped with the shared helpers too; it also reads what stands beside the installation."""
+class Operation(Deferred):
+    """An operation of ``core/operations.py``, by name."""
 
-    def __init__(self, function: Any, helpers: tuple[ModuleType, ...]) -> None:
-        super().__init__(function)
-        texts = [hashlib.blake2b(Path(str(m.__file__)).read_bytes(), digest_size=8).hexdigest() for m in helpers]
-        stamp = (self._impl.locator.get_source_stamp(), _SHARED_HELPERS, *texts)
-        beside = str(Path(function.__code__.co_filename).parent / "__pycache__")
-        base = self._impl.filename_base
-        self._cache_file = _CacheFile(self._cache_path, base, stamp)
-        self._beside = None if beside == self._cache_path else _CacheFile(beside, base, stamp)
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        # Of what numba sets up first, a kernel that is loaded needs the addresses of the runtime; its tables of types
-        # and the runtime's compiled part (0.15 s and 0.02 s) are for compiling, which sets them up itself.
-        _add_runtime_symbols()
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+    @property
+    def real(self) -> Any:
+        from . import operations
 
-    def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        found = super()._load_overload(sig, target_context)
-        if found is None and self._beside is not None:
-            data = self._beside.load(self._index_key(sig, target_context.codegen()))
-            found = data if data is None else self._impl.rebuild(target_context, data)
-        return found
+        return getattr(operations, self.name)
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+
+class Inline(Deferred):
+    """A small helper that is made part of every kernel that calls it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.name, self._function = function.__qualname__, function
+        update_wrapper(self, function)
+
+    @cached_property
+    def real(self) -> Any:
+        import numba
+
+        return numba.njit(inline="always", error_model="numpy")(_resolved(self._function))
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.real(*arguments)
+
+
+class Kernel(Deferred):
+    """A function that is machine code for the types of arguments that it has been called with."""
+
+    def __init__(self, function: Callable[..., Any], helpers: tuple[ModuleType, ...]) -> None:
+        self.name, self._function, self._helpers = function.__qualname__, function, helpers
+        self._entries: dict[Any, Callable[..., Any]] = {}
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        kinds = tuple([_kind(argument) for argument in arguments])
+        entry = self._entries.get(kinds)
+        if entry is None:
+            with _lock:
+                entry = self._entries.get(kinds) or self._entry(kinds, arguments)
+                self._entries[kinds] = entry
+        return entry(*arguments)
+
+    @cached_property
+    def real(self) -> Any:
+        import numba
+
+        compiled = numba.njit(nogil=True, fastmath=False, error_model="numpy")(_resolved(self._function))
+        compiled._cache = _Teller(self.name)  # type: ignore[attr-defined]
+        return compiled
+
+    def _entry(self, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        code = self._function.__code__
+        source = Path(code.co_filename)
+        closed_over = [cell.cell_contents for cell in self._function.__closure__ or ()]
+        about = (_machine(), closed_over, "".join(map(_named, kinds)))
+        digest = hashlib.blake2b(repr(about).encode(), digest_size=8).hexdigest()
+        name = f"{source.stem}.{self.name}-{code.co_firstlineno}.{digest}.kernel"
+        stamps = [_stamp(str(path)) for path in (source, *_SHARED, *(Path(str(m.__file__)) for m in self._helpers))]
+        for folder in folders(source):
+            with suppress(OSError, EOFError, pickle.UnpicklingError):
+                kept = pickle.loads((folder / name).read_bytes())
+                if kept[0] == stamps:
+                    return _loaded(*kept[1:])
+        types = tuple(map(self.real.typeof_pyval, arguments))
+        entry = self.real.compile(types)
+        with suppress(OSError):  # the next process will have to compile it again
+            _keep(folders(source), name, pickle.dumps((stamps, *_parts(self.real.overloads[types]))))
+        return entry
+
+
+class _Teller:
+    """In place of numba's cache of a kernel: says what is compiled."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def load_overload(self, signature: Any, target: Any) -> None:
+        return None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
         if on_compile:
-            on_compile(self._py_func.__name__)
-        super().save_overload(sig, data)
+            on_compile(self._name)
 
 
 def kernel(function: Callable[..., Any] | None = None, *, helpers: tuple[ModuleType, ...] = ()) -> Any:
@@ -113,12 +156,177 @@ def kernel(function: Callable[..., Any] | None = None, *, helpers: tuple[ModuleT
         helpers: modules whose kernels this one calls.
     """
     if function is None:
-        return lambda given: kernel(given, helpers=helpers)
-    compiled = numba.njit(nogil=True, fastmath=False, error_model="numpy")(function)
-    compiled._cache = _KernelCache(function, helpers)  # type: ignore[attr-defined]
-    return compiled
+        return lambda given: Kernel(given, helpers)
+    return Kernel(function, helpers)
 
 
 def inline(function: Callable[..., Any]) -> Any:
     """Compile a small helper that is made part of every kernel that calls it."""
-    return numba.njit(inline="always", error_model="numpy")(function)
+    return Inline(function)
+
+
+def host_features() -> frozenset[str]:
+    """What the CPU that is compiled for can do, by LLVM's names; of a narrower level what matters to vectors."""
+    if SIMD_LEVELS.get(level):
+        return frozenset({"avx2": ("avx2", "ssse3"), "portable": ()}[level])
+    return frozenset(name for name, there in binding.get_host_cpu_features().items() if there)
+
+
+# ---- before compiling
+
+
+def _resolved(function: Any) -> Any:
+    """The function with what is deferred among its globals and in its closure made real."""
+    names = _names(function.__code__)
+    real = {name: value.real for name, value in function.__globals__.items()
+            if name in names and isinstance(value, Deferred)}
+    cells = [CellType(c.cell_contents.real) if isinstance(c.cell_contents, Deferred) else c
+             for c in function.__closure__ or ()]
+    made = FunctionType(function.__code__, {**function.__globals__, **real}, function.__name__, function.__defaults__,
+                        tuple(cells))
+    made.__qualname__ = function.__qualname__
+    return made
+
+
+def _names(code: CodeType) -> set[str]:
+    return set(code.co_names).union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
+
+
+# ---- telling arguments apart
+
+
+def _kind(value: Any) -> Any:
+    """What decides the machine code for an argument."""
+    if isinstance(value, np.ndarray):
+        flags = value.flags.num
+        layout = _CONTIGUOUS if flags & _CONTIGUOUS else flags & _FORTRAN
+        return value.dtype, value.ndim, layout | flags & _ALIGNED_OR_WRITEABLE
+    if isinstance(value, tuple):
+        return type(value), *map(_kind, value)
+    return type(value)
+
+
+def _named(kind: Any) -> str:
+    if isinstance(kind, tuple):
+        return f"({','.join(map(_named, kind))})"
+    return f"{kind.__module__}.{kind.__qualname__}" if isinstance(kind, type) else repr(kind)
+
+
+# ---- keeping and loading machine code
+
+
+@cache
+def _machine() -> tuple[str, ...]:
+    """What machine code depends on beside its source: processor, interpreter, numba, llvmlite."""
+    features = ",".join(sorted(host_features()))
+    numba = _stamp(str(Path(_numba_folder()) / "_version.py"))
+    return (binding.get_process_triple(), level or binding.get_host_cpu_name(), features,
+            str(sys.implementation.cache_tag), str(numba), llvmlite.__version__)
+
+
+@cache
+def _numba_folder() -> str:
+    spec = PathFinder.find_spec("numba")
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError("numba is not installed")
+    return spec.submodule_search_locations[0]
+
+
+@cache
+def _stamp(path: str) -> tuple[int, int]:
+    """Time and size of a file."""
+    about = os.stat(path)
+    return about.st_mtime_ns, about.st_size
+
+
+_SHARED = tuple(Path(__file__).with_name(name) for name in ("jit.py", "simd.py", "operations.py"))
+
+
+def folders(source: Path) -> list[Path]:
+    """Where machine code of this file's kernels may be; it is written to the first that takes it."""
+    beside = source.parent / "__pycache__"
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    user = Path(given or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seqloom-kernels"
+    elsewhere = user / hashlib.blake2b(str(source.parent).encode(), digest_size=8).hexdigest()
+    return [elsewhere, beside] if given else [beside, elsewhere]
+
+
+def _keep(places: Iterable[Path], name: str, data: bytes) -> None:
+    """Write a file, whole or not at all, into the first folder that takes it."""
+    for folder in places:
+        temporary = folder / f"{name}.{os.getpid()}.tmp"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(data)
+            temporary.replace(folder / name)
+            return
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def _parts(compiled: Any) -> tuple[str, bytes, list[tuple[str, str, list[Any]]]]:
+    """Of what numba compiled: name of the entry, machine code, constants of the interpreter that it refers to."""
+    (_, _, (code, _)), about, environment, *_, others = compiled._reduce()
+    environments = {e.env_name: (e.env_name, e.globals["__name__"], list(e.consts)) for e in (environment, *others)}
+    return about.llvm_cpython_wrapper_name, code, list(environments.values())
+
+
+def _loaded(entry: str, code: bytes, environments: list[tuple[str, str, list[Any]]]) -> Callable[..., Any]:
+    """The function that ``_parts`` was given, ready to be called."""
+    engine, dynfunc = _engine(), _extension("numba._dynfunc")
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    made = []
+    for name, module, constants in environments:
+        environment = dynfunc.Environment({"__name__": module})
+        environment.consts[:] = constants
+        c_void_p.from_address(engine.get_global_value_address(name)).value = id(environment)
+        made.append(environment)
+    return dynfunc.make_function(sys.modules[__name__], entry, "", engine.get_function_address(entry), made[0],
+                                 tuple(made))
+
+
+@cache
+def _engine() -> Any:
+    """Takes machine code into the process, where it finds the interpreter's and numba's own functions."""
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    runtime = _extension("numba.core.runtime._nrt_python").c_helpers
+    symbols = {name if name.startswith("_") else f"NRT_{name}": address for name, address in runtime.items()}
+    helpers = _extension("numba._helperlib").c_helpers
+    symbols |= {f"numba_{name}": address for name, address in helpers.items()}
+    symbols |= {f"PyExc_{value.__name__}": id(value) for value in vars(importlib.import_module("builtins")).values()
+                if isinstance(value, type) and issubclass(value, BaseException)}
+    symbols["_Py_NoneStruct"] = id(None)
+    symbols["numba_unpickle"] = cast(_unpickle, c_void_p).value or 0
+    for name, address in symbols.items():
+        binding.add_symbol(name, address)
+    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
+    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+
+
+@cache
+def _unpickled(data: bytes) -> Any:
+    return pickle.loads(data)
+
+
+@PYFUNCTYPE(py_object, c_void_p, c_int, c_void_p)
+def _unpickle(data: int, size: int, key: int) -> Any:
+    """An object that machine code names, such as the type of an array that it returns; numba's own imports numba."""
+    return _unpickled(string_at(data, size))
+
+
+@cache
+def _extension(name: str) -> Any:
+    """A compiled module of numba's, which needs nothing of numba's Python code."""
+    if name in sys.modules:
+        return sys.modules[name]
+    folder = Path(_numba_folder(), *name.split(".")[1:-1])
+    spec = PathFinder.find_spec(name, [str(folder)])
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{name} is not where it should be, in {folder}; is numba installed whole?")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -21,15 +21,19 @@ from seqloom.core.simd import (
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
     aligned,
+    choose_greater,
     greater_lanes,
     load,
     lookup,
     lookup_tables,
     lowest_bit,
     maximum,
+    move_down,
+    move_up,
+    spread,
     store,
+    widened,
 )
-from seqloom.plugins.common.lanewise import choose_greater, move_down, move_up, spread, widened
 
 LANES = BYTE_LANES
 HALF = LANES // 2

@@ -8,7 +8,7 @@ from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common import lanewise, xdrop_cpu
+from seqloom.plugins.common import xdrop_cpu
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop_cpu import (
     COLUMN_START,
@@ -111,7 +111,7 @@ def save(saved, count, hsp):
     return count + 1
 
 
-@kernel(helpers=(xdrop_cpu, lanewise))
+@kernel(helpers=(xdrop_cpu,))
 def _extend_pair(matrix, tables, query, query_begin, query_end, target, target_begin, target_end, segments, gap_open,
                  gap_extend, x_drop, cutoff, doubtful, restricted, best, gaps, passes, saved, found, first):
     """HSPs of one pair that reach the cutoff, written to ``found`` from row ``first`` on.
@@ -147,7 +147,7 @@ def _extend_pair(matrix, tables, query, query_begin, query_end, target, target_b
     return count
 
 
-@kernel(helpers=(xdrop_cpu, lanewise))
+@kernel(helpers=(xdrop_cpu,))
 def _extend_pairs(matrix, tables, query, query_offsets, target, target_offsets, pairs, bounds, segments, gap_open,
                   gap_extend, x_drop, cutoffs, doubtfuls, may_restrict, best, gaps, passes, saved, found):
     """``_extend_pair`` for every pair; returns the number of HSPs and of pairs that were begun again."""

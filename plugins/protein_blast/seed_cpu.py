@@ -9,6 +9,7 @@ from seqloom.core.simd import (
     BYTE_LANES,
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
+    choose_greater,
     greater_lanes,
     load,
     lookup,
@@ -17,8 +18,6 @@ from seqloom.core.simd import (
     splat,
     store,
 )
-from seqloom.plugins.common import lanewise
-from seqloom.plugins.common.lanewise import choose_greater
 from seqloom.plugins.protein_blast.index_reference import KIND
 from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.seed_reference import WordHits, seeds_of, wanted_pairs
@@ -58,7 +57,7 @@ def _look_up(residues, offsets, chosen, size, starts, query, position, query_of,
     return count
 
 
-@kernel(helpers=(lanewise,))
+@kernel
 def _along_diagonals(tables, used, letters, starting, residues, query_begins, target_begins, lengths, size, threshold,
                      scores, row_of, step_of):
     """Hits on whole diagonals by scoring the words that lie opposite each other; their number.

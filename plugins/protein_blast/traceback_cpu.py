@@ -5,7 +5,7 @@ from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Ragged, Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common import lanewise, xdrop_cpu
+from seqloom.plugins.common import xdrop_cpu
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop_cpu import (
@@ -61,7 +61,7 @@ def _trimmed(steps, size):
     return begin, end
 
 
-@kernel(helpers=(xdrop_cpu, lanewise, gapped_cpu))
+@kernel(helpers=(xdrop_cpu, gapped_cpu))
 def _trace_pairs(matrix, tables, similar, query, real, query_offsets, target, target_offsets, pairs, bounds, hsps,
                  gap_open, gap_extend, x_drop, best, gaps, passes, codes, row_codes, outwards, steps, saved, found,
                  counts, path_offsets, paths):

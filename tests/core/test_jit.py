@@ -74,7 +74,7 @@ def compiled(folder: Path, home: str = "one", user: int | None = None) -> str:
 def test_a_second_process_finds_what_the_first_compiled(folder: Path) -> None:
     assert compiled(folder) == "41 doubled doubled_and_one"
     assert compiled(folder) == "41"
-    assert list((folder / "installed" / "__pycache__").glob("kernels.doubled_and_one*.nbi"))
+    assert list((folder / "installed" / "__pycache__").glob("kernels.doubled_and_one*.kernel"))
 
 
 def test_a_changed_helper_is_compiled_anew_with_what_calls_it(folder: Path) -> None:
@@ -107,3 +107,70 @@ def test_a_read_only_installation_that_was_warmed_is_warm_for_all(folder: Path) 
     assert compiled(folder) == "41 doubled doubled_and_one"
     user = read_only(folder)
     assert compiled(folder, "another", user) == "41"
+
+
+EVERYTHING = """
+from typing import NamedTuple
+import numpy as np
+from seqloom.core.jit import inline, kernel
+from seqloom.core.simd import BYTE_LANES, load, store
+
+class Table(NamedTuple):
+    rows: np.ndarray
+    factor: float
+
+@inline
+def half(x):
+    return x // 2
+
+@kernel
+def everything(table, values, flag, number, nothing):
+    if number < 0:
+        raise ValueError("a number below 0")
+    out = np.empty(half(len(values) * 2), values.dtype)
+    store(out, 0, load(values, 0, BYTE_LANES) + load(values, 0, BYTE_LANES))
+    return out, (table.rows.sum() * table.factor, flag), table.rows[:, ::2], nothing
+
+@kernel
+def endless(n):
+    while n:
+        n = n
+"""
+CALLS = """
+import os, sys, threading
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from kernels import BYTE_LANES, Table, endless, everything
+
+rows = np.arange(6.0).reshape(2, 3)
+values = np.full(BYTE_LANES, 100, np.int8)
+for table in (Table(rows, 2.0), Table(np.asfortranarray(rows), 2.0), Table(rows[:, ::-1], 2.0)):
+    out, (total, flag), even, nothing = everything(table, values, np.True_, 7, None)
+    assert out.dtype == np.int8 and (out == 127).all() and out.flags.writeable
+    assert (total, flag, nothing) == (30.0, True, None) and (even == table.rows[:, ::2]).all()
+values.flags.writeable = False
+assert (everything(Table(rows, 2.0), values, False, np.int32(1), None)[0] == 127).all()
+for _ in range(2):
+    try:
+        everything(Table(rows, 2.0), values, False, -1, None)
+    except ValueError as error:
+        assert str(error) == "a number below 0"
+    else:
+        raise AssertionError("nothing was raised")
+threading.Thread(target=endless, args=(1,), daemon=True).start()  # others go on: it lets go of the interpreter
+print("numba" in sys.modules, end=" ")
+try:
+    everything(Table(rows, 2.0), values, False, "7", None)
+except Exception as error:
+    print(type(error).__name__, flush=True)
+os._exit(0)
+"""
+
+
+def test_kernels_do_the_same_when_they_are_loaded_without_numba(folder: Path) -> None:
+    (folder / "installed" / "kernels.py").write_text(EVERYTHING)
+    for before in (True, False):
+        done = subprocess.run([sys.executable, "-c", CALLS, str(folder / "installed")], cwd=folder, capture_output=True,
+                              text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"{before} TypingError\n"
