@@ -77,14 +77,14 @@ class Inline(Deferred):
     """A small helper that is made part of every kernel that calls it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.name, self._function = function.__qualname__, function
+        self.name, self.py_func = function.__qualname__, function
         update_wrapper(self, function)
 
     @cached_property
     def real(self) -> Any:
         import numba
 
-        return numba.njit(inline="always", error_model="numpy")(_resolved(self._function))
+        return numba.njit(inline="always", error_model="numpy")(_resolved(self.py_func))
 
     def __call__(self, *arguments: Any) -> Any:
         return self.real(*arguments)
@@ -94,7 +94,7 @@ class Kernel(Deferred):
     """A function that is machine code for the types of arguments that it has been called with."""
 
     def __init__(self, function: Callable[..., Any], helpers: tuple[ModuleType, ...]) -> None:
-        self.name, self._function, self._helpers = function.__qualname__, function, helpers
+        self.name, self.py_func, self._helpers = function.__qualname__, function, helpers
         self._entries: dict[Any, Callable[..., Any]] = {}
         update_wrapper(self, function)
 
@@ -111,14 +111,14 @@ class Kernel(Deferred):
     def real(self) -> Any:
         import numba
 
-        compiled = numba.njit(nogil=True, fastmath=False, error_model="numpy")(_resolved(self._function))
+        compiled = numba.njit(nogil=True, fastmath=False, error_model="numpy")(_resolved(self.py_func))
         compiled._cache = _Teller(self.name)  # type: ignore[attr-defined]
         return compiled
 
     def _entry(self, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[..., Any]:
-        code = self._function.__code__
+        code = self.py_func.__code__
         source = Path(code.co_filename)
-        closed_over = [cell.cell_contents for cell in self._function.__closure__ or ()]
+        closed_over = [cell.cell_contents for cell in self.py_func.__closure__ or ()]
         about = (_machine(), closed_over, "".join(map(_named, kinds)))
         digest = hashlib.blake2b(repr(about).encode(), digest_size=8).hexdigest()
         name = f"{source.stem}.{self.name}-{code.co_firstlineno}.{digest}.kernel"
