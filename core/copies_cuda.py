@@ -7,6 +7,7 @@ interpreter that serves sixteen threads. Buffers are few and small enough to sta
 host's memory is read once and written once.
 """
 
+import atexit
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -63,6 +64,10 @@ class _Device:
         self.functions, self.context = _driver()
         self.lock = threading.Lock()
         self._lanes: list[_Lane] = []
+        # When the process ends the system takes back all at once; numba would free piece by piece, each from whatever
+        # device's context is current then.
+        self._at_exit = cuda.current_context().defer_cleanup()
+        atexit.register(self._at_exit.__enter__)
 
     def lanes(self, count: int) -> list[_Lane]:
         """So many, one at least and one for each of sixteen threads at most; made when they are first asked for."""
