@@ -7,6 +7,7 @@ has no coordinates.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,13 @@ from ...core.alphabet import PROTEIN, Alphabet, alphabet
 from ...core.errors import UnknownNameError
 from ...core.ports import QueryReport
 from ...core.records import Column, Hits, Ragged, path_text
-from .aligned import PathCounts, aligned_rows, btops, count_path, covered, shown_path
+from .aligned import PathCounts, count_path, covered, shown_path
 from .numbers import ABSENT, bit_score_text, coverage_text, evalue_text, percent_text, score_text
 
 UNKNOWN = "N/A"
 """Printed, as BLAST does, where a database has no such information."""
+_POSITION = 255
+"""Code of a position of a model, which is shown as a letter of its own."""
 STANDARD = ("qaccver", "saccver", "pident", "length", "mismatch", "gapopen", "qstart", "qend", "sstart", "send",
             "evalue", "bitscore")
 """What ``std`` stands for."""
@@ -81,20 +84,32 @@ class Lines:
         return [i if v < 0 else v for v, i in zip(values, self.identities)]
 
     @cached_property
+    def letters(self) -> tuple[Ragged, Ragged] | None:
+        """Letters of query and target with gaps, no columns without a path; None without residues."""
+        from .aligned_cpu import letter_rows
+
+        sequences, rows = self.report.sequences, self.rows
+        if sequences is None:
+            return None
+        letters = self.alphabet.bytes.copy()
+        letters[_POSITION] = ord("x")
+        query = np.array(self.report.residues)
+        if self.report.residues is None:
+            query = np.full(int(rows.query_end.max(initial=0)), _POSITION, np.uint8)
+        base = sequences.offsets[sequences.locate(self.report.targets.numbers[self.target])]
+        bounds = np.stack([rows.query_start, rows.query_end, base + rows.target_start, base + rows.target_end], axis=1)
+        frames = np.stack([rows.query_frame, rows.target_frame], axis=1).astype(np.int64)
+        complement = self.alphabet.complement.copy() if self.alphabet.complement_letters else np.empty(0, np.uint8)
+        return letter_rows(query, sequences.residues, bounds.astype(np.int64), frames, rows.path, letters, complement)
+
+    @cached_property
     def aligned(self) -> list[tuple[bytes, bytes] | None]:
         """Both rows of letters; None without path or residues."""
-        sequences = self.report.sequences
-        found: list[tuple[bytes, bytes] | None] = []
-        columns = ("query_start", "query_end", "target_start", "target_end", "query_frame", "target_frame")
-        places = zip(*(self.rows.data[n].tolist() for n in columns))
-        numbers = self.report.targets.numbers
-        for place, target, path in zip(places, self.target.tolist(), self.rows.path):
-            if sequences is None or not len(path):
-                found.append(None)
-                continue
-            codes = sequences.by_ordinal(int(numbers[target]))
-            found.append(aligned_rows(self.report.residues, codes, self.alphabet, place[:4], place[4:], path))
-        return found
+        if self.letters is None:
+            return [None] * len(self)
+        upper, lower = self.letters
+        above, below, ends = upper.values.tobytes(), lower.values.tobytes(), upper.offsets.tolist()
+        return [(above[a:b], below[a:b]) if b > a else None for a, b in pairwise(ends)]
 
     def covered(self) -> list[int]:
         """Letters of the query that the alignments of the line's hit cover together."""
@@ -186,9 +201,11 @@ def _aligned(which: int) -> Callable[[Lines], list[str]]:
 
 
 def _btop(lines: Lines) -> list[str]:
-    aligned = [None if lines.report.residues is None else a for a in lines.aligned]
-    texts = iter(btops([a for a in aligned if a is not None]))
-    return [ABSENT if a is None else next(texts) for a in aligned]
+    from .aligned_cpu import btops
+
+    if lines.letters is None or lines.report.residues is None:
+        return [ABSENT] * len(lines)
+    return [text or ABSENT for text in btops(*lines.letters)]
 
 
 def _whole_query(lines: Lines) -> str:

@@ -5,15 +5,15 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import OptionError, UnknownNameError
 from seqloom.core.memory import MemorySource
-from seqloom.core.records import Alignments, Column, Hits, Ragged
+from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Column, Hits, Ragged
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.plugins.formats import numbers
-from seqloom.plugins.formats.aligned import btops
+from seqloom.plugins.formats.aligned_cpu import btops, letter_rows
 from seqloom.plugins.formats.fields import FIELDS, STANDARD
 from seqloom.plugins.formats.writer_pairwise import Pairwise
 from seqloom.plugins.formats.writer_tabular import CommaSeparated, Commented, Tabular
@@ -183,11 +183,45 @@ def test_percentages():
     assert [numbers.coverage_text(n, 1000) for n in (985, 996, 1000, 5, 4)] == ["99", "99", "100", "1", "0"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.tuples(st.sampled_from(b"AC-*"), st.sampled_from(b"AC-*")), max_size=40), max_size=5))
 def test_traceback_operations(alignments):
     def plain(columns):
         pairs = "".join("." if a == b else chr(a) + chr(b) for a, b in columns)
         return re.sub(r"\.+", lambda run: str(len(run[0])), pairs)
 
-    rows = [(bytes(a for a, _ in columns), bytes(b for _, b in columns)) for columns in alignments]
-    assert btops(rows) == [plain(columns) for columns in alignments]
+    upper, lower = (Ragged.of([[pair[n] for pair in columns] for columns in alignments], np.uint8) for n in (0, 1))
+    assert btops(upper, lower) == [plain(columns) for columns in alignments]
+
+
+@st.composite
+def alignments_of_one_query(draw):
+    """Query text, and for each alignment: target text, query start, target start, frames, operations and their runs."""
+    runs = st.lists(st.tuples(st.sampled_from([INSERT, DELETE, MATCH, MISMATCH]), st.integers(1, 4)), max_size=6)
+    frames = st.sampled_from([(1, 1), (1, -1), (-1, 1), (-1, -1)])
+    several = draw(st.lists(st.tuples(runs, frames, st.integers(0, 3), st.integers(0, 3)), max_size=4))
+    letters = st.text("ACGTN", min_size=30, max_size=30)
+    return draw(letters), [(draw(letters), *one) for one in several]
+
+
+@settings(deadline=None)
+@given(alignments_of_one_query())
+def test_letters_of_alignments(case):
+    query, alignments = case
+    wanted, bounds = [], []
+    for number, (target, runs, frames, query_start, target_start) in enumerate(alignments):
+        shown = runs[::-1] if frames[0] < 0 else runs
+        used = [sum(n for kind, n in runs if kind != gap) for gap in (DELETE, INSERT)]
+        above = iter(query[query_start:])
+        stretch = target[target_start : target_start + used[1]]
+        below = iter(stretch.translate(str.maketrans("ACGT", "TGCA"))[::-1] if frames[0] != frames[1] else stretch)
+        wanted.append(tuple("".join("-" if kind == gap else next(row) for kind, n in shown for _ in range(n)).encode()
+                            for row, gap in ((above, DELETE), (below, INSERT))))
+        place = 30 * number + target_start
+        bounds.append([query_start, query_start + used[0], place, place + used[1]])
+    paths = Ragged.of([[n << 4 | kind for kind, n in runs] for _, runs, *_ in alignments], np.uint32)
+    upper, lower = letter_rows(
+        NUCLEOTIDE.encode(query), NUCLEOTIDE.encode("".join(target for target, *_ in alignments)),
+        np.array(bounds, np.int64).reshape(-1, 4), np.array([f for _, _, f, *_ in alignments], np.int64).reshape(-1, 2),
+        paths, NUCLEOTIDE.bytes.copy(), NUCLEOTIDE.complement.copy())
+    assert [(a.tobytes(), b.tobytes()) for a, b in zip(upper, lower, strict=True)] == wanted
