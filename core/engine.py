@@ -31,8 +31,6 @@ from .stages import Shape
 
 UNITS_PER_THREAD = 3
 """Units of a run with several threads, so that none has to wait long for the last one."""
-LEAST_CELLS = 1 << 31
-"""Cells (query letters × target letters) below which a unit isn't worth its own bookkeeping."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +170,8 @@ class Engine:
     def _enough_units(self, batches: list[tuple[int, int]], volumes: Sequence[Span], volume_letters: int) -> UnitPlan:
         """Cut further where several threads would wait for one another: many queries by query, few by volume."""
         cells = sum(map(self._letters, batches)) * sum(v.letters for v in volumes)
-        wanted = min(UNITS_PER_THREAD * self.settings.threads, cells // LEAST_CELLS) if self.settings.threads > 1 else 1
+        least = max(placed.stage.least_cells for placed in self.plan.stages)
+        wanted = min(UNITS_PER_THREAD * self.settings.threads, cells // least) if self.settings.threads > 1 else 1
         missing = -(-wanted // max(1, len(batches) * len(volumes)))
         if missing > 1 and len(self.queries) >= missing * len(batches):
             threads = self.settings.threads

@@ -76,6 +76,8 @@ class Stage(ABC):
         grouping: records equal in these columns are handed over together, never cut apart.
         leaves: estimated share of the cells (query letters × target letters) handed to it that its output still
             concerns; a filter's is small, which later stages count on for their footprint.
+        least_cells: cells (query letters × target letters) below which a unit of work isn't worth its own bookkeeping:
+            a moment's work, wherever the stage does it.
         scoring: the class of scoring that it needs.
     """
 
@@ -92,6 +94,7 @@ class Stage(ABC):
     gives_order: ClassVar[tuple[str, ...] | None] = ()
     grouping: ClassVar[tuple[str, ...]] = ("query", "target")
     leaves: ClassVar[float] = 1.0
+    least_cells: ClassVar[int] = 1 << 31
     scoring: ClassVar[type[Scoring]] = Scoring
 
     def __init__(self, options: Any = None) -> None:

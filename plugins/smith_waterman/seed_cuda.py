@@ -51,6 +51,7 @@ def shares(queries: Sequence[int], stretches: Stretches, devices: int) -> tuple[
 class SmithWatermanScoresCuda(SmithWatermanScores):
     __doc__ = SmithWatermanScores.__doc__
     backend = "cuda"
+    least_cells = 1 << 36  # 12 ms of a device
 
     def footprint(self, shape: Shape) -> Footprint:
         pieces = shape.targets + shape.target_letters // (1 << 14)
