@@ -1,5 +1,7 @@
 """Letters of many alignments at once, from their edit paths."""
 
+from itertools import pairwise
+
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, Ragged
@@ -94,5 +96,5 @@ def btops(upper: Ragged, lower: Ragged) -> list[str]:
     """
     text, ends = np.empty(2 * len(upper.values), np.uint8), np.empty(len(upper), np.int64)
     size = _operations(upper.values, lower.values, upper.offsets, text, ends)
-    whole, ends = text[:size].tobytes().decode("ascii"), ends.tolist()
-    return [whole[first:last] for first, last in zip([0, *ends[:-1]], ends)]
+    whole = text[:size].tobytes().decode("ascii")
+    return [whole[first:last] for first, last in pairwise([0, *ends.tolist()])]
