@@ -100,14 +100,18 @@ def _along_diagonals(tables, used, letters, starting, residues, query_begins, ta
 
 
 @kernel
-def _poor_words(letters, starting, residues, query_begins, target_begins, lengths, size, row_of, step_of):
-    """Hits on diagonals of words that don't reach the threshold with themselves, as ``_along_diagonals`` gives them."""
+def _poor_words(letters, poor, next_poor, residues, query_begins, target_begins, lengths, size, row_of, step_of):
+    """Hits on diagonals of words that don't reach the threshold with themselves, as ``_along_diagonals`` gives them.
+
+    poor: i8, where such words begin in ``letters``, rising. next_poor: i8, by place, the first of them from there on.
+    """
     count = 0
     for row in range(len(lengths)):
         query, target = query_begins[row], target_begins[row]
-        for place in range(lengths[row] - size + 1):
-            if starting[query + place] != POOR_WORD:
-                continue
+        for n in range(next_poor[query], len(poor)):
+            place = poor[n] - query
+            if place > lengths[row] - size:
+                break
             equal = 0
             while equal < size and letters[query + place + equal] == residues[target + place + equal]:
                 equal += 1
@@ -160,8 +164,10 @@ class WordHitsCpu(WordHits):
         row, step = _filled(2, 8 * len(records) + 1024, _along_diagonals, lookup_tables(scores),
                             np.append(np.unique(letters), END).astype(np.int64), padded[0], starting, padded[1],
                             *diagonals, size, threshold, room)
-        if (starting == POOR_WORD).any():
-            more = _filled(2, 1024, _poor_words, letters, starting, targets.residues, *diagonals, size)
+        poor = np.flatnonzero(starting == POOR_WORD)
+        if len(poor):
+            next_poor = np.searchsorted(poor, np.arange(len(letters) + 1))
+            more = _filled(2, 1024, _poor_words, letters, poor, next_poor, targets.residues, *diagonals, size)
             between = np.searchsorted(_in_one(row, step), _in_one(*more))
             row, step = np.insert(row, between, more[0]), np.insert(step, between, more[1])
         return seeds_of(context, index, number[row], records.query_pos[row] + step, place[row],
