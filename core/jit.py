@@ -124,10 +124,9 @@ class Kernel(Deferred):
         name = f"{source.stem}.{self.name}-{code.co_firstlineno}.{digest}.kernel"
         stamps = [_stamp(str(path)) for path in (source, *_SHARED, *(Path(str(m.__file__)) for m in self._helpers))]
         for folder in folders(source):
-            with suppress(OSError, EOFError, pickle.UnpicklingError):
-                kept = pickle.loads((folder / name).read_bytes())
-                if kept[0] == stamps:
-                    return _loaded(*kept[1:])
+            kept = _read(folder / name)
+            if kept and kept[0] == stamps:
+                return _loaded(self.name, *kept[1:])
         types = tuple(map(self.real.typeof_pyval, arguments))
         entry = self.real.compile(types)
         with suppress(OSError):  # the next process will have to compile it again
@@ -244,11 +243,22 @@ _SHARED = tuple(Path(__file__).with_name(name) for name in ("jit.py", "simd.py",
 
 def folders(source: Path) -> list[Path]:
     """Where machine code of this file's kernels may be; it is written to the first that takes it."""
-    beside = source.parent / "__pycache__"
+    beside, home = source.parent / "__pycache__", os.path.expanduser("~")
     given = os.environ.get("NUMBA_CACHE_DIR")
-    user = Path(given or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seqloom-kernels"
-    elsewhere = user / hashlib.blake2b(str(source.parent).encode(), digest_size=8).hexdigest()
+    user = given or os.environ.get("XDG_CACHE_HOME") or (os.path.join(home, ".cache") if home != "~" else "")
+    if not user:
+        return [beside]
+    elsewhere = Path(user, "seqloom-kernels", hashlib.blake2b(str(source.parent).encode(), digest_size=8).hexdigest())
     return [elsewhere, beside] if given else [beside, elsewhere]
+
+
+def _read(path: Path) -> tuple[Any, ...]:
+    """What ``_keep`` wrote; nothing where there is nothing that could be used."""
+    try:
+        kept = pickle.loads(path.read_bytes())
+    except Exception:  # a file that isn't ours may raise any
+        return ()
+    return kept if isinstance(kept, tuple) else ()
 
 
 def _keep(places: Iterable[Path], name: str, data: bytes) -> None:
@@ -272,18 +282,19 @@ def _parts(compiled: Any) -> tuple[str, bytes, list[tuple[str, str, list[Any]]]]
     return about.llvm_cpython_wrapper_name, code, list(environments.values())
 
 
-def _loaded(entry: str, code: bytes, environments: list[tuple[str, str, list[Any]]]) -> Callable[..., Any]:
+def _loaded(name: str, entry: str, code: bytes,
+            environments: list[tuple[str, str, list[Any]]]) -> Callable[..., Any]:
     """The function that ``_parts`` was given, ready to be called."""
     engine, dynfunc = _engine(), _extension("numba._dynfunc")
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     made = []
-    for name, module, constants in environments:
+    for place, module, constants in environments:
         environment = dynfunc.Environment({"__name__": module})
         environment.consts[:] = constants
-        c_void_p.from_address(engine.get_global_value_address(name)).value = id(environment)
+        c_void_p.from_address(engine.get_global_value_address(place)).value = id(environment)
         made.append(environment)
-    return dynfunc.make_function(sys.modules[__name__], entry, "", engine.get_function_address(entry), made[0],
+    return dynfunc.make_function(sys.modules[__name__], name, "", engine.get_function_address(entry), made[0],
                                  tuple(made))
 
 

@@ -84,6 +84,14 @@ def test_a_changed_helper_is_compiled_anew_with_what_calls_it(folder: Path) -> N
     assert compiled(folder) == "61"
 
 
+def test_a_damaged_file_is_compiled_anew(folder: Path) -> None:
+    assert compiled(folder) == "41 doubled doubled_and_one"
+    for damage in (lambda data: data[: len(data) // 2], lambda data: b"", lambda data: b"garbage", lambda data: b"N."):
+        [kept] = (folder / "installed" / "__pycache__").glob("kernels.doubled_and_one*.kernel")
+        kept.write_bytes(damage(kept.read_bytes()))
+        assert compiled(folder) == "41 doubled doubled_and_one"
+
+
 def read_only(folder: Path) -> int | None:
     """Take away the right to write to the installation; gives the user to be, where this one may write everywhere."""
     for path in (folder / "installed").rglob("*"):
