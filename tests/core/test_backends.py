@@ -1,9 +1,5 @@
 """Where records are: transfers (in numba's simulator of CUDA) and producers of unknown amounts."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from seqloom.core import backends
@@ -11,7 +7,7 @@ from seqloom.core.backends import place, with_capacity
 from seqloom.core.errors import BackendError
 from seqloom.core.records import Pairs
 
-ROOT = Path(__file__).parents[2]
+from tests.simulator import simulated
 
 
 def pairs() -> Pairs:
@@ -50,9 +46,5 @@ def test_a_producer_of_more_than_memory_holds_says_what_helps() -> None:
 
 @pytest.mark.parametrize("check", ["check_round_trip", "check_records_made_on_the_device", "check_a_run_over_devices"])
 def test_in_the_simulator_of_cuda(check: str) -> None:
-    """In a process of its own, as the simulator must be chosen before numba is imported."""
-    pytest.importorskip("numba_cuda", reason="numba-cuda, which brings the simulator, is not installed")
-    script = f"from tests.core import on_device\non_device.{check}()"
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, cwd=ROOT, capture_output=True, text=True)
+    done = simulated("-c", f"from tests.core import on_device\non_device.{check}()")
     assert done.returncode == 0, done.stderr

@@ -1,13 +1,12 @@
 """Whole queries on CUDA against the CPU: in numba's simulator, which is slow, on a few of them."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.simulator import simulated
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
@@ -143,14 +142,8 @@ print("equal")
 """
 
 
-def simulated(script: str, *words: str, **more: object) -> "subprocess.CompletedProcess[str]":
-    """A process of its own that works on simulated devices."""
-    return subprocess.run([sys.executable, "-W", "ignore", "-c", script, *words], capture_output=True, text=True,
-                          env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}, timeout=500, **more)  # type: ignore[call-overload]
-
-
 def test_parts_of_index_and_queries_give_the_same_rows() -> None:
-    done = simulated(PARTS)
+    done = simulated("-c", PARTS)
     assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]
     assert "seqloom: seed.queries: index in " in done.stderr
 
@@ -161,17 +154,17 @@ def test_the_split_is_told_and_kept_with_the_run(tmp_path: Path) -> None:
     (tmp_path / "reads.fa").write_text("".join(f">{n}\n{letters[n : n + 30]}\n" for n in range(0, 2900, 400)))
     common = ("exact", "-q", "reads.fa", "-d", "genome.fa", "--backend", "auto", "--set", "seed.queries.costs=0.1,0.02",
               "--outfmt", "6 qseqid sstart")
-    whole = simulated(COMMAND, *common, "--no-store", cwd=tmp_path)
+    whole = simulated("-c", COMMAND, *common, "--no-store", cwd=tmp_path)
     assert whole.returncode == 0 and "foretold" not in whole.stderr
-    done = simulated(COMMAND, *common, "--device-memory", "5k", cwd=tmp_path)
+    done = simulated("-c", COMMAND, *common, "--device-memory", "5k", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout == whole.stdout
     assert re.search(r"index in \d+ \(alpha 0\.\d+\) and queries in \d+ parts, those of the .* stay: .* s foretold",
                      done.stderr)
-    kept = simulated(COMMAND, "sql", "SELECT counters FROM run_slots WHERE slot = 'seed.queries'", "--format", "json",
-                     cwd=tmp_path)
+    query = "SELECT counters FROM run_slots WHERE slot = 'seed.queries'"
+    kept = simulated("-c", COMMAND, "sql", query, "--format", "json", cwd=tmp_path)
     for name in ("foretold_us", "measured_us", "index_parts", "query_parts", "alpha_percent"):
         assert name in kept.stdout, kept.stdout + kept.stderr
-    small = simulated(COMMAND, *common, "--device-memory", "1k", cwd=tmp_path)
+    small = simulated("-c", COMMAND, *common, "--device-memory", "1k", cwd=tmp_path)
     assert small.returncode == 1 and "raise --device-memory" in small.stderr
 
 
@@ -181,13 +174,13 @@ def test_the_lines_of_mum_are_those_of_the_cpu(tmp_path: Path, mode: str) -> Non
     (tmp_path / "genome.fa").write_text(f">g\n{letters[:150]}\n>h\n{letters[150:]}{letters[20:60]}\n")
     (tmp_path / "query.fa").write_text(f">q\n{letters[10:90]}\n>r\n{letters[100:40:-1]}\n")
     common = ("mum", mode, "-l", "9", "-b", "-c", "-q", "query.fa", "-d", "genome.fa", "--no-store", "--backend")
-    on_device, on_host = (simulated(COMMAND, *common, backend, cwd=tmp_path) for backend in ("cuda", "cpu"))
+    on_device, on_host = (simulated("-c", COMMAND, *common, backend, cwd=tmp_path) for backend in ("cuda", "cpu"))
     assert on_device.returncode == 0, on_device.stderr[-3000:]
     assert on_device.stdout == on_host.stdout and "  g        11         1        80" in on_host.stdout
 
 
 def test_matches_are_those_of_the_cpu() -> None:
-    done = simulated(MATCHES)
+    done = simulated("-c", MATCHES)
     assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]
 
 
@@ -195,5 +188,5 @@ def test_matches_are_those_of_the_cpu() -> None:
 def test_whole_queries_are_those_of_the_cpu(case: str) -> None:
     letters, alphabet, options = CASES[case]
     script = SCRIPT.format(seed=len(case), letters=repr(letters), alphabet=alphabet, options=options)
-    done = simulated(script)
+    done = simulated("-c", script)
     assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]

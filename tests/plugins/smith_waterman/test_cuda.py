@@ -1,10 +1,6 @@
 """Exact Smith–Waterman on CUDA equals the reference: in numba's simulator here, tiles made small to keep it quick."""
 
-import os
-import subprocess
-import sys
 import threading
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -13,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seqloom.core.errors import BudgetError
 
-ROOT = Path(__file__).parents[3]
+from tests.simulator import simulated
 
 
 @pytest.mark.parametrize("check", [
@@ -21,11 +17,7 @@ ROOT = Path(__file__).parents[3]
     *(pytest.param(name, marks=pytest.mark.gold) for name in ("packed", "packed-flat", "ordinary", "single")),
 ])
 def test_in_the_simulator(check: str) -> None:
-    """In a process of its own, as the simulator must be chosen before numba is imported."""
-    pytest.importorskip("numba_cuda", reason="numba-cuda, which brings the simulator, is not installed")
-    done = subprocess.run([sys.executable, "-m", "tests.plugins.smith_waterman.on_cuda", check], cwd=ROOT,
-                          env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)},
-                          capture_output=True, text=True, timeout=600)
+    done = simulated("-m", "tests.plugins.smith_waterman.on_cuda", check)
     assert done.returncode == 0 and done.stdout.strip() == f"{check} passed", done.stderr[-2000:]
 
 

@@ -1,10 +1,8 @@
 """The sorters on CUDA against Python's own stable sort: in numba's simulator, with small tiles to keep it quick."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+
+from tests.simulator import simulated
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
@@ -64,6 +62,5 @@ def test_deep_words_of_few_keys_are_sorted_on_the_host() -> None:
 
 
 def check(script: str) -> None:
-    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-                          capture_output=True, text=True, timeout=500)
+    done = simulated("-c", script)
     assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]
