@@ -37,12 +37,12 @@ def _plain_evalue(value: float) -> str:
 
 
 def bit_score_text(value: float) -> str:
-    """Bit score: one decimal below 99.9 (padded to four characters), else its integer part, cut off."""
+    """Bit score: one decimal up to 99.9, padded to four characters, else its integer part, cut off, padded to three."""
     if math.isnan(value):
         return ABSENT
     if value > 99999:
         return f"{value:5.3e}"
-    return str(int(value)) if value > 99.9 else f"{value:4.1f}"
+    return f"{int(value):3d}" if value > 99.9 else f"{value:4.1f}"
 
 
 def score_text(value: float) -> str:

@@ -170,7 +170,7 @@ def test_evalue_text(value, text):
 
 
 @pytest.mark.parametrize(("value", "text"), [
-    (9.46, " 9.5"), (12.34, "12.3"), (99.9, "99.9"), (99.95, "99"), (100.9, "100"), (99999.0, "99999"),
+    (9.46, " 9.5"), (12.34, "12.3"), (99.9, "99.9"), (99.95, " 99"), (100.9, "100"), (99999.0, "99999"),
     (123456.0, "1.235e+05"), (float("nan"), "*")])
 def test_bit_score_text(value, text):
     assert numbers.bit_score_text(value) == text
