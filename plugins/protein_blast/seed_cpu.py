@@ -92,7 +92,7 @@ def _along_diagonals(tables, used, letters, starting, residues, query_begins, ta
             while above:
                 place = step + np.int64(lowest_bit(above))
                 above &= above - np.uint64(1)
-                if place < words and starting[query + place] == WORD:
+                if place < words and starting[query + place] != NO_WORD:
                     if count < len(row_of):
                         row_of[count], step_of[count] = row, place
                     count += 1
@@ -101,7 +101,7 @@ def _along_diagonals(tables, used, letters, starting, residues, query_begins, ta
 
 @kernel
 def _poor_words(letters, poor, next_poor, residues, query_begins, target_begins, lengths, size, row_of, step_of):
-    """Hits on diagonals of words that don't reach the threshold with themselves, as ``_along_diagonals`` gives them.
+    """Hits on diagonals of words with themselves that don't reach the threshold, as ``_along_diagonals`` gives them.
 
     poor: i8, where such words begin in ``letters``, rising. next_poor: i8, by place, the first of them from there on.
     """

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import seqloom
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import PROTEIN
@@ -92,3 +93,13 @@ def test_pairs_in_any_order_and_of_some_queries_only() -> None:
     assert {(row["query"], row["target"]) for row in found.rows()} == {(5, 1000), (5, 1003), (7, 1005)}
     none = Pairs({"query": [], "target": [], "score": []})
     assert len(same(SegmentDiagonals, SegmentDiagonalsCpu, context, none)) == 0
+
+
+def test_words_that_score_more_with_others_than_with_themselves() -> None:
+    """BXP scores 12 with itself in BLOSUM45 and 14, the threshold, with DLP."""
+    queries = {"q": "KIEAVAKCSPAEHIPXVGBXPNIGFKMFHGLEARRQLGXC"}
+    targets = SequenceBatch.of(PROTEIN, ["ELGLSADTDMADMIPELRDLPFLSNSDAHSYHPHRLGREF"])
+    found = [seqloom.search("blastp", queries, targets, backend="cpu", store=False, evalue=1000.0, matrix="BLOSUM45",
+                            settings=[f"seed.scan.enabled={on}"]).alignments.column("score").to_pylist()
+             for on in ("true", "false")]
+    assert found[0] == found[1] == [43]
