@@ -129,7 +129,7 @@ class Kernel(Deferred):
                 return _loaded(self.name, *kept[1:])
         types = tuple(map(self.real.typeof_pyval, arguments))
         entry = self.real.compile(types)
-        with suppress(OSError):  # the next process will have to compile it again
+        with suppress(OSError, TypeError, AttributeError, pickle.PicklingError):  # else the next process compiles again
             _keep(folders(source), name, pickle.dumps((stamps, *_parts(self.real.overloads[types]))))
         return entry
 

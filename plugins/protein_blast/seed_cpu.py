@@ -28,7 +28,6 @@ LOWEST = -32
 """Scores count as no less: a word with one can't reach a threshold in either case, and sums of four fit eight bits."""
 END = LOOKUP_ENTRIES - 1
 """A letter greater than all."""
-NO_WORD, WORD, POOR_WORD = 0, 1, 2
 
 
 @kernel
@@ -66,9 +65,9 @@ def _along_diagonals(tables, used, letters, starting, residues, query_begins, ta
     diagonal that is one pair of words a place, and adding up their letters is quicker than a look-up.
 
     tables: look-up tables of the scores of every letter. used: the letters of queries, rising. letters, residues: u1,
-    queries and targets, with ``LANES`` more behind them. starting: i1, by place in ``letters``: ``NO_WORD``, ``WORD``,
-    or ``POOR_WORD`` for one that doesn't reach the threshold with itself. query_begins, target_begins, lengths: i8[n],
-    where diagonals begin in letters and residues, and their lengths. scores: i1[longest + 2 · LANES], working space.
+    queries and targets, with ``LANES`` more behind them. starting: bool, by place in ``letters``, whether a word that
+    is looked for begins there. query_begins, target_begins, lengths: i8[n], where diagonals begin in letters and
+    residues, and their lengths. scores: i1[longest + 2 · LANES], working space.
     row_of, step_of: i4[capacity], diagonal of a hit and its distance from the diagonal's begin; hits beyond the
     capacity are counted and not written.
     """
@@ -92,7 +91,7 @@ def _along_diagonals(tables, used, letters, starting, residues, query_begins, ta
             while above:
                 place = step + np.int64(lowest_bit(above))
                 above &= above - np.uint64(1)
-                if place < words and starting[query + place] != NO_WORD:
+                if place < words and starting[query + place]:
                     if count < len(row_of):
                         row_of[count], step_of[count] = row, place
                     count += 1
@@ -151,9 +150,10 @@ class WordHitsCpu(WordHits):
         letters, padding = read_as_query(queries.searched()), np.zeros(LANES, np.uint8)
         usable = queries.indexable() & np.repeat(context.scoring.valid, queries.lengths)
         places = word_starts(queries.offsets, size, usable)
-        starting = np.full(queries.letters, NO_WORD, np.int8)
+        starting = np.zeros(queries.letters, np.bool_)
+        starting[places] = True
         alone = sum(matrix.diagonal()[letters[places + letter]] for letter in range(size))
-        starting[places] = np.where(alone >= threshold, WORD, POOR_WORD)
+        poor = places[alone < threshold]
         number, place = queries.locate(records.query), targets.locate(records.target)
         diagonals = (queries.offsets[number] + records.query_pos, targets.offsets[place] + records.target_pos,
                      records.length.astype(np.int64))
@@ -164,7 +164,6 @@ class WordHitsCpu(WordHits):
         row, step = _filled(2, 8 * len(records) + 1024, _along_diagonals, lookup_tables(scores),
                             np.append(np.unique(letters), END).astype(np.int64), padded[0], starting, padded[1],
                             *diagonals, size, threshold, room)
-        poor = np.flatnonzero(starting == POOR_WORD)
         if len(poor):
             next_poor = np.searchsorted(poor, np.arange(len(letters) + 1))
             more = _filled(2, 1024, _poor_words, letters, poor, next_poor, targets.residues, *diagonals, size)
