@@ -31,6 +31,8 @@ import llvmlite
 import numpy as np
 from llvmlite import binding
 
+from .user_cache import kernel_cache
+
 SIMD_LEVELS = {"avx512": "", "avx2": "x86-64-v3", "portable": "x86-64"}
 """LLVM's name of the CPU that each level compiles for; "" is the host."""
 
@@ -243,13 +245,13 @@ _SHARED = tuple(Path(__file__).with_name(name) for name in ("jit.py", "simd.py",
 
 def folders(source: Path) -> list[Path]:
     """Where machine code of this file's kernels may be; it is written to the first that takes it."""
-    beside, home = source.parent / "__pycache__", os.path.expanduser("~")
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    user = given or os.environ.get("XDG_CACHE_HOME") or (os.path.join(home, ".cache") if home != "~" else "")
-    if not user:
+    beside = source.parent / "__pycache__"
+    try:
+        place = hashlib.blake2b(str(source.parent).encode(), digest_size=8).hexdigest()
+        elsewhere = kernel_cache() / "kernels" / place
+    except RuntimeError:
         return [beside]
-    elsewhere = Path(user, "seqloom-kernels", hashlib.blake2b(str(source.parent).encode(), digest_size=8).hexdigest())
-    return [elsewhere, beside] if given else [beside, elsewhere]
+    return [elsewhere, beside] if os.environ.get("NUMBA_CACHE_DIR") else [beside, elsewhere]
 
 
 def _read(path: Path) -> tuple[Any, ...]:

@@ -23,6 +23,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .user_cache import kernel_cache
+
 
 class _Specialiser(ast.NodeTransformer):
     """Replaces constants by their values, unrolls ``unrolled`` loops and spreads ``registers``."""
@@ -142,8 +144,7 @@ def _source(template: Callable[..., Any], constants: Mapping[str, Any]) -> str:
 
 
 def _folder() -> Path:
-    """Where generated sources are kept: with numba's other files of this user."""
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    folder = Path(base) / "seqloom" / "generated"
+    """Where generated sources are kept."""
+    folder = kernel_cache() / "generated"
     folder.mkdir(parents=True, exist_ok=True)
     return folder

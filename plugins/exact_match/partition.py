@@ -19,10 +19,10 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 from seqloom.core.errors import BudgetError, OptionError
+from seqloom.core.user_cache import user_cache
 
 ORDERS = ("index", "queries")
 """What stays on a device while the other is copied there part by part."""
@@ -150,7 +150,7 @@ def costs_for(text: str, device: str, measure: Callable[[], Costs]) -> Costs:
     """
     if text not in ("kept", "anew"):
         return given(text)
-    path, kept = _cache_folder() / "device_costs.json", {}
+    path, kept = user_cache() / "device_costs.json", {}
     with suppress(OSError, ValueError):
         kept = json.loads(path.read_text())
     if text == "kept":
@@ -176,7 +176,3 @@ def given(text: str) -> Costs:
         raise OptionError(f"costs are 'kept', 'anew', or nanoseconds a byte to look up and to copy, as 0.03,0.02; not "
                           f"{text!r}")
     return Costs(search * 1e-9, copy * 1e-9)
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seqloom"
