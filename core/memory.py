@@ -10,14 +10,17 @@ from .records import Hits, Records
 from .sequences import SequenceBatch
 
 
-def cut_spans(lengths: np.ndarray, letters: int) -> list[Span]:
-    """Volumes of at most ``letters`` residues (one sequence at least) over targets of i8[k] ``lengths``, in order."""
-    ends = np.concatenate([[0], np.cumsum(lengths)])
+def cut_spans(lengths: np.ndarray, letters: int, offsets: np.ndarray | None = None) -> list[Span]:
+    """Volumes of at most ``letters`` residues (one sequence at least) over targets of i8[k] ``lengths``, in order.
+
+    offsets: i8[k+1], letters before each target and of all, where they are known; to add up millions takes a while.
+    """
+    if offsets is None:
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
     spans, first = [], 0
     while first < len(lengths):
-        last = max(first + 1, int(np.searchsorted(ends, ends[first] + letters, "right")) - 1)
-        part = lengths[first:last]
-        spans.append(Span(first, last, int(part.sum()), int(part.max())))
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + letters, "right")) - 1)
+        spans.append(Span(first, last, int(offsets[last] - offsets[first]), int(lengths[first:last].max())))
         first = last
     return spans
 
@@ -37,7 +40,8 @@ class MemorySource:
         self._label = label
         self.alphabet = batch.alphabet
         self.sequences, self.letters = len(batch), batch.letters
-        self.longest = int(batch.lengths.max()) if len(batch) else 0
+        self._lengths = batch.lengths
+        self.longest = int(self._lengths.max(initial=0))
 
     def fingerprints(self) -> list[dict[str, Any]]:
         import hashlib
@@ -50,7 +54,7 @@ class MemorySource:
                  "sequences": self.sequences, "letters": self.letters}]
 
     def plan(self, letters: int) -> list[Span]:
-        return cut_spans(self._batch.lengths, letters)
+        return cut_spans(self._lengths, letters, self._batch.offsets)
 
     def read(self, span: Span) -> SequenceBatch:
         return self._batch.take(span.first, span.last)
@@ -69,7 +73,7 @@ class MemorySource:
         return TargetInfo(
             numbers, [self._batch.names[n] for n in numbers],
             [descriptions[n] if descriptions else "" for n in numbers],
-            self._batch.lengths[numbers], np.zeros(len(numbers), np.int64), numbers)
+            self._lengths[numbers], np.zeros(len(numbers), np.int64), numbers)
 
 
 class MemorySink:
