@@ -1,6 +1,7 @@
 """Where records are: moving them between host and device, and producers that don't know how much they'll make."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -8,6 +9,9 @@ from typing import Any
 
 from .errors import BackendError
 from .records import Hits, Ragged, Records
+
+_opening = threading.Lock()
+"""Held by whoever calls the driver first: numba takes it for open as soon as one thread has begun to open it."""
 
 
 @cache
@@ -21,15 +25,22 @@ def cuda_available() -> bool:
         from numba import cuda
     except ImportError:
         return False
-    return bool(cuda.is_available())
+    with _opening:
+        return bool(cuda.is_available())
 
 
 @cache
 def device_count() -> int:
-    """CUDA devices of this host that can be used; numba's simulator has one."""
+    """CUDA devices of this host that can be used; numba's simulator has one.
+
+    Threads that work on devices ask this first, so that the driver is open when they call it.
+    """
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+        return 1
     from numba import cuda
 
-    return 1 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else len(cuda.gpus)
+    with _opening:
+        return len(cuda.gpus)
 
 
 @contextmanager

@@ -1,5 +1,9 @@
 """Where records are: transfers (in numba's simulator of CUDA) and producers of unknown amounts."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from seqloom.core import backends
@@ -24,6 +28,23 @@ def test_no_device_is_said_in_one_line(monkeypatch) -> None:
     monkeypatch.setattr(backends, "cuda_available", lambda: False)
     with pytest.raises(BackendError, match="no CUDA device can be used; --backend cpu or reference"):
         place(pairs(), "cuda")
+
+
+def test_only_one_thread_at_a_time_opens_the_driver(monkeypatch) -> None:
+    numba = pytest.importorskip("numba")
+    opening = threading.Lock()
+
+    class Devices:
+        def __len__(self) -> int:
+            assert opening.acquire(blocking=False), "two threads at a time"
+            time.sleep(0.01)
+            opening.release()
+            return 3
+
+    monkeypatch.setattr(numba, "cuda", SimpleNamespace(gpus=Devices()), raising=False)
+    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: backends.device_count.__wrapped__(), range(4))) == [3] * 4
 
 
 @pytest.mark.parametrize(("capacity", "launches"), [(10, [10]), (7, [7]), (6, [6, 7]), (0, [0, 7])])
