@@ -3,18 +3,18 @@
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-_BRISK = 0.0005
+_BRISK = 0.0001
 """Seconds for which a thread keeps the interpreter while others wait for it, where threads call a device often."""
 
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads)
+    return ThreadPoolExecutor(threads, thread_name_prefix="stage")
 
 
 class _Pace:
@@ -48,8 +48,24 @@ usually: some dozens of calls then take longer than what they start.
 
 
 def in_turn(threads: int, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
-    """What ``work`` gives for each of the tasks; every thread takes up the next one when it is done with one."""
-    return [work(task) for task in tasks] if threads == 1 else list(_pool(threads).map(work, tasks))
+    """What ``work`` gives for each of the tasks; every thread takes up the next one when it is done with one.
+
+    All callers in a process share these threads, so that units in flight help one another out: whoever has tasks left
+    has them done by all threads. A task must not wait for others of the same number of threads.
+
+    Raises:
+        Exception: of the first task that failed; the others have ended then, or will not begin.
+    """
+    if min(threads, len(tasks)) < 2:
+        return [work(task) for task in tasks]
+    futures = [_pool(threads).submit(work, task) for task in tasks]
+    try:
+        return [future.result() for future in futures]
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        wait(futures)
+        raise
 
 
 def by_threads(threads: int, low: int, high: int, work: Callable[[int, int, int], Any]) -> list[Any]:
