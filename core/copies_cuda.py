@@ -8,8 +8,8 @@ host's memory is read once and written once.
 """
 
 import atexit
+import sys
 import threading
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,9 +20,8 @@ from numba import types
 from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic as _intrinsic
 
-from .backends import on_device
 from .errors import BackendError
-from .jit import kernel
+from .jit import Kernel, kernel
 from .packed16 import SIMULATED
 from .threads import by_threads
 
@@ -30,8 +29,11 @@ cuda: Any = _cuda  # numba's types don't know what code on the device may do
 intrinsic: Any = _intrinsic
 BUFFER = 2 << 20
 """Bytes of a buffer."""
+PIECE = 1 << 19
+"""Bytes that go at a time of what takes longer to make than to copy: the bus needn't wait long for the first."""
 _MOST_THREADS = 16
 _LEAST_MADE = 1 << 13  # items that it is worth calling a thread for, where the host makes them
+_LARGE = 1 << 20  # bytes of a result for each thread from which on caches don't keep it anyway
 _ENTER, _SEND, _RECEIVE, _RECORD, _WAIT = range(5)
 _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize")
 _PAGE = 4096
@@ -92,6 +94,14 @@ def _current() -> _Device:
         return _device(int(cuda.get_current_device().id))
 
 
+def make_ready(threads: int) -> None:
+    """Have what so many threads of the host need to copy to and from the current device: some milliseconds for each."""
+    if not SIMULATED:
+        device = _current()
+        with device.lock:
+            device.lanes(threads)
+
+
 def _driver() -> tuple[np.ndarray, np.uint64]:
     """The addresses, and the current context."""
     from cuda.bindings import driver
@@ -112,21 +122,62 @@ def _call(typing_context, address, arguments):
     return types.int32(types.uint64, types.UniTuple(types.uint64, len(arguments))), build
 
 
+@intrinsic
+def _put_past(typing_context, array, place, value):
+    """``array[place] = value`` past the caches, which would read the memory first; seen by others behind ``_fence``."""
+
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, values[0]).data
+        store = builder.store(values[2], builder.gep(data, [values[1]]), align=array.dtype.bitwidth // 8)
+        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+        return context.get_dummy_value()
+
+    return types.void(array, types.uintp, array.dtype), build
+
+
+@intrinsic
+def _fence(typing_context):
+    """What was put past the caches is in memory."""
+
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), build
+
+
+@cache
+def _sender(fill: Kernel) -> Kernel:
+    """The kernel that has ``fill`` fill buffers, one after the other, and sends them as they are filled."""
+
+    @kernel(helpers=(sys.modules[fill.py_func.__module__], *fill.helpers))
+    def send(functions, context, first, last, there, buffers, events, stream, given):
+        """Fill items first … last − 1 of what begins at an address of the device.
+
+        buffers: the two of them, as the items' type. What is on its way in the end, the events tell. 0, or an error's
+        code.
+        """
+        each, size, turn = np.uint64(len(buffers[0])), np.uint64(buffers[0].itemsize), np.uint64(0)
+        error = _call(functions[_ENTER], (context,))
+        for begin in range(np.uint64(first), np.uint64(last), each):
+            error |= _call(functions[_WAIT], (events[turn],))
+            count, buffer = min(each, np.uint64(last) - begin), buffers[turn]
+            fill(buffer[:count], begin, given)
+            home = np.uint64(buffer.ctypes.data)
+            error |= _call(functions[_SEND], (there + begin * size, home, count * size, stream))
+            error |= _call(functions[_RECORD], (events[turn], stream))
+            turn ^= np.uint64(1)
+        return error
+
+    return send
+
+
 @kernel
-def _send(functions, context, source, there, buffers, events, stream):
-    """Copy u1[n] to an address of the device; what is on its way in the end, the events tell. 0, or an error's code."""
-    size, error = np.uint64(buffers.shape[1]), _call(functions[_ENTER], (context,))
-    home, turn = np.uint64(buffers.ctypes.data), np.uint64(0)
-    for first in range(np.uint64(0), np.uint64(len(source)), size):
-        error |= _call(functions[_WAIT], (events[turn],))
-        count = min(size, np.uint64(len(source)) - first)
-        buffer, part = buffers[turn], source[first : first + count]
-        for n in range(count):
-            buffer[n] = part[n]
-        error |= _call(functions[_SEND], (there + first, home + turn * size, count, stream))
-        error |= _call(functions[_RECORD], (events[turn], stream))
-        turn ^= np.uint64(1)
-    return error
+def _copied(out, first, given):
+    """Fill with what stands in an array from place ``first`` on."""
+    part = given[0][first : first + np.uint64(len(out))]
+    for n in range(np.uint64(len(out))):
+        out[n] = part[n]
 
 
 @kernel
@@ -142,7 +193,7 @@ def _receive(functions, context, there, items, buffers, events, stream, out):
 
     While the first copy waits for the device, the memory of ``out`` is touched. 0, or an error's code.
     """
-    each, size = np.uint64(items.shape[1]), np.uint64(items.itemsize)
+    each, size, large = np.uint64(items.shape[1]), np.uint64(items.itemsize), len(out) * out.itemsize > _LARGE
     home, error = np.uint64(buffers.ctypes.data), _call(functions[_ENTER], (context,))
     for first in range(np.uint64(0), np.uint64(len(out)) + each, each):
         turn = (first // each) & np.uint64(1)
@@ -157,8 +208,13 @@ def _receive(functions, context, there, items, buffers, events, stream, out):
             turn, begin = turn ^ np.uint64(1), first - each
             error |= _call(functions[_WAIT], (events[turn],))
             part, buffer = out[begin : begin + each], items[turn]
-            for n in range(np.uint64(len(part))):
-                part[n] = buffer[n]
+            if large:
+                for n in range(np.uint64(len(part))):
+                    _put_past(part, n, buffer[n])
+            else:
+                for n in range(np.uint64(len(part))):
+                    part[n] = buffer[n]
+    _fence()
     return error
 
 
@@ -182,56 +238,56 @@ def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: An
         at: the place in ``there`` of the first item.
     """
     there = cuda.device_array(max(1, len(array)), array.dtype) if there is None else there
-    if SIMULATED or not len(array):
-        if len(array):
-            there[at : at + len(array)].copy_to_device(np.ascontiguousarray(array))
+    if not len(array):
         return there
-    device, source = _current(), np.ascontiguousarray(array).view(np.uint8)
-    target, queue = there.device_ctypes_pointer.value + at * array.itemsize, _handle(stream)
-    with device.lock:
-        lanes = device.lanes(min(threads, len(source) // BUFFER))
-        _checked(by_threads(len(lanes), 0, len(source), lambda n, first, last: _send(
-            device.functions, device.context, source[first:last], np.uint64(target + first), lanes[n].buffers,
-            lanes[n].events, queue)))
-    if not stream:
-        cuda.default_stream().synchronize()
+    array = np.ascontiguousarray(array)
+    if SIMULATED:
+        there[at : at + len(array)].copy_to_device(array)
+        return there
+    target = there.device_ctypes_pointer.value + at * array.itemsize
+    _sent(_copied, (array.view(np.uint8),), target, np.dtype(np.uint8), 0, array.nbytes, BUFFER, BUFFER, threads,
+          stream)
     return there
 
 
-def to_device_made(fill: Callable[[np.ndarray, int, int], object], there: Any, first: int, last: int, threads: int = 1,
+def to_device_made(fill: Kernel, given: tuple[Any, ...], there: Any, first: int, last: int, threads: int = 1,
                    stream: Any = None) -> None:
-    """Fill places of a device array with what is made on the host, piece by piece, as it goes there.
+    """Fill places of a device array with what a kernel of the host makes, piece by piece, as it goes there.
 
     Args:
-        fill: writes items first … last − 1 into an array; called by several threads.
+        fill: called as ``fill(out, n, given)``, by several threads: fills an array with items n, n + 1, ….
+        given: arrays and numbers for it.
         there: the device array.
         first, last: the places to be filled, first … last − 1.
         threads, stream: as of ``to_device``.
     """
-    if SIMULATED:
-        here = np.empty(last - first, there.dtype)
-        fill(here, first, last)
-        if last > first:
-            there[first:last].copy_to_device(here)
+    if last <= first:
         return
-    device, number, each = _current(), cuda.get_current_device().id, BUFFER // there.dtype.itemsize
-    queue = stream or cuda.default_stream()
+    kind = np.dtype(there.dtype)
+    if SIMULATED:
+        here = np.empty(last - first, kind)
+        fill(here, np.uint64(first), given)
+        there[first:last].copy_to_device(here)
+        return
+    _sent(fill, given, there.device_ctypes_pointer.value, kind, first, last, _LEAST_MADE * kind.itemsize, PIECE,
+          threads, stream)
 
-    def send(n: int, low: int, high: int) -> None:
-        with on_device(number):
-            for piece, begin in enumerate(range(low, high, each)):
-                event, end = lanes[n].held[piece % 2], min(begin + each, high)
-                event.synchronize()
-                buffer = lanes[n].buffers[piece % 2].view(there.dtype)[: end - begin]
-                fill(buffer, begin, end)
-                there[begin:end].copy_to_device(buffer, stream=queue)
-                event.record(queue)
 
+def _sent(fill: Kernel, given: tuple[Any, ...], address: int, kind: np.dtype, first: int, last: int, least: int,
+          piece: int, threads: int, stream: Any) -> None:
+    """Have items first … last − 1 of what begins at an address filled by threads.
+
+    least: bytes that it is worth calling a thread for. piece: bytes that go at a time.
+    """
+    device, send = _current(), _sender(fill)
     with device.lock:
-        lanes = device.lanes(min(threads, (last - first) // _LEAST_MADE))
-        by_threads(len(lanes), first, last, send)
+        lanes = device.lanes(min(threads, (last - first) * kind.itemsize // least))
+        _checked(by_threads(len(lanes), first, last, lambda n, begin, end: send(
+            device.functions, device.context, begin, end, np.uint64(address),
+            tuple(buffer[:piece].view(kind) for buffer in lanes[n].buffers), lanes[n].events, _handle(stream),
+            given)))
     if not stream:
-        queue.synchronize()
+        cuda.default_stream().synchronize()
 
 
 def touch(array: np.ndarray, threads: int = 1) -> None:
