@@ -1,14 +1,14 @@
 """Exact Smith–Waterman on CUDA devices: scores and ends by query length, whole searches and commands, a model of them.
 
     python -m benchmarks.smith_waterman_gpu FASTA [--parts rates search …] [--copies 60] [--lengths 127 514 …]
-                                            [--queries FASTA] [--threads 1 16]
+                                            [--queries FASTA] [--threads 1 16] [--volume-letters 64000000]
 
 Targets are the proteins of a FASTA file and copies of them with their letters shuffled. Rates are in TCUPS: 10¹² cells
 a second. Kernels are compiled before, in processes. The parts:
 
     rates     scores, and scores with ends, of all targets while these are on the device
     search    whole searches, with the targets in host memory before and the hits there afterwards
-    stream    the same with less device memory than the targets take, beside the limit of copying or computing
+    stream    the same with less device memory than the targets take, held to the limit: computing or the bus
     model     times of a volume's computing, copying and the rest, and what section 5.4 of the paper foretells from them
     command   the whole command, from a database file to a file of hits
     giant     two sequences of 35,000 letters
@@ -46,6 +46,8 @@ LENGTHS = (63, 127, 255, 514, 1042, 2005, 5147)
 PAPER_LENGTHS = (255, 514)
 PAPER_LETTERS = 50_000_000
 REPEATS = 3
+SHARES = (0.9, 0.5, 0.1)
+"""Of the targets that there is room for when they are streamed."""
 LONGEST = 5147
 """Longest query that there is room for while targets stay on the device."""
 LEAST = 80
@@ -97,7 +99,7 @@ def resident(targets: SequenceBatch) -> Any:
 
     everything = np.arange(len(targets))
     stretches = Stretches.of(targets, everything, None)
-    return on_device_targets(targets, stretches, everything, LONGEST, None, lambda: None)
+    return on_device_targets(targets, stretches, everything, 16, LONGEST, None, lambda: None)
 
 
 def compile_for(lengths: Sequence[int], ends: bool) -> None:
@@ -176,24 +178,39 @@ def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, device_
     return Timing(f"search, {what}, {size}, {threads} threads{budget}", *best)
 
 
-def streamed(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
-    """Searches with the targets on the device already, and with room for nine tenths of them only."""
-    from seqloom.plugins.smith_waterman.resident_cuda import device_memory
+def bus_rate() -> float:
+    """Bytes a second from page-locked memory to the device."""
+    from numba import cuda
 
-    budget = targets.letters * 9 // 10
-    memory = device_memory()
-    begin = time.perf_counter()
-    with memory.volume(targets.take(0, len(targets)), None):
-        sending = time.perf_counter() - begin
-    yield Timing("letters to the device and their works", sending, f"{targets.letters / sending / 1e9:.1f} GB/s")
+    host = cuda.pinned_array(1 << 28, np.uint8)
+    host[:] = 0
+    there = cuda.device_array(len(host), np.uint8)
+
+    def send() -> None:
+        there.copy_to_device(host)
+        cuda.synchronize()
+
+    return len(host) / best_of(send)
+
+
+def streamed(targets: SequenceBatch, lengths: Sequence[int], threads: Sequence[int], volume_letters: int,
+             generator: np.random.Generator) -> Iterator[Timing]:
+    """Searches with room on the device for parts of the targets, held to what binds: computing, or the bus."""
+    rate = bus_rate()
+    on_the_bus = targets.letters / rate
+    yield Timing(f"{targets.letters:,} letters on the bus", on_the_bus, f"{rate / 1e9:.1f} GB/s")
     for query in proteins(lengths, generator):
         batch = SequenceBatch.of(PROTEIN, [PROTEIN.decode(query)])
         with resident(targets) as device:
             seconds = best_of(lambda q=query, d=device: d.scores([asked(q)], scoring()))
         yield Timing(f"{len(query)} resident", seconds, f"{len(query) * targets.letters / seconds / 1e12:.2f} TCUPS")
-        for threads in (1, 2, 3):
-            yield search(batch, targets, threads, rounds=3, score_only=True)
-            yield search(batch, targets, threads, budget, rounds=3, score_only=True)
+        for use in threads:
+            for share in (None, *SHARES):
+                budget = None if share is None else int(targets.letters * share)
+                found = search(batch, targets, use, budget, rounds=3, volume_letters=volume_letters, score_only=True)
+                room = "" if share is None else f", room for {share}"
+                yield Timing(found.what + room, found.seconds,
+                             f"{found.seconds / max(seconds, on_the_bus):.3f} of the limit; {found.note}")
 
 
 def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
@@ -356,6 +373,7 @@ def main() -> None:
     parser.add_argument("--queries", help="FASTA file whose sequences are searched together")
     parser.add_argument("--keep", metavar="FOLDER", help="where the files of the part ``command`` shall stay")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, os.cpu_count() or 1])
+    parser.add_argument("--volume-letters", type=int, default=Settings().volume_letters)
     arguments = parser.parse_args()
     generator = np.random.default_rng(7)
     batches = [SequenceBatch.of(PROTEIN, [PROTEIN.decode(q)]) for q in proteins(arguments.lengths, generator)]
@@ -370,7 +388,7 @@ def main() -> None:
         "rates": lambda: rates(targets, arguments.lengths, ends, generator),
         "search": lambda: (search(batch, targets, threads, score_only=score_only) for batch in batches
                            for threads in arguments.threads for score_only in (True, False)),
-        "stream": lambda: streamed(targets, some, generator),
+        "stream": lambda: streamed(targets, arguments.lengths, arguments.threads, arguments.volume_letters, generator),
         "model": lambda: modelled(targets, some, generator),
         "command": lambda: commands(arguments.fasta, targets, batches, arguments.threads, arguments.keep),
         "giant": lambda: giant(generator),

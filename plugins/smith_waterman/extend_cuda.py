@@ -14,7 +14,7 @@ from seqloom.core.records import Hits, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
 from seqloom.plugins.smith_waterman.recurrence_cpu import Profile, Workers
-from seqloom.plugins.smith_waterman.resident_cuda import Need
+from seqloom.plugins.smith_waterman.resident_cuda import Extent, Need
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 from seqloom.plugins.smith_waterman.targets_cuda import on_device_targets, working_bytes
 
@@ -28,8 +28,8 @@ class SmithWatermanTracebackCuda(SmithWatermanTracebackCpu):
 
     def footprint(self, shape: Shape) -> Footprint:
         host = super().footprint(shape).host
-        need = Need(shape.targets, shape.target_letters, shape.longest_target, shape.longest_query)
-        return Footprint(host=host, device=shape.target_letters + working_bytes(need))
+        need = Need(shape.targets, shape.target_letters, shape.longest_target, 1, shape.longest_query)
+        return Footprint(host=host, device=Extent.of(shape.target_letters, shape.targets).nbytes + working_bytes(need))
 
     def run(self, context: Context, records: Records) -> Hits:
         host = place(records, "host")
@@ -52,7 +52,7 @@ def _best_parts(context: Context, directions: list[np.ndarray],
     """As ``best_parts``; None where the device can't."""
     everything = np.arange(len(stretches))
     scoring, longest = context.scoring, max(map(len, directions))
-    with on_device_targets(context.targets, stretches, everything, longest, context.device_memory,
+    with on_device_targets(context.targets, stretches, everything, 1, longest, context.device_memory,
                            context.cancellation.check) as targets:
         ends = []
         for strand in directions:
@@ -73,5 +73,5 @@ def _best_parts(context: Context, directions: list[np.ndarray],
             stops[mine] = stretches.begins[mine] + found.column[mine] + 1
             starts[mine] = stops[mine] - reaches
             parts.append(replace(stretches, begins=starts, ends=stops,
-                                 starts=stretches.starts + starts - stretches.begins))
+                                 starts=stretches.starts + starts - stretches.begins, whole=False))
     return scores, parts

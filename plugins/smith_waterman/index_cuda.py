@@ -8,7 +8,7 @@ from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.smith_waterman.index_cpu import SmithWatermanTargets
-from seqloom.plugins.smith_waterman.resident_cuda import BYTES_PER_STRETCH, device_memory, on_devices
+from seqloom.plugins.smith_waterman.resident_cuda import Extent, device_memory, on_devices
 
 
 class SmithWatermanTargetsCuda(SmithWatermanTargets):
@@ -16,7 +16,7 @@ class SmithWatermanTargetsCuda(SmithWatermanTargets):
     backend: ClassVar[str] = "cuda"
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(device=shape.target_letters + BYTES_PER_STRETCH * (shape.targets + 1))
+        return Footprint(device=Extent.of(shape.target_letters, shape.targets).nbytes)
 
     def run(self, context: Context, batch: SequenceBatch) -> Any:
         def send(device: int) -> None:

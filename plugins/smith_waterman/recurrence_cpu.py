@@ -12,7 +12,6 @@ all but the best targets, sixteen take those, and ``scalar_cpu`` what is left.
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +31,7 @@ from seqloom.core.simd import (
     splat,
     store,
 )
+from seqloom.core.threads import in_turn
 
 LANES = BYTE_LANES
 STRIDE = LOOKUP_STRIDE
@@ -204,10 +204,7 @@ class Workers:
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Results of ``work`` in the order of ``items``."""
-        if min(self.threads, len(items)) < 2:
-            return [work(item) for item in items]
-        with ThreadPoolExecutor(min(self.threads, len(items)), thread_name_prefix="stage") as pool:
-            return list(pool.map(work, items))
+        return in_turn(self.threads, work, items)
 
     def alone(self) -> "Workers":
         """A single one of them."""

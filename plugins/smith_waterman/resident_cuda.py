@@ -1,36 +1,36 @@
 """What is kept on CUDA devices: volumes while they live and memory lasts, and working space for the next stage at work.
 
-Letters go as they are: kernels take targets longest first, and ask for letters long before they need them. A few
-threads copy them on a stream of its own, so that copying hides behind computing. Volumes stay for later query batches
+Letters go as they are: kernels take targets longest first, and ask for letters long before they need them. Threads of
+the host copy them on a stream of its own, so that copying hides behind computing. Volumes stay for later query batches
 until something else needs the room; what was used longest ago goes first.
 
-Working space stays too, because memory of a device can only be given back when all its kernels are done: a search that
-did so after every query would wait for its own work, and for that of all other threads.
+A device finishes all its work before it gives memory back. So working space stays too, and the room of a volume that
+goes is handed to the one that comes: a search that gave memory back between two queries or two volumes would wait for
+its own work, and for that of all other threads.
 """
 
+import os
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda as _cuda
-from seqloom.core.backends import on_device
-from seqloom.core.copies_cuda import to_device
+from seqloom.core.backends import device_count, on_device
+from seqloom.core.copies_cuda import make_ready, to_device
 from seqloom.core.errors import BudgetError
-from seqloom.core.jit import kernel as host_kernel
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_STRETCH, Works
 
 cuda: Any = _cuda
-_COPIERS = 4
-_COUNTED_LENGTHS = 1 << 20
-"""Lengths that are sorted by counting them."""
+_COPIERS = min(8, os.cpu_count() or 1)
+"""Threads that copy letters: with more the bus is no faster."""
 _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
@@ -40,118 +40,59 @@ _AT_WORK = 2
 device for themselves, of which there are eight."""
 
 
-class Borders(NamedTuple):
-    """Where works keep what crosses from one tile of a query to the next.
+def rounded(number: int) -> int:
+    """A number that is at most a sixteenth larger and has five leading bits: what grows a little fits the same room."""
+    unit = 1 << max(0, number.bit_length() - 5)
+    return -(-number // unit) * unit
+
+
+class Extent(NamedTuple):
+    """Size of a volume, with what it has on a device beside its letters: one of each, as kernels may read that.
 
     Attributes:
-        parts: (first, last) works that are done at a time.
-        places: i8[works] on the device, where the border of each begins.
-        most: columns of the largest part.
+        letters, stretches: at most; the stretches are its targets.
     """
 
-    parts: list[tuple[int, int]]
-    places: Any
-    most: int
-
-
-@dataclass(eq=False)
-class Works:
-    """Stretches of letters in the order in which kernels take them, longest first, on host and device.
-
-    Attributes:
-        order: i8[k], their numbers.
-        lengths: i4[k + 1] on the host; one stretch more, of no letters, where the last register holds one only.
-        starts, counts: i8[k + 1] and i4[k + 1] on the device: first letter, number of letters.
-        send: copies an array that has a name to the device.
-    """
-
-    order: np.ndarray
-    lengths: np.ndarray
-    starts: Any
-    counts: Any
-    send: Callable[[str, np.ndarray], Any]
-    _known: dict[tuple[int, int], Borders] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    letters: int
+    stretches: int
 
     @classmethod
-    def of(cls, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray,
-           send: Callable[[str, np.ndarray], Any]) -> "Works":
-        """The stretches numbered ``chosen`` (i8), of so many letters from a first one on."""
-        order, starts, taken = longest_first(np.asarray(chosen, np.int64), first_letters, lengths)
-        return cls(order, taken, send("starts", starts), send("counts", taken), send)
+    def of(cls, letters: int, stretches: int) -> "Extent":
+        return cls(rounded(letters + 1), rounded(stretches + 1))
 
-    def borders(self, together: int, columns_at_once: int) -> Borders:
-        """Those of works of ``together`` stretches each, done in parts of so many columns (one work at least)."""
-        key = together, columns_at_once
-        with self._lock:
-            if key not in self._known:
-                columns = self.lengths[::together].astype(np.int64)[: -(-len(self.order) // together)]
-                places = np.cumsum(columns) - columns
-                parts = _parts(columns, columns_at_once)
-                places -= np.repeat([places[a] for a, _ in parts], [b - a for a, b in parts])
-                self._known[key] = Borders(parts, self.send(f"borders {together}", places),
-                                           max(int(columns[a:b].sum()) for a, b in parts))
-            return self._known[key]
+    @property
+    def nbytes(self) -> int:
+        return self.letters + BYTES_PER_STRETCH * self.stretches
+
+    def suits(self, other: "Extent") -> bool:
+        """Whether a volume of that extent finds room here that isn't mostly more than it needs."""
+        return (other.letters <= self.letters and other.stretches <= self.stretches
+                and 2 * self.nbytes <= 3 * other.nbytes)
 
 
-def longest_first(chosen: np.ndarray, first_letters: np.ndarray,
-                  lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """i8[k] numbers ``chosen`` by falling length, those of one length in their order; their first letters and lengths.
+class Room:
+    """Arrays by name on a device, and page-locked ones on the host, kept for what comes next.
 
-    These, i8 and i4, have one place more, for a stretch of no letters.
+    On the host too to take memory and give it back is dear: the system finds it page by page.
     """
-    order, starts = np.empty(len(chosen), np.int64), np.zeros(len(chosen) + 1, np.int64)
-    taken = np.zeros(len(chosen) + 1, np.int32)
-    longest = int(lengths[chosen].max(initial=0))
-    if longest < _COUNTED_LENGTHS:
-        _count(chosen, lengths, longest, np.zeros(longest + 2, np.int64), order)
-    else:
-        order[:] = chosen[np.argsort(-lengths[chosen], kind="stable")]
-    _follow(order, first_letters, lengths, starts, taken)
-    return order, starts, taken
 
+    def __init__(self) -> None:
+        self._arrays: dict[str, Any] = {}
+        self._here: dict[str, np.ndarray] = {}
 
-@host_kernel
-def _count(chosen, lengths, longest, nexts, order):
-    """Fill ``order``; ``nexts`` are zeros."""
-    for number in chosen:
-        nexts[longest - lengths[number] + 1] += 1
-    for place in range(longest + 1):
-        nexts[place + 1] += nexts[place]
-    for number in chosen:
-        place = longest - lengths[number]
-        order[nexts[place]] = number
-        nexts[place] += 1
+    def array(self, name: str, size: int, dtype: Any) -> Any:
+        """One of that length or more; that of the same name is gone, if it was shorter."""
+        array = self._arrays.get(name)
+        if array is None or len(array) < size:
+            array = self._arrays[name] = cuda.device_array(rounded(max(1, size)), dtype)
+        return array
 
-
-@host_kernel
-def _follow(order, first_letters, lengths, starts, taken):
-    """Fill ``starts`` and ``taken``."""
-    for place in range(len(order)):
-        starts[place] = first_letters[order[place]]
-        taken[place] = lengths[order[place]]
-
-
-def _parts(columns: np.ndarray, most: int) -> list[tuple[int, int]]:
-    """Runs of works of at most ``most`` columns together, one work at least."""
-    ends = np.cumsum(columns)
-    parts, first = [], 0
-    while first < len(columns):
-        before = int(ends[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + most, "right")))
-        parts.append((first, last))
-        first = last
-    return parts
-
-
-BYTES_PER_STRETCH = 24
-"""Of ``Works`` on the device, with their borders for registers of one stretch and of two."""
-
-
-def rounded(number: int) -> int:
-    """A number that is at most an eighth larger and has four leading bits: what grows a little fits the same room."""
-    unit = 1 << max(0, number.bit_length() - 4)
-    return -(-number // unit) * unit
+    def here(self, name: str, size: int, dtype: Any) -> np.ndarray:
+        """One of that length on the host, likewise."""
+        array = self._here.get(name)
+        if array is None or len(array) < size:
+            array = self._here[name] = cuda.pinned_array(rounded(max(1, size)), dtype)
+        return array[:size]
 
 
 class Need(NamedTuple):
@@ -159,12 +100,13 @@ class Need(NamedTuple):
 
     Attributes:
         stretches, letters, longest: of targets; letters of all of them and of the longest.
-        query: letters of the longest query.
+        queries, query: number of queries; letters of the longest.
     """
 
     stretches: int
     letters: int
     longest: int
+    queries: int
     query: int
 
     def rounded(self) -> "Need":
@@ -184,17 +126,13 @@ class Workspace:
     """
 
     def __init__(self, need: Need, size: int) -> None:
-        self.need, self.size = need, size
-        self._rooms: dict[str, Any] = {}
+        self.need, self.size, self._room = need, size, Room()
         self.streams: tuple[Any, Any] = (0, 0) if SIMULATED else (cuda.stream(), cuda.stream())
         self.copies: Any = 0 if SIMULATED else cuda.stream()
 
     def room(self, name: str, size: int, dtype: Any) -> Any:
-        """An array of that length or more; that of the same name is gone, if it was shorter."""
-        array = self._rooms.get(name)
-        if array is None or len(array) < size:
-            array = self._rooms[name] = cuda.device_array(rounded(max(1, size)), dtype)
-        return array
+        """As ``Room.array``."""
+        return self._room.array(name, size, dtype)
 
     def send(self, name: str, array: np.ndarray) -> Any:
         """The room of that name with a copy of ``array``; nothing that is queued uses it any more."""
@@ -223,7 +161,7 @@ class Workspace:
                 stream.synchronize()
 
 
-@dataclass
+@dataclass(eq=False)
 class Volume:
     """One volume on a device.
 
@@ -231,30 +169,39 @@ class Volume:
         source: its letters on the host.
         letters: u1 on the device.
         works: all its targets.
-        size: bytes.
+        room: what both are in.
+        extent: for which there is room.
         users: how many use it now.
     """
 
     source: "weakref.ref[np.ndarray]"
     letters: Any
     works: Works
-    size: int
+    room: Room
+    extent: Extent
     users: int = 0
 
 
 class DeviceMemory:
-    """What one device holds. All sizes are in bytes."""
+    """What one device holds. All sizes are in bytes.
 
-    def __init__(self, free: int) -> None:
-        self._free = int(free * _SHARE)
+    Args:
+        free: of which nine tenths are the budget where none is given.
+        device: its number.
+    """
+
+    def __init__(self, free: int, device: int = 0) -> None:
+        self._free, self._device = int(free * _SHARE), device
         self._changed = threading.Condition()
         self._copying = threading.Lock()
-        self._held: OrderedDict[int, Volume] = OrderedDict()
+        self._held: list[Volume] = []
+        """Those used longest ago first."""
         self._idle: list[Workspace] = []
         self._used = 0
         self._working = 0
         self._turns = threading.Semaphore(_AT_WORK)
-        self._stream: Any = None
+        self._ascending = np.empty(0, np.int64)
+        self._sender = ThreadPoolExecutor(1, thread_name_prefix="letters")
         self.copies = 0
 
     @contextmanager
@@ -292,18 +239,19 @@ class DeviceMemory:
             space = next((idle for idle in self._idle if need.within(idle.need)), None)
             if space:
                 self._idle.remove(space)
-                self._working += 1
             elif self._idle:
                 self._used -= self._idle.pop(0).size  # too small: the larger one that follows serves both
         if space is None:
             self._reserve(size, budget, what)
-            with self._changed:
-                self._working += 1
             space = Workspace(need, size)
+        with self._changed:
+            self._working += 1
         try:
-            yield space
+            try:
+                yield space
+            finally:
+                space.wait()
         finally:
-            space.wait()
             with self._changed:
                 self._working -= 1
                 self._idle.append(space)
@@ -316,18 +264,27 @@ class DeviceMemory:
                 self._used -= self._idle.pop().size
             self._changed.notify_all()
 
-    def _reserve(self, size: int, budget: int | None, what: str) -> list[Volume]:
-        """Take ``size`` bytes of the budget; gives the volumes that had to go for it, longest unused first.
+    def _reserve(self, size: int, budget: int | None, what: str,
+                 suits: Callable[[Volume], bool] = lambda volume: False) -> Volume | None:
+        """Take ``size`` bytes of the budget, or the place of a volume that nobody uses and that ``suits``.
 
-        Working space that nobody uses goes last: the next unit of work will want it.
+        What nobody uses goes until there is room: volumes, longest unused first, then working space, which the next
+        unit of work will want.
         """
         limit = self._free if budget is None else min(budget, self._free)
-        dropped = []
         with self._changed:
-            while self._used + size > limit:
-                idle = next((key for key, held in self._held.items() if not held.users), None)
-                if idle is not None:
-                    dropped.append(self._drop(idle))
+            while True:
+                unused = [held for held in self._held if not held.users]
+                full = self._used + size > limit
+                old = next((held for held in unused if (full or held.source() is None) and suits(held)), None)
+                if old is not None and self._used <= limit:
+                    self._held.remove(old)
+                    return old
+                if not full:
+                    self._used += size
+                    return None
+                if unused:
+                    self._drop(unused[0])
                 elif self._idle:
                     self._used -= self._idle.pop(0).size
                 elif size > limit or not self._used:
@@ -336,27 +293,28 @@ class DeviceMemory:
                     # Nobody is at work who could make room.
                     raise BudgetError(what, self._used + size, limit,
                                       "raise --device-memory, or use fewer threads (--num-threads)")
-            self._used += size
-        return dropped
 
     def _release(self, size: int) -> None:
         with self._changed:
             self._used -= size
             self._changed.notify_all()
 
-    def _drop(self, key: int) -> Volume:
-        held = self._held.pop(key)
-        self._used -= held.size
-        return held
+    def _drop(self, volume: Volume) -> None:
+        self._held.remove(volume)
+        self._used -= volume.extent.nbytes
 
     @contextmanager
     def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
-        """A volume, its letters as searched, on the current device; it stays there while it is in use."""
+        """A volume, its letters as searched, on the current device; it stays there while it is in use.
+
+        Raises:
+            BudgetError: as ``working_space``.
+        """
         source = targets.searched()
         held = self._find(source)
         if held is None:
             with self._copying:
-                held = self._find(source) or self._copied(source, targets.offsets, budget)
+                held = self._find(source) or self._copied(source, targets, budget)
         try:
             yield held
         finally:
@@ -366,57 +324,63 @@ class DeviceMemory:
 
     def _find(self, source: np.ndarray) -> Volume | None:
         with self._changed:
-            for key in [key for key, held in self._held.items() if held.source() is None and not held.users]:
-                self._drop(key)
-            held = self._held.get(id(source))
-            if held is None or held.source() is not source:
-                return None
-            self._held.move_to_end(id(source))
-            held.users += 1
+            held = next((held for held in self._held if held.source() is source), None)
+            if held is not None:
+                self._held.remove(held)
+                self._held.append(held)
+                held.users += 1
             return held
 
-    def _copied(self, source: np.ndarray, offsets: np.ndarray, budget: int | None) -> Volume:
-        size = source.nbytes + BYTES_PER_STRETCH * len(offsets)
-        dropped = self._reserve(size, budget, "a volume on the device")
+    def _copied(self, source: np.ndarray, targets: SequenceBatch, budget: int | None) -> Volume:
+        extent = Extent.of(len(source), len(targets))
+        old = self._reserve(extent.nbytes, budget, "a volume on the device", lambda held: held.extent.suits(extent))
+        room, extent = (Room(), extent) if old is None else (old.room, old.extent)
+        queue = self._queue
         try:
-            # Memory is handed on where that wastes little: to free some waits for all work on the device.
-            slack = len(source) >> 6
-            letters = next((old.letters for old in dropped if 0 <= len(old.letters) - len(source) - 1 <= slack), None)
-            dropped.clear()
-            if letters is None:
-                letters = cuda.device_array(len(source) + 1, np.uint8)
-            self._copy(source, letters)
-            works = Works.of(np.arange(len(offsets) - 1), offsets, np.diff(offsets), self._send)
-            held = Volume(weakref.ref(source), letters, works, size, 1)
+            letters = room.array("letters", extent.letters, np.uint8)
+            copying = self._sender.submit(self._copy, source, letters, queue)
+            try:
+                works = Works.of(self._first(len(targets)), targets.offsets, targets.lengths,
+                                 partial(self._send, room, extent, queue), room.here)
+            finally:
+                copying.result()
+                if queue:
+                    queue.synchronize()
+            held = Volume(weakref.ref(source), letters, works, room, extent, 1)
         except BaseException:
-            self._release(size)
+            self._release(extent.nbytes)
             raise
         with self._changed:
-            self._held[id(source)] = held
+            self._held.append(held)
         self.copies += 1
         return held
 
-    def _copy(self, source: np.ndarray, array: Any) -> None:
-        """Send the letters to u1 ``array``, which has room for one more, as kernels may read that."""
-        if not SIMULATED and self._stream is None:
-            self._stream = cuda.stream()  # not the default one, which waits for all others
-        to_device(source, _COPIERS, array, self._stream)
-        self._settle()
+    def _first(self, count: int) -> np.ndarray:
+        """i8[count]: 0, 1, 2 …"""
+        if len(self._ascending) < count:
+            self._ascending = np.arange(rounded(count))
+        return self._ascending[:count]
 
-    def _send(self, name: str, array: np.ndarray) -> Any:
-        there = cuda.to_device(np.ascontiguousarray(array), stream=self._stream or 0)
-        self._settle()
+    @cached_property
+    def _queue(self) -> Any:
+        """The stream of all volumes; not the default one, which waits for all others."""
+        return None if SIMULATED else cuda.stream()
+
+    def _copy(self, source: np.ndarray, letters: Any, queue: Any) -> None:
+        with on_device(self._device):
+            to_device(source, _COPIERS, letters, queue)
+
+    def _send(self, room: Room, extent: Extent, queue: Any, name: str, array: np.ndarray) -> Any:
+        """Have an array of ``Room.here``, which has an item for each stretch, sent to where there is room for it."""
+        there = room.array(name, extent.stretches, array.dtype)
+        there[: len(array)].copy_to_device(array, stream=queue or 0)
         return there
-
-    def _settle(self) -> None:
-        if self._stream:
-            self._stream.synchronize()
 
 
 @cache
 def _memory(device: int) -> DeviceMemory:
     free = 1 << 30 if SIMULATED else int(cuda.current_context().get_memory_info()[0])
-    return DeviceMemory(free)
+    return DeviceMemory(free, device)
 
 
 _making = threading.Lock()
@@ -433,7 +397,9 @@ def wake() -> None:
 
     def ready() -> None:
         with suppress(Exception):  # whoever needs the device will be told
+            device_count()
             device_memory()
+            make_ready(_COPIERS)
 
     threading.Thread(target=ready, name="wake").start()
 

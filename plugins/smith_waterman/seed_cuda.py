@@ -17,7 +17,7 @@ from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.core.threads import brisk
 from seqloom.plugins.smith_waterman import all_scores
-from seqloom.plugins.smith_waterman.resident_cuda import Need, device_memory, on_devices, wake
+from seqloom.plugins.smith_waterman.resident_cuda import Extent, Need, device_memory, on_devices, wake
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import promising
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
@@ -38,7 +38,7 @@ class Share:
 
 def shares(queries: Sequence[int], stretches: Stretches, devices: int) -> tuple[list[Share], str]:
     """The work of a unit divided among devices, and how: "split by query" or "split by target"."""
-    everything = np.arange(len(stretches))
+    everything = stretches.owners if stretches.whole else np.arange(len(stretches))
     if len(queries) >= 2 * devices:
         return [Share(d, queries[d::devices], everything) for d in range(devices)], "split by query"
     if devices == 1:
@@ -55,9 +55,9 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
 
     def footprint(self, shape: Shape) -> Footprint:
         pieces = shape.targets + shape.target_letters // (1 << 14)
+        need = Need(pieces, shape.target_letters, shape.longest_target, shape.queries, shape.longest_query)
         return Footprint(host=64 * pieces + 24 * shape.queries * shape.targets,
-                         device=shape.target_letters
-                         + working_bytes(Need(pieces, shape.target_letters, shape.longest_target, shape.longest_query)))
+                         device=Extent.of(shape.target_letters, shape.targets).nbytes + working_bytes(need))
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         queries, targets, scoring = context.queries, context.targets, context.scoring
@@ -96,8 +96,8 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
 def _scored(context: Context, stretches: Stretches, share: Share) -> list[Found]:
     """Stretches that may be reported for each query of a share."""
     longest = int(context.queries.lengths[list(share.queries)].max(initial=0))
-    with on_device_targets(context.targets, stretches, share.stretches, longest, context.device_memory,
-                           context.cancellation.check) as targets:
+    with on_device_targets(context.targets, stretches, share.stretches, len(share.queries), longest,
+                           context.device_memory, context.cancellation.check) as targets:
         asked = [Asked(strands(context, query), least_score(context, query)) for query in share.queries]
         found = targets.scores(asked, context.scoring)
         context.count("cells", targets.cells)

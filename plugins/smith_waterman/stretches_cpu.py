@@ -31,6 +31,7 @@ class Stretches:
         begins, ends: i8[k], in ``residues``.
         owners: i8[k], position in the volume of the target of each, ascending; pieces of one target in their order.
         starts: i8[k], where each begins in its target.
+        whole: they are all targets of the volume, none of them cut.
     """
 
     residues: np.ndarray
@@ -38,16 +39,19 @@ class Stretches:
     ends: np.ndarray
     owners: np.ndarray
     starts: np.ndarray
+    whole: bool = False
 
     @classmethod
     def of(cls, targets: SequenceBatch, places: np.ndarray, reach: int | None) -> "Stretches":
         """Those of the targets at ``places`` (i8, ascending), cut where they are long and the reach is bounded."""
-        begins, lengths = targets.offsets[:-1], targets.lengths
+        begins, ends, lengths = targets.offsets[:-1], targets.offsets[1:], targets.lengths
         if len(places) < len(targets):
-            begins, lengths = begins[places], lengths[places]
-        owners, starts, ends = places, np.zeros(len(places), np.int64), begins + lengths
+            begins, ends, lengths = begins[places], ends[places], lengths[places]
+        owners, starts = places, np.zeros(len(places), np.int64)
         step = 0 if reach is None else max(LEAST_PIECE, 4 * reach)
+        whole = len(places) == len(targets)
         if reach is not None and lengths.max(initial=0) > step + reach:
+            whole = False
             counts = np.maximum(1, -(-(lengths - reach) // step))
             owners = np.repeat(places, counts)
             first = np.repeat(np.cumsum(counts) - counts, counts)
@@ -55,7 +59,7 @@ class Stretches:
             whole_end = np.repeat(ends, counts)
             begins = np.repeat(begins, counts) + starts
             ends = np.minimum(whole_end, begins + step + reach)
-        return cls(targets.searched(), begins, ends, np.asarray(owners, np.int64), starts)
+        return cls(targets.searched(), begins, ends, np.asarray(owners, np.int64), starts, whole)
 
     def __len__(self) -> int:
         return len(self.begins)

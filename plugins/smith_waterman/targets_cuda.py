@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -41,8 +41,9 @@ from seqloom.plugins.smith_waterman.recurrence_cuda import (
     query_profiles,
     tiling,
 )
-from seqloom.plugins.smith_waterman.resident_cuda import Borders, Need, Volume, Works, Workspace, device_memory
+from seqloom.plugins.smith_waterman.resident_cuda import Need, Volume, Workspace, device_memory
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
+from seqloom.plugins.smith_waterman.works_cuda import Borders, Works
 
 cuda: Any = _cuda
 _GROUP_QUERIES = 16
@@ -163,22 +164,27 @@ class DeviceTargets:
     Args:
         volume: what ``stretches`` are cut from.
         chosen: i8[k], ascending numbers of the stretches that are asked for.
+        letters: of all of them.
         columns: whose borders are kept at a time.
     """
 
-    def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, space: Workspace, columns: int,
-                 check: Callable[[], None]) -> None:
+    def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, letters: int, space: Workspace,
+                 columns: int, check: Callable[[], None]) -> None:
         self._letters, self._stretches, self._space, self._check = volume.letters, stretches, space, check
-        self._columns = columns
+        self._columns, self._letters_asked_for = columns, letters
         self._packed = packed_arithmetic() if has_packed_maxima() else SINGLE
-        whole = len(chosen) == len(stretches) and np.array_equal(stretches.owners, np.arange(len(volume.works.order)))
-        self._works = volume.works if whole else self._sorted("all", chosen, stretches.begins, stretches.lengths)
-        self._letters_asked_for = int(stretches.lengths[chosen].sum())
+        # Borders are in the working space, since they depend on how many columns it has room for.
+        self._works = (replace(volume.works, send=self._sender("all"))
+                       if stretches.whole and len(chosen) == len(stretches) else
+                       self._sorted("all", chosen, stretches.begins, stretches.lengths))
         self.cells = 0
         self.beyond = 0
 
     def _sorted(self, name: str, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray) -> Works:
-        return Works.of(chosen, first_letters, lengths, lambda what, array: self._space.send(f"{name} {what}", array))
+        return Works.of(np.asarray(chosen, np.int64), first_letters, lengths, self._sender(name))
+
+    def _sender(self, name: str) -> Callable[[str, np.ndarray], Any]:
+        return lambda what, array: self._space.send(f"{name} {what}", array)
 
     def _launch(self, simple: Callable[..., None], size: int, stream: Any, *arguments: Any) -> None:
         """Start a kernel that has a thread for each of ``size`` numbers."""
@@ -453,20 +459,22 @@ _alone: Any = threading.RLock() if SIMULATED else nullcontext()
 
 
 @contextmanager
-def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.ndarray, longest_query: int,
+def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.ndarray, queries: int, longest_query: int,
                       budget: int | None, check: Callable[[], None]) -> Iterator[DeviceTargets]:
-    """Stretches of a volume with their letters on the current device.
+    """Stretches of a volume with their letters on the current device, for so many queries at a time.
 
     Raises:
         BudgetError: letters and working space don't fit ``budget`` bytes.
     """
     memory = device_memory()
-    lengths = stretches.lengths[chosen]
-    need = Need(len(chosen), int(lengths.sum()), int(lengths.max(initial=0)), longest_query).rounded()
+    lengths = batch.lengths if stretches.whole else stretches.lengths
+    lengths = lengths if len(chosen) == len(stretches) else lengths[chosen]
+    letters = int(lengths.sum())
+    need = Need(len(chosen), letters, int(lengths.max(initial=0)), queries, longest_query).rounded()
     what = "exact Smith–Waterman on the device"
     with (_alone, memory.volume(batch, budget) as volume,
           memory.workspace(need, working_bytes(need), budget, what) as space):
-        yield DeviceTargets(volume, stretches, chosen, space, border_columns(need), check)
+        yield DeviceTargets(volume, stretches, chosen, letters, space, border_columns(need), check)
 
 
 def border_columns(need: Need) -> int:
@@ -481,13 +489,14 @@ def border_columns(need: Need) -> int:
 def working_bytes(need: Need) -> int:
     """Device memory that work of that size takes at most, beside the letters of targets: bounds, scores, borders."""
     need = need.rounded()
-    count = need.stretches + 2
-    scores = max(count, min(_GROUP_QUERIES * count, _GROUP_SCORES))
+    count, together = need.stretches + 2, min(need.queries, _GROUP_QUERIES)
+    scores = max(count, min(together * count, _GROUP_SCORES))
     one = 2 * 8 * LETTERS * TABLE_WORDS * len(tiling(need.query, 1).rows)  # two strands
-    profiles = max(one, min(_GROUP_QUERIES * one, 8 * _GROUP_WORDS))
+    profiles = max(one, min(together * one, 8 * _GROUP_WORDS))
     borders = 8 * border_columns(need)
-    # All for two groups, and bounds of works three times; rooms may be an eighth larger than asked for.
-    return (2 * (4 * scores + 8 * max(_KEPT, scores) + profiles + borders) + 88 * count + (2 << 20)) // 8 * 9
+    groups = min(2, need.queries)
+    # Beside what groups take, bounds of works three times; rooms may be a sixteenth larger than asked for.
+    return (groups * (4 * scores + 8 * max(_KEPT, scores) + profiles + borders) + 88 * count + (2 << 20)) // 16 * 17
 
 
 @cache

@@ -64,7 +64,7 @@ def check_places(arithmetic: Arithmetic, gap_open: int, gap_extend: int, lengths
         stretches, everything = Stretches.of(targets, np.arange(5), None), np.arange(5)
         wanted = [best_ends(query, Packed.of([t], scoring))[0] for t in texts]
         scores = [w[0] for w in wanted]
-        with targets_cuda.on_device_targets(targets, stretches, everything, length, None, lambda: None) as device:
+        with targets_cuda.on_device_targets(targets, stretches, everything, 2, length, None, lambda: None) as device:
             found, high = device.scores([Asked([query], 0), Asked([query], 5)], scoring)
             assert found.scores.tolist() == scores, (length, scores)
             assert high.numbers.tolist() == [n for n in range(5) if scores[n] >= 5]
@@ -141,7 +141,7 @@ def check_pipelines() -> None:
 def check_memory() -> None:
     """Volumes come and go within the budget; one that is there can be used while another is copied."""
     volumes = [batch(["A" * n, "CW" * n]) for n in (40, 40, 39)]
-    size = volumes[0].residues.nbytes + 3 * resident_cuda.BYTES_PER_STRETCH
+    size = resident_cuda.Extent.of(120, 2).nbytes
     memory, budget = resident_cuda.DeviceMemory(1 << 30), 2 * size
 
     def there(number: int) -> bool:
@@ -176,18 +176,23 @@ def check_streaming() -> None:
     memory = resident_cuda.device_memory()
     made, usual = [], resident_cuda.Workspace
     resident_cuda.Workspace = lambda *arguments: made.append(arguments) or usual(*arguments)
-    need = resident_cuda.Need(1, 40, 40, 4).rounded()
+    need = resident_cuda.Need(1, 40, 40, 1, 4).rounded()
     # Room for what a unit needs and the volume behind it, but not for another one.
-    budget = targets_cuda.working_bytes(need) + 2 * (40 + 2 * resident_cuda.BYTES_PER_STRETCH)
+    budget = targets_cuda.working_bytes(need) + 2 * resident_cuda.Extent.of(40, 1).nbytes
     volumes = [targets.take(n, n + 1) for n in range(4)]
+    arrays, device_array = Counter(), resident_cuda.cuda.device_array
+    resident_cuda.cuda.device_array = lambda *arguments: arrays.update(made=1) or device_array(*arguments)
+    made_before = []
     for volume in volumes:
+        made_before.append(arrays["made"])
         with memory.volume(volume, budget):  # as the index stage does
             pass
         found = SmithWatermanScoresCuda().run(replace(context, targets=volume, device_memory=budget), None)
         assert len(found) == 1 and memory._used <= budget
     assert len(made) == 1 and memory.copies == 4
+    assert made_before[2] == made_before[3] == arrays["made"]  # the third volume is where the first one was
     memory.release_idle()
-    assert memory._used == sum(held.size for held in memory._held.values())
+    assert memory._used == sum(held.extent.nbytes for held in memory._held)
 
 
 def check_shares() -> None:
