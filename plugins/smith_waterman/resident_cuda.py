@@ -26,7 +26,7 @@ from seqloom.core.copies_cuda import make_ready, to_device
 from seqloom.core.errors import BudgetError
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_STRETCH, Works
+from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
 
 cuda: Any = _cuda
 _COPIERS = min(8, os.cpu_count() or 1)
@@ -121,12 +121,14 @@ class Workspace:
 
     Attributes:
         need: what there is room for.
+        size: bytes that it takes at most.
+        columns: whose borders there is room for.
         streams: two, for kernels.
         copies: one for copies, which then don't wait for kernels.
     """
 
-    def __init__(self, need: Need, size: int) -> None:
-        self.need, self.size, self._room = need, size, Room()
+    def __init__(self, need: Need, size: int, columns: int) -> None:
+        self.need, self.size, self.columns, self._room = need, size, columns, Room()
         self.streams: tuple[Any, Any] = (0, 0) if SIMULATED else (cuda.stream(), cuda.stream())
         self.copies: Any = 0 if SIMULATED else cuda.stream()
 
@@ -222,28 +224,38 @@ class DeviceMemory:
             self._release(size)
 
     @contextmanager
-    def workspace(self, need: Need, size: int, budget: int | None, what: str) -> Iterator[Workspace]:
-        """Working space for work of that size, of ``size`` bytes at most: some that was used before, if there is.
+    def workspace(self, need: Need, columns: tuple[int, int], size: Callable[[int], int], budget: int | None,
+                  what: str) -> Iterator[Workspace]:
+        """Working space for work of that size: some that was used before, if there is.
 
         Waits while there are others enough at work.
+
+        Args:
+            columns: whose borders have to find room, and how many there are.
+            size: the bytes that it takes at most, with borders of so many columns.
 
         Raises:
             BudgetError: as ``working_space``.
         """
-        with self._turns, self._space(need, size, budget, what) as space:
+        with self._turns, self._space(need, columns, size, budget, what) as space:
             yield space
 
     @contextmanager
-    def _space(self, need: Need, size: int, budget: int | None, what: str) -> Iterator[Workspace]:
+    def _space(self, need: Need, columns: tuple[int, int], size: Callable[[int], int], budget: int | None,
+               what: str) -> Iterator[Workspace]:
         with self._changed:
             space = next((idle for idle in self._idle if need.within(idle.need)), None)
             if space:
                 self._idle.remove(space)
             elif self._idle:
                 self._used -= self._idle.pop(0).size  # too small: the larger one that follows serves both
+            # A quarter of what is left, so that others and the next volume find room.
+            plenty = (self._limit(budget) - self._used) // 4 // BYTES_PER_COLUMN
         if space is None:
-            self._reserve(size, budget, what)
-            space = Workspace(need, size)
+            least, most = columns
+            room_for = min(most, max(least, plenty))
+            self._reserve(size(room_for), budget, what)
+            space = Workspace(need, size(room_for), room_for)
         with self._changed:
             self._working += 1
         try:
@@ -271,7 +283,7 @@ class DeviceMemory:
         What nobody uses goes until there is room: volumes, longest unused first, then working space, which the next
         unit of work will want.
         """
-        limit = self._free if budget is None else min(budget, self._free)
+        limit = self._limit(budget)
         with self._changed:
             while True:
                 unused = [held for held in self._held if not held.users]
@@ -293,6 +305,9 @@ class DeviceMemory:
                     # Nobody is at work who could make room.
                     raise BudgetError(what, self._used + size, limit,
                                       "raise --device-memory, or use fewer threads (--num-threads)")
+
+    def _limit(self, budget: int | None) -> int:
+        return self._free if budget is None else min(budget, self._free)
 
     def _release(self, size: int) -> None:
         with self._changed:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ from seqloom.plugins.smith_waterman.recurrence_cuda import (
 )
 from seqloom.plugins.smith_waterman.resident_cuda import Need, Volume, Workspace, device_memory
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
-from seqloom.plugins.smith_waterman.works_cuda import Borders, Works
+from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, Borders, Works
 
 cuda: Any = _cuda
 _GROUP_QUERIES = 16
@@ -54,8 +54,11 @@ _GROUP_WORDS = 1 << 19
 """Words of their profiles likewise."""
 _KEPT = 1 << 16
 """Scores that are picked out of a group without a second attempt."""
-_FEW_COLUMNS = 1 << 20
+_FEW_COLUMNS = 1 << 18
 """Columns whose borders are kept where queries of several tiles are rare: those that are scored again."""
+_LEAST_COLUMNS = 1 << 22
+"""Columns whose borders are kept otherwise, where memory is short: with fewer the device would often wait for the last
+of them."""
 _SELECTING = 256
 
 
@@ -165,13 +168,12 @@ class DeviceTargets:
         volume: what ``stretches`` are cut from.
         chosen: i8[k], ascending numbers of the stretches that are asked for.
         letters: of all of them.
-        columns: whose borders are kept at a time.
     """
 
     def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, letters: int, space: Workspace,
-                 columns: int, check: Callable[[], None]) -> None:
+                 check: Callable[[], None]) -> None:
         self._letters, self._stretches, self._space, self._check = volume.letters, stretches, space, check
-        self._columns, self._letters_asked_for = columns, letters
+        self._letters_asked_for = letters
         self._packed = packed_arithmetic() if has_packed_maxima() else SINGLE
         # Borders are in the working space, since they depend on how many columns it has room for.
         self._works = (replace(volume.works, send=self._sender("all"))
@@ -231,7 +233,7 @@ class DeviceTargets:
         return counter
 
     def _borders(self, works: Works, way: Numbers) -> Borders:
-        return works.borders(way.arithmetic.numbers, self._columns)
+        return works.borders(way.arithmetic.numbers, self._space.columns)
 
     def _launches(self, works: Works, tiles: _Tiles, way: Numbers) -> int:
         """Kernels that are launched for one strand of a query."""
@@ -473,27 +475,31 @@ def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.nda
     need = Need(len(chosen), letters, int(lengths.max(initial=0)), queries, longest_query).rounded()
     what = "exact Smith–Waterman on the device"
     with (_alone, memory.volume(batch, budget) as volume,
-          memory.workspace(need, working_bytes(need), budget, what) as space):
-        yield DeviceTargets(volume, stretches, chosen, letters, space, border_columns(need), check)
+          memory.workspace(need, border_columns(need), partial(working_bytes, need), budget, what) as space):
+        yield DeviceTargets(volume, stretches, chosen, letters, space, check)
 
 
-def border_columns(need: Need) -> int:
-    """Columns whose border between two tiles of a query is kept at a time, 8 bytes each.
+def border_columns(need: Need) -> tuple[int, int]:
+    """Columns whose border between two tiles of a query is kept at a time: at least, and at most.
 
     Those of every second stretch, with which a register's other one shares them; few where queries have one tile.
     """
     few = len(tiling(need.query, 2).rows) == 1
-    return max(need.longest, min(need.letters, _FEW_COLUMNS) if few else -(-(need.letters + need.longest) // 2))
+    most = max(need.longest, min(need.letters, _FEW_COLUMNS) if few else -(-(need.letters + need.longest) // 2))
+    return min(most, max(need.longest, _LEAST_COLUMNS)), most
 
 
-def working_bytes(need: Need) -> int:
-    """Device memory that work of that size takes at most, beside the letters of targets: bounds, scores, borders."""
+def working_bytes(need: Need, columns: int | None = None) -> int:
+    """Device memory that work of that size takes at most, beside the letters of targets: bounds, scores, borders.
+
+    columns: whose borders there is room for; the least, if not given.
+    """
     need = need.rounded()
     count, together = need.stretches + 2, min(need.queries, _GROUP_QUERIES)
     scores = max(count, min(together * count, _GROUP_SCORES))
     one = 2 * 8 * LETTERS * TABLE_WORDS * len(tiling(need.query, 1).rows)  # two strands
     profiles = max(one, min(together * one, 8 * _GROUP_WORDS))
-    borders = 8 * border_columns(need)
+    borders = BYTES_PER_COLUMN * (border_columns(need)[0] if columns is None else columns)
     groups = min(2, need.queries)
     # Beside what groups take, bounds of works three times; rooms may be a sixteenth larger than asked for.
     return (groups * (4 * scores + 8 * max(_KEPT, scores) + profiles + borders) + 88 * count + (2 << 20)) // 16 * 17

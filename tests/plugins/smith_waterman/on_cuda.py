@@ -44,7 +44,7 @@ if SIMULATED:
     targets_cuda._SELECTING = 16
     # Several groups of queries, more scores than there is room for at first, borders in parts.
     targets_cuda._GROUP_QUERIES, targets_cuda._KEPT = 1, 2
-    targets_cuda.border_columns = lambda need: need.longest
+    targets_cuda.border_columns = lambda need: (need.longest, need.longest)
 
 
 def batch(texts: list[str], alphabet=PROTEIN) -> SequenceBatch:
