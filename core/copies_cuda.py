@@ -128,7 +128,8 @@ def _put_past(typing_context, array, place, value):
 
     def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, values[0]).data
-        store = builder.store(values[2], builder.gep(data, [values[1]]), align=array.dtype.bitwidth // 8)
+        item = context.get_value_as_data(builder, array.dtype, values[2])
+        store = builder.store(item, builder.gep(data, [values[1]]), align=context.get_abi_sizeof(item.type))
         store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
         return context.get_dummy_value()
 

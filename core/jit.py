@@ -96,7 +96,7 @@ class Kernel(Deferred):
     """A function that is machine code for the types of arguments that it has been called with."""
 
     def __init__(self, function: Callable[..., Any], helpers: tuple[ModuleType, ...]) -> None:
-        self.name, self.py_func, self._helpers = function.__qualname__, function, helpers
+        self.name, self.py_func, self.helpers = function.__qualname__, function, helpers
         self._entries: dict[Any, Callable[..., Any]] = {}
         update_wrapper(self, function)
 
@@ -124,7 +124,7 @@ class Kernel(Deferred):
         about = (_machine(), closed_over, "".join(map(_named, kinds)))
         digest = hashlib.blake2b(repr(about).encode(), digest_size=8).hexdigest()
         name = f"{source.stem}.{self.name}-{code.co_firstlineno}.{digest}.kernel"
-        stamps = [_stamp(str(path)) for path in (source, *_SHARED, *(Path(str(m.__file__)) for m in self._helpers))]
+        stamps = [_stamp(str(path)) for path in (source, *_SHARED, *(Path(str(m.__file__)) for m in self.helpers))]
         for folder in folders(source):
             kept = _read(folder / name)
             if kept and kept[0] == stamps:

@@ -137,6 +137,41 @@ def _overload_subtract(left, right):
     return None
 
 
+def _bitwise(name: str) -> Any:
+    """An intrinsic for two equal vectors that is one of LLVM's operations on bits."""
+
+    def typed(typing_context: Any, left: Any, right: Any) -> Any:
+        if not isinstance(left, Vector) or left != right:
+            return None
+        return left(left, right), lambda context, builder, signature, arguments: getattr(builder, name)(*arguments)
+
+    return intrinsic(typed)
+
+
+_and, _or, _xor = _bitwise("and_"), _bitwise("or_"), _bitwise("xor")
+
+
+@overload(operator.and_)
+def _overload_and(left, right):
+    if isinstance(left, Vector) and left == right:
+        return lambda left, right: _and(left, right)
+    return None
+
+
+@overload(operator.or_)
+def _overload_or(left, right):
+    if isinstance(left, Vector) and left == right:
+        return lambda left, right: _or(left, right)
+    return None
+
+
+@overload(operator.xor)
+def _overload_xor(left, right):
+    if isinstance(left, Vector) and left == right:
+        return lambda left, right: _xor(left, right)
+    return None
+
+
 @intrinsic
 def greater_lanes(typing_context: Any, left: Any, right: Any) -> Any:
     """u64 with bit l set where lane l of ``left`` is greater than that of ``right``; for up to 64 lanes."""

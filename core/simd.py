@@ -2,8 +2,8 @@
 
 Plain loops vectorise several times worse than vectors that are spelled out, so kernels that decide the speed say what
 they mean: ``h = load(column, place, LANES) + lookup(profile, row, letters)``. ``+`` and ``-`` saturate, signed or
-unsigned as the lanes are. ``BYTE_LANES`` is the number of 8-bit lanes that this CPU handles best. What the operations
-do stands in ``core/operations.py``.
+unsigned as the lanes are; ``&``, ``|`` and ``^`` are those of bits. ``BYTE_LANES`` is the number of 8-bit lanes that
+this CPU handles best. What the operations do stands in ``core/operations.py``.
 """
 
 from typing import Any

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seqloom.core.jit import kernel
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
@@ -19,7 +20,7 @@ class Driver:
     """The five functions: copies are done when an event that was recorded behind them is waited for, no sooner."""
 
     def __init__(self) -> None:
-        self.entered, self.queued, self.recorded, self.failing = False, [], {}, False
+        self.entered, self.queued, self.recorded, self.failing, self.most = False, [], {}, False, SIZE
         shapes = (self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1)
         self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
         self.functions = np.array([ctypes.cast(f, ctypes.c_void_p).value for f in self._kept], np.uint64)
@@ -29,7 +30,7 @@ class Driver:
         return 0
 
     def copy(self, target: int, source: int, size: int, stream: int) -> int:
-        assert self.entered and size <= SIZE and stream == STREAM
+        assert self.entered and size <= self.most and stream == STREAM
         self.queued.append((target, source, size))
         return 700 if self.failing else 0
 
@@ -48,16 +49,33 @@ def buffers() -> np.ndarray:
     return np.zeros((2, SIZE), np.uint8)
 
 
+def send(driver: Driver, source: np.ndarray, there: int, between: np.ndarray, fill=copies._copied) -> int:
+    return copies._sender(fill)(driver.functions, CONTEXT, 0, len(source), np.uint64(there),
+                                tuple(part.view(source.dtype) for part in between), EVENTS, STREAM, (source,))
+
+
+@kernel
+def _doubled(out, first, given):
+    for n in range(len(out)):
+        out[n] = 2 * given[0][np.int64(first) + n]
+
+
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 255), max_size=5 * SIZE))
 def test_what_is_sent_arrives(letters: list[int]) -> None:
     driver, source, there = Driver(), np.array(letters, np.uint8), np.zeros(len(letters) + 1, np.uint8)
-    between = buffers()
-    address = np.uint64(there.ctypes.data)
-    assert copies._send(driver.functions, CONTEXT, source, address, between, EVENTS, STREAM) == 0
+    assert send(driver, source, there.ctypes.data, buffers()) == 0
     for event in EVENTS:
         driver.wait(int(event))
     assert there[:-1].tolist() == letters and there[-1] == 0
+
+
+def test_what_a_kernel_makes_arrives() -> None:
+    driver, source, there = Driver(), np.arange(100, dtype=np.uint16), np.zeros(100, np.uint16)
+    assert send(driver, source, there.ctypes.data, buffers(), _doubled) == 0
+    for event in EVENTS:
+        driver.wait(int(event))
+    assert (there == 2 * source).all()
 
 
 @settings(deadline=None)
@@ -71,10 +89,20 @@ def test_what_is_received_is_whole_and_of_the_type_asked_for(numbers: list[int],
     assert here[:-1].tolist() == numbers and here[-1] == 7
 
 
+@pytest.mark.parametrize("kinds", [(np.int32, np.int64), (np.bool_, np.bool_)])
+def test_what_is_large_is_received_past_the_caches(kinds: tuple[type, type]) -> None:
+    numbers, here = (np.arange(1 << 21) % 1000).astype(kinds[0]), np.zeros(1 << 21, kinds[1])
+    driver, between = Driver(), np.zeros((2, 1 << 16), np.uint8)
+    driver.most = 1 << 16
+    assert copies._receive(driver.functions, CONTEXT, np.uint64(numbers.ctypes.data), between.view(kinds[0]), between,
+                           EVENTS, STREAM, here) == 0
+    assert here.nbytes > copies._LARGE and (here == numbers).all()
+
+
 def test_what_is_still_on_its_way_is_not_written_over() -> None:
     driver, between, there = Driver(), buffers(), np.zeros(2 * SIZE, np.uint8)
     sent, rows, here = np.arange(2 * SIZE, dtype=np.uint8), np.arange(50, dtype=np.int32), np.empty(50, np.int64)
-    copies._send(driver.functions, CONTEXT, sent, np.uint64(there.ctypes.data), between, EVENTS, STREAM)
+    send(driver, sent, there.ctypes.data, between)
     assert not there.any()
     copies._receive(driver.functions, CONTEXT, np.uint64(rows.ctypes.data), between.view(np.int32), between, EVENTS,
                     STREAM, here)
@@ -85,7 +113,7 @@ def test_errors_of_the_driver_are_told() -> None:
     driver = Driver()
     driver.failing = True
     source = np.zeros(100, np.uint8)
-    error = copies._send(driver.functions, CONTEXT, source, np.uint64(0), buffers(), EVENTS, STREAM)
+    error = send(driver, source, 0, buffers())
     assert error == 700
     with pytest.raises(copies.BackendError, match="code 700"):
         copies._checked([0, error])

@@ -37,6 +37,15 @@ def _arithmetic(left, right, results, place):
 
 
 @kernel
+def _bits(left, right, results):
+    a = load(left, 0, LANES)
+    b = load(right, 0, LANES)
+    store(results, 0, a & b)
+    store(results, LANES, a | b)
+    store(results, 2 * LANES, a ^ b)
+
+
+@kernel
 def _move(values, value, results):
     store(results, 0, splat(value, LANES))
     store(results, LANES, shift_in(load(values, 0, LANES), value))
@@ -58,6 +67,15 @@ def lanes_of(generator: np.random.Generator, dtype: type, count: int) -> np.ndar
     ends = np.array([info.min, info.min + 1, info.max, info.max - 1, 0, 1])
     values = generator.integers(info.min, info.max, count, endpoint=True)
     return np.where(generator.random(count) < 0.5, generator.choice(ends, count), values).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_bits(dtype: type) -> None:
+    generator = np.random.default_rng(5)
+    a, b = (lanes_of(generator, dtype, LANES) for _ in range(2))
+    results = np.empty(3 * LANES, dtype)
+    _bits(a, b, results)
+    assert np.array_equal(results.reshape(3, LANES), np.array([a & b, a | b, a ^ b]))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
