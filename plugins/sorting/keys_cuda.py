@@ -1,4 +1,4 @@
-"""How keys get to a CUDA device and become words there: whole, part by part, or chopped off by the host.
+"""How keys get to a CUDA device and become words there: in a few bits a letter, or chopped off by the host.
 
 Keys come over the bus in parts. A part is sorted while the next one is on its way, and sorted parts are merged, so that
 when the last one is there little is left to do.
@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numba import int64, uint64
 from seqloom.core.copies_cuda import to_device, to_device_made, to_host, touch
+from seqloom.core.jit import kernel as host_kernel
 from seqloom.core.jit_cuda import kernel
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu
-from seqloom.plugins.common.sort_words_cpu import INVALID, Coding, coding_of, dense_coding, length_range, load_words
+from seqloom.plugins.common.sort_words_cpu import INVALID, Coding, coding_of, dense_coding, load_word
+from seqloom.plugins.sorting.letter_codes import EIGHT, LetterCodes, fill_codes, letter_codes
 from seqloom.plugins.sorting.radix_cuda import DeviceWords, cuda, grid, number_rows, recorded, streams
 
 LEAST = 1 << 16
@@ -27,17 +29,22 @@ _LARGEST = 1 << 31
 
 @kernel()
 def _mark_letters(values, total, seen):
-    """Set seen[b] for every byte b of ``values``."""
+    """Set seen[b] for every byte b of ``total`` letters, eight in each of ``values``."""
     step = cuda.gridsize(1)
     for place in range(cuda.grid(1), total, step):
-        if seen[values[place]] == 0:
-            seen[values[place]] = 1
+        letter = (values[place >> 3] >> uint64(8 * (place & 7))) & uint64(255)
+        if seen[letter] == 0:
+            seen[letter] = 1
 
 
 @kernel()
-def _pack_rows(values, offsets, width, rows, total, codes, bits, per, depth, words):
-    """Word of ``per`` letters from ``depth`` on of each row; a width > 0 stands for offsets."""
+def _pack_rows(values, sent, offsets, width, rows, total, codes, bits, per, depth, words):
+    """Word of ``per`` letters from ``depth`` on of each row; a width > 0 stands for offsets.
+
+    values: codes of ``sent`` bits each, eight in a number; ``codes`` says what they are in ``bits`` bits.
+    """
     step = cuda.gridsize(1)
+    single = (uint64(1) << uint64(sent)) - uint64(1)
     for n in range(cuda.grid(1), total, step):
         row = int64(rows[n])
         begin = row * width if width > 0 else offsets[row]
@@ -47,18 +54,19 @@ def _pack_rows(values, offsets, width, rows, total, codes, bits, per, depth, wor
         for place in range(begin, begin + per):
             word = word << uint64(bits)
             if place < end:
-                word |= uint64(codes[values[place]])
+                word |= uint64(codes[(uint64(values[place >> 3]) >> uint64(sent * (place & 7))) & single])
         words[n] = word
 
 
 @kernel(sort_words_cpu)
-def _pack_whole(values, width, first, total, codes, bits, words, rows):
+def _pack_whole(values, sent, width, first, total, codes, bits, words, rows):
     """Words and rows of keys first, first + 1, … of ``width`` letters; codes[256] is set if a letter has no code."""
     step = cuda.gridsize(1)
+    single = (uint64(1) << uint64(sent)) - uint64(1)
     for row in range(first + cuda.grid(1), first + total, step):
         word, seen = uint64(0), uint64(0)
         for place in range(row * width, (row + 1) * width):
-            code = uint64(codes[values[place]])
+            code = uint64(codes[(uint64(values[place >> 3]) >> uint64(sent * (place & 7))) & single])
             word = (word << uint64(bits)) | code
             seen |= code
         words[row], rows[row] = word, row
@@ -66,77 +74,116 @@ def _pack_whole(values, width, first, total, codes, bits, words, rows):
             codes[256] = 1
 
 
-def whole_order(keys: Ragged, threads: int) -> np.ndarray | None:
+@host_kernel(helpers=(sort_words_cpu,))
+def fill_words(out, first, given):
+    """Words of ``per`` letters from letter ``depth`` on of keys first, first + 1, …, or of those of ``rows`` if any."""
+    values, offsets, codes, bits, per, depth, rows = given
+    for n in range(len(out)):
+        row = np.int64(first) + n
+        if len(rows):
+            row = rows[row]
+        out[n] = load_word(values, offsets[row] + depth, offsets[row + 1], codes, bits, per)
+
+
+class _Letters:
+    """Letters of keys on the device, as the codes that they are sent as.
+
+    Args:
+        values: u1 letters.
+        how: their codes.
+        there: device array of numbers of eight codes.
+
+    Attributes:
+        codes: u2[257] on the device, the coding's code of each that is sent, and 0.
+    """
+
+    def __init__(self, values: np.ndarray, how: LetterCodes, there: Any, stream: Any = None) -> None:
+        self.there, self.bits, self._strange = there, how.bits, np.zeros(1, np.uint8)
+        self._given = values, how.bits, how.tables, self._strange
+        codes = np.zeros(257, np.uint16)
+        codes[: len(how.codes)] = how.codes
+        self.codes = to_device(codes, stream=stream)
+
+    def send(self, first: int, last: int, threads: int, stream: Any = None) -> None:
+        """Letters first … last − 1; the first one begins a number."""
+        to_device_made(fill_codes, self._given, self.there, first // EIGHT, -(-last // EIGHT), threads, stream)
+
+    @property
+    def strange(self) -> bool:
+        """Whether the host saw a letter without a code."""
+        return bool(self._strange[0])
+
+
+def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int) -> np.ndarray | None:
     """i8[n]: stable order of keys of one length that fit a word; None if they aren't such keys.
 
-    The first keys say how long all are and which letters they have. Whether that is so is looked at while they are
-    being sorted, so that nothing but the bus is waited for.
+    The first keys say which letters they have. Whether that is so is looked at while they are sent and sorted, so that
+    nothing but the bus is waited for.
+
+    Args:
+        lengths: of the shortest and of the longest of them.
     """
-    count, begin = len(keys), int(keys.offsets[0])
-    width = int(keys.offsets[1]) - begin
-    if not width or int(keys.offsets[-1]) - begin != count * width:
+    count, begin, width = len(keys), int(keys.offsets[0]), lengths[0]
+    if not width or width != lengths[1]:
         return None
-    coding = coding_of(keys, sample=True, lengths=(width, width))
+    coding = coding_of(keys, sample=True, lengths=lengths)
     if coding.bits * width > 64:
         return None
     work, bus = streams()
-    order, lengths = np.empty(count, np.int64), set[int]()
-    with _room(count, count * width) as (there, values):
-        codes = to_device(np.append(coding.codes, np.uint16(0)), stream=work)
+    order, how = np.empty(count, np.int64), letter_codes(coding)
+    with _room(count, count * width, how.dtype) as (there, values):
+        letters = _Letters(keys.values[begin : begin + count * width], how, values, work)
 
         def send(first: int, last: int) -> Any:
-            some = keys.values[begin + first * width : begin + last * width]
-            to_device(some, threads, values, bus, first * width)
+            letters.send(first * width, last * width, threads, bus)
             return recorded(bus)
 
         def make(first: int, last: int) -> None:
-            _pack_whole[(*grid(last - first), work)](values, width, first, last - first, codes, coding.bits,
-                                                      there.words, there.rows)
+            _pack_whole[(*grid(last - first), work)](values, how.bits, width, first, last - first, letters.codes,
+                                                     coding.bits, there.words, there.rows)
 
-        def meanwhile(first: int, last: int) -> None:
-            touch(order[first:last], threads)
-            lengths.update(length_range(Ragged(keys.offsets[first : last + 1], keys.values, width=keys.width), threads))
-
-        there.sort_parts(count, coding.bits * width, send, make, work, meanwhile)
+        there.sort_parts(count, coding.bits * width, send, make, work,
+                         lambda first, last: touch(order[first:last], threads))
         to_host(there.rows, count, np.int64, threads, work, order)
-        strange = to_host(codes, 257, np.uint16)[256]
-    return order if lengths == {width} and not strange else None
+        strange = letters.strange or to_host(letters.codes, 257, np.uint16)[256]
+    return None if strange else order
 
 
 @contextmanager
-def _room(count: int, letters: int) -> Iterator[tuple[DeviceWords, Any]]:
-    """Words and u1[letters] on the device.
+def _room(count: int, letters: int, dtype: np.dtype) -> Iterator[tuple[DeviceWords, Any]]:
+    """Words and numbers of eight letters on the device.
 
     To take and to give back memory makes up a tenth of a short sort; so what takes less than a sixteenth of the memory
     of the device is kept for the next one.
     """
     device = 0 if SIMULATED else int(cuda.get_current_device().id)
     there, values = _kept.pop(device, (None, None))
-    if there is None or len(there.words) < count or len(values) < letters:
+    if there is None or len(there.words) < count or len(values) < -(-letters // EIGHT) or values.dtype != dtype:
         there = values = None  # given back before more is taken
-        there, values = DeviceWords(count), cuda.device_array(letters, np.uint8)
+        there, values = DeviceWords(count), _device_letters(letters, dtype)
     try:
         yield there, values
     finally:
         total = 1 << 40 if SIMULATED else int(cuda.current_context().get_memory_info()[1])
-        if 24 * len(there.words) + len(values) < total // 16:
+        if 24 * len(there.words) + values.nbytes < total // 16:
             _kept[device] = there, values
 
 
 _kept: dict[int, tuple[Any, Any]] = {}  # by device
 
 
+def _device_letters(count: int, dtype: np.dtype) -> Any:
+    return cuda.device_array(max(1, -(-count // EIGHT)), dtype)
+
+
 def chopped(keys: Ragged, coding: Coding, threads: int) -> DeviceWords:
     """The first letters of keys in order, with their rows: the host chops them off as they are sent (thesis, 4.4.2)."""
     work, bus = streams()
     count, there = len(keys), DeviceWords(len(keys))
-
-    def chop(words: np.ndarray, first: int, last: int) -> None:
-        load_words(keys.values, keys.offsets, coding.codes, coding.bits, coding.per, np.arange(first, last), 0,
-                   last - first, 0, words)
+    given = (keys.values, keys.offsets, coding.codes, coding.bits, coding.per, 0, np.empty(0, np.int64))
 
     def send(first: int, last: int) -> Any:
-        to_device_made(chop, there.words, first, last, threads, bus)
+        to_device_made(fill_words, given, there.words, first, last, threads, bus)
         return recorded(bus)
 
     def make(first: int, last: int) -> None:
@@ -162,22 +209,31 @@ class DeviceKeys:
 
     def __init__(self, keys: Ragged, lengths: tuple[int, int], threads: int) -> None:
         first, last = int(keys.offsets[0]), int(keys.offsets[-1])
-        self._values = to_device(keys.values[first:last], threads)
-        shortest, longest = lengths
+        values, (shortest, longest) = keys.values[first:last], lengths
         self._width = longest if shortest == longest else 0
-        offsets = np.zeros(2, np.int64) if self._width else keys.offsets - first
-        self._offsets = to_device(offsets, threads)
-        seen = to_device(np.zeros(256, np.uint8))
-        if last > first:
-            _mark_letters[grid(last - first)](self._values, last - first, seen)
-        self.coding = dense_coding(to_host(seen, 256, np.uint8) > 0, shortest < longest)
-        self._codes = to_device(self.coding.codes)
+        self._offsets = to_device(np.zeros(2, np.int64) if self._width else keys.offsets - first, threads)
+        self.coding = coding_of(keys, sample=True, lengths=lengths)
+        self._letters = self._sent(values, threads)
+        if self._letters.strange:  # as they are, and the device looks which there are
+            self.coding = dense_coding(np.ones(256, np.bool_), shortest < longest)
+            self._letters = self._sent(values, threads)
+        if self._letters.bits == 8:
+            seen = to_device(np.zeros(256, np.uint8))
+            _mark_letters[grid(len(values))](self._letters.there, len(values), seen)
+            self.coding = dense_coding(to_host(seen, 256, np.uint8) > 0, shortest < longest)
+            to_device(self.coding.codes, 1, self._letters.codes)
+
+    def _sent(self, values: np.ndarray, threads: int) -> _Letters:
+        how = letter_codes(self.coding)
+        letters = _Letters(values, how, _device_letters(len(values), how.dtype))
+        letters.send(0, len(values), threads)
+        return letters
 
     def pack(self, rows: Any, total: int, depth: int, letters: int, words: Any) -> None:
         """Words of ``letters`` letters from ``depth`` on of the first ``total`` of ``rows``, device arrays both."""
         if total:
-            _pack_rows[grid(total)](self._values, self._offsets, self._width, rows, total, self._codes,
-                                     self.coding.bits, letters, depth, words)
+            _pack_rows[grid(total)](self._letters.there, self._letters.bits, self._offsets, self._width, rows, total,
+                                    self._letters.codes, self.coding.bits, letters, depth, words)
 
 
 def fits(keys: Ragged) -> bool:

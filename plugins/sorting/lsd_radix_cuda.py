@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from seqloom.core.copies_cuda import to_device, to_device_made, to_host
 from seqloom.core.records import Ragged
-from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words
+from seqloom.plugins.common.sort_words_cpu import coding_of, length_range
 from seqloom.plugins.sorting import keys_cuda
-from seqloom.plugins.sorting.keys_cuda import DeviceKeys, fits, short, whole_order
+from seqloom.plugins.sorting.keys_cuda import DeviceKeys, fill_words, fits, short, whole_order
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
 from seqloom.plugins.sorting.radix_cuda import DeviceWords, numbers
 from seqloom.plugins.sorting.threads_cpu import useful_threads
@@ -25,10 +25,10 @@ class LsdRadixCuda(LsdRadixCpu):
         if not fits(keys):
             return super().order(keys)
         threads = useful_threads(self.threads, keys)
-        at_once = whole_order(keys, threads)
+        count, lengths = len(keys), length_range(keys, threads)
+        at_once = whole_order(keys, lengths, threads)
         if at_once is not None:
             return at_once
-        count, lengths = len(keys), length_range(keys, threads)
         one_length, longest = lengths[0] == lengths[1], lengths[1]
         whole = DeviceKeys(keys, lengths, threads) if short(keys) else None
         coding = coding_of(keys, threads, lengths=lengths) if whole is None else whole.coding
@@ -52,9 +52,8 @@ class LsdRadixCuda(LsdRadixCpu):
                 if whole is not None:
                     whole.pack(places, total, depth * per, letters, words)
                 else:
-                    to_device_made(lambda made, first, last: load_words(
-                        keys.values, keys.offsets, coding.codes, coding.bits, letters, ranked[first:last], 0,
-                        last - first, depth * per, made), words, 0, total, threads)
+                    given = (keys.values, keys.offsets, coding.codes, coding.bits, letters, depth * per, ranked)
+                    to_device_made(fill_words, given, words, 0, total, threads)
 
             numbered = size == 0
             there.put_before(size, total - size)

@@ -38,10 +38,10 @@ class MsdRadixCuda(MsdRadixCpu):
         if not fits(keys):
             return super().order(keys)
         threads = useful_threads(self.threads, keys)
-        whole = whole_order(keys, threads)
+        count, lengths = len(keys), length_range(keys, threads)
+        whole = whole_order(keys, lengths, threads)
         if whole is not None:
             return whole
-        count, lengths = len(keys), length_range(keys, threads)
         longest = lengths[1]
         if short(keys):
             sent = DeviceKeys(keys, lengths, threads)

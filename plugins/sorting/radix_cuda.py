@@ -336,14 +336,15 @@ class DeviceWords:
         """Put ``total`` words of ``bits`` bits in ascending order, equal ones by their rows, as they come.
 
         Args:
-            send: queues copies to the device of what words and rows first … last − 1 are made of; gives an event that
-                comes behind them. Called by another thread, so that the bus doesn't wait for kernels to be queued.
+            send: queues copies to the device of what words and rows first … last − 1 are made of, ``first`` a multiple
+                of eight; gives an event that comes behind them. Called by another thread, so that the bus doesn't wait
+                for kernels to be queued.
             make: queues on the stream what makes these words and rows, in their places of ``words`` and ``rows``.
             stream: where all work on the device is queued.
             meanwhile: what the host has to do for these rows, while the device sorts them.
         """
         parts = min(_MOST_PARTS, 1 << max(0, (total // LEAST_PART).bit_length() - 1))
-        bounds = [total * n // parts for n in range(parts + 1)]
+        bounds = [*(total * n // parts & ~7 for n in range(parts)), total]
         tile, merge = WORDS_PER_THREAD // 2 << BITS, _kernels()[2]
         with _Feeder(send, list(pairwise(bounds))) as feeder:
             for n, (first, last) in enumerate(pairwise(bounds)):
