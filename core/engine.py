@@ -29,7 +29,7 @@ from .registry import Registry
 from .sequences import Intervals, SequenceBatch
 from .stages import Shape
 
-UNITS_PER_THREAD = 3
+UNITS_PER_THREAD = 2
 """Units of a run with several threads, so that none has to wait long for the last one."""
 
 
@@ -38,7 +38,7 @@ class Settings:
     """How a run uses the machine. Nothing here changes a result.
 
     Attributes:
-        threads: units in flight, and threads inside stages when there are fewer units.
+        threads: units in flight, and threads that the stages of all of them share.
         memory: bytes of host memory that the run's data may take; None without a limit.
         device_memory: bytes of device memory likewise.
         batch_queries, batch_letters: most queries and query letters of a batch.
@@ -196,18 +196,24 @@ class Engine:
             target_letters=max(v.letters for v in volumes),
             longest_target=max(v.longest for v in volumes),
         )
-        flight = min(self.settings.threads, len(batches) * len(volumes))
-        prints, share = [], 1.0
-        for placed in self.plan.stages:
-            prints.append((placed, placed.stage.footprint(replace(shape, share=share))))
-            share *= placed.stage.leaves
-        index = [f for p, f in prints if p.stage.kind == "index"]
-        work = [(f, p.name) for p, f in prints if p.stage.kind != "index"]
-        host, slot = max(((f.host, n) for f, n in work), default=(0, ""))
-        device, device_slot = max(((f.device, n) for f, n in work), default=(0, ""))
+        threads = self.settings.threads
+        flight = min(threads, len(batches) * len(volumes))
         held = (flight + 1) * (shape.target_letters + 24 * shape.targets) + 2 * shape.query_letters
-        held += int(self.queries.nbytes) + sum(f.host for f in index)
-        return (held + flight * host, slot, sum(f.device for f in index) + flight * device, device_slot)
+        held += int(self.queries.nbytes)
+        device_held, share = 0, 1.0
+        host, device = [(0, "")], [(0, "")]
+        for placed in self.plan.stages:
+            alone, by_all = (placed.stage.footprint(replace(shape, share=share, threads=n)) for n in (1, threads))
+            share *= placed.stage.leaves
+            if placed.stage.kind == "index":
+                held, device_held = held + by_all.host, device_held + by_all.device
+                continue
+            # Every unit in flight needs what one thread does, and each thread more than units its own part.
+            idle = (threads - flight) / max(1, threads - 1)
+            host.append((flight * alone.host + int(idle * (by_all.host - alone.host)), placed.name))
+            device.append((flight * alone.device + int(idle * (by_all.device - alone.device)), placed.name))
+        (most, slot), (most_device, device_slot) = max(host), max(device)
+        return held + most, slot, device_held + most_device, device_slot
 
     # ---- running
 
@@ -228,18 +234,15 @@ class Engine:
         done, reduced = sink.done_units(), sink.done_batches()
         todo = [(b, v) for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done]
         missing = Counter(b for b, _ in todo)
-        letters = sum(v.letters for v in plan.volumes)
         batches = _Cache(lambda b: self._prepare_batch(plan.batches[b]), keep=2 * self.settings.threads + 1)
-        volumes = _Cache(lambda v: self._prepare_volume(plan.volumes[v], letters), keep=self._volumes_kept(plan))
+        volumes = _Cache(lambda v: self._prepare_volume(plan.volumes[v]), keep=self._volumes_kept(plan))
         for batch in range(len(plan.batches)):
             if batch not in reduced and not missing[batch]:
                 self._reduce(batch, batches.get(batch), sink, None, {})
-        left = max(1, sum(self._cells(plan, *unit) for unit in todo))
 
         def work(batch: int, volume: int) -> tuple[Records, dict[str, SlotStats]]:
             self.cancellation.check()
-            threads = self._share(self._cells(plan, batch, volume), left)
-            return self._unit(batch, batches.get(batch), volumes.get(volume), threads)
+            return self._unit(batch, batches.get(batch), volumes.get(volume))
 
         def read_ahead(volume: int) -> None:
             self.cancellation.check()
@@ -305,10 +308,6 @@ class Engine:
     def _cells(self, plan: UnitPlan, batch: int, volume: int) -> int:
         return self._letters(plan.batches[batch]) * plan.volumes[volume].letters
 
-    def _share(self, part: int, whole: int) -> int:
-        """Threads for so large a part of the work: all for one that is nearly all of it."""
-        return max(1, round(self.settings.threads * part / max(1, whole)))
-
     def _volumes_kept(self, plan: UnitPlan) -> int:
         """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next."""
         total = sum(v.letters for v in plan.volumes)
@@ -347,10 +346,9 @@ class Engine:
                 hard = hard.merged(found)
         return replace(queries, soft=soft, hard=hard)
 
-    def _prepare_volume(self, span: Span, letters: int) -> PreparedVolume:
-        """Targets and their indexes; ``letters`` are those of all volumes."""
+    def _prepare_volume(self, span: Span) -> PreparedVolume:
         targets = self.source.read(span)
-        context = self._context(targets=targets, threads=self._share(span.letters, letters))
+        context = self._context(targets=targets)
         indexes: dict[str, Index] = {}
         for placed in self.plan.indexes("target"):
             indexes[placed.name] = self._index(placed, replace(context, indexes=indexes), targets)
@@ -368,16 +366,17 @@ class Engine:
 
     def _context(self, **fields: Any) -> Context:
         return Context(options=self.plan.options, space=self.space, catalog=self.source, memory=self.settings.memory,
-                       device_memory=self.settings.device_memory, cancellation=self.cancellation, **fields)
+                       device_memory=self.settings.device_memory, cancellation=self.cancellation,
+                       threads=self.settings.threads, **fields)
 
     def _for_slot(self, context: Context, placed: PlacedStage, stats: SlotStats) -> Context:
         return replace(context, slot=placed.name, device=placed.device, counters=Counter(),
                        sorters=self._sorters[placed.stage.backend])
 
-    def _unit(self, number: int, batch: PreparedBatch, volume: PreparedVolume,
-              threads: int) -> tuple[Records, dict[str, SlotStats]]:
+    def _unit(self, number: int, batch: PreparedBatch,
+              volume: PreparedVolume) -> tuple[Records, dict[str, SlotStats]]:
         context = self._context(queries=batch.queries, targets=volume.targets, scoring=batch.scoring,
-                                indexes={**batch.indexes, **volume.indexes}, threads=threads)
+                                indexes={**batch.indexes, **volume.indexes})
         followed = {t for t in self.settings.explain if t in set(volume.targets.ordinals.tolist())}
         return self._flow(number, self.plan.working("unit"), context, None, followed)
 
@@ -419,8 +418,7 @@ class Engine:
         if records is None:  # no targets
             last = self.plan.working("unit")[-1].stage
             records = last.gives.empty(c for p in self.plan.working("unit") for c in p.stage.columns)
-        context = self._context(queries=batch.queries, scoring=batch.scoring, indexes=batch.indexes,
-                                threads=self.settings.threads)
+        context = self._context(queries=batch.queries, scoring=batch.scoring, indexes=batch.indexes)
         hits, stats = self._flow(number, self.plan.working("reduce"), context, records, set(self.settings.explain))
         self._check_columns(hits)
         numbers = np.unique(hits.target)

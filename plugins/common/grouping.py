@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
+
+_PARTS_PER_THREAD = 8
+"""So that threads are done at about the same time, however long single groups take."""
 
 
 def group_starts(*columns: np.ndarray) -> np.ndarray:
@@ -12,3 +17,15 @@ def group_starts(*columns: np.ndarray) -> np.ndarray:
     for column in columns:
         changes |= column[1:] != column[:-1]
     return np.r_[np.zeros(min(count, 1), np.int64), np.flatnonzero(changes) + 1, [count]].astype(np.int64)
+
+
+def group_parts(starts: np.ndarray, threads: int) -> list[tuple[int, int]]:
+    """Groups first … last − 1 of parts of about equally many rows: some for each of several threads, one for one.
+
+    Args:
+        starts: i8[g + 1] of ``group_starts``.
+    """
+    parts = _PARTS_PER_THREAD * threads if threads > 1 else 1
+    rows = starts[-1] * np.arange(1, parts) // parts
+    cuts = np.unique(np.r_[0, np.searchsorted(starts, rows), len(starts) - 1]).tolist()
+    return list(pairwise(cuts))

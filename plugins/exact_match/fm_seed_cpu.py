@@ -13,7 +13,7 @@ the ones that share these letters.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 
 import numpy as np
 from seqloom.core.backends import with_capacity
@@ -21,6 +21,7 @@ from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.prefetch import prefetch
 from seqloom.core.stages import Footprint, Shape
+from seqloom.core.threads import in_turn
 from seqloom.plugins.exact_match import fm_search_cpu as search_cpu
 from seqloom.plugins.exact_match.fm_index import CODE, KIND, SMALLER, Tables, tables_of
 from seqloom.plugins.exact_match.fm_search_cpu import (
@@ -228,7 +229,8 @@ class FmMatchesCpu(FmMatches):
         letters = sum(len(strand.symbols) for strand in strands)
         sieve, words = _Sieve(fm, text, int(length), letters), word_table(fm, int(length), letters)
 
-        def part(query: np.ndarray, possible: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        def part(task: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+            query, possible, bounds = task
             context.cancellation.check()
 
             def launch(capacity: int) -> tuple[int, np.ndarray]:
@@ -239,10 +241,10 @@ class FmMatchesCpu(FmMatches):
 
             return with_capacity(launch, int(bounds[-1] - bounds[0]) // 16 + 1024)
 
-        with ThreadPoolExecutor(context.threads) as pool:
-            jobs = [[pool.submit(part, symbols, possible, bounds) for bounds in _parts(len(symbols), context.threads)]
-                    for symbols, _, _ in strands for possible in [sieve.sift(symbols)]]
-            found = [np.concatenate([job.result() for job in of_strand]) for of_strand in jobs]
+        tasks = [[(symbols, possible, bounds) for bounds in _parts(len(symbols), context.threads)]
+                 for symbols, _, _ in strands for possible in [sieve.sift(symbols)]]
+        parts = iter(in_turn(context.threads, part, list(chain(*tasks))))
+        found = [np.concatenate(list(islice(parts, len(of_strand)))) for of_strand in tasks]
         context.count("matches", sum(map(len, found)))
         return found
 

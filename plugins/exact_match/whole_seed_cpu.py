@@ -1,12 +1,13 @@
 """``whole-queries`` on the CPU: backward search for many queries in turns."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.stages import Footprint, Shape
+from seqloom.core.threads import in_turn
 from seqloom.plugins.exact_match import fm_search_cpu as search_cpu
 from seqloom.plugins.exact_match.fm_index import KIND, tables_of
 from seqloom.plugins.exact_match.fm_search_cpu import extended, is_plain, locate, mapped_base
@@ -96,7 +97,8 @@ class WholeQueriesCpu(WholeQueries):
         codes = codes_of(fm)
         words = word_table(fm, int(lengths.max(initial=0)), context.queries.letters * len(strands))
 
-        def part(strand: Strand, first: int) -> tuple[np.ndarray, np.ndarray]:
+        def part(task: tuple[Strand, int]) -> tuple[np.ndarray, np.ndarray]:
+            strand, first = task
             context.cancellation.check()
             starts = strand.starts[first : first + _QUERIES].astype(np.uint64)
             lows, highs = np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.uint64)
@@ -107,10 +109,9 @@ class WholeQueriesCpu(WholeQueries):
             _places(fm, lows, highs, numbers, places)
             return numbers + first, places
 
-        with ThreadPoolExecutor(context.threads) as pool:
-            jobs = [[pool.submit(part, strand, first) for first in range(0, len(lengths), _QUERIES)]
-                    for strand in strands]
-            found = [[job.result() for job in of_strand] for of_strand in jobs]
+        firsts = range(0, len(lengths), _QUERIES)
+        parts = iter(in_turn(context.threads, part, [(strand, first) for strand in strands for first in firsts]))
+        found = [list(islice(parts, len(firsts))) for _ in strands]
         none = np.empty(0, np.int64)
         return [(np.concatenate([none, *(numbers for numbers, _ in some)]),
                  np.concatenate([none, *(places for _, places in some)])) for some in found]

@@ -6,6 +6,7 @@ from seqloom.core.jit import kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
+from seqloom.core.threads import in_turn
 from seqloom.plugins.common.diagonal_scan import CEILING, LANES, good_diagonals
 from seqloom.plugins.common.lane_queues import KIND, queued
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals, diagonal_rows, pairs_to_search
@@ -55,8 +56,9 @@ class SegmentDiagonalsCpu(SegmentDiagonals):
     def run(self, context: Context, records: Records | None) -> Seeds:
         queries, targets = context.queries, context.targets
         letters = read_as_query(queries.searched())
-        parts = []
-        for number, chosen in pairs_to_search(context, records):
+
+        def of_query(task: tuple[int, np.ndarray]) -> tuple[Seeds, int]:
+            number, chosen = task
             context.cancellation.check()
             query = letters[queries.offsets[number] : queries.offsets[number + 1]]
             cutoff = context.scoring.filter_cutoff(number)
@@ -64,15 +66,18 @@ class SegmentDiagonalsCpu(SegmentDiagonals):
             if cutoff > CEILING:
                 good = best_on_diagonals(context, query, places, diagonals) >= cutoff
                 places, diagonals = places[good], diagonals[good]
-            context.count("pairs left out", len(chosen) - len(np.unique(places)))
             sizes = len(query), targets.lengths[places]
-            parts.append(Seeds(diagonal_rows(queries.ordinals[number], targets.ordinals[places], sizes, diagonals)))
-        return Seeds.concat(parts)
+            rows = diagonal_rows(queries.ordinals[number], targets.ordinals[places], sizes, diagonals)
+            return Seeds(rows), len(chosen) - len(np.unique(places))
+
+        parts = in_turn(context.threads, of_query, list(pairs_to_search(context, records)))
+        context.count("pairs left out", sum(out for _, out in parts))
+        return Seeds.concat([seeds for seeds, _ in parts])
 
 
 def scan_footprint(shape: Shape) -> Footprint:
-    """Rows of the scan, and what is noted of one query."""
-    return Footprint(host=8 * LANES * shape.longest_query + 64 * shape.targets)
+    """Rows of the scan, and what is noted of the queries that threads are at."""
+    return Footprint(host=shape.threads * (8 * LANES * shape.longest_query + 64 * shape.targets))
 
 
 def _every_diagonal(size: int, targets: SequenceBatch, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

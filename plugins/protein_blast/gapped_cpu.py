@@ -8,8 +8,9 @@ from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import Footprint, Shape
+from seqloom.core.threads import in_turn
 from seqloom.plugins.common import xdrop_cpu
-from seqloom.plugins.common.grouping import group_starts
+from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.xdrop_cpu import (
     COLUMN_START,
     HEIGHT,
@@ -225,10 +226,10 @@ def packed(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def extension_footprint(shape: Shape) -> Footprint:
-    """Letters packed for both directions, two rows of cells, and what is held per segment."""
+    """Letters packed for both directions, two rows of cells of each thread, and what is held per segment."""
     letters = shape.query_letters + shape.target_letters
     cells = shape.query_letters * shape.target_letters
-    return Footprint(host=3 * letters + 8 * (shape.longest_query + shape.longest_target)
+    return Footprint(host=3 * letters + 8 * shape.threads * (shape.longest_query + shape.longest_target)
                      + int(SEGMENTS_PER_CELL * BYTES_PER_SEGMENT * cells))
 
 
@@ -251,17 +252,27 @@ class PreliminaryGappedCpu(PreliminaryGapped):
         doubtfuls = np.array([scoring.restricted_cutoff(place) for place in asked.tolist()], np.int64)
         small = xdrop_cpu.fits_bytes(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop)
         height, width = int(queries.lengths.max(initial=0)), int(targets.lengths.max(initial=0))
-        best, gaps, passes = xdrop_cpu.workspace(height, width, small)
         query, query_offsets = xdrop_cpu.both_ways(read_as_query(queries.searched()), queries.offsets, asked)
         target, target_offsets = xdrop_cpu.both_ways(targets.residues, targets.offsets, hit)
-        saved = np.empty((int(np.diff(bounds).max(initial=0)) + 1, 8), np.int64)
-        found = np.empty((len(segments), 8), np.int64)
-        count, restarts = _extend_pairs(
-            scoring.matrix, xdrop_cpu.score_tables(scoring.matrix), query, query_offsets, target, target_offsets,
-            packed_pairs, bounds, segments, scoring.gap_open, scoring.gap_extend, scoring.x_drop,
-            scoring.cutoff[asked], doubtfuls, scoring.may_restrict, best, gaps, passes, saved, found)
-        context.count("begun again in full", restarts)
-        found = found[:count][in_report_order(found[:count])]
+        tables, cutoffs = xdrop_cpu.score_tables(scoring.matrix), scoring.cutoff[asked]
+
+        def part(groups: tuple[int, int]) -> tuple[np.ndarray, int]:
+            context.cancellation.check()
+            first, last = groups
+            starts = bounds[first : last + 1]
+            saved = np.empty((int(np.diff(starts).max()) + 1, 8), np.int64)
+            found = np.empty((starts[-1] - starts[0], 8), np.int64)
+            count, restarts = _extend_pairs(
+                scoring.matrix, tables, query, query_offsets, target, target_offsets, packed_pairs[first:last], starts,
+                segments, scoring.gap_open, scoring.gap_extend, scoring.x_drop, cutoffs, doubtfuls,
+                scoring.may_restrict, *xdrop_cpu.workspace(height, width, small), saved, found)
+            found[:count, PAIR] += first
+            return found[:count], restarts
+
+        parts = in_turn(context.threads, part, group_parts(bounds, context.threads))
+        context.count("begun again in full", sum(restarts for _, restarts in parts))
+        found = np.concatenate([np.empty((0, 8), np.int64), *(rows for rows, _ in parts)])
+        found = found[in_report_order(found)]
         places = pairs[found[:, PAIR]]
         expected = evalues(scoring, found[:, SCORE], queries.lengths[places[:, 0]], targets.lengths[places[:, 1]])
         found = found[expected <= scoring.evalue_limit]

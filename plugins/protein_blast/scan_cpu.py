@@ -4,6 +4,7 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
+from seqloom.core.threads import in_turn
 from seqloom.plugins.common.lane_queues import KIND
 from seqloom.plugins.protein_blast.diagonals_cpu import best_on_diagonals, promising_diagonals, scan_footprint
 from seqloom.plugins.protein_blast.scan_reference import UngappedScan
@@ -22,8 +23,8 @@ class UngappedScanCpu(UngappedScan):
         scoring, queries, targets = context.scoring, context.queries, context.targets
         letters = read_as_query(queries.searched())
         everything = np.arange(len(targets))
-        parts = []
-        for place in np.flatnonzero(scoring.valid).tolist():
+
+        def of_query(place: int) -> Pairs:
             context.cancellation.check()
             query = letters[queries.offsets[place] : queries.offsets[place + 1]]
             cutoff = scoring.filter_cutoff(place)
@@ -31,7 +32,9 @@ class UngappedScanCpu(UngappedScan):
             scores = np.zeros(len(targets), np.int64)
             np.maximum.at(scores, places, best_on_diagonals(context, query, places, diagonals))
             kept = np.flatnonzero(scores >= cutoff)
-            context.count("pairs left out", len(targets) - len(kept))
             number = np.full(len(kept), queries.ordinals[place])
-            parts.append(Pairs({"query": number, "target": targets.ordinals[kept], "score": scores[kept]}))
+            return Pairs({"query": number, "target": targets.ordinals[kept], "score": scores[kept]})
+
+        parts = in_turn(context.threads, of_query, np.flatnonzero(scoring.valid).tolist())
+        context.count("pairs left out", len(parts) * len(targets) - sum(map(len, parts)))
         return Pairs.concat(parts)

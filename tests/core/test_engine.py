@@ -20,6 +20,8 @@ from seqloom.core.pipeline import compose
 from seqloom.core.records import Column, Hits
 from seqloom.core.registry import Registry
 from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.core.stages import Footprint
+from seqloom.core.threads import in_turn
 from seqloom.testing import assert_same_hits, check_pipeline, check_sorter, check_stage, run_pipeline
 
 from tests.core import toy
@@ -387,24 +389,39 @@ def test_progress_counts_every_cell_once() -> None:
     assert run.cells(sink.plan(), sink) == 0
 
 
-def test_threads_without_units_go_into_the_stages() -> None:
-    seen = set()
+def test_stages_of_all_units_share_the_threads() -> None:
+    names = set()
 
-    class Watched(toy.WordSeeds):
-        name = "toy-watched"
+    class Threaded(toy.WordSeeds):
+        name = "toy-threaded"
 
         def run(self, context, records):
-            seen.add(context.threads)
+            assert context.threads == 3
+            names.update(in_turn(context.threads, lambda task: threading.current_thread().name, range(50)))
             return super().run(context, records)
 
-    pipeline = toy.TOY.with_stage("seed.words", "toy-watched")
-    engine(registry=with_stages(Watched), pipeline=pipeline, threads=4).run(StrictSink())
-    assert seen == {4}
-    seen.clear()
-    lengths = [700, 100]  # of 800 letters: three and a half of four threads, and a half
-    queries = SequenceBatch.of(QUERIES.alphabet, ["A" * n for n in lengths])
-    engine(queries, registry=with_stages(Watched), pipeline=pipeline, threads=4, batch_queries=1).run(StrictSink())
-    assert seen == {4, 1}
+    pipeline = toy.TOY.with_stage("seed.words", "toy-threaded")
+    engine(registry=with_stages(Threaded), pipeline=pipeline, threads=3, batch_queries=1).run(StrictSink())
+    assert len(names) <= 3
+
+
+def test_memory_of_threads_is_counted_once_for_all_units() -> None:
+    class Hungry(toy.WordSeeds):
+        name = "toy-hungry"
+
+        def footprint(self, shape):
+            return Footprint(host=1_000_000 + shape.threads * 10_000)
+
+    def need(batch_queries: int) -> int:
+        run = engine(registry=with_stages(Hungry), pipeline=toy.TOY.with_stage("seed.words", "toy-hungry"), threads=4,
+                     batch_queries=batch_queries)
+        batches = query_batches(run.queries, batch_queries, 10**9)
+        assert len(batches) in (1, len(run.queries))
+        return run._need(batches, run.source.plan(10**9))[0]
+
+    units = len(QUERIES)
+    assert 1_040_000 <= need(units) < 1_060_000
+    assert 4_040_000 <= need(1) < 4_060_000 and units >= 4
 
 
 def test_cutting_queries_and_targets() -> None:

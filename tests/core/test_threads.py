@@ -2,13 +2,33 @@
 
 import sys
 import threading
+import time
 
+import pytest
 from seqloom.core.threads import brisk, by_threads, in_turn
 
 
 def test_parts_cover_the_whole() -> None:
     assert by_threads(3, 5, 12, lambda n, first, last: (n, first, last)) == [(0, 5, 7), (1, 7, 9), (2, 9, 12)]
     assert in_turn(2, lambda task: task * 2, [1, 2, 3]) == [2, 4, 6]
+
+
+def test_nothing_goes_on_behind_a_failure() -> None:
+    begun, ended = [], []
+
+    def work(task: int) -> None:
+        begun.append(task)
+        if task == 0:
+            raise ValueError("the first")
+        time.sleep(0.05)
+        ended.append(task)
+
+    with pytest.raises(ValueError, match="the first"):
+        in_turn(2, work, range(100))
+    count = len(begun)
+    assert len(ended) == count - 1 < 99
+    time.sleep(0.1)
+    assert len(begun) == count
 
 
 def test_threads_are_brisk_while_anybody_wants_it() -> None:
