@@ -45,7 +45,7 @@ class _Lane(NamedTuple):
     Attributes:
         buffers: page-locked u1[2, BUFFER].
         events: u8[2], handles of events that come when a buffer's last copy is done.
-        held: the events themselves.
+        held: the events themselves, which numba destroys when nobody holds them.
     """
 
     buffers: np.ndarray
@@ -66,6 +66,7 @@ class _Device:
         self.functions, self.context = _driver()
         self.lock = threading.Lock()
         self._lanes: list[_Lane] = []
+        self.lanes(1)  # numba registers what frees them at exit: what is registered behind that comes before it
         # When the process ends the system takes back all at once; numba would free piece by piece, each from whatever
         # device's context is current then.
         self._at_exit = cuda.current_context().defer_cleanup()
