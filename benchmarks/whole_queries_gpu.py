@@ -177,13 +177,17 @@ class Bench:
                 ("memory for a part of the index", self.index.nbytes * 3 // 2 // all_devices, "index", all_devices)):
             split, room = Split(order, parts_in, 2 * all_devices, 0.0, 0.0), Room(memory, 1 << 20)
             search = partial(looked_up, context, strands, room, split, index_parts(context, parts_in))
-            times = []
+            times, foretold = [], []
             for count in (1, all_devices):
                 with patch.object(fm_search_cuda, "device_count", return_value=count):
+                    costs = machine_costs(context)
                     taken, _, places = least(search, 3)
+                    work = work_of(context, strands, room)
                 same(wanted, places)
                 times.append(taken)
-            say(what, f"one device: {times[0]:.4f} s", f"{all_devices} devices: {times[1]:.4f} s",
+                foretold.append(float(seconds(work, costs, order, np.array([parts_in]), np.array([2 * all_devices]))[0]))
+            say(what, f"one device: {times[0]:.4f} s, foretold {foretold[0]:.4f}",
+                f"{all_devices} devices: {times[1]:.4f} s, foretold {foretold[1]:.4f}",
                 f"{times[0] / times[1]:.2f} times as quick")
 
     def planned(self, queries: SequenceBatch, memory: int) -> None:

@@ -327,10 +327,6 @@ class _Search:
     def _send(self, device: int, name: str, array: np.ndarray) -> Any:
         return to_device(array, self.threads, self._array(device, name, len(array), array.dtype))
 
-    def forget(self) -> None:
-        """Have queries sent anew."""
-        self._sent.clear()
-
 
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     """i8[n]: the parts one behind the other; the only one as it is."""
@@ -347,13 +343,23 @@ def _met(parts: list[IndexPart], queries: list[_QueryPart], order: str,
             pairs = [(part, some) for part in parts[device::count] for some in queries]
         else:
             pairs = [(part, some) for some in queries[device::count] for part in parts]
+        return [search(part, some, device) for part, some in pairs]
+
+    return [found for some in _everywhere(on) for found in some]
+
+
+def _everywhere(work: Callable[[int], Any]) -> list[Any]:
+    """What ``work`` gives for each device, done at the same time, each by a thread that works on it."""
+    count = devices.device_count()
+
+    def on(device: int) -> Any:
         with devices.on_device(device):
-            return [search(part, some, device) for part, some in pairs]
+            return work(device)
 
     if count == 1 or SIMULATED:
-        return [found for device in range(count) for found in on(device)]
+        return [on(device) for device in range(count)]
     with ThreadPoolExecutor(count) as pool:
-        return [found for some in pool.map(on, range(count)) for found in some]
+        return list(pool.map(on, range(count)))
 
 
 def _grid(count: int) -> tuple[int, int]:
@@ -365,8 +371,9 @@ def _grid(count: int) -> tuple[int, int]:
 
 
 def machine_costs(context: Context, asked: str = "kept") -> Costs:
-    """The costs that the option ``costs`` asks for, with as many threads on the host."""
-    return costs_for(asked, f"{_device_name()}, {context.threads} threads", lambda: _measured(context.threads))
+    """The costs that the option ``costs`` asks for, with as many threads on the host and all devices."""
+    return costs_for(asked, f"{devices.device_count()} x {_device_name()}, {context.threads} threads",
+                     lambda: _measured(context.threads))
 
 
 def _device_name() -> str:
@@ -377,34 +384,42 @@ def _device_name() -> str:
 
 
 def _measured(threads: int) -> Costs:
-    """The costs of this machine: random queries of 100 letters, half of them with an error, in a random text."""
+    """The costs of this machine: random queries of 100 letters, half of them with an error, in a random text.
+
+    All devices are at work, since they share the bus and the host, and each looks up two parts of the queries, so that
+    joining what is found in parts is counted as well.
+    """
     letters, count, bytes_, length = (400, 4, 1 << 10, 20) if SIMULATED else (1 << 22, 1 << 18, 1 << 27, 100)
-    generator = np.random.default_rng(1)
+    number, generator = devices.device_count(), np.random.default_rng(1)
     batch = SequenceBatch.of(NUCLEOTIDE, [generator.integers(0, 4, letters).astype(np.uint8)])
     fm = tables_of(FmIndexCpu().run(Context(), batch))
-    starts = generator.integers(0, letters - length, count)
+    starts = generator.integers(0, letters - length, count * number)
     reads = batch.residues[starts[:, None] + np.arange(length)]
-    wrong = np.arange(0, count, 2)
+    wrong = np.arange(0, len(reads), 2)
     at = generator.integers(0, length, len(wrong))
     reads[wrong, at] = (reads[wrong, at] + 1) % 4
-    queries = SequenceBatch(NUCLEOTIDE, reads.reshape(-1), np.arange(count + 1, dtype=np.int64) * length,
-                            np.arange(count, dtype=np.int64))
-    search = _Search(Context(queries=queries, threads=threads), [strand_of(queries, 1, False)], Room(1 << 62, _ROWS))
-    block, there = np.ones(bytes_, np.uint8), cuda.device_array(bytes_, np.uint8)
+    block = np.ones(bytes_, np.uint8)
+    there = _everywhere(lambda device: cuda.device_array(bytes_, np.uint8))
 
-    def copy() -> None:
-        to_device(block, threads, there)
+    def copy(device: int) -> None:
+        to_device(block, threads, there[device])
         cuda.synchronize()
 
-    def look_up(some: int) -> None:
-        search.forget()
-        search(IndexPart(fm, 0, letters + 1), _QueryPart(0, 0, some), 0)
+    def taken(some: int) -> float:
+        """Seconds for so many queries on each device."""
+        queries = SequenceBatch(NUCLEOTIDE, reads[: some * number].reshape(-1),
+                                np.arange(some * number + 1, dtype=np.int64) * length,
+                                np.arange(some * number, dtype=np.int64))
+        context, strands = Context(queries=queries, threads=threads), [strand_of(queries, 1, False)]
+        split = Split("queries", 1, 2 * number, 0.0, 0.0)
+        return _least(lambda: looked_up(context, strands, Room(1 << 62, _ROWS), split,
+                                        [IndexPart(fm, 0, letters + 1)]))
 
-    few = max(1, count >> 4)  # as few as it is still worth calling threads for
-    copied, short, long = _least(copy) / bytes_, _least(lambda: look_up(few)), _least(lambda: look_up(count))
+    few = max(2, count >> 4)  # as few as it is still worth calling threads for
+    copied, short, long = _least(lambda: _everywhere(copy)) / bytes_, taken(few), taken(count)
     size = length + 1 + _QUERY
     each = max(0.0, long - short) / ((count - few) * size)
-    return Costs(max(each - copied, copied / 100), copied, max(0.0, short - few * size * each))
+    return Costs(max(each - copied, copied / 100), copied, max(0.0, short - few * size * each) / 2)
 
 
 def _least(work: Callable[[], Any]) -> float:
