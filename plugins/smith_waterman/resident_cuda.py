@@ -29,15 +29,15 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
 
 cuda: Any = _cuda
-_COPIERS = min(8, os.cpu_count() or 1)
-"""Threads that copy letters: with more the bus is no faster."""
+_COPIERS = min(4, os.cpu_count() or 1)
+"""Threads that copy letters: more are quicker alone, but have to wait for the interpreter beside those at work."""
 _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
 """Of the memory that is free at first use: the budget when none is given."""
-_AT_WORK = 2
-"""Stages that are at work on a device at a time: enough to fill it, few enough that their streams have queues of the
-device for themselves, of which there are eight."""
+_AT_WORK = 3
+"""Stages that are at work on a device at a time: enough to fill it while some are at work on the host, few enough that
+their streams have queues of the device for themselves, of which there are eight."""
 
 
 def rounded(number: int) -> int:
@@ -123,22 +123,26 @@ class Workspace:
         need: what there is room for.
         size: bytes that it takes at most.
         columns: whose borders there is room for.
-        streams: two, for kernels.
-        copies: one for copies, which then don't wait for kernels.
+        streams: for kernels, one for each of two groups of queries; one only for a single query.
+        copies: that of all working spaces for copies, which then don't wait for kernels.
     """
 
-    def __init__(self, need: Need, size: int, columns: int) -> None:
+    def __init__(self, need: Need, size: int, columns: int, copies: Any) -> None:
         self.need, self.size, self.columns, self._room = need, size, columns, Room()
-        self.streams: tuple[Any, Any] = (0, 0) if SIMULATED else (cuda.stream(), cuda.stream())
-        self.copies: Any = 0 if SIMULATED else cuda.stream()
+        both = 1 if need.queries == 1 else 2
+        self.streams: tuple[Any, ...] = (0,) * both if SIMULATED else tuple(cuda.stream() for _ in range(both))
+        self.copies = copies
 
     def room(self, name: str, size: int, dtype: Any) -> Any:
         """As ``Room.array``."""
         return self._room.array(name, size, dtype)
 
-    def send(self, name: str, array: np.ndarray) -> Any:
-        """The room of that name with a copy of ``array``; nothing that is queued uses it any more."""
-        there = self.room(name, len(array), array.dtype)
+    def send(self, name: str, array: np.ndarray, more: int = 0) -> Any:
+        """The room of that name with a copy of ``array``, and room for ``more`` behind it.
+
+        Nothing that is queued uses it any more.
+        """
+        there = self.room(name, len(array) + more, array.dtype)
         if len(array):
             there[: len(array)].copy_to_device(np.ascontiguousarray(array), stream=self.copies)
             self._settle()
@@ -249,13 +253,15 @@ class DeviceMemory:
                 self._idle.remove(space)
             elif self._idle:
                 self._used -= self._idle.pop(0).size  # too small: the larger one that follows serves both
-            # A quarter of what is left, so that others and the next volume find room.
-            plenty = (self._limit(budget) - self._used) // 4 // BYTES_PER_COLUMN
+            # A quarter of what nobody uses, so that others and the next volume find room.
+            in_use = self._used - sum(held.extent.nbytes for held in self._held if not held.users)
+            plenty = (self._limit(budget) - in_use) // 4 // BYTES_PER_COLUMN
+            copies = self._copies
         if space is None:
             least, most = columns
             room_for = min(most, max(least, plenty))
             self._reserve(size(room_for), budget, what)
-            space = Workspace(need, size(room_for), room_for)
+            space = Workspace(need, size(room_for), room_for, copies)
         with self._changed:
             self._working += 1
         try:
@@ -378,8 +384,13 @@ class DeviceMemory:
 
     @cached_property
     def _queue(self) -> Any:
-        """The stream of all volumes; not the default one, which waits for all others."""
+        """The stream of all volumes; not the default one, which waits for all others. Asked for under a lock."""
         return None if SIMULATED else cuda.stream()
+
+    @cached_property
+    def _copies(self) -> Any:
+        """The stream for small copies, likewise."""
+        return 0 if SIMULATED else cuda.stream()
 
     def _copy(self, source: np.ndarray, letters: Any, queue: Any) -> None:
         with on_device(self._device):

@@ -54,6 +54,8 @@ _GROUP_WORDS = 1 << 19
 """Words of their profiles likewise."""
 _KEPT = 1 << 16
 """Scores that are picked out of a group without a second attempt."""
+_FETCHED = 1 << 10
+"""Of them, those that are fetched with their number."""
 _FEW_COLUMNS = 1 << 18
 """Columns whose borders are kept where queries of several tiles are rare: those that are scored again."""
 _LEAST_COLUMNS = 1 << 22
@@ -62,30 +64,32 @@ of them."""
 _SELECTING = 256
 
 
-def select(scores, stride, count, queries, limits, capacity, kept, total):
+def select(scores, stride, count, queries, table, limits, capacity):
     """Kernel: scores of at least the limit of their query, with their places, in any order.
 
     Args:
         scores: i4[queries · stride], of which ``count`` of each query are compared.
-        limits: i8[queries].
-        capacity: of ``kept``, i8, which gets place · 2^32 + score.
-        total: i4[1], grows by the number of them, also of those that find no room.
+        table: i8; from ``limits`` on one of each query, behind them the number of scores found, which is 0 before, and
+            behind that the first ``capacity`` of them: place · 2^32 + score.
     """
     place = int32(cuda.grid(1))
     if place < queries * stride:
         query = int32(place // stride)
         score = scores[place]
-        if place - query * stride < count and score >= limits[query]:
-            number = cuda.atomic.add(total, 0, int32(1))
+        if place - query * stride < count and score >= table[limits + query]:
+            total = limits + queries
+            number = cuda.atomic.add(table, total, int64(1))
             if number < capacity:
-                kept[number] = (int64(place) << int64(32)) | int64(score)
+                table[total + 1 + number] = (int64(place) << int64(32)) | int64(score)
 
 
-def clear(array, count):
-    """Kernel: zeros."""
+def clear(array, count, counters, few):
+    """Kernel: zeros in two arrays."""
     n = int32(cuda.grid(1))
     if n < count:
         array[n] = 0
+    if n < few:
+        counters[n] = 0
 
 
 @cache
@@ -152,6 +156,7 @@ class _Group:
         profiles: of all tiles of all strands, side by side.
         tiles: of each strand of each query.
         slot: which of the two rooms the group takes.
+        words: of all profiles.
     """
 
     members: list[tuple[int, Asked, list[Numbers]]]
@@ -193,10 +198,11 @@ class DeviceTargets:
         with _launching:
             _compiled(simple)[-(-size // _SELECTING), _SELECTING, stream](*arguments)
 
-    def _filled(self, name: str, size: int, dtype: Any, stream: Any) -> Any:
-        array = self._space.room(name, size, dtype)
-        self._launch(clear, size, stream, array, np.int32(size))
-        return array
+    def _cleared(self, name: str, size: int, dtype: Any, counters: str, few: int, stream: Any) -> tuple[Any, Any]:
+        """Rooms of two names, with zeros: ``size`` of a type, and ``few`` counters."""
+        arrays = self._space.room(name, size, dtype), self._space.room(counters, few, np.int32)
+        self._launch(clear, max(size, few), stream, arrays[0], np.int32(size), arrays[1], np.int32(few))
+        return arrays
 
     def _ways(self, query: np.ndarray, scoring: Scoring, goal: int) -> list[Numbers]:
         assert scoring.matrix is not None
@@ -246,9 +252,9 @@ class DeviceTargets:
         ways = [self._ways(max(query.strands, key=len, default=_NOTHING), scoring, BEST) for query in asked]
         self._bring({variant for query, way in zip(asked, ways, strict=True) if way and len(self._works.order)
                      for strand in query.strands for variant in _variants(len(strand), way[0])}, scoring)
-        waiting: deque[tuple[_Group, Any, Any]] = deque()
+        waiting: deque[tuple[_Group, Any]] = deque()
         for group in self._groups(asked, ways, scoring, found):
-            waiting.append((group, *self._begin(group, scoring)))
+            waiting.append((group, self._begin(group, scoring)))
             if len(waiting) == 2:
                 self._finish(*waiting.popleft(), scoring, found)
         while waiting:
@@ -261,9 +267,8 @@ class DeviceTargets:
         if not missing:
             return
         space, nothing = self._space, np.int32(0)
-        profiles = space.room("profiles 0", LETTERS * TABLE_WORDS, np.int64)
-        places, found = space.room("crossing 0", 1, np.int64), space.room("scores 0", 1, np.int32)
-        counters = self._filled("counters 0", 1, np.int32, space.streams[0])
+        profiles, places = space.room("table 0", LETTERS * TABLE_WORDS, np.int64), space.room("crossing 0", 1, np.int64)
+        found, counters = self._cleared("scores 0", 1, np.int32, "counters 0", 1, space.streams[0])
         for variant in missing:
             self._check()
             with _launching:
@@ -306,41 +311,53 @@ class DeviceTargets:
         if group.members:
             yield group
 
-    def _begin(self, group: _Group, scoring: Scoring) -> tuple[Any, Any]:
-        """Queue all work on a group; gives what is picked out of its scores, and how many there are."""
-        slot, stream, space = group.slot, self._space.streams[group.slot], self._space
+    def _begin(self, group: _Group, scoring: Scoring) -> Any:
+        """Queue all work on a group; gives the table of its profiles, limits and what is picked out of its scores."""
+        slot, stream = group.slot, self._space.streams[group.slot]
         stride = len(self._works.order) + 1
-        profiles = space.send(f"profiles {slot}", np.concatenate(group.profiles))
+        table = self._space.send(f"table {slot}", np.concatenate([*group.profiles, self._limits(group)]), _KEPT)
         launches = sum(self._launches(self._works, strand, ways[0])
                        for (_, _, ways), tiles in zip(group.members, group.tiles, strict=True) for strand in tiles)
-        scores = self._filled(f"scores {slot}", stride * len(group.members), np.int32, stream)
-        counters = self._filled(f"counters {slot}", 1 + launches, np.int32, stream)
-        counter = 1
+        scores, counters = self._cleared(f"scores {slot}", stride * len(group.members), np.int32, f"counters {slot}",
+                                         launches, stream)
+        counter = 0
         for n, ((_, _, ways), tiles) in enumerate(zip(group.members, group.tiles, strict=True)):
             for strand in tiles:
-                counter = self._run(self._works, strand, scoring, ways[0], BEST, profiles, counters, counter, scores,
+                counter = self._run(self._works, strand, scoring, ways[0], BEST, table, counters, counter, scores,
                                     n * stride, slot)
-        return self._select(group, scores, counters, _KEPT), counters
+        self._select(group, table, group.words, _KEPT)
+        return table
 
-    def _select(self, group: _Group, scores: Any, counters: Any, capacity: int) -> Any:
-        slot, count, queries = group.slot, len(self._works.order), len(group.members)
+    def _limits(self, group: _Group) -> list[int]:
+        """From which score on each query asks for stretches, and the number of those that are found before."""
         # What is at a ceiling may be anything above it.
-        limits = self._space.send(f"limits {slot}", np.array(
-            [min(query.least, ways[0].ceiling) for _, query, ways in group.members], np.int64))
-        kept = self._space.room(f"kept {slot}", capacity, np.int64)
-        self._launch(select, queries * (count + 1), self._space.streams[slot], scores, np.int32(count + 1),
-                     np.int32(count), np.int32(queries), limits, np.int32(capacity), kept, counters)
-        return kept
+        return [*(min(query.least, ways[0].ceiling) for _, query, ways in group.members), 0]
 
-    def _finish(self, group: _Group, kept: Any, counters: Any, scoring: Scoring, found: list[Found]) -> None:
-        """Wait for a group and put what it gave into ``found``."""
-        total = self._total(group, counters)
+    def _select(self, group: _Group, table: Any, limits: int, capacity: int) -> None:
+        """Queue the choice of scores into a table that has the limits from a place on."""
+        slot, count, queries = group.slot, len(self._works.order), len(group.members)
+        scores = self._space.room(f"scores {slot}", queries * (count + 1), np.int32)
+        self._launch(select, queries * (count + 1), self._space.streams[slot], scores, np.int32(count + 1),
+                     np.int32(count), np.int32(queries), table, np.int32(limits), np.int32(capacity))
+
+    def _picked(self, group: _Group, table: Any) -> np.ndarray:
+        """i8: the scores chosen from a group, with their places, in order; waits for the group."""
+        self._space.wait(group.slot)
+        first = group.words + len(group.members)
+        picked = self._space.fetch(table[first : first + 1 + _FETCHED])
+        total = int(picked[0])
         if total > _KEPT:
-            stream, scores = self._space.streams[group.slot], self._space.room(f"scores {group.slot}", 1, np.int32)
-            counters = self._filled(f"counters {group.slot}", 1, np.int32, stream)
-            kept = self._select(group, scores, counters, total)
-            self._total(group, counters)
-        picked = np.sort(self._space.fetch(kept[:total]))
+            limits = np.array(self._limits(group), np.int64)
+            table, first = self._space.send(f"table {group.slot}", limits, total), len(group.members)
+            self._select(group, table, 0, total)
+            self._space.wait(group.slot)
+        if total > min(_FETCHED, _KEPT):
+            picked = self._space.fetch(table[first : first + 1 + total])
+        return np.sort(picked[1 : 1 + total])
+
+    def _finish(self, group: _Group, table: Any, scoring: Scoring, found: list[Found]) -> None:
+        """Wait for a group and put what it gave into ``found``."""
+        picked = self._picked(group, table)
         places, scores = picked >> 32, picked & 0xFFFFFFFF
         stride = len(self._works.order) + 1
         bounds = np.searchsorted(places, np.arange(len(group.members) + 1) * stride)
@@ -357,27 +374,23 @@ class DeviceTargets:
             found[number] = Found(part.numbers[order], part.scores[order])
             self.cells += sum(map(len, query.strands)) * self._letters_asked_for
 
-    def _total(self, group: _Group, counters: Any) -> int:
-        self._space.wait(group.slot)
-        return int(self._space.fetch(counters[:1])[0])
-
     def _alone(self, query: np.ndarray, scoring: Scoring, way: Numbers, slot: int) -> tuple[_Tiles, Any]:
         """One query on the device."""
         assert scoring.matrix is not None
         shape = tiling(len(query), way.arithmetic.numbers)
         made = query_profiles(query, scoring.matrix, shape, way.arithmetic)
         begins = np.cumsum([0, *map(len, made)])[:-1].tolist()
-        return _Tiles(shape, begins), self._space.send(f"profiles {slot}", np.concatenate(made))
+        return _Tiles(shape, begins), self._space.send(f"table {slot}", np.concatenate(made))
 
     def _best(self, name: str, works: Works, query: np.ndarray, scoring: Scoring, way: Numbers, goal: int, slot: int,
               backwards: bool = False, before: Any = None) -> Any:
         """Best of every work for one query, done or not yet, kept where larger than ``before``."""
-        stream = self._space.streams[slot]
         dtype = np.int32 if goal == BEST else np.int64
-        found = self._filled(name, len(works.order) + 1, dtype, stream) if before is None else before
-        if len(query) and len(works.order):
-            tiles, profiles = self._alone(query, scoring, way, slot)
-            counters = self._filled(f"counters {slot}", self._launches(works, tiles, way), np.int32, stream)
+        work = len(query) and len(works.order)
+        tiles, profiles = self._alone(query, scoring, way, slot) if work else (None, None)
+        found, counters = self._cleared(name, len(works.order) + 1 if before is None else 0, dtype, f"counters {slot}",
+                                        self._launches(works, tiles, way) if tiles else 1, self._space.streams[slot])
+        if tiles:
             self._run(works, tiles, scoring, way, goal, profiles, counters, 0, found, 0, slot, backwards)
         self._space.wait(slot)
         return found
