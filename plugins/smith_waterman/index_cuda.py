@@ -7,6 +7,7 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
+from seqloom.core.threads import brisk
 from seqloom.plugins.smith_waterman.index_cpu import SmithWatermanTargets
 from seqloom.plugins.smith_waterman.resident_cuda import Extent, device_memory, on_devices
 
@@ -24,5 +25,6 @@ class SmithWatermanTargetsCuda(SmithWatermanTargets):
                 pass
 
         devices = range(device_count())
-        on_devices(send, devices, devices)
+        with brisk():
+            on_devices(send, devices, devices)
         return Index(self.provides, "target", parameters={"lanes": 0})

@@ -199,7 +199,8 @@ class DeviceMemory:
     def __init__(self, free: int, device: int = 0) -> None:
         self._free, self._device = int(free * _SHARE), device
         self._changed = threading.Condition()
-        self._copying = threading.Lock()
+        self._coming: list[np.ndarray] = []
+        """Letters of volumes that are on their way."""
         self._held: list[Volume] = []
         """Those used longest ago first."""
         self._idle: list[Workspace] = []
@@ -332,10 +333,18 @@ class DeviceMemory:
             BudgetError: as ``working_space``.
         """
         source = targets.searched()
-        held = self._find(source)
+        with self._changed:
+            while (held := self._find(source)) is None and any(source is coming for coming in self._coming):
+                self._changed.wait()
+            if held is None:
+                self._coming.append(source)
         if held is None:
-            with self._copying:
-                held = self._find(source) or self._copied(source, targets, budget)
+            try:
+                held = self._copied(source, targets, budget)
+            finally:
+                with self._changed:
+                    self._coming = [coming for coming in self._coming if coming is not source]
+                    self._changed.notify_all()
         try:
             yield held
         finally:
@@ -356,17 +365,20 @@ class DeviceMemory:
         extent = Extent.of(len(source), len(targets))
         old = self._reserve(extent.nbytes, budget, "a volume on the device", lambda held: held.extent.suits(extent))
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
-        queue = self._queue
+        with self._changed:
+            queue, numbers = self._queue, self._first(len(targets))
         try:
             letters = room.array("letters", extent.letters, np.uint8)
             copying = self._sender.submit(self._copy, source, letters, queue)
             try:
-                works = Works.of(self._first(len(targets)), targets.offsets, targets.lengths,
+                works = Works.of(numbers, targets.offsets, targets.lengths,
                                  partial(self._send, room, extent, queue), room.here)
             finally:
                 copying.result()
-                if queue:
-                    queue.synchronize()
+                if queue:  # what is sent to other volumes meanwhile needn't be there
+                    done = cuda.event(timing=False)
+                    done.record(queue)
+                    done.synchronize()
             held = Volume(weakref.ref(source), letters, works, room, extent, 1)
         except BaseException:
             self._release(extent.nbytes)
