@@ -40,12 +40,12 @@ def coding_of(keys: Ragged, threads: int = 1, sample: bool = False,
     Args:
         lengths: of the shortest and of the longest key, if they are known.
     """
-    seen = np.zeros(256, np.bool_)
+    seen = np.zeros((threads, 256), np.bool_)  # a part each: a line of memory that many write to goes to and fro
     first, last = int(keys.offsets[0]), int(keys.offsets[-1])
     last = min(last, first + _SAMPLE) if sample else last
-    by_threads(threads, first, last, lambda n, a, b: _mark(keys.values, a, b, seen))
+    by_threads(threads, first, last, lambda n, a, b: _mark(keys.values, a, b, seen[n]))
     shortest, longest = length_range(keys, threads) if lengths is None else lengths
-    return dense_coding(seen, shortest < longest)
+    return dense_coding(seen.any(axis=0), shortest < longest)
 
 
 def dense_coding(seen: np.ndarray, ended: bool) -> Coding:
@@ -137,9 +137,11 @@ def _mark(values, first, last, seen):
 @kernel
 def _vary(values, first, last, width, varying):
     """Bits in which the bytes of some column differ from that of the first row."""
+    found = np.zeros(width, np.uint8)  # of this thread alone until it is done
     for start in range(np.uint64(first), np.uint64(last), np.uint64(width)):
         for column in range(np.uint64(width)):
-            varying[column] |= values[start + column] ^ values[column]
+            found[column] |= values[start + column] ^ values[column]
+    varying[:] = found
 
 
 @kernel
