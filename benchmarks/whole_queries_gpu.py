@@ -185,7 +185,7 @@ class Bench:
                     work = work_of(context, strands, room)
                 same(wanted, places)
                 times.append(taken)
-                foretold.append(float(seconds(work, costs, order, np.array([parts_in]), np.array([2 * all_devices]))[0]))
+                foretold += seconds(work, costs, order, np.array([parts_in]), np.array([2 * all_devices])).tolist()
             say(what, f"one device: {times[0]:.4f} s, foretold {foretold[0]:.4f}",
                 f"{all_devices} devices: {times[1]:.4f} s, foretold {foretold[1]:.4f}",
                 f"{times[0] / times[1]:.2f} times as quick")

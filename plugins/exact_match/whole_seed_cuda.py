@@ -386,7 +386,7 @@ def _device_name() -> str:
 def _measured(threads: int) -> Costs:
     """The costs of this machine: random queries of 100 letters, half of them with an error, in a random text.
 
-    All devices are at work, since they share the bus and the host, and each looks up two parts of the queries, so that
+    All devices are at work, since they share the bus and the host, and each looks up some parts of the queries, so that
     joining what is found in parts is counted as well.
     """
     letters, count, bytes_, length = (400, 4, 1 << 10, 20) if SIMULATED else (1 << 22, 1 << 18, 1 << 27, 100)
@@ -405,21 +405,21 @@ def _measured(threads: int) -> Costs:
         to_device(block, threads, there[device])
         cuda.synchronize()
 
-    def taken(some: int) -> float:
-        """Seconds for so many queries on each device."""
+    def taken(some: int, parts: int) -> float:
+        """Seconds for so many queries on each device, in so many parts."""
         queries = SequenceBatch(NUCLEOTIDE, reads[: some * number].reshape(-1),
                                 np.arange(some * number + 1, dtype=np.int64) * length,
                                 np.arange(some * number, dtype=np.int64))
         context, strands = Context(queries=queries, threads=threads), [strand_of(queries, 1, False)]
-        split = Split("queries", 1, 2 * number, 0.0, 0.0)
+        split = Split("queries", 1, parts * number, 0.0, 0.0)
         return _least(lambda: looked_up(context, strands, Room(1 << 62, _ROWS), split,
                                         [IndexPart(fm, 0, letters + 1)]))
 
-    few = max(2, count >> 4)  # as few as it is still worth calling threads for
-    copied, short, long = _least(lambda: _everywhere(copy)) / bytes_, taken(few), taken(count)
-    size = length + 1 + _QUERY
-    each = max(0.0, long - short) / ((count - few) * size)
-    return Costs(max(each - copied, copied / 100), copied, max(0.0, short - few * size * each) / 2)
+    few = max(2, count >> 3)  # as few as it is still worth calling threads for
+    short, long, often = taken(few, 2), taken(count, 2), taken(count, 8)
+    copied = _least(lambda: _everywhere(copy)) / bytes_
+    each = max(0.0, long - short) / ((count - few) * (length + 1 + _QUERY))
+    return Costs(max(each - copied, copied / 100), copied, max(0.0, often - long) / 6)
 
 
 def _least(work: Callable[[], Any]) -> float:

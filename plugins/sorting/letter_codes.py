@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.jit import kernel
+from seqloom.core.prefetch import prefetch
 from seqloom.core.simd import (
     BYTE_LANES,
     LOOKUP_ENTRIES,
@@ -85,6 +86,7 @@ def fill_codes(out, first, given):
         whole = np.uint64(0)
         if bits < 8:
             while whole + lanes <= count:
+                prefetch(some, whole + size)
                 letters = load(some, whole, BYTE_LANES)
                 places = letters & low
                 others = others | (lookup(tables, LOOKUP_STRIDE, places) ^ letters)

@@ -35,7 +35,7 @@ WARPS: int
 BITS = 8
 """Bits of a digit; a block has one thread for each of its values."""
 WORDS_PER_THREAD = 16
-LEAST_PART = 1 << 23
+LEAST_PART = 1 << 24
 """Keys of a part that is sorted by itself: to queue what sorts it shall not take longer than to send it."""
 _MOST_PARTS = 8  # a power of two, so that parts are merged two by two
 
