@@ -162,12 +162,12 @@ def _sender(fill: Kernel) -> Kernel:
         each, size, turn = np.uint64(len(buffers[0])), np.uint64(buffers[0].itemsize), np.uint64(0)
         error = _call(functions[_ENTER], (context,))
         for begin in range(np.uint64(first), np.uint64(last), each):
-            error |= _call(functions[_WAIT], (events[turn],))
+            error = error or _call(functions[_WAIT], (events[turn],))
             count, buffer = min(each, np.uint64(last) - begin), buffers[turn]
             fill(buffer[:count], begin, given)
             home = np.uint64(buffer.ctypes.data)
-            error |= _call(functions[_SEND], (there + begin * size, home, count * size, stream))
-            error |= _call(functions[_RECORD], (events[turn], stream))
+            error = error or _call(functions[_SEND], (there + begin * size, home, count * size, stream))
+            error = error or _call(functions[_RECORD], (events[turn], stream))
             turn ^= np.uint64(1)
         return error
 
@@ -201,21 +201,22 @@ def _receive(functions, context, there, items, buffers, events, stream, out):
         turn = (first // each) & np.uint64(1)
         if first < np.uint64(len(out)):
             count = min(each, np.uint64(len(out)) - first)
-            error |= _call(functions[_WAIT], (events[turn],))  # something may still be on its way from this buffer
-            error |= _call(functions[_RECEIVE], (home + turn * each * size, there + first * size, count * size, stream))
-            error |= _call(functions[_RECORD], (events[turn], stream))
+            buffer = home + turn * each * size
+            error = error or _call(functions[_WAIT], (events[turn],))  # for what is still on its way from the buffer
+            error = error or _call(functions[_RECEIVE], (buffer, there + first * size, count * size, stream))
+            error = error or _call(functions[_RECORD], (events[turn], stream))
         if first == 0:
             _touch(out)
         else:
             turn, begin = turn ^ np.uint64(1), first - each
-            error |= _call(functions[_WAIT], (events[turn],))
-            part, buffer = out[begin : begin + each], items[turn]
+            error = error or _call(functions[_WAIT], (events[turn],))
+            part, received = out[begin : begin + each], items[turn]
             if large:
                 for n in range(np.uint64(len(part))):
-                    _put_past(part, n, buffer[n])
+                    _put_past(part, n, received[n])
             else:
                 for n in range(np.uint64(len(part))):
-                    part[n] = buffer[n]
+                    part[n] = received[n]
     _fence()
     return error
 
