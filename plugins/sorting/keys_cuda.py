@@ -8,6 +8,7 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4.2 (prefixes c
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -236,12 +237,24 @@ class DeviceKeys:
                                     self._letters.codes, self.coding.bits, letters, depth, words)
 
 
+@contextmanager
+def turn() -> Iterator[None]:
+    """Sorts on one device take turns: memory that one finds free is not taken by another."""
+    with _turns.setdefault(0 if SIMULATED else int(cuda.get_current_device().id), Lock()):
+        yield
+
+
+_turns: dict[int, Lock] = {}  # by device
+
+
+def many(keys: Ragged) -> bool:
+    """Whether it is worth while to send ``keys`` to the device."""
+    return LEAST <= len(keys) < _LARGEST and keys.offsets[0] < keys.offsets[-1]
+
+
 def fits(keys: Ragged) -> bool:
-    """Whether the device can take ``keys``, and they are so many that it is worth while."""
-    count = len(keys)
-    if not LEAST <= count < _LARGEST or keys.offsets[0] == keys.offsets[-1]:
-        return False
-    needed = 40 * count + min(keys.values.nbytes, 40 * count)
+    """Whether the device has memory to sort ``keys``."""
+    needed = 40 * len(keys) + min(keys.values.nbytes, 40 * len(keys))
     return SIMULATED or needed < 0.9 * int(cuda.current_context().get_memory_info()[0])
 
 
