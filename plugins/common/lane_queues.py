@@ -13,6 +13,8 @@ from seqloom.core.jit import kernel
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.simd import BYTE_LANES, LOOKUP_ENTRIES, aligned
 from seqloom.core.stages import Footprint, IndexStage, Shape
+from seqloom.plugins.common import lane_tiles
+from seqloom.plugins.common.lane_tiles import TILE, lay, turn
 
 KIND = "lane-queues"
 PAD = LOOKUP_ENTRIES - 1
@@ -21,18 +23,13 @@ GAP = 2
 """Letters between targets: twice −128 takes the largest score of eight bits, 255, to nothing."""
 COLUMNS = 12
 """Columns that kernels take at a time."""
-BLOCK = 64
-"""Columns that are interleaved at a time: their letters stay in the nearest cache."""
 
 
 @kernel
 def _assign(order, lengths, gap, lane_of, begin_of, ends):
-    """Put each of ``order``, longest first, behind the shortest queue; 0 letters take no place (lane −1)."""
+    """Put each of ``order``, longest first, behind the shortest queue."""
     ends[:] = 0
     for place in order:
-        if lengths[place] == 0:
-            lane_of[place] = -1
-            continue
         lane = 0
         for other in range(1, len(ends)):
             if ends[other] < ends[lane]:
@@ -43,42 +40,34 @@ def _assign(order, lengths, gap, lane_of, begin_of, ends):
         ends[lane] = begin + lengths[place]
 
 
-@kernel
-def _interleave(residues, offsets, numbers, firsts, places, begins, block, pad, columns, present):
-    """Fill ``columns`` block by block, lane by lane within a block; mark the letters ``present``."""
+@kernel(helpers=(lane_tiles,))
+def _interleave(residues, offsets, numbers, firsts, places, begins, pad, tile, columns, present):
+    """Fill ``columns`` tile by tile, lane by lane within a tile; mark what is ``present``."""
     lanes = len(firsts) - 1
     current = firsts[:-1].copy()
-    for first in range(0, len(columns) // lanes, block):
-        last = min(first + block, len(columns) // lanes)
+    for first in range(0, len(columns) // lanes, TILE):
+        width = min(TILE, len(columns) // lanes - first)
+        tile[:] = pad
         for lane in range(lanes):
-            column = first
-            while column < last:
-                entry = current[lane]
-                if entry == firsts[lane + 1]:
-                    stop = last
-                    for place in range(column, stop):
-                        columns[place * lanes + lane] = pad
-                    column = stop
-                    continue
-                begin = begins[entry]
-                stop = min(begin, last)
-                for place in range(column, stop):
-                    columns[place * lanes + lane] = pad
-                column = max(column, stop)
-                source = offsets[numbers[places[entry]]] - begin
-                end = begin + offsets[numbers[places[entry]] + 1] - offsets[numbers[places[entry]]]
-                stop = min(end, last)
-                for place in range(column, stop):
-                    letter = residues[source + place]
-                    columns[place * lanes + lane] = letter
-                    present[letter] = True
-                column = max(column, stop)
-                if column == end:
-                    current[lane] += 1
+            entry = current[lane]
+            while entry < firsts[lane + 1] and begins[entry] < first + width:
+                number, begin = numbers[places[entry]], begins[entry] - first  # in this tile, or before it
+                end = begin + offsets[number + 1] - offsets[number]
+                column = max(begin, 0)
+                lay(tile, lane * TILE + column, residues, offsets[number] + column - begin, min(end, width) - column)
+                if end > width:
+                    break
+                entry += 1
+            current[lane] = entry
+        for letter in tile:
+            present[letter] = True
+        turn(tile, width, columns, first * lanes, lanes)
 
 
 def queued(targets: SequenceBatch, numbers: np.ndarray | None = None, lanes: int = BYTE_LANES) -> Index:
     """Lane queues of a volume, or of the targets at i8[k] ``numbers`` in it. Hard-masked letters read as unknown.
+
+    ``lanes`` is a multiple of eight.
 
     Returns:
         Index of kind "lane-queues" with ``columns`` u8 (letter of lane l in column c at c · lanes + l), ``firsts``
@@ -87,18 +76,20 @@ def queued(targets: SequenceBatch, numbers: np.ndarray | None = None, lanes: int
     """
     numbers = np.arange(len(targets)) if numbers is None else np.asarray(numbers, np.int64)
     lengths = targets.lengths[numbers].astype(np.int64)
-    lane_of, begin_of = np.empty(len(numbers), np.int64), np.empty(len(numbers), np.int64)
+    lane_of, begin_of = np.empty(len(numbers), np.uint8), np.empty(len(numbers), np.int64)
     ends = np.empty(lanes, np.int64)
-    _assign(np.argsort(-lengths, kind="stable"), lengths, GAP, lane_of, begin_of, ends)
-    placed = np.flatnonzero(lane_of >= 0)
-    places = placed[np.lexsort((begin_of[placed], lane_of[placed]))]
+    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+    _assign(order, lengths, GAP, lane_of, begin_of, ends)
+    places = order[np.argsort(lane_of[order], kind="stable")]
     firsts = np.searchsorted(lane_of[places], np.arange(lanes + 1))
     height = -(-(int(ends.max()) + GAP) // COLUMNS) * COLUMNS
-    columns = aligned(height * lanes, np.uint8)
+    columns = aligned(-(-height // 8) * 8 * lanes, np.uint8)
     begins = begin_of[places]
     present = np.zeros(256, np.bool_)
-    _interleave(targets.searched(), targets.offsets, numbers, firsts, places, begins, BLOCK, PAD, columns, present)
-    arrays = {"columns": columns, "firsts": firsts, "places": places, "begins": begins,
+    _interleave(targets.searched(), targets.offsets, numbers, firsts, places, begins, PAD,
+                aligned(lanes * TILE, np.uint8), columns, present)
+    present[PAD] = False
+    arrays = {"columns": columns[: height * lanes], "firsts": firsts, "places": places, "begins": begins,
               "letters": np.flatnonzero(present)}
     return Index(KIND, "target", arrays, {"lanes": lanes})
 

@@ -12,6 +12,8 @@ from seqloom.core.jit import kernel
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.simd import BYTE_LANES, LOOKUP_ENTRIES, aligned
 from seqloom.core.stages import Footprint, IndexStage, Shape
+from seqloom.plugins.common import lane_tiles
+from seqloom.plugins.common.lane_tiles import TILE, lay, turn
 
 KIND = "lanes"
 PAD = LOOKUP_ENTRIES - 1
@@ -20,25 +22,25 @@ COLUMNS = 8
 """Columns that kernels take at a time."""
 
 
-@kernel
-def _interleave(residues, begins, ends, order, starts, lanes, pad, columns):
+@kernel(helpers=(lane_tiles,))
+def _interleave(residues, begins, ends, order, starts, lanes, pad, tile, columns):
+    """Fill ``columns`` group by group, tile by tile within a group."""
     for group in range(len(starts) - 1):
-        begin = starts[group]
-        width = (starts[group + 1] - begin) // lanes
-        for lane in range(lanes):
-            place = group * lanes + lane
-            length = 0
-            if place < len(order):
-                first = begins[order[place]]
-                length = ends[order[place]] - first
-                for column in range(length):
-                    columns[begin + column * lanes + lane] = residues[first + column]
-            for column in range(length, width):
-                columns[begin + column * lanes + lane] = pad
+        members = order[group * lanes : (group + 1) * lanes]
+        height = (starts[group + 1] - starts[group]) // lanes
+        for first in range(0, height, TILE):
+            width = min(TILE, height - first)
+            tile[:] = pad
+            for lane in range(len(members)):
+                source = begins[members[lane]] + first
+                lay(tile, lane * TILE, residues, source, max(0, min(width, ends[members[lane]] - source)))
+            turn(tile, width, columns, starts[group] + first * lanes, lanes)
 
 
 def interleaved(targets: SequenceBatch, lanes: int = BYTE_LANES) -> Index:
     """The lane-interleaved copy of a volume. Hard-masked letters are interleaved as the unknown letter.
+
+    ``lanes`` is a multiple of eight.
 
     Returns:
         Index of kind "lanes" with ``columns`` u8 (flat), ``starts`` i8[g+1] (where each group begins in ``columns``)
@@ -60,7 +62,7 @@ def interleaved_stretches(residues: np.ndarray, begins: np.ndarray, ends: np.nda
     starts = np.zeros(len(longest) + 1, np.int64)
     np.cumsum(-(-longest // COLUMNS) * COLUMNS * lanes, out=starts[1:])
     columns = aligned(int(starts[-1]), np.uint8)
-    _interleave(residues, begins, ends, order, starts, lanes, PAD, columns)
+    _interleave(residues, begins, ends, order, starts, lanes, PAD, aligned(lanes * TILE, np.uint8), columns)
     return Index(KIND, "target", {"columns": columns, "starts": starts, "order": order}, {"lanes": lanes})
 
 

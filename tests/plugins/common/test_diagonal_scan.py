@@ -87,7 +87,7 @@ def test_nothing_to_scan(query: str, targets: list[str]) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 90), max_size=80), st.sampled_from([1, 4, 16, 64]), st.booleans())
+@given(st.lists(st.integers(0, 300), max_size=80), st.sampled_from([8, 16, 32, 64]), st.booleans())
 def test_queues(lengths: list[int], lanes: int, some: bool) -> None:
     generator = np.random.default_rng(len(lengths))
     targets = SequenceBatch.of(PROTEIN, [generator.integers(1, 28, length).astype(np.uint8) for length in lengths])
