@@ -21,8 +21,7 @@ class SmithWatermanTargetsCuda(SmithWatermanTargets):
 
     def run(self, context: Context, batch: SequenceBatch) -> Any:
         def send(device: int) -> None:
-            with device_memory().volume(batch, context.device_memory):
-                pass
+            device_memory().bring(batch, context.device_memory)
 
         devices = range(device_count())
         with brisk():

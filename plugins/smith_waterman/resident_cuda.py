@@ -178,6 +178,7 @@ class Volume:
         room: what both are in.
         extent: for which there is room.
         users: how many use it now.
+        ahead: nobody has used it yet.
     """
 
     source: "weakref.ref[np.ndarray]"
@@ -186,6 +187,7 @@ class Volume:
     room: Room
     extent: Extent
     users: int = 0
+    ahead: bool = True
 
 
 class DeviceMemory:
@@ -287,13 +289,17 @@ class DeviceMemory:
                  suits: Callable[[Volume], bool] = lambda volume: False) -> Volume | None:
         """Take ``size`` bytes of the budget, or the place of a volume that nobody uses and that ``suits``.
 
-        What nobody uses goes until there is room: volumes, longest unused first, then working space, which the next
-        unit of work will want.
+        What nobody uses goes until there is room: volumes, longest unused first and those that somebody is going to
+        use last, then working space, which the next unit of work will want.
+
+        Raises:
+            BudgetError: as ``working_space``.
         """
         limit = self._limit(budget)
         with self._changed:
             while True:
-                unused = [held for held in self._held if not held.users]
+                unused = sorted((held for held in self._held if not held.users),
+                                key=lambda held: held.ahead and held.source() is not None)
                 full = self._used + size > limit
                 old = next((held for held in unused if (full or held.source() is None) and suits(held)), None)
                 if old is not None and self._used <= limit:
@@ -325,6 +331,15 @@ class DeviceMemory:
         self._held.remove(volume)
         self._used -= volume.extent.nbytes
 
+    def bring(self, targets: SequenceBatch, budget: int | None) -> None:
+        """Have a volume on the device before it is used.
+
+        Raises:
+            BudgetError: as ``working_space``.
+        """
+        with self._using(targets, budget):
+            pass
+
     @contextmanager
     def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
         """A volume, its letters as searched, on the current device; it stays there while it is in use.
@@ -332,6 +347,12 @@ class DeviceMemory:
         Raises:
             BudgetError: as ``working_space``.
         """
+        with self._using(targets, budget) as held:
+            held.ahead = False
+            yield held
+
+    @contextmanager
+    def _using(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
         source = targets.searched()
         with self._changed:
             while (held := self._find(source)) is None and any(source is coming for coming in self._coming):

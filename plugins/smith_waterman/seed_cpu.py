@@ -158,9 +158,9 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
 
 def _interleaved(context: Context, stretches: Stretches) -> Index:
     """All stretches interleaved: the index that an earlier slot made, if no target is cut, or one made now."""
-    for index in context.indexes.values():
-        if index.kind == KIND and index.parameters["lanes"] == LANES and len(stretches) == len(context.targets):
-            return index
+    index = context.indexes.get(KIND)
+    if index is not None and index.parameters["lanes"] == LANES and len(stretches) == len(context.targets):
+        return index
     return stretches.interleaved(np.arange(len(stretches)))
 
 

@@ -151,6 +151,10 @@ def check_memory() -> None:
 
     assert all(there(n) for n in (0, 1, 0, 1)) and memory.copies == 2
     assert there(2) and there(1) and memory.copies == 3  # the one used longest ago went
+    memory.bring(volumes[0], budget)
+    assert there(1) and there(2) and memory.copies == 5  # that which nobody has used yet stays
+    assert there(0) and memory.copies == 5
+    assert there(2) and there(1) and memory.copies == 6
     copy, begun, go_on = memory._copy, threading.Event(), threading.Event()
     memory._copy = lambda *arguments: (begun.set(), go_on.wait(30), copy(*arguments))
     with ThreadPoolExecutor(1) as pool:
@@ -185,8 +189,7 @@ def check_streaming() -> None:
     made_before = []
     for volume in volumes:
         made_before.append(arrays["made"])
-        with memory.volume(volume, budget):  # as the index stage does
-            pass
+        memory.bring(volume, budget)
         found = SmithWatermanScoresCuda().run(replace(context, targets=volume, device_memory=budget), None)
         assert len(found) == 1 and memory._used <= budget
     assert len(made) == 1 and memory.copies == 4
