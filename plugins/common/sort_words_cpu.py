@@ -45,7 +45,7 @@ def coding_of(keys: Ragged, threads: int = 1, sample: bool = False,
     last = min(last, first + _SAMPLE) if sample else last
     by_threads(threads, first, last, lambda n, a, b: _mark(keys.values, a, b, seen[n]))
     shortest, longest = length_range(keys, threads) if lengths is None else lengths
-    return dense_coding(seen.any(axis=0), shortest < longest)
+    return dense_coding(np.bitwise_or.reduce(seen), shortest < longest)
 
 
 def dense_coding(seen: np.ndarray, ended: bool) -> Coding:

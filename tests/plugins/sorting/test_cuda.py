@@ -36,7 +36,7 @@ CASES = {
     "one width": '[strings(b"ACGT", [4] * 250), strings(b"ab", [3] * 130), [b"same"] * 9]',
     "not as the first": '[strings(b"ab", [3] * 70) + [b"abc"], strings(b"ab", [3] * 70) + [b"ab", b"abba"]]',
     "any width": '[strings(b"ACGT", rng.integers(0, 7, 200)), [b"", b"\\0", b"", b"\\0\\0"] * 5, [b""] * 9, []]',
-    "several words": '[strings(b"ACGT", rng.integers(0, 25, 60))]',
+    "several words": '[strings(b"ACGT", rng.integers(0, 25, 60)) + [bytes(range(190, 214))]]',
 }
 
 
