@@ -10,6 +10,7 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.core.threads import brisk
 from seqloom.plugins.smith_waterman.index_cpu import SmithWatermanTargets
 from seqloom.plugins.smith_waterman.resident_cuda import Extent, device_memory, on_devices
+from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_STRETCH_HERE
 
 
 class SmithWatermanTargetsCuda(SmithWatermanTargets):
@@ -17,7 +18,8 @@ class SmithWatermanTargetsCuda(SmithWatermanTargets):
     backend: ClassVar[str] = "cuda"
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(device=Extent.of(shape.target_letters, shape.targets).nbytes)
+        return Footprint(host=BYTES_PER_STRETCH_HERE * (shape.targets + 1),
+                         device=Extent.of(shape.target_letters, shape.targets).nbytes)
 
     def run(self, context: Context, batch: SequenceBatch) -> Any:
         def send(device: int) -> None:

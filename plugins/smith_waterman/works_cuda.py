@@ -9,6 +9,8 @@ from seqloom.core.jit import kernel as host_kernel
 
 BYTES_PER_STRETCH = 12
 """Of ``Works`` on the device, without borders."""
+BYTES_PER_STRETCH_HERE = 20
+"""Of them on the host."""
 BYTES_PER_COLUMN = 8
 """Of a border."""
 _COUNTED_LENGTHS = 1 << 20
