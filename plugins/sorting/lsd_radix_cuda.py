@@ -1,7 +1,7 @@
 """``lsd-radix`` on a CUDA device: word by word from the last, all passes on the device.
 
-Short keys are sent as they are and packed there; of long ones the host packs and sends one word at a time. Words that
-stand so deep that few keys have them are sorted on the host first.
+Short keys are sent whole and packed there; of long ones the host packs and sends one word at a time. Words that stand
+so deep that few keys have them are sorted on the host first.
 """
 
 from typing import Any

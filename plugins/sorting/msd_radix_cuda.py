@@ -1,6 +1,6 @@
 """``msd-radix`` on a CUDA device: by as many first letters as fit a word; what ties is sorted out on the host.
 
-Short keys are sent as they are and packed there; of long ones the host chops off the first letters and sends these.
+Short keys are sent whole and packed there; of long ones the host chops off the first letters and sends these.
 """
 
 import numpy as np
