@@ -124,7 +124,7 @@ class Bench:
 
     def context(self, queries: SequenceBatch, **more: Any) -> Context:
         return Context(slot="seed.queries", queries=queries, targets=self.targets, threads=self.threads,
-                       indexes={"index.references": self.index}, options=MatchOptions(both=True), **more)
+                       indexes={"fm-index": self.index}, options=MatchOptions(both=True), **more)
 
     def compare(self, queries: SequenceBatch) -> Iterator[tuple[str, float]]:
         """Reads a second of both back ends, which must find the same places."""
@@ -204,7 +204,7 @@ def compare_matches(threads: int) -> None:
     one, other = (SequenceBatch.of(NUCLEOTIDE, [letters]) for letters in bases())
     index = FmIndexCpu().run(Context(), one)
     for mode, length in (("mum", 20), ("mumreference", 20), ("maxmatch", 20)):
-        context = Context(queries=other, targets=one, indexes={"index.references": index}, threads=threads,
+        context = Context(queries=other, targets=one, indexes={"fm-index": index}, threads=threads,
                           options=MatchOptions(both=True, length=length, **{mode: True}))
         stages = FmMatchesCpu(), FmMatchesCuda()
         times, first, found = zip(*(least(partial(stage.run, context, None)) for stage in stages), strict=True)

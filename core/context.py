@@ -77,7 +77,7 @@ class Context:
         scoring: of this query batch; a subclass of ``Scoring`` chosen by the family.
         options: the pipeline's options (an instance of the family's ``Options``).
         space: size of everything that is searched.
-        indexes: indexes by the slot that made them.
+        indexes: indexes by kind, whichever slot makes them.
         catalog: names, descriptions and lengths of any target by its global number.
         sorters: sorters by name, for the back end of this slot.
         device: "host" or a CUDA device, where records are taken and given.
@@ -105,9 +105,8 @@ class Context:
 
     def index(self, kind: str) -> Index:
         """The index of this kind that an earlier slot made."""
-        for index in self.indexes.values():
-            if index.kind == kind:
-                return index
+        if kind in self.indexes:
+            return self.indexes[kind]
         raise SeqloomError(f"slot '{self.slot}' needs an index of kind '{kind}', and no slot made one")
 
     def count(self, name: str, number: int = 1) -> None:

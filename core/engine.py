@@ -65,7 +65,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class PreparedBatch:
-    """A query batch with masks, scoring and query-side indexes."""
+    """A query batch with masks, scoring and query-side indexes, which are made when they are first asked for."""
 
     queries: Queries
     scoring: Scoring
@@ -83,12 +83,12 @@ class PreparedVolume:
 class _Cache:
     """The last few things made, by key; each is made once even when several threads ask at the same time."""
 
-    def __init__(self, make: Callable[[int], Any], keep: int) -> None:
+    def __init__(self, make: Callable[[Any], Any], keep: int) -> None:
         self._make, self._keep = make, keep
         self._lock = threading.Lock()
-        self._made: OrderedDict[int, Future] = OrderedDict()
+        self._made: OrderedDict[Any, Future] = OrderedDict()
 
-    def get(self, key: int) -> Any:
+    def get(self, key: Any) -> Any:
         with self._lock:
             future, mine = self._made.get(key), False
             if future is None:
@@ -104,6 +104,27 @@ class _Cache:
             except BaseException as error:
                 future.set_exception(error)
         return future.result()
+
+
+class _Indexes(Mapping[str, Index]):
+    """Indexes by kind, each made when it is first asked for: many are for one way of several that a stage may take."""
+
+    def __init__(self, kinds: Sequence[str], make: Callable[[str], Index]) -> None:
+        self._kinds, self._made = tuple(kinds), _Cache(make, len(kinds))
+
+    def __getitem__(self, kind: str) -> Index:
+        if kind not in self._kinds:
+            raise KeyError(kind)
+        return self._made.get(kind)
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._kinds
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
 
 
 class Engine:
@@ -327,9 +348,9 @@ class Engine:
             queries = self._mask(queries)
         scoring = self.plan.family.scoring(queries, self.space, self.plan.options)
         context = self._context(queries=queries, scoring=scoring)
-        indexes: dict[str, Index] = {}
-        for placed in self.plan.indexes("query"):
-            indexes[placed.name] = self._index(placed, replace(context, indexes=indexes), queries)
+        makers = {placed.stage.provides: placed for placed in self.plan.indexes("query")}
+        indexes: Mapping[str, Index] = _Indexes(
+            tuple(makers), lambda kind: self._index(makers[kind], replace(context, indexes=indexes), queries))
         return PreparedBatch(queries, scoring, indexes)
 
     def _mask(self, queries: SequenceBatch) -> SequenceBatch:
@@ -351,7 +372,7 @@ class Engine:
         context = self._context(targets=targets)
         indexes: dict[str, Index] = {}
         for placed in self.plan.indexes("target"):
-            indexes[placed.name] = self._index(placed, replace(context, indexes=indexes), targets)
+            indexes[placed.stage.provides] = self._index(placed, replace(context, indexes=indexes), targets)
         return PreparedVolume(targets, indexes)
 
     def _index(self, placed: PlacedStage, context: Context, batch: Any) -> Index:
@@ -375,8 +396,9 @@ class Engine:
 
     def _unit(self, number: int, batch: PreparedBatch,
               volume: PreparedVolume) -> tuple[Records, dict[str, SlotStats]]:
-        context = self._context(queries=batch.queries, targets=volume.targets, scoring=batch.scoring,
-                                indexes={**batch.indexes, **volume.indexes})
+        indexes = _Indexes((*batch.indexes, *volume.indexes), lambda kind: (
+            volume.indexes[kind] if kind in volume.indexes else batch.indexes[kind]))
+        context = self._context(queries=batch.queries, targets=volume.targets, scoring=batch.scoring, indexes=indexes)
         followed = {t for t in self.settings.explain if t in set(volume.targets.ordinals.tolist())}
         return self._flow(number, self.plan.working("unit"), context, None, followed)
 

@@ -145,10 +145,11 @@ def _series_k(distribution: ScoreDistribution, lambda_: float, h: float) -> floa
             ratio = mean * mean / ratio
         return ratio * (1.0 - math.exp(-lambda_))
     total, walk = 0.0, np.ones(1)
+    weights = np.exp(lambda_ * np.minimum(np.arange(_K_TERMS * low, _K_TERMS * high + 1), 0))
     for terms in range(1, _K_TERMS + 1):
-        walk = np.convolve(walk, probabilities)
-        sums = np.arange(terms * low, terms * high + 1)
-        term = float((walk * np.exp(lambda_ * np.minimum(sums, 0))).sum()) / terms
+        walk = np.convolve(walk, probabilities)  # over the sums terms · low … terms · high
+        first = (terms - _K_TERMS) * low
+        term = float((walk * weights[first : first + len(walk)]).sum()) / terms
         total += term
         if term <= _K_SMALLEST_TERM:
             break

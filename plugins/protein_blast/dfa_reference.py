@@ -88,5 +88,5 @@ class DfaHits(SeedStage):
             if wanted is None or wanted[:, place].any():
                 found = walk(index, targets[place].tobytes())
                 rows += [(query, query_pos, place, target_pos) for query, query_pos, target_pos in found]
-        table = np.array(rows, np.int64).reshape(-1, 4)
-        return seeds_of(context, index, table[:, 0], table[:, 1], table[:, 2], table[:, 3], wanted)
+        query, query_pos, target, target_pos = np.array(rows, np.int64).reshape(-1, 4).T
+        return seeds_of(context, index.parameters["word_size"], query, query_pos, target, target_pos, wanted)

@@ -2,7 +2,6 @@
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.index import Index
 from seqloom.core.jit import kernel
 from seqloom.core.records import Pairs, Records, Seeds
 from seqloom.core.simd import (
@@ -131,22 +130,23 @@ class WordHitsCpu(WordHits):
     backend = "cpu"
 
     def run(self, context: Context, records: Records | None) -> Seeds:
+        if isinstance(records, Seeds):
+            return self._on_diagonals(context, records)
         index, targets = context.index(KIND), context.targets
         size = index.parameters["word_size"]
-        if isinstance(records, Seeds):
-            return self._on_diagonals(context, index, records)
         wanted = wanted_pairs(context, records)
         chosen = np.arange(len(targets)) if wanted is None else np.flatnonzero(wanted.any(axis=0))
         expected = 2 * len(index["query"]) * int(targets.lengths[chosen].sum()) // len(index["starts"]) + 1024
         found = _filled(4, expected, _look_up, targets.residues, targets.offsets, chosen, size, index["starts"],
                         index["query"], index["position"])
         query, query_pos, target, target_pos = found
-        return seeds_of(context, index, query, query_pos, target, target_pos,
+        return seeds_of(context, size, query, query_pos, target, target_pos,
                         wanted if isinstance(records, Pairs) else None)
 
-    def _on_diagonals(self, context: Context, index: Index, records: Seeds) -> Seeds:
+    def _on_diagonals(self, context: Context, records: Seeds) -> Seeds:
+        """Hits by scoring words that lie opposite each other, which needs no index."""
         queries, targets, matrix = context.queries, context.targets, context.scoring.matrix
-        size, threshold = index.parameters["word_size"], min(index.parameters["threshold"], 127)
+        size, threshold = context.options.word_size, min(context.options.neighbour_threshold(), 127)
         letters, padding = read_as_query(queries.searched()), np.zeros(LANES, np.uint8)
         usable = queries.indexable() & np.repeat(context.scoring.valid, queries.lengths)
         places = word_starts(queries.offsets, size, usable)
@@ -169,7 +169,7 @@ class WordHitsCpu(WordHits):
             more = _filled(2, 1024, _poor_words, letters, poor, next_poor, targets.residues, *diagonals, size)
             between = np.searchsorted(_in_one(row, step), _in_one(*more))
             row, step = np.insert(row, between, more[0]), np.insert(step, between, more[1])
-        return seeds_of(context, index, number[row], records.query_pos[row] + step, place[row],
+        return seeds_of(context, size, number[row], records.query_pos[row] + step, place[row],
                         records.target_pos[row] + step, None)
 
 

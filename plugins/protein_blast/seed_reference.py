@@ -49,14 +49,14 @@ def wanted_pairs(context: Context, records: Records | None) -> np.ndarray | None
 
 def seeds_of(
     context: Context,
-    index: Index,
+    size: int,
     query: np.ndarray,
     query_pos: np.ndarray,
     target: np.ndarray,
     target_pos: np.ndarray,
     wanted: np.ndarray | None,
 ) -> Seeds:
-    """Hits by place in query batch and volume as `Seeds`, those of `wanted` pairs only."""
+    """Hits of words of `size` by place in query batch and volume as `Seeds`, those of `wanted` pairs only."""
     if wanted is not None:
         kept = wanted[query, target]
         query, query_pos, target, target_pos = query[kept], query_pos[kept], target[kept], target_pos[kept]
@@ -67,7 +67,7 @@ def seeds_of(
             "target": context.targets.ordinals[target],
             "query_pos": query_pos,
             "target_pos": target_pos,
-            "length": np.full(len(query), index.parameters["word_size"], np.int32),
+            "length": np.full(len(query), size, np.int32),
             "query_frame": frame,
             "target_frame": frame,
         }
@@ -103,5 +103,5 @@ class WordHits(SeedStage):
         index = context.index(KIND)
         wanted = wanted_pairs(context, records)
         chosen = None if wanted is None else np.any(wanted, axis=0)
-        hits = seeds_of(context, index, *word_hits(index, context.targets, chosen), wanted)
+        hits = seeds_of(context, index.parameters["word_size"], *word_hits(index, context.targets, chosen), wanted)
         return hits.take(on_diagonals(hits, records)) if isinstance(records, Seeds) else hits

@@ -17,7 +17,7 @@ from seqloom.core.errors import BudgetError, Cancelled, CompositionError, InputE
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.memory import MemorySink, MemorySource, cut_spans
 from seqloom.core.pipeline import compose
-from seqloom.core.records import Column, Hits
+from seqloom.core.records import Column, Hits, Seeds
 from seqloom.core.registry import Registry
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Footprint
@@ -387,6 +387,31 @@ def test_progress_counts_every_cell_once() -> None:
     run.run(sink)
     assert sum(cells) == QUERIES.letters * TARGETS.letters
     assert run.cells(sink.plan(), sink) == 0
+
+
+def test_indexes_of_queries_are_made_when_they_are_asked_for() -> None:
+    made = []
+
+    class Watched(toy.QueryWords):
+        name = "toy-watched"
+
+        def run(self, context, records):
+            made.append(len(records))
+            return super().run(context, records)
+
+    class Idle(toy.WordSeeds):
+        name = "toy-idle"
+        reads = ()
+
+        def run(self, context, records):
+            return Seeds.empty()
+
+    registry = with_stages(Watched, Idle)
+    pipeline = toy.TOY.with_stage("index.queries", "toy-watched")
+    engine(registry=registry, pipeline=pipeline, threads=3, volume_letters=100).run(StrictSink())
+    assert made == [len(QUERIES)], "once for all volumes"
+    engine(registry=registry, pipeline=pipeline.with_stage("seed.words", "toy-idle")).run(StrictSink())
+    assert len(made) == 1
 
 
 def test_stages_of_all_units_share_the_threads() -> None:

@@ -32,7 +32,7 @@ queries += ["".join(rng.choice(list(letters), 4)) for _ in range(6)]
 queries, targets = (SequenceBatch.of(alphabet, texts) for texts in (queries, targets))
 for bucket, sample in ((32, 1), (64, 5)):
     index = FmIndexCpu(FmIndexOptions(bucket=bucket, sample=sample)).run(Context(), targets)
-    context = Context(queries=queries, targets=targets, indexes={{"index.references": index}}, options={options})
+    context = Context(queries=queries, targets=targets, indexes={{"fm-index": index}}, options={options})
     wanted = WholeQueriesCpu().run(context, None)
     assert len(wanted) > 10
     assert_same_records(wanted, WholeQueriesCuda().run(context, None))
@@ -72,7 +72,7 @@ splits = set()
 
 def run(stage, **more):
     counters = Counter()
-    context = Context(slot="seed.queries", queries=queries, targets=targets, indexes={"index.references": index},
+    context = Context(slot="seed.queries", queries=queries, targets=targets, indexes={"fm-index": index},
                       options=StrandOptions(both=True), counters=counters, **more)
     return stage.run(context, None), counters
 
@@ -133,7 +133,7 @@ for letters, alphabet, options in (("ACGT", NUCLEOTIDE, dict(both=True)), ("ACGT
             if letters == "A" and mode.get("maxmatch"):
                 continue  # too many for the simulator
             chosen = (ProteinMatchOptions if alphabet is PROTEIN else MatchOptions)(length=length, **mode, **options)
-            context = Context(queries=queries, targets=targets, indexes={"index.references": index}, options=chosen)
+            context = Context(queries=queries, targets=targets, indexes={"fm-index": index}, options=chosen)
             wanted = FmMatchesCpu().run(context, None)
             assert_same_records(wanted, FmMatchesCuda().run(context, None))
             found += len(wanted)

@@ -128,7 +128,7 @@ def test_seeds_of_both_back_ends_are_the_same_rows(mode, threads, monkeypatch):
     queries, targets = related_sequences()
     for length in (8, 20):
         context = Context(queries=queries, targets=targets, threads=threads,
-                          indexes={"index.references": FmIndex().run(Context(), targets)},
+                          indexes={"fm-index": FmIndex().run(Context(), targets)},
                           options=MatchOptions(length=length, both=True, **{mode: True}))
         found = FmMatchesCpu().run(context, None)
         assert len(found) > 8

@@ -27,7 +27,8 @@ from tests.plugins.nucleotide_blast.sequences import batch, random_bases, revers
 
 def seeds_of(queries: SequenceBatch, targets: SequenceBatch, options, words=NucleotideWords, hits=WordHits):
     context = Context(queries=queries, targets=targets, options=options)
-    indexes = {"index.words": words().run(context, queries), "index.bases": NucleotideBases().run(context, targets)}
+    made = words().run(context, queries), NucleotideBases().run(context, targets)
+    indexes = {index.kind: index for index in made}
     return hits().run(Context(queries=queries, targets=targets, options=options, indexes=indexes), None)
 
 

@@ -170,7 +170,7 @@ def test_msv_can_be_narrowed_to_pairs(search):
     options = HmmsearchOptions()
     scoring = hmm_scoring(queries, SearchSpace(targets.letters, len(targets)), options)
     context = Context(queries=queries, targets=targets, scoring=scoring, options=options)
-    context = replace(context, indexes={"index.profile": HmmProfiles().run(context, queries)})
+    context = replace(context, indexes={"hmm-profiles": HmmProfiles().run(context, queries)})
     everything = MsvFilter().run(context, None)
     pairs = Pairs({"query": [0, 0, 1], "target": [1, 3, 2], "score": [0, 0, 0]})
     narrowed = MsvFilter().run(context, pairs)

@@ -69,7 +69,7 @@ def context_of(asked: "list[str] | SequenceBatch", found: list[str], cutoff: int
         scoring = replace(scoring, trigger=cutoffs, cutoff=cutoffs)
     context = Context(queries=queries, targets=targets, scoring=scoring, options=chosen)
     words = NeighbourhoodWordsCpu().run(context, queries)
-    return replace(context, indexes={"index.words": words, "index.lanes": queued(targets)})
+    return replace(context, indexes={words.kind: words, "lane-queues": queued(targets)})
 
 
 def same(reference: type[Stage], cpu: type[Stage], context: Context, records: Any = None,

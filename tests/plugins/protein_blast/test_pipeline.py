@@ -148,7 +148,7 @@ def test_seeds_can_be_narrowed_to_pairs(data):
     scoring = protein_scoring(queries, SearchSpace(10**6, 100), options)
     context = Context(queries=queries, targets=targets, scoring=scoring, options=options)
     index = NeighbourhoodWords().run(context, queries)
-    context = replace(context, indexes={"index.words": index})
+    context = replace(context, indexes={index.kind: index})
     whole = WordHits().run(context, None)
     pairs = Pairs({"query": [1, 3, 0], "target": [4, 4, 9], "score": [0, 0, 0]})
     chosen = {(1, 4), (3, 4), (0, 9)}
