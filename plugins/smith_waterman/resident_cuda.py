@@ -109,6 +109,11 @@ class Need(NamedTuple):
     queries: int
     query: int
 
+    @property
+    def groups(self) -> int:
+        """Groups of queries that are on the device at a time: while one is at work, the next is sent."""
+        return 2 if self.queries > 1 else 1
+
     def rounded(self) -> "Need":
         return Need(*map(rounded, self))
 
@@ -123,14 +128,13 @@ class Workspace:
         need: what there is room for.
         size: bytes that it takes at most.
         columns: whose borders there is room for.
-        streams: for kernels, one for each of two groups of queries; one only for a single query.
+        streams: for kernels, one for each group of queries.
         copies: that of all working spaces for copies, which then don't wait for kernels.
     """
 
     def __init__(self, need: Need, size: int, columns: int, copies: Any) -> None:
         self.need, self.size, self.columns, self._room = need, size, columns, Room()
-        both = 1 if need.queries == 1 else 2
-        self.streams: tuple[Any, ...] = (0,) * both if SIMULATED else tuple(cuda.stream() for _ in range(both))
+        self.streams: list[Any] = [0 if SIMULATED else cuda.stream() for _ in range(need.groups)]
         self.copies = copies
 
     def room(self, name: str, size: int, dtype: Any) -> Any:
@@ -258,7 +262,7 @@ class DeviceMemory:
                 self._used -= self._idle.pop(0).size  # too small: the larger one that follows serves both
             # A quarter of what nobody uses, so that others and the next volume find room.
             in_use = self._used - sum(held.extent.nbytes for held in self._held if not held.users)
-            plenty = (self._limit(budget) - in_use) // 4 // BYTES_PER_COLUMN
+            plenty = (self._limit(budget) - in_use) // 4 // need.groups // BYTES_PER_COLUMN
             copies = self._copies
         if space is None:
             least, most = columns

@@ -513,9 +513,9 @@ def working_bytes(need: Need, columns: int | None = None) -> int:
     one = 2 * 8 * LETTERS * TABLE_WORDS * len(tiling(need.query, 1).rows)  # two strands
     profiles = max(one, min(together * one, 8 * _GROUP_WORDS))
     borders = BYTES_PER_COLUMN * (border_columns(need)[0] if columns is None else columns)
-    groups = min(2, need.queries)
     # Beside what groups take, bounds of works three times; rooms may be a sixteenth larger than asked for.
-    return (groups * (4 * scores + 8 * max(_KEPT, scores) + profiles + borders) + 88 * count + (2 << 20)) // 16 * 17
+    group = 4 * scores + 8 * max(_KEPT, scores) + profiles + borders
+    return (need.groups * group + 88 * count + (2 << 20)) // 16 * 17
 
 
 @cache
