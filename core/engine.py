@@ -153,7 +153,8 @@ class Engine:
         self.cancellation = cancellation or Cancellation()
         self.trace = Trace()
         self.totals: dict[str, SlotStats] = {}
-        self._sorters = {b: registry.sorters(b) for b in {p.stage.backend for p in plan.stages}}
+        self._sorters = {b: registry.sorters(b, settings.threads, settings.device_memory)
+                         for b in {p.stage.backend for p in plan.stages}}
         self._stats_lock = threading.Lock()
 
     # ---- planning

@@ -211,10 +211,11 @@ class Registry:
     def stages(self) -> list[type[Stage]]:
         return self._listed("stage", self._stages)
 
-    def sorters(self, backend: str = "auto") -> Mapping[str, Sorter]:
+    def sorters(self, backend: str = "auto", threads: int = 1,
+                device_memory: int | None = None) -> Mapping[str, Sorter]:
         """Every sorter that the back end can use, by name, as ``sorter`` chooses them; loaded when asked for."""
         usable = {n for n, b in self._sorters if b in _SORTER_BACKENDS.get(backend, ("cpu", "reference"))}
-        return _Sorters(self, backend, sorted(usable))
+        return _Sorters(sorted(usable), lambda name: self.sorter(name, backend), threads, device_memory)
 
     def inventory(self) -> Iterable[tuple[str, str, str, str, str]]:
         """(what, name, back end, provider, help) of everything registered, in order of name."""
@@ -232,15 +233,18 @@ class Registry:
 class _Sorters(Mapping[str, Sorter]):
     """Sorters by name, of which each is loaded when it is first asked for."""
 
-    def __init__(self, registry: Registry, backend: str, names: list[str]) -> None:
-        self._registry, self._backend, self._names = registry, backend, names
+    def __init__(self, names: list[str], load: Callable[[str], Sorter], threads: int,
+                 device_memory: int | None) -> None:
+        self._names, self._load, self._threads, self._device_memory = names, load, threads, device_memory
         self._loaded: dict[str, Sorter] = {}
 
     def __getitem__(self, name: str) -> Sorter:
         if name not in self._loaded:
             if name not in self._names:
                 raise KeyError(name)
-            self._loaded[name] = self._registry.sorter(name, self._backend)
+            sorter = self._load(name)
+            sorter.threads, sorter.device_memory = self._threads, self._device_memory
+            self._loaded[name] = sorter
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -208,6 +208,8 @@ class Sorter(ABC):
     backend: ClassVar[str] = "reference"
     threads: int = 1
     """Threads that ``order`` may use; they change no result."""
+    device_memory: int | None = None
+    """Bytes of device memory that ``order`` may use; None for what is free. They change no result either."""
 
     @classmethod
     def help(cls) -> str:

@@ -40,7 +40,7 @@ class DatabaseSource:
             spans = [self._span(piece.first, piece.last) for piece in stored.pieces]
             if all(span.letters <= letters or span.sequences == 1 for span in spans):
                 return spans
-        return cut_spans(self._lengths.astype(np.int64), letters)
+        return cut_spans(self._lengths, letters, self._starts)
 
     def _span(self, first: int, last: int) -> Span:
         lengths = self._lengths[first:last]
@@ -193,6 +193,7 @@ class PickedSource:
         self._source = source
         self.numbers = np.array(sorted(found.values()), np.int64)
         self._lengths = source.info(self.numbers).lengths
+        self._starts = offsets_of(self._lengths)
         self.alphabet = source.alphabet
         self.sequences, self.letters = len(self.numbers), int(self._lengths.sum())
         self.longest = int(self._lengths.max())
@@ -201,7 +202,7 @@ class PickedSource:
         return self._source.fingerprints()
 
     def plan(self, letters: int) -> list[Span]:
-        return cut_spans(self._lengths, letters)
+        return cut_spans(self._lengths, letters, self._starts)
 
     def read(self, span: Span) -> SequenceBatch:
         return self.fetch(np.arange(span.first, span.last, dtype=np.int64))

@@ -252,9 +252,11 @@ def many(keys: Ragged) -> bool:
     return LEAST <= len(keys) < _LARGEST and keys.offsets[0] < keys.offsets[-1]
 
 
-def fits(keys: Ragged) -> bool:
-    """Whether the device has memory to sort ``keys``."""
+def fits(keys: Ragged, device_memory: int | None) -> bool:
+    """Whether the device has memory to sort ``keys``, and may use so much of it."""
     needed = 40 * len(keys) + min(keys.values.nbytes, 40 * len(keys))
+    if device_memory is not None and needed > device_memory:
+        return False
     return SIMULATED or needed < 0.9 * int(cuda.current_context().get_memory_info()[0])
 
 

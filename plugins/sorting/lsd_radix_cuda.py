@@ -24,7 +24,7 @@ class LsdRadixCuda(LsdRadixCpu):
     def order(self, keys: Ragged) -> np.ndarray:
         if many(keys):
             with turn():
-                if fits(keys):
+                if fits(keys, self.device_memory):
                     return self._on_device(keys)
         return super().order(keys)
 

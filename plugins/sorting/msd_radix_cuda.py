@@ -37,7 +37,7 @@ class MsdRadixCuda(MsdRadixCpu):
     def order(self, keys: Ragged) -> np.ndarray:
         if many(keys):
             with turn():
-                if fits(keys):
+                if fits(keys, self.device_memory):
                     return self._on_device(keys)
         return super().order(keys)
 

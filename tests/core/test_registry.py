@@ -244,6 +244,8 @@ def test_a_sorter_without_a_slow_version_troubles_nobody_else() -> None:
     registry.register(Plugin(sorters=[Fast]), "fast")
     assert list(registry.sorters("reference")) == ["toy-sorter"]
     assert list(registry.sorters("cpu")) == ["fast-sorter", "toy-sorter"]
+    sorter = registry.sorters("cpu", 3, 1000)["fast-sorter"]
+    assert (sorter.threads, sorter.device_memory) == (3, 1000)
     assert isinstance(registry.sorter("fast-sorter", "cuda"), Fast)
     with pytest.raises(UnknownNameError, match="unknown sorter 'fast-sorter'"):
         registry.sorter("fast-sorter", "reference")

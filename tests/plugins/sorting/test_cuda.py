@@ -47,6 +47,29 @@ def test_order_is_that_of_python(sorter: str, case: str) -> None:
     check(SCRIPT.format(module=module, sorter=name, rows=CASES[case], seed=1, least=1, threads=2))
 
 
+def test_too_little_device_memory_sorts_on_the_host() -> None:
+    check("""
+import numpy as np
+from seqloom.core.records import Ragged
+from seqloom.plugins.sorting import keys_cuda
+from seqloom.plugins.sorting.lsd_radix_cuda import LsdRadixCuda
+from seqloom.plugins.sorting.msd_radix_cuda import MsdRadixCuda
+
+keys_cuda.LEAST = 1
+keys = Ragged.even(np.random.default_rng(1).integers(65, 69, (50, 4), np.uint8))
+for sorter in (LsdRadixCuda(), MsdRadixCuda()):
+    asked = []
+    sorter._on_device = lambda keys: asked.append(len(keys)) or np.arange(len(keys))
+    for memory, on_device in ((None, True), (100 * len(keys), True), (len(keys), False)):
+        asked.clear()
+        sorter.device_memory = memory
+        order = sorter.order(keys)
+        assert asked == [len(keys)] * on_device, (memory, asked)
+        assert on_device or order.tolist() == sorted(range(50), key=lambda n: keys[n].tobytes())
+print("equal")
+""")
+
+
 @pytest.mark.gold
 @pytest.mark.parametrize("sorter", ["lsd_radix_cuda.LsdRadixCuda", "msd_radix_cuda.MsdRadixCuda"])
 def test_long_keys(sorter: str) -> None:
