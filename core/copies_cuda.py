@@ -31,6 +31,7 @@ BUFFER = 2 << 20
 """Bytes of a buffer."""
 PIECE = 1 << 19
 """Bytes that go at a time of what takes longer to make than to copy: the bus needn't wait long for the first."""
+_COPY = "copy"  # threads that wait for the bus alone: tasks of every other kind may wait for them
 _MOST_THREADS = 16
 _LEAST_MADE = 1 << 13  # items that it is worth calling a thread for, where the host makes them
 _LARGE = 1 << 20  # bytes of a result for each thread from which on caches don't keep it anyway
@@ -288,14 +289,14 @@ def _sent(fill: Kernel, given: tuple[Any, ...], address: int, kind: np.dtype, fi
         _checked(by_threads(len(lanes), first, last, lambda n, begin, end: send(
             device.functions, device.context, begin, end, np.uint64(address),
             tuple(buffer[:piece].view(kind) for buffer in lanes[n].buffers), lanes[n].events, _handle(stream),
-            given)))
+            given), _COPY))
     if not stream:
         cuda.default_stream().synchronize()
 
 
 def touch(array: np.ndarray, threads: int = 1) -> None:
     """Have the system find memory for a new array now: 0.6 microseconds a page, which may pass while others work."""
-    by_threads(threads, 0, len(array), lambda n, first, last: _touch(array[first:last]))
+    by_threads(threads, 0, len(array), lambda n, first, last: _touch(array[first:last]), _COPY)
 
 
 def to_host(array: Any, total: int, dtype: Any, threads: int = 1, stream: Any = None,
@@ -315,5 +316,5 @@ def to_host(array: Any, total: int, dtype: Any, threads: int = 1, stream: Any = 
         lanes = device.lanes(min(threads, here.nbytes // BUFFER))
         _checked(by_threads(len(lanes), 0, total, lambda n, first, last: _receive(
             device.functions, device.context, np.uint64(address + first * source.itemsize),
-            lanes[n].buffers.view(source), lanes[n].buffers, lanes[n].events, queue, here[first:last])))
+            lanes[n].buffers.view(source), lanes[n].buffers, lanes[n].events, queue, here[first:last]), _COPY))
     return here

@@ -12,9 +12,13 @@ _BRISK = 0.0001
 """Seconds for which a thread keeps the interpreter while others wait for it, where threads call a device often."""
 
 
+_mine = threading.local()
+"""``pool``: the purpose and size of the pool that the thread belongs to."""
+
+
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="stage")
+def _pool(purpose: str, threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, purpose, lambda: setattr(_mine, "pool", (purpose, threads)))
 
 
 class _Pace:
@@ -47,18 +51,19 @@ usually: some dozens of calls then take longer than what they start.
 """
 
 
-def in_turn(threads: int, work: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
+def in_turn(threads: int, work: Callable[[Any], Any], tasks: Sequence[Any], purpose: str = "stage") -> list[Any]:
     """What ``work`` gives for each of the tasks; every thread takes up the next one when it is done with one.
 
-    All callers in a process share these threads, so that units in flight help one another out: whoever has tasks left
-    has them done by all threads. A task must not wait for others of the same number of threads.
+    All callers in a process share the threads of a purpose, so that units in flight help one another out: whoever has
+    tasks left has them done by all threads. A task that calls this itself does its own tasks, and may not wait in
+    another way for tasks of the same purpose: what tasks of many kinds wait for, like copies, is a purpose of its own.
 
     Raises:
         Exception: of the first task that failed; the others have ended then, or will not begin.
     """
-    if min(threads, len(tasks)) < 2:
+    if min(threads, len(tasks)) < 2 or getattr(_mine, "pool", None) == (purpose, threads):
         return [work(task) for task in tasks]
-    futures = [_pool(threads).submit(work, task) for task in tasks]
+    futures = [_pool(purpose, threads).submit(work, task) for task in tasks]
     try:
         return [future.result() for future in futures]
     except BaseException:
@@ -68,7 +73,8 @@ def in_turn(threads: int, work: Callable[[Any], Any], tasks: Sequence[Any]) -> l
         raise
 
 
-def by_threads(threads: int, low: int, high: int, work: Callable[[int, int, int], Any]) -> list[Any]:
+def by_threads(threads: int, low: int, high: int, work: Callable[[int, int, int], Any],
+               purpose: str = "stage") -> list[Any]:
     """What ``work(n, first, last)`` gives for each of ``threads`` parts of low … high, one for each thread."""
     bounds = [low + (high - low) * n // threads for n in range(threads + 1)]
-    return in_turn(threads, lambda n: work(n, bounds[n], bounds[n + 1]), range(threads))
+    return in_turn(threads, lambda n: work(n, bounds[n], bounds[n + 1]), range(threads), purpose)

@@ -13,6 +13,20 @@ def test_parts_cover_the_whole() -> None:
     assert in_turn(2, lambda task: task * 2, [1, 2, 3]) == [2, 4, 6]
 
 
+def test_tasks_may_have_tasks_and_wait_for_those_of_another_purpose() -> None:
+    lock = threading.Lock()
+
+    def copied(task: int) -> int:
+        with lock:
+            return sum(by_threads(2, 0, 10, lambda n, first, last: last - first, "copy")) + task
+
+    def nested(task: int) -> list[int]:
+        assert threading.current_thread().name.startswith("stage")
+        return in_turn(2, copied, [10 * task, 10 * task + 1, 10 * task + 2])
+
+    assert in_turn(2, nested, range(4)) == [[10 * task + n + 10 for n in range(3)] for task in range(4)]
+
+
 def test_nothing_goes_on_behind_a_failure() -> None:
     begun, ended = [], []
 
