@@ -12,6 +12,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -31,6 +32,9 @@ from .stages import Shape
 
 UNITS_PER_THREAD = 2
 """Units of a run with several threads, so that none has to wait long for the last one."""
+LEAST_FLIGHT = 2
+"""Units that find room side by side in any case, if there are as many threads: what one of them does alone, like
+reading and sorting, goes on beside another's work."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Settings:
     """How a run uses the machine. Nothing here changes a result.
 
     Attributes:
-        threads: units in flight, and threads that the stages of all of them share.
+        threads: most units side by side, and threads that the stages of all of them share.
         memory: bytes of host memory that the run's data may take; None without a limit.
         device_memory: bytes of device memory likewise.
         batch_queries, batch_letters: most queries and query letters of a batch.
@@ -160,34 +164,52 @@ class Engine:
     # ---- planning
 
     def unit_plan(self) -> UnitPlan:
-        """Batches and volumes that keep every unit within the memory budget.
+        """Batches and volumes that keep units side by side within the memory budget.
 
         Raises:
             BudgetError: even one query against the longest target needs more.
         """
+        if min(self.settings.threads, LEAST_FLIGHT) > 1:
+            with suppress(BudgetError):
+                return self._units_that_fit(LEAST_FLIGHT)
+        return self._units_that_fit(1)
+
+    def _units_that_fit(self, flight: int) -> UnitPlan:
+        """Units of which so many find room side by side."""
         letters, volume_letters = self.settings.batch_letters, self.settings.volume_letters
-        while True:
-            batches = query_batches(self.queries, self.settings.batch_queries, letters)
-            volumes = self.source.plan(volume_letters)
-            need, slot, device_need, device_slot = self._need(batches, volumes)
+        batches = query_batches(self.queries, self.settings.batch_queries, letters)
+        volumes = self.source.plan(volume_letters)
+        while not self._fits(batches, volumes, flight):
+            need, slot, device_need, device_slot = self._need(batches, volumes, flight)
             over = self.settings.memory is not None and need > self.settings.memory
-            over_device = self.settings.device_memory is not None and device_need > self.settings.device_memory
-            if not over and not over_device:
-                return self._enough_units(batches, volumes, volume_letters)
-            cut_batches = letters > 1 and any(b - a > 1 for a, b in batches)
-            cut_volumes = volume_letters > 1 and any(v.sequences > 1 for v in volumes)
-            if not cut_batches and not cut_volumes:
+            # What is cut need not be the longest sequence, which may stand alone; so limits shrink in any case.
+            ways = []
+            if letters > 1 and any(b - a > 1 for a, b in batches):
+                fewer = max(1, min(letters, max(map(self._letters, batches))) // 2)
+                ways.append((fewer, volume_letters, query_batches(self.queries, self.settings.batch_queries, fewer),
+                             volumes))
+            if volume_letters > 1 and any(v.sequences > 1 for v in volumes):
+                fewer = max(1, min(volume_letters, max(v.letters for v in volumes)) // 2)
+                ways.append((letters, fewer, batches, self.source.plan(fewer)))
+            if not ways:
                 what = f"slot '{slot if over else device_slot}' for one query and one target"
                 if over:
                     raise BudgetError(what, need, self.settings.memory or 0, "raise --memory")
                 raise BudgetError(what, device_need, self.settings.device_memory or 0, "raise --device-memory")
-            largest_batch = max(self._letters(b) for b in batches)
-            largest_volume = max(v.letters for v in volumes)
-            # What is cut need not be the longest sequence, which may stand alone; so limits shrink in any case.
-            if not cut_batches or (cut_volumes and min(volume_letters, largest_volume) >= min(letters, largest_batch)):
-                volume_letters = max(1, min(volume_letters, largest_volume) // 2)
-            else:
-                letters = max(1, min(letters, largest_batch) // 2)
+            # The way that needs less then; of ways that are as good, the one that makes fewer units.
+            letters, volume_letters, batches, volumes = min(ways, key=lambda way: (
+                self._need(way[2], way[3], flight)[0 if over else 2], len(way[2]) * len(way[3])))
+        return self._enough_units(batches, volumes, volume_letters)
+
+    def _fits(self, batches: Sequence[tuple[int, int]], volumes: Sequence[Span], flight: int) -> bool:
+        host, _, device, _ = self._need(batches, volumes, flight)
+        return ((self.settings.memory is None or host <= self.settings.memory)
+                and (self.settings.device_memory is None or device <= self.settings.device_memory))
+
+    def _flight(self, plan: UnitPlan) -> int:
+        """Units that run side by side: one for each thread, or as many as memory allows."""
+        flights = range(min(self.settings.threads, max(1, len(plan.batches) * len(plan.volumes))), 1, -1)
+        return next((flight for flight in flights if self._fits(plan.batches, plan.volumes, flight)), 1)
 
     def _enough_units(self, batches: list[tuple[int, int]], volumes: Sequence[Span], volume_letters: int) -> UnitPlan:
         """Cut further where several threads would wait for one another: many queries by query, few by volume."""
@@ -205,8 +227,9 @@ class Engine:
     def _letters(self, batch: tuple[int, int]) -> int:
         return int(self.queries.lengths[batch[0] : batch[1]].sum())
 
-    def _need(self, batches: Sequence[tuple[int, int]], volumes: Sequence[Span]) -> tuple[int, str, int, str]:
-        """Bytes that the largest unit needs on host and device, and the slots that need most."""
+    def _need(self, batches: Sequence[tuple[int, int]], volumes: Sequence[Span],
+              flight: int) -> tuple[int, str, int, str]:
+        """Bytes that so many units side by side need on host and device, and the slots that need most."""
         if not batches or not volumes:
             return 0, "", 0, ""
         lengths = self.queries.lengths
@@ -219,7 +242,7 @@ class Engine:
             longest_target=max(v.longest for v in volumes),
         )
         threads = self.settings.threads
-        flight = min(threads, len(batches) * len(volumes))
+        flight = min(flight, len(batches) * len(volumes))
         held = (flight + 1) * (shape.target_letters + 24 * shape.targets) + 2 * shape.query_letters
         held += int(self.queries.nbytes)
         device_held, share = 0, 1.0
@@ -256,7 +279,8 @@ class Engine:
         done, reduced = sink.done_units(), sink.done_batches()
         todo = [(b, v) for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done]
         missing = Counter(b for b, _ in todo)
-        batches = _Cache(lambda b: self._prepare_batch(plan.batches[b]), keep=2 * self.settings.threads + 1)
+        flight = self._flight(plan)
+        batches = _Cache(lambda b: self._prepare_batch(plan.batches[b]), keep=2 * flight + 1)
         volumes = _Cache(lambda v: self._prepare_volume(plan.volumes[v]), keep=self._volumes_kept(plan))
         for batch in range(len(plan.batches)):
             if batch not in reduced and not missing[batch]:
@@ -270,13 +294,13 @@ class Engine:
             self.cancellation.check()
             volumes.get(volume)
 
-        with (ThreadPoolExecutor(self.settings.threads, thread_name_prefix="unit") as pool,
+        with (ThreadPoolExecutor(flight, thread_name_prefix="unit") as pool,
               ThreadPoolExecutor(1, thread_name_prefix="reader") as reader):
             waiting = iter(todo)
             flying: dict[Future, tuple[int, int]] = {}
             try:
                 while True:
-                    while (not self.cancellation.requested and len(flying) < self.settings.threads + 1
+                    while (not self.cancellation.requested and len(flying) < flight + 1
                            and (unit := next(waiting, None))):
                         reader.submit(read_ahead, unit[1])
                         flying[pool.submit(work, *unit)] = unit
@@ -334,7 +358,7 @@ class Engine:
         """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next."""
         total = sum(v.letters for v in plan.volumes)
         fits = self.settings.memory is None or 2 * total < self.settings.memory
-        return max(1, len(plan.volumes)) if fits else self.settings.threads + 1
+        return max(1, len(plan.volumes)) if fits else self._flight(plan) + 1
 
     def _schedule(self, plan: UnitPlan) -> Iterator[tuple[int, int]]:
         """Batch by batch while all volumes stay in memory, else volume by volume so that each is read once."""

@@ -297,13 +297,13 @@ def test_no_further_volume_is_read_once_cancelled() -> None:
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.2])
 def test_the_budget_makes_units_smaller_and_results_stay(queries, share: float) -> None:
     free = engine(queries).unit_plan()
-    need = engine(queries)._need(free.batches, free.volumes)[0]
-    least = engine(queries)._need([(n, n + 1) for n in range(len(queries))], MemorySource(TARGETS).plan(1))[0]
+    need = engine(queries)._need(free.batches, free.volumes, 1)[0]
+    least = engine(queries)._need([(n, n + 1) for n in range(len(queries))], MemorySource(TARGETS).plan(1), 1)[0]
     budget = int(least + share * (need - least))
     tight = engine(queries, memory=budget)
     plan = tight.unit_plan()
     assert len(plan.batches) * len(plan.volumes) > len(free.batches) * len(free.volumes)
-    assert tight._need(plan.batches, plan.volumes)[0] <= budget
+    assert tight._need(plan.batches, plan.volumes, 1)[0] <= budget
     sink = StrictSink()
     tight.run(sink)
     assert_same_hits(run_pipeline("toy", queries, TARGETS, registry=REGISTRY), sink.hits)
@@ -430,6 +430,37 @@ def test_stages_of_all_units_share_the_threads() -> None:
     assert len(names) <= 3
 
 
+def test_short_memory_means_fewer_units_side_by_side() -> None:
+    """Units whose needs hardly shrink with them aren't cut to nothing for the sake of many threads."""
+    flying, most = [0], [0]
+
+    class Hungry(toy.WordSeeds):
+        name = "toy-hungry"
+
+        def footprint(self, shape):
+            return Footprint(host=1_000_000)
+
+        def run(self, context, records):
+            flying[0] += 1
+            most[0] = max(most[0], flying[0])
+            time.sleep(0.01)
+            flying[0] -= 1
+            return super().run(context, records)
+
+    def run(memory: int | None) -> int:
+        most[0] = 0
+        engine(registry=with_stages(Hungry), pipeline=toy.TOY.with_stage("seed.words", "toy-hungry"), threads=8,
+               batch_queries=1, memory=memory).run(StrictSink())
+        return most[0]
+
+    assert run(None) > 3
+    assert run(3_500_000) <= 3
+    assert run(2_500_000) <= 2
+    assert run(1_500_000) == 1
+    with pytest.raises(BudgetError):
+        run(900_000)
+
+
 def test_memory_of_threads_is_counted_once_for_all_units() -> None:
     class Hungry(toy.WordSeeds):
         name = "toy-hungry"
@@ -442,7 +473,7 @@ def test_memory_of_threads_is_counted_once_for_all_units() -> None:
                      batch_queries=batch_queries)
         batches = query_batches(run.queries, batch_queries, 10**9)
         assert len(batches) in (1, len(run.queries))
-        return run._need(batches, run.source.plan(10**9))[0]
+        return run._need(batches, run.source.plan(10**9), 4)[0]
 
     units = len(QUERIES)
     assert 1_040_000 <= need(units) < 1_060_000
