@@ -74,8 +74,8 @@ print("equal")
 @pytest.mark.parametrize("sorter", ["lsd_radix_cuda.LsdRadixCuda", "msd_radix_cuda.MsdRadixCuda"])
 def test_long_keys(sorter: str) -> None:
     module, _, name = sorter.partition(".")
-    rows = """[[b"A" * 90 + s for s in strings(b"ACGT", rng.integers(0, 40, 60))],
-               [b"A" * 130 + s for s in strings(b"ACGT", rng.integers(0, 9, 30))],
+    rows = """[[b"A" * 40 + s for s in strings(b"ACGT", rng.integers(0, 40, 40))],
+               [b"A" * 70 + s for s in strings(b"ACGT", rng.integers(0, 9, 20))],
                strings(bytes(range(256)), [20] * 50), strings(bytes(range(256)), rng.integers(33, 42, 20))]"""
     check(SCRIPT.format(module=module, sorter=name, rows=rows, seed=3, least=1, threads=1))
 
