@@ -6,7 +6,7 @@ when the last one is there little is left to do.
 Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4.2 (prefixes chopped off and sent).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -258,6 +258,15 @@ def fits(keys: Ragged, device_memory: int | None) -> bool:
     if device_memory is not None and needed > device_memory:
         return False
     return SIMULATED or needed < 0.9 * int(cuda.current_context().get_memory_info()[0])
+
+
+def sorted_there(keys: Ragged, device_memory: int | None, sort: Callable[[Ragged], np.ndarray]) -> np.ndarray | None:
+    """What ``sort`` makes of keys on the device; None where that isn't worth while or has no room."""
+    if many(keys):
+        with turn():
+            if fits(keys, device_memory):
+                return sort(keys)
+    return None
 
 
 def short(keys: Ragged) -> bool:

@@ -11,7 +11,7 @@ from seqloom.core.copies_cuda import to_device, to_device_made, to_host
 from seqloom.core.records import Ragged
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range
 from seqloom.plugins.sorting import keys_cuda
-from seqloom.plugins.sorting.keys_cuda import DeviceKeys, fill_words, fits, many, short, turn, whole_order
+from seqloom.plugins.sorting.keys_cuda import DeviceKeys, fill_words, short, sorted_there, whole_order
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
 from seqloom.plugins.sorting.radix_cuda import DeviceWords, numbers
 from seqloom.plugins.sorting.threads_cpu import useful_threads
@@ -22,11 +22,8 @@ class LsdRadixCuda(LsdRadixCpu):
     backend = "cuda"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        if many(keys):
-            with turn():
-                if fits(keys, self.device_memory):
-                    return self._on_device(keys)
-        return super().order(keys)
+        order = sorted_there(keys, self.device_memory, self._on_device)
+        return super().order(keys) if order is None else order
 
     def _on_device(self, keys: Ragged) -> np.ndarray:
         threads = useful_threads(self.threads, keys)

@@ -10,7 +10,7 @@ from seqloom.core.records import Ragged
 from seqloom.core.threads import in_turn
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words, sort_strings
-from seqloom.plugins.sorting.keys_cuda import DeviceKeys, chopped, fits, many, short, turn, whole_order
+from seqloom.plugins.sorting.keys_cuda import DeviceKeys, chopped, short, sorted_there, whole_order
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
 from seqloom.plugins.sorting.radix_cuda import DeviceWords
 from seqloom.plugins.sorting.threads_cpu import useful_threads
@@ -35,11 +35,8 @@ class MsdRadixCuda(MsdRadixCpu):
     backend = "cuda"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        if many(keys):
-            with turn():
-                if fits(keys, self.device_memory):
-                    return self._on_device(keys)
-        return super().order(keys)
+        order = sorted_there(keys, self.device_memory, self._on_device)
+        return super().order(keys) if order is None else order
 
     def _on_device(self, keys: Ragged) -> np.ndarray:
         threads = useful_threads(self.threads, keys)

@@ -1,0 +1,26 @@
+"""Groups of equal rows, and their division among threads."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from seqloom.plugins.common.grouping import group_parts, group_starts
+
+
+@given(st.lists(st.integers(1, 30), max_size=200), st.integers(1, 5))
+def test_parts_are_whole_groups_of_about_as_many_rows(sizes: list[int], threads: int) -> None:
+    starts = group_starts(np.repeat(np.arange(len(sizes)), sizes))
+    assert np.diff(starts).tolist() == sizes
+    parts = group_parts(starts, threads)
+    assert [group for first, last in parts for group in range(first, last)] == list(range(len(sizes)))
+    assert all(first < last for first, last in parts)
+    if threads == 1:
+        assert len(parts) <= 1
+    else:
+        share = sum(sizes) / (8 * threads)
+        assert all(sum(sizes[first:last]) <= share + 30 for first, last in parts)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_nothing_to_divide(threads: int) -> None:
+    assert group_parts(group_starts(np.empty(0, np.int64)), threads) == []
