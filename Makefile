@@ -4,7 +4,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 pytho
             $(shell $(p) -c 'import sys; print("$(p)" if sys.version_info >= (3, 11) else "")' 2>/dev/null)))
 BIN := .venv/bin
 READY := .venv/.ready
-PYTEST := $(BIN)/python -m pytest
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist worksteal
 FOLDERS := api benchmarks cli core migrations plugins storage tests
 
 .PHONY: demo test gold check bench clean
