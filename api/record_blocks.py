@@ -12,8 +12,10 @@ from .core.keys import byte_keys
 from .core.prefetch import prefetch
 from .core.records import Ragged
 from .core.threads import by_threads
-from .inputs import Stream
+from .inputs import HEAD, Stream
 
+UTF8_MARK = b"\xef\xbb\xbf"
+"""What some editors put before UTF-8."""
 _BYTES = np.arange(256)
 _KEPT = {"header": (_BYTES != 10) & (_BYTES != 13), "sequence": _BYTES > 32}
 """bool[256]: the bytes that are part of a key: of a header, of a sequence."""
@@ -53,7 +55,20 @@ class Block:
         return cls(Ragged.concat([p.records for p in parts]), Ragged.concat(keys) if keys else None)
 
 
-def blocks(stream: Stream, kind: str, by: str, where: str, size: int, threads: int = 1) -> Iterator[tuple[Block, bool]]:
+def skip_to_records(stream: Stream) -> int:
+    """Read past ``UTF8_MARK`` and blank lines; returns the number of the next line.
+
+    Such as stand in the first bytes of the file, from which its format is told.
+    """
+    head = stream.peek(HEAD)
+    text = head.removeprefix(UTF8_MARK)
+    blank = text[: len(text) - len(text.lstrip())].rpartition(b"\n")
+    stream.read(len(head) - len(text) + len(blank[0] + blank[1]))
+    return 1 + blank[0].count(b"\n") + len(blank[1])
+
+
+def blocks(stream: Stream, kind: str, by: str, where: str, size: int, threads: int = 1,
+           line: int = 1) -> Iterator[tuple[Block, bool]]:
     """The records of a file, in blocks of ``size`` bytes about, and with each whether it is known to be the last one.
 
     A record larger than a block makes a larger one.
@@ -62,11 +77,12 @@ def blocks(stream: Stream, kind: str, by: str, where: str, size: int, threads: i
         kind: "fasta", "fastq" or "lines".
         by: "sequence" (letters without white space), "header" (without its first letter) or "length" (of the sequence).
         where: what the file is called in errors.
+        line: number of the first line that is read.
 
     Raises:
         InputError: a record isn't of the format; says in which line.
     """
-    rest, line = np.empty(0, np.uint8), 1
+    rest = np.empty(0, np.uint8)
     while True:
         # As much again where a record is larger than a block, or many small steps would copy it each time.
         data = np.empty(len(rest) + max(size, len(rest)) + 1, np.uint8)

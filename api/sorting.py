@@ -19,7 +19,7 @@ from .core.records import Ragged
 from .core.stages import Sorter
 from .core.threads import in_turn
 from .inputs import HEAD, Stream, opened
-from .record_blocks import Block, blocks, copied, counted, first_of_equal
+from .record_blocks import UTF8_MARK, Block, blocks, copied, counted, first_of_equal, skip_to_records
 
 FORMATS = ("fasta", "fastq", "lines")
 KEYS = ("sequence", "header", "length")
@@ -59,10 +59,12 @@ def sort_file(path: str, write: Callable[[Any], object], sorter: Sorter, format:
     where = "standard input" if path == "-" else path
     block = block or default_block()
     with tempfile.TemporaryDirectory(prefix="seqloom-sort-") as folder, opened(path, may_be_empty=True) as stream:
-        kind = format or {b">": "fasta", b"@": "fastq"}.get(stream.peek(HEAD).lstrip()[:1], "lines")
+        kind = format or {b">": "fasta", b"@": "fastq"}.get(stream.peek(HEAD).removeprefix(UTF8_MARK).lstrip()[:1],
+                                                            "lines")
+        line = 1 if kind == "lines" else skip_to_records(stream)
         work = _Work(kind, by, unique, sorter, folder)
         runs: list[_Run] = []
-        for part, last in blocks(stream, kind, by, where, block, sorter.threads):
+        for part, last in blocks(stream, kind, by, where, block, sorter.threads, line):
             rows, counts = work.sorted(part)
             if last and not runs:
                 return work.write(write, part.records, rows, counts)

@@ -131,6 +131,16 @@ def test_blank_lines_behind_the_last_record_of_a_fastq_file(tmp_path, block):
         assert sorted_file(path, by="header", block=block) == b"".join(sorted(records))
 
 
+@pytest.mark.parametrize("before", [b"\n", b"\r\n \n\t\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])
+def test_what_stands_before_the_first_record(tmp_path, before):
+    path = tmp_path / "a"
+    for one, other in ((b">a\nA\n", b">b\nC\n"), (b"@a\nA\n+\nI\n", b"@b\nC\n+\nI\n")):
+        path.write_bytes(before + other + one)
+        assert sorted_file(path) == one + other
+    path.write_bytes(before + b"a")
+    assert sorted_file(path) == b"".join(sorted((before + b"a\n").splitlines(keepends=True)))
+
+
 def test_a_run_that_can_t_be_written(tmp_path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "a.txt"
     path.write_bytes(b"line\n" * 1000)
@@ -154,8 +164,8 @@ def test_what_is_wrong_is_said(tmp_path):
         sorted_file(path)
     with pytest.raises(InputError, match="line 1: a FASTA record begins with '>'"):
         sorted_file(path, format="fasta")
-    path.write_text("\n\n>r\nACGT\n")
-    with pytest.raises(InputError, match="line 1: a FASTA record begins with '>'"):
+    path.write_text("\n\n  >r\nACGT\n")
+    with pytest.raises(InputError, match="line 3: a FASTA record begins with '>'"):
         sorted_file(path)
     with pytest.raises(OptionError, match="--unique needs --by"):
         sorted_file(path, by="length", unique=True)
