@@ -12,6 +12,7 @@ from typing import Any
 
 from .errors import OptionError, UnknownNameError
 
+_LARGEST = 2**63 - 1
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -69,12 +70,14 @@ class OptionInfo:
             parsed = self._convert(value)
         except (ValueError, TypeError, OverflowError):
             raise OptionError(f"{name} needs a value of type {self.type.__name__}, not {value!r}") from None
+        if self.type is int and abs(parsed) > _LARGEST:
+            raise OptionError(f"{name} must be between -{_LARGEST:,} and {_LARGEST:,}, not {value}")
         if self.choices and parsed not in self.choices:
             raise OptionError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}")
         if self.minimum is not None and not parsed >= self.minimum:
-            raise OptionError(f"{name} must be at least {self.minimum:g}, not {value}")
+            raise OptionError(f"{name} must be at least {self.minimum:,}, not {value}")
         if self.maximum is not None and not parsed <= self.maximum:
-            raise OptionError(f"{name} must be at most {self.maximum:g}, not {value}")
+            raise OptionError(f"{name} must be at most {self.maximum:,}, not {value}")
         return parsed
 
     def _convert(self, value: Any) -> Any:

@@ -18,6 +18,8 @@ from seqloom.plugins.common.nucleotide_statistics import gapped_karlin, has_even
 from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
 
 DEFAULT_EVALUE = 10.0
+LARGEST_SCORE = 2**31 - 1
+"""Columns of scores have 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,10 @@ class SmithWatermanOptions(_ReportOptions):
     """Options of ``sw``."""
 
     matrix: str = option("BLOSUM62", "scoring matrix, as printed", choices=MATRIX_NAMES)
-    gapopen: int | None = option(None, "cost of a gap beside its letters; when not given, the matrix's own", minimum=0)
-    gapextend: int | None = option(None, "cost of each letter of a gap; when not given, the matrix's own", minimum=0)
+    gapopen: int | None = option(None, "cost of a gap beside its letters; when not given, the matrix's own", minimum=0,
+                                 maximum=LARGEST_SCORE)
+    gapextend: int | None = option(None, "cost of each letter of a gap; when not given, the matrix's own", minimum=0,
+                                   maximum=LARGEST_SCORE)
 
     def costs(self) -> tuple[int, int]:
         """Gap costs (open, extend): a gap of k letters costs open + k × extend."""
@@ -57,10 +61,11 @@ class SmithWatermanOptions(_ReportOptions):
 class NucleotideOptions(_ReportOptions):
     """Options of ``sw-nucleotide``."""
 
-    match: int = option(2, "score of a pair of equal bases", minimum=1, aliases=("--reward",))
-    mismatch: int = option(-3, "score of a pair of unequal bases", maximum=0, aliases=("--penalty",))
-    gapopen: int = option(5, "cost of a gap beside its letters", minimum=0)
-    gapextend: int = option(2, "cost of each letter of a gap", minimum=0)
+    match: int = option(2, "score of a pair of equal bases", minimum=1, maximum=LARGEST_SCORE, aliases=("--reward",))
+    mismatch: int = option(-3, "score of a pair of unequal bases", minimum=-LARGEST_SCORE, maximum=0,
+                          aliases=("--penalty",))
+    gapopen: int = option(5, "cost of a gap beside its letters", minimum=0, maximum=LARGEST_SCORE)
+    gapextend: int = option(2, "cost of each letter of a gap", minimum=0, maximum=LARGEST_SCORE)
     strand: str = option("both", "strand of the query that is searched", choices=("both", "plus", "minus"))
 
     def check(self) -> None:
@@ -131,6 +136,14 @@ class SmithWatermanScoring(Scoring):
         return np.array([self.statistics.karlin.bit_score(score) for score in scores.tolist()], np.float64)
 
 
+def _check_scores(matrix: np.ndarray, queries: "SequenceBatch | ModelBatch", space: SearchSpace) -> None:
+    """Refuse letter scores that may come to more than ``LARGEST_SCORE``, even between the longest sequences."""
+    longest = min(int(queries.lengths.max(initial=0)), space.longest)
+    if longest * int(matrix.max()) > LARGEST_SCORE:
+        raise OptionError(f"scores may come to {longest} × {matrix.max()}, and {LARGEST_SCORE:,} is the largest that "
+                          "can be kept; divide all scores and gap costs by a common factor, or take shorter sequences")
+
+
 class SmithWaterman(Family):
     """Exact local alignment of proteins."""
 
@@ -140,11 +153,11 @@ class SmithWaterman(Family):
 
     def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace,
                 options: SmithWatermanOptions) -> SmithWatermanScoring:
-        costs = options.costs()
+        costs, matrix = options.costs(), printed_matrix(options.matrix)
         known = costs in GAPPED[options.matrix]
+        _check_scores(matrix, queries, space)
         return SmithWatermanScoring(
-            printed_matrix(options.matrix), *costs,
-            statistics=gapped_parameters(options.matrix, *costs) if known else None,
+            matrix, *costs, statistics=gapped_parameters(options.matrix, *costs) if known else None,
             largest_evalue=DEFAULT_EVALUE if options.evalue is None else options.evalue,
             database_letters=options.dbsize or space.letters)
 
@@ -165,7 +178,9 @@ class SmithWatermanNucleotide(Family):
             statistics = options.statistics(space.sequences)
         except OptionError:
             statistics = None
+        matrix = nucleotide_matrix(options.match, options.mismatch)
+        _check_scores(matrix, queries, space)
         return SmithWatermanScoring(
-            nucleotide_matrix(options.match, options.mismatch), options.gapopen, options.gapextend,
-            statistics=statistics, largest_evalue=DEFAULT_EVALUE if options.evalue is None else options.evalue,
+            matrix, options.gapopen, options.gapextend, statistics=statistics,
+            largest_evalue=DEFAULT_EVALUE if options.evalue is None else options.evalue,
             database_letters=options.dbsize or space.letters, frames=tuple(frames))

@@ -58,6 +58,8 @@ def test_values_come_as_text_or_typed_with_dashes_or_underscores() -> None:
     ({"word_size": [3]}, "--word-size needs a value of type int"),
     ({"word_size": 1}, "--word-size must be at least 2, not 1"),
     ({"word_size": "8"}, "--word-size must be at most 7, not 8"),
+    ({"threshold": str(2**63)}, "--threshold must be between -9,223,372,036,854,775,807 and 9,223,372,036,854,775,807"),
+    ({"threshold": -(10**30)}, "--threshold must be between"),
     ({"evalue": "nan"}, "--evalue must be at least 0, not nan"),
     ({"evalue": 10**400}, "--evalue needs a value of type float"),
     ({"matrix": "PAM70"}, "--matrix must be one of BLOSUM62, PAM30, not 'PAM70'"),
