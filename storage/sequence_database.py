@@ -23,6 +23,7 @@ import numpy as np
 from ..core.alphabet import Alphabet, alphabet
 from ..core.errors import DamagedError, InputError, LockedError, StoreError
 from ..core.sequences import Intervals, SequenceBatch
+from . import index_images
 from .arrow import Values, insert
 from .connection import configure, connect, make_tables, translated
 from .fingerprint import BLOCK_LETTERS, BLOCK_ROWS, fingerprint, residue_digests, row_digest
@@ -203,7 +204,10 @@ class SequenceDatabase:
                 self._rollback()
                 raise
             self._run("CHECKPOINT")
+            before = self.fingerprint
             self._know(self._facts())
+            if self.fingerprint != before:  # no index is of these sequences
+                index_images.clear(self.path)
 
     def _rollback(self) -> None:
         with suppress(duckdb.Error):  # the transaction may be gone already, with all that it did

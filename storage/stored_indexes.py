@@ -3,13 +3,14 @@
 An index is stored in pieces, each of a stretch of sequences that is searched as one volume. The arrays of a piece lie
 one behind the other in one row of bytes, cut into checksummed chunks. An index is there when its row in table
 ``indexes`` is, which is written last, in one transaction with those of its pieces: what a killed build leaves behind is
-never read and is cleared away by the next one.
+never read and is cleared away by the next one. Pieces that have an image (``index_images``) are mapped from there
+instead of being read.
 """
 
 import json
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -20,8 +21,10 @@ import numpy as np
 
 from ..core.errors import DamagedError, StoreError
 from ..core.index import Index
+from . import index_images
 from .arrow import Values, insert
 from .connection import translated
+from .index_images import Image
 from .literals import literal
 from .sequence_database import SequenceDatabase
 from .volumes import BEFORE_INDEXES
@@ -74,8 +77,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class StoredIndex:
-    """An index in a database file."""
+    """An index in the database file ``path``."""
 
+    path: Path
     number: int
     plugin: str
     version: int
@@ -98,6 +102,24 @@ class StoredIndex:
         firsts, lasts = [0, *(last for _, last in bounds)], [*(first for first, _ in bounds), database.sequences]
         return "" if firsts == lasts else "not whole"
 
+    @property
+    def images(self) -> list[Image]:
+        """The images of its pieces, whether they are there or not."""
+        return [self.image(piece) for piece in self.pieces]
+
+    def image(self, piece: Piece) -> Image:
+        """That of one piece. It says nothing of the path, so that it serves a database that was moved with it."""
+        about = json.dumps(asdict(replace(self, path=Path(), pieces=(piece,))), sort_keys=True, default=str)
+        return index_images.image(self.path, self.number, self.pieces.index(piece), about, piece.nbytes)
+
+    @property
+    def mapped(self) -> str:
+        """Whether searches map it from images: "yes", "no" where there are none, or what is wrong with them."""
+        whys = [why for content, why in (image.open() for image in self.images) if content is None]
+        if len(whys) == len(self.pieces) and not any(whys):
+            return "no"
+        return next(filter(None, whys), "some of its pieces have no image") if whys else "yes"
+
 
 def stored_indexes(database: SequenceDatabase) -> list[StoredIndex]:
     """Every index of the database, in order of their making."""
@@ -111,25 +133,22 @@ def stored_indexes(database: SequenceDatabase) -> list[StoredIndex]:
             "ORDER BY number, first") if rows else ():
         described = tuple((name, dtype, tuple(shape)) for name, dtype, shape in json.loads(arrays))
         pieces.setdefault(number, []).append(Piece(first, last, kind, json.loads(parameters), described, chunk, nbytes))
-    return [StoredIndex(number, plugin, version, json.loads(options), json.loads(depends), fingerprint, created, by,
-                        tuple(pieces.get(number, ())))
+    return [StoredIndex(database.path, number, plugin, version, json.loads(options), json.loads(depends), fingerprint,
+                        created, by, tuple(pieces.get(number, ())))
             for number, plugin, version, options, depends, fingerprint, created, by in rows]
 
 
 def read_piece(database: SequenceDatabase, stored: StoredIndex, piece: Piece) -> Index:
-    """The index of a piece, its arrays in one new block of memory.
+    """The index of a piece, its arrays mapped from its image or in one new block of memory.
 
     Raises:
-        DamagedError: a chunk is missing, cut short or doesn't match its checksum.
+        DamagedError: there is no image, and a chunk is missing, cut short or doesn't match its checksum.
     """
-    content = _aligned(piece.nbytes)
-    for place in range(0, piece.nbytes, CHUNK_BYTES):
-        chunk = piece.chunk + place // CHUNK_BYTES
-        part = content[place : place + CHUNK_BYTES]
-        data = _chunk(database, stored, chunk)
-        if len(data) != len(part):
-            raise _damaged(database, stored, f"chunk {chunk} has {len(data):,} bytes instead of {len(part):,}")
-        part[:] = np.frombuffer(data, np.uint8)
+    content, _ = stored.image(piece).open()
+    return _index(database, stored, piece, _read(database, stored, piece) if content is None else content)
+
+
+def _index(database: SequenceDatabase, stored: StoredIndex, piece: Piece, content: np.ndarray) -> Index:
     arrays, place = {}, 0
     for name, dtype, shape in piece.arrays:
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
@@ -140,21 +159,64 @@ def read_piece(database: SequenceDatabase, stored: StoredIndex, piece: Piece) ->
     return Index(piece.kind, "target", arrays, piece.parameters)
 
 
+def _read(database: SequenceDatabase, stored: StoredIndex, piece: Piece) -> np.ndarray:
+    """u1[nbytes] of a piece from its chunks."""
+    content, place = _aligned(piece.nbytes), 0
+    for data in _chunks(database, stored, piece):
+        content[place : place + len(data)] = np.frombuffer(data, np.uint8)
+        place += len(data)
+    return content
+
+
+def write_images(database: SequenceDatabase, stored: StoredIndex, check: Callable[[], None]) -> None:
+    """Write the images of all pieces of an index, or none; the database is open for writing.
+
+    Args:
+        check: called between pieces; may raise, to stop.
+
+    Raises:
+        OSError: the disk is full, or the folder can't be written to.
+        DamagedError: as ``read_piece``.
+    """
+    try:
+        for piece in stored.pieces:
+            check()
+            stored.image(piece).write(_chunks(database, stored, piece))
+    except BaseException:
+        remove_images(database, [stored.number])
+        raise
+
+
+def remove_images(database: SequenceDatabase, numbers: Collection[int]) -> None:
+    """Remove the images of indexes, those of former sequences, and what killed builds left."""
+    index_images.clear(database.path, {image.path for stored in stored_indexes(database) for image in stored.images
+                                       if stored.number not in numbers and not stored.foreign(database)})
+
+
 def problems(database: SequenceDatabase) -> list[str]:
     """One line for each thing that is wrong with the stored indexes; those of former sequences aren't wrong."""
     found = []
     for stored in stored_indexes(database):
         if not stored.foreign(database):
             for piece in stored.pieces:
+                image = stored.image(piece)
+                mapped, why = image.open()
                 try:
-                    read_piece(database, stored, piece)
+                    content = _read(database, stored, piece)
+                    _index(database, stored, piece, content)
                 except DamagedError as error:
                     found.append(str(error))
+                    continue
+                if mapped is not None and not np.array_equal(mapped, content):
+                    why = f"{image.name} differs from what is stored"
+                if why:
+                    found.append(f"index {stored.plugin}: {why}; delete it, and seqloom index build --map writes it "
+                                 "anew")
     return found
 
 
 def drop(database: SequenceDatabase, numbers: list[int]) -> None:
-    """Remove indexes, and what killed builds left, from a database that is open for writing."""
+    """Remove indexes, their images, and what killed builds left, from a database that is open for writing."""
     with database._lock:
         if numbers:
             _commit(database, _forgetting(numbers))
@@ -163,6 +225,7 @@ def drop(database: SequenceDatabase, numbers: list[int]) -> None:
             if number not in kept:
                 database._run(f"DROP TABLE {table}")
         database._run("CHECKPOINT")
+        remove_images(database, [])
 
 
 class IndexWriter:
@@ -246,20 +309,25 @@ def _commit(database: SequenceDatabase, statements: str) -> None:
             raise
 
 
-def _chunk(database: SequenceDatabase, stored: StoredIndex, chunk: int) -> bytes:
-    table = _table(stored.number, chunk)
-    try:
-        rows = database._run(f"SELECT data, checksum FROM {table} WHERE chunk = {chunk}")
-    except StoreError as error:
-        if not isinstance(error.__cause__, duckdb.CatalogException):
-            raise
-        rows = []
-    if len(rows) != 1:
-        raise _damaged(database, stored, f"chunk {chunk} is there {len(rows)} times")
-    data, wanted = rows[0]
-    if zlib.crc32(data) != wanted:
-        raise _damaged(database, stored, f"chunk {chunk} does not match its checksum")
-    return data
+def _chunks(database: SequenceDatabase, stored: StoredIndex, piece: Piece) -> Iterator[bytes]:
+    """The chunks of a piece, each checked."""
+    for place in range(0, piece.nbytes, CHUNK_BYTES):
+        chunk, size = piece.chunk + place // CHUNK_BYTES, min(CHUNK_BYTES, piece.nbytes - place)
+        table = _table(stored.number, chunk)
+        try:
+            rows = database._run(f"SELECT data, checksum FROM {table} WHERE chunk = {chunk}")
+        except StoreError as error:
+            if not isinstance(error.__cause__, duckdb.CatalogException):
+                raise
+            rows = []
+        if len(rows) != 1:
+            raise _damaged(database, stored, f"chunk {chunk} is there {len(rows)} times")
+        data, wanted = rows[0]
+        if zlib.crc32(data) != wanted:
+            raise _damaged(database, stored, f"chunk {chunk} does not match its checksum")
+        if len(data) != size:
+            raise _damaged(database, stored, f"chunk {chunk} has {len(data):,} bytes instead of {size:,}")
+        yield data
 
 
 def _damaged(database: SequenceDatabase, stored: StoredIndex, what: str) -> DamagedError:
@@ -294,4 +362,5 @@ def _aligned(size: int) -> np.ndarray:
     return block[begin : begin + size]
 
 
-__all__ = ["IndexKey", "IndexWriter", "Piece", "StoredIndex", "drop", "problems", "read_piece", "stored_indexes"]
+__all__ = ["IndexKey", "IndexWriter", "Piece", "StoredIndex", "drop", "problems", "read_piece", "remove_images",
+           "stored_indexes", "write_images"]

@@ -10,7 +10,7 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.storage import stored_indexes
 from seqloom.storage.sequence_database import SequenceDatabase
 from seqloom.storage.sources import ChainedSource, DatabaseSource, choose_index, stored_index
-from seqloom.storage.stored_indexes import IndexKey, IndexWriter, drop, read_piece
+from seqloom.storage.stored_indexes import IndexKey, IndexWriter, drop, read_piece, remove_images, write_images
 
 KEY = IndexKey("toy", 1, {"length": 20}, {"bucket": 8})
 
@@ -148,3 +148,133 @@ def test_what_can_not_be_stored_is_refused(path):
     unfit = Index("toy-kind", "target", objects={"model": object()})
     with SequenceDatabase.open(path, read_only=False) as database, pytest.raises(StoreError, match="more than arrays"):
         IndexWriter(database, KEY).add(0, 5, unfit)
+
+
+def mapped(path) -> list[str]:
+    """Write images of all indexes; names of all files beside the database then."""
+    with SequenceDatabase.open(path, read_only=False) as database:
+        for found in stored_indexes.stored_indexes(database):
+            write_images(database, found, lambda: None)
+    return images(path)
+
+
+def images(path) -> list[str]:
+    return sorted(image.name for image in path.parent.glob("*.indexes/*"))
+
+
+def test_an_image_gives_the_arrays_that_are_stored(path):
+    stored(path)
+    with SequenceDatabase.open(path) as database:
+        [found] = stored_indexes.stored_indexes(database)
+        assert found.mapped == "no"
+        wanted = [read_piece(database, found, piece) for piece in found.pieces]
+    assert mapped(path) == ["index_0_0.image", "index_0_1.image"]
+    chunks = tables(path)
+    with duckdb.connect(str(path)) as connection:
+        for table in chunks:
+            connection.execute(f"DELETE FROM {table}")
+    with SequenceDatabase.open(path) as database:
+        [found] = stored_indexes.stored_indexes(database)
+        assert found.mapped == "yes"
+        for n, piece in enumerate(found.pieces):
+            read = read_piece(database, found, piece)
+            assert read.fingerprint == wanted[n].fingerprint and read.parameters == wanted[n].parameters
+            for name, array in read.arrays.items():
+                assert array.flags.num == wanted[n][name].flags.num  # else kernels would be compiled for it
+                assert array.dtype == wanted[n][name].dtype and (array.ctypes.data % 64 == 0 or not len(array))
+
+
+@pytest.mark.parametrize("statement", [
+    "UPDATE indexes SET created_by = 'somebody'", "UPDATE indexes SET created = created + INTERVAL 1 SECOND",
+    "UPDATE indexes SET version = 2", "UPDATE indexes SET options = '{\"bucket\": 16}'",
+    "UPDATE indexes SET fingerprint = 'another'", "UPDATE indexes SET plugin = 'other'",
+    "UPDATE index_pieces SET last = last + 1", "UPDATE index_pieces SET kind = 'other'",
+    "UPDATE index_pieces SET parameters = '{}'", "UPDATE index_pieces SET chunk = chunk + 1",
+    "UPDATE index_pieces SET arrays = replace(arrays, '[50, 3]', '[3, 50]')",
+])
+def test_an_image_of_something_else_is_not_used(path, statement):
+    stored(path)
+    mapped(path)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(statement)
+    with SequenceDatabase.open(path) as database:
+        [found] = stored_indexes.stored_indexes(database)
+        assert found.mapped == "some.duckdb.indexes/index_0_0.image is of another index"
+        assert [image.open()[0] for image in found.images] == [None, None]
+
+
+def test_a_truncated_image_is_not_used(path):
+    stored(path)
+    mapped(path)
+    image = path.parent / "some.duckdb.indexes" / "index_0_1.image"
+    image.write_bytes(image.read_bytes()[:-1])
+    with SequenceDatabase.open(path) as database:
+        [found] = stored_indexes.stored_indexes(database)
+        assert "index_0_1.image has" in found.mapped
+        assert read_piece(database, found, found.pieces[1]).fingerprint == an_index(1).fingerprint
+        [problem] = database.check()
+        assert "index_0_1.image has" in problem and "delete it" in problem
+    image.unlink()
+    with SequenceDatabase.open(path) as database:
+        assert stored_indexes.stored_indexes(database)[0].mapped == "some of its pieces have no image"
+        assert not database.check()
+
+
+def test_a_changed_image_is_found_by_a_check(path):
+    stored(path)
+    mapped(path)
+    image = path.parent / "some.duckdb.indexes" / "index_0_1.image"
+    image.write_bytes(image.read_bytes()[:-100] + bytes([1]) * 100)
+    with SequenceDatabase.open(path) as database:
+        [problem] = database.check()
+        assert "index_0_1.image differs from what is stored; delete it" in problem
+
+
+def test_images_go_with_their_index(path):
+    stored(path)
+    stored(path, IndexKey("other", 1, {}, {}))
+    assert len(mapped(path)) == 4
+    folder = path.parent / "some.duckdb.indexes"
+    (folder / "index_2_0.image.part").touch()  # of a killed build
+    stored(path, replaced=[0])
+    assert images(path) == ["index_1_0.image", "index_1_1.image"]
+    assert len(mapped(path)) == 4
+    with SequenceDatabase.open(path, read_only=False) as database:
+        remove_images(database, [1])
+        assert images(path) == ["index_2_0.image", "index_2_1.image"]
+        drop(database, [2])
+        assert not folder.exists()
+    assert len(mapped(path)) == 2
+    with SequenceDatabase.open(path, read_only=False) as database:
+        database.append([])
+        assert len(images(path)) == 2
+        database.append([SequenceBatch.of(NUCLEOTIDE, ["ACGT"], ["new"])])
+        assert not folder.exists()
+
+
+def test_all_images_of_an_index_are_written_or_none(path):
+    stored(path)
+
+    def stop():
+        if images(path):
+            raise RuntimeError("stopped")
+
+    with SequenceDatabase.open(path, read_only=False) as database:
+        [found] = stored_indexes.stored_indexes(database)
+        with pytest.raises(RuntimeError, match="stopped"):
+            write_images(database, found, stop)
+        assert not images(path) and found.mapped == "no"
+
+
+def test_a_database_works_wherever_its_images_are(path, tmp_path):
+    stored(path)
+    mapped(path)
+    (tmp_path / "there").mkdir()
+    moved = path.rename(tmp_path / "there" / "moved.duckdb")
+    for state in ("no", "yes"):
+        with SequenceDatabase.open(moved) as database:
+            [found] = stored_indexes.stored_indexes(database)
+            assert found.mapped == state
+            assert read_piece(database, found, found.pieces[1]).fingerprint == an_index(1).fingerprint
+        if state == "no":
+            (tmp_path / "some.duckdb.indexes").rename(tmp_path / "there" / "moved.duckdb.indexes")
