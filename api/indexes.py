@@ -2,7 +2,8 @@
 
 Any index of targets whose plugin says what it depends on can be stored (``IndexStage.depends``). A search takes a
 stored one that agrees with its plugin's version, its options and the database as it is now; it makes its own where
-there is none. Either way the rows are the same.
+there is none. Either way the rows are the same. Large ones are kept once more as files beside the database, from which
+searches map them into memory.
 """
 
 import os
@@ -14,7 +15,7 @@ from typing import Any
 
 from .core.context import Cancellation, Context
 from .core.engine import Settings
-from .core.errors import BackendError, BudgetError, OptionError, UnknownNameError
+from .core.errors import BackendError, BudgetError, OptionError, StoreError, UnknownNameError
 from .core.index import Index
 from .core.options import build_options, option_infos, options_dict
 from .core.pipeline import Pipeline, PlacedStage, Plan, compose
@@ -26,6 +27,8 @@ from .storage import sources, stored_indexes
 from .storage.sequence_database import SequenceDatabase
 from .storage.stored_indexes import IndexKey, IndexWriter, StoredIndex
 
+MAPPED_FROM = 256 << 20
+"""Bytes from which on an index is mapped unless asked otherwise: to read them takes about as long as to start."""
 ProgressHook = Callable[[int, int], None]
 """Called with letters done and letters in all."""
 
@@ -40,6 +43,7 @@ class IndexInfo:
         options: of the plugin, and those of the pipeline that it depends on.
         pieces: in how many parts it was built.
         nbytes: its size.
+        mapped: whether searches map it into memory: "yes", "no", or what keeps them from it.
         created, created_by: when, and by which version of seqloom.
     """
 
@@ -48,6 +52,7 @@ class IndexInfo:
     options: dict[str, Any]
     pieces: int
     nbytes: int
+    mapped: str
     created: str
     created_by: str
 
@@ -55,21 +60,24 @@ class IndexInfo:
 def build_index(path: "str | Path", plugin: str | None = None, settings: Sequence[str] = (),
                 memory: "int | str | None" = None, threads: int = 1, backend: str | None = None,
                 cancellation: Cancellation | None = None, progress: ProgressHook | None = None,
-                notice: Callable[[str], None] = lambda line: None) -> IndexInfo:
+                notice: Callable[[str], None] = lambda line: None, mapped: bool | None = None) -> IndexInfo:
     """Build an index and store it in the database at ``path``, unless the same is there already.
 
     Args:
         plugin: name of an index stage; when left out, the one that searches of such sequences take when it is stored.
         settings: ``option=value`` of the plugin, or of the pipeline where the index depends on it.
         memory: bytes, or a text such as "8G": the index is built in pieces that fit.
-        cancellation: stops the build; nothing of it is kept.
+        cancellation: stops the build; nothing unfinished is kept.
         progress: told of the letters done.
-        notice: told what becomes of an index that is there already.
+        notice: told what becomes of an index that is there already, and why a large one can't be mapped.
+        mapped: whether searches shall map it from files beside the database, which are written, or removed, for an
+            index that is there already too; when left out, they are written for a large index.
 
     Raises:
         UnknownNameError, OptionError: no such plugin or option, or an index that can't be stored.
         BudgetError: the longest sequence alone needs more memory.
         LockedError: somebody else has the database open.
+        StoreError: the files that were asked for can't be written; the index is stored.
     """
     from .searches import data_budget
 
@@ -77,33 +85,74 @@ def build_index(path: "str | Path", plugin: str | None = None, settings: Sequenc
         backend = backend or os.environ.get("SEQLOOM_BACKEND") or "auto"
         stage, options = _stage(plugin, settings, database.alphabet.name, backend)
         key = _key(stage, options, options_dict(stage.options))
-        for stored in _of_plugin(database, key):
-            why = stored.foreign(database) or key.unlike(stored)
-            if not why:
-                notice(f"{path}: index {stage.name} is there already")
-                return _info(database, stored)
-            notice(f"{path}: index {stage.name} is built anew: the stored one is {why}")
-        spans = _spans(sources.DatabaseSource(database), stage, data_budget(parse_bytes(memory)))
-    stop = cancellation or Cancellation()
+        stored, spans = _there(database, key, notice), []
+        if stored is None:
+            spans = _spans(sources.DatabaseSource(database), stage, data_budget(parse_bytes(memory)))
+        elif stored.mapped == _wanted(stored, mapped):
+            return _info(database, stored)
+    context = Context(slot=f"index.{stage.name}", options=options, threads=threads,
+                      cancellation=cancellation or Cancellation())
     with SequenceDatabase.open(path, read_only=False) as database:
-        source = sources.DatabaseSource(database)
-        writer = IndexWriter(database, key)
+        if stored is None:
+            stored = _built(database, stage, key, context, spans, progress)
+        _map(database, stored, mapped, context.cancellation, notice)
+        return _info(database, stored)
+
+
+def _there(database: SequenceDatabase, key: IndexKey, notice: Callable[[str], None]) -> StoredIndex | None:
+    """The stored index that agrees with ``key``; says what becomes of it, or of the one that it will replace."""
+    for stored in _of_plugin(database, key):
+        why = stored.foreign(database) or key.unlike(stored)
+        if not why:
+            notice(f"{database.path}: index {key.plugin} is there already")
+            return stored
+        notice(f"{database.path}: index {key.plugin} is built anew: the stored one is {why}")
+    return None
+
+
+def _built(database: SequenceDatabase, stage: IndexStage, key: IndexKey, context: Context, spans: Sequence[Span],
+           progress: ProgressHook | None) -> StoredIndex:
+    """Build and store an index, a piece for each span; nothing of it is kept when anything goes wrong."""
+    source = sources.DatabaseSource(database)
+    writer = IndexWriter(database, key)
+    try:
+        done = 0
+        for span in spans:
+            context.cancellation.check()
+            batch = source.read(span)
+            writer.add(span.first, span.last, stage.run(replace(context, targets=batch, catalog=source), batch))
+            done += span.letters
+            if progress:
+                progress(done, database.letters)
+        writer.finish([stored.number for stored in _of_plugin(database, key)])
+    except BaseException:
+        stored_indexes.drop(database, [])
+        raise
+    return _of_plugin(database, key)[-1]
+
+
+def _wanted(stored: StoredIndex, mapped: bool | None) -> str:
+    """What ``StoredIndex.mapped`` shall be."""
+    if mapped is None:
+        mapped = stored.nbytes >= MAPPED_FROM or stored.mapped == "yes"
+    return "yes" if mapped else "no"
+
+
+def _map(database: SequenceDatabase, stored: StoredIndex, mapped: bool | None, cancellation: Cancellation,
+         notice: Callable[[str], None]) -> None:
+    """Write or remove the images of an index."""
+    wanted = _wanted(stored, mapped)
+    if wanted == "no":
+        stored_indexes.remove_images(database, [stored.number])
+    elif stored.mapped != wanted:
         try:
-            done = 0
-            for span in spans:
-                stop.check()
-                batch = source.read(span)
-                context = Context(slot=f"index.{stage.name}", targets=batch, options=options, catalog=source,
-                                  threads=threads, cancellation=stop)
-                writer.add(span.first, span.last, stage.run(context, batch))
-                done += span.letters
-                if progress:
-                    progress(done, database.letters)
-            writer.finish([stored.number for stored in _of_plugin(database, key)])
-        except BaseException:
-            stored_indexes.drop(database, [])
-            raise
-        return _info(database, _of_plugin(database, key)[-1])
+            stored_indexes.write_images(database, stored, cancellation.check)
+        except OSError as error:
+            line = (f"{database.path}: index {stored.plugin} is stored, but can't be mapped: "
+                    f"{stored.images[0].path.parent}: {error.strerror}")
+            if mapped:
+                raise StoreError(line) from error
+            notice(line)
 
 
 def list_indexes(path: "str | Path") -> list[IndexInfo]:
@@ -182,6 +231,10 @@ def reading(plan: Plan, source: VolumeSource) -> Plan:
             found = sources.choose_index(source, key)
             if found is None:
                 _tell_unfit(source, key, "it is made for this search alone")
+            for stored in found or ():
+                if stored.mapped not in ("yes", "no"):
+                    print(f"seqloom: {stored.path}: its stored index {stored.plugin} can't be mapped: {stored.mapped}; "
+                          "it is read; seqloom index build --map mends it", file=sys.stderr)
             stages[place] = PlacedStage(placed.slot, _ReadingStage(placed.stage, key, source, found))
     return replace(plan, stages=tuple(stages))
 
@@ -249,7 +302,7 @@ def _info(database: SequenceDatabase, stored: StoredIndex) -> IndexInfo:
     elif known.version != stored.version:
         state = f"made by version {stored.version} of the plugin, this is version {known.version}"
     return IndexInfo(stored.plugin, state or "ready", {**stored.depends, **stored.options}, len(stored.pieces),
-                     stored.nbytes, str(stored.created), stored.created_by)
+                     stored.nbytes, stored.mapped, str(stored.created), stored.created_by)
 
 
 def _stage(plugin: str | None, settings: Sequence[str], alphabet: str,

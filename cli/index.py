@@ -23,9 +23,11 @@ def build(
     set: Annotated[list[str] | None, option("--set", metavar="OPTION=VALUE",
                                             help="an option of the index; may be repeated")] = None,
     memory: MemoryOption = None,
-    threads: Annotated[str, option("-p", "--num-threads", metavar="N", help="threads  [default: 1]")] = "1",
+    threads: Annotated[str, option("-p", "--num-threads", metavar="N", help="threads")] = "1",
     backend: Annotated[str | None, option("--backend", metavar="NAME",
                                           help="auto, cpu, cuda or reference  [default: auto]")] = None,
+    map: Annotated[bool | None, option("--map/--no-map", help="keep the index in files beside the database too, which "
+                                       "searches map into memory; --no-map: don't  [default: if it is large]")] = None,
     quiet: Annotated[bool, option("--quiet", help="no progress")] = False,
 ) -> None:
     """Build an index and store it in the database; searches read it from then on.
@@ -37,11 +39,11 @@ def build(
     from seqloom.indexes import build_index
 
     workers, limit = number(threads, "--num-threads") or 1, parse_bytes(memory)
-    with interruptible("nothing of the index is kept") as cancellation, bar(quiet, "letter") as progress:
-        made = build_index(name, index, set or (), limit, workers, backend, cancellation, progress, say)
+    with interruptible("nothing unfinished is kept") as cancellation, bar(quiet, "letter") as progress:
+        made = build_index(name, index, set or (), limit, workers, backend, cancellation, progress, say, map)
     options = ", ".join(f"{key}={value}" for key, value in made.options.items())
     say(f"{name}: index {made.plugin} ({options}): {made.nbytes / 1e6:,.1f} MB in {made.pieces} "
-        f"piece{'' if made.pieces == 1 else 's'}")
+        f"piece{'' if made.pieces == 1 else 's'}{', mapped' if made.mapped == 'yes' else ''}")
 
 
 @command(app, "list")
@@ -53,9 +55,9 @@ def list_(name: DatabaseArgument, format: TableOption = "table") -> None:
     if not found and format == "table":
         say(f"{name}: no index; seqloom index build {name} makes one")
         return
-    show(("index", "options", "pieces", "bytes", "created", "created_by", "state"),
-         [(i.plugin, ", ".join(f"{key}={value}" for key, value in i.options.items()), i.pieces, i.nbytes, i.created,
-           i.created_by, i.state) for i in found], format)
+    show(("index", "options", "pieces", "bytes", "mapped", "created", "created_by", "state"),
+         [(i.plugin, ", ".join(f"{key}={value}" for key, value in i.options.items()), i.pieces, i.nbytes, i.mapped,
+           i.created, i.created_by, i.state) for i in found], format)
 
 
 @command(app, "drop")

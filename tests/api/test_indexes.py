@@ -1,10 +1,15 @@
 """Indexes stored with a database: searches take them where they fit, and give the same rows with and without."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 import seqloom
+from seqloom import indexes
+from seqloom.core import jit
 from seqloom.core.context import Cancellation
-from seqloom.core.errors import BudgetError, Cancelled, DamagedError, OptionError, UnknownNameError
+from seqloom.core.errors import BudgetError, Cancelled, DamagedError, OptionError, StoreError, UnknownNameError
 from seqloom.indexes import build_index, drop_indexes, list_indexes
 from seqloom.searches import resume, search
 
@@ -173,3 +178,92 @@ def test_interrupted_searches_go_on_with_or_without_the_index(files):
     drop_indexes("one.duckdb")
     run = resume("last")
     assert run.alignments.to_pylist() == wanted
+
+
+def images(database: str) -> list[str]:
+    return sorted(os.listdir(f"{database}.indexes")) if os.path.exists(f"{database}.indexes") else []
+
+
+def test_a_mapped_index_gives_the_same_rows_by_the_same_kernels(files, monkeypatch, capsys):
+    build_index("one.duckdb")
+    wanted, _ = mum("one.duckdb")
+    assert build_index("one.duckdb", mapped=True).mapped == "yes"
+    compiled = []
+    monkeypatch.setattr(jit, "on_compile", compiled.append)
+    for more in ({}, {"threads": 2}, {"memory": "1G"}):
+        rows, slot = mum("one.duckdb", **more)
+        assert rows == wanted and slot["counters"] == '{"read": 1}'
+    assert not compiled and not capsys.readouterr().err
+
+
+def test_large_indexes_are_mapped_and_others_as_asked_for(files, monkeypatch):
+    said = []
+    assert build_index("one.duckdb", notice=said.append).mapped == "no"
+    first = list_indexes("one.duckdb")
+    assert build_index("one.duckdb", mapped=True, notice=said.append).mapped == "yes"
+    assert said == ["one.duckdb: index fm-index is there already"] and images("one.duckdb") == ["index_0_0.image"]
+    assert [(i.created, i.mapped) for i in list_indexes("one.duckdb")] == [(first[0].created, "yes")]
+    assert build_index("one.duckdb").mapped == "yes"  # stays as it is
+    assert build_index("one.duckdb", mapped=False).mapped == "no" and not images("one.duckdb")
+    monkeypatch.setattr(indexes, "MAPPED_FROM", 1000)
+    assert build_index("one.duckdb", mapped=False).mapped == "no"
+    assert build_index("one.duckdb").mapped == "yes"
+    assert build_index("one.duckdb", settings=["sample=4"]).mapped == "yes"
+    assert images("one.duckdb") == ["index_1_0.image"]
+    drop_indexes("one.duckdb")
+    assert not images("one.duckdb")
+
+
+def test_images_of_former_sequences_are_removed(files):
+    build_index("one.duckdb", mapped=True)
+    (files / "more.fa").write_text(">more\nACGTACGTTTGACCA\n")
+    with seqloom.Database.open("one.duckdb", read_only=False) as database:
+        database.append("more.fa")
+    assert not images("one.duckdb") and list_indexes("one.duckdb")[0].mapped == "no"
+
+
+@pytest.mark.parametrize("step", ["mkdir", "fsync"])
+def test_an_index_that_can_not_be_mapped_is_kept(files, monkeypatch, step):
+    def fail(*_, **__):
+        number = errno.EROFS if step == "mkdir" else errno.ENOSPC
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("pathlib.Path.mkdir" if step == "mkdir" else "os.fsync", fail)
+    why = "Read-only file system" if step == "mkdir" else "No space left on device"
+    told = rf"one.duckdb: index fm-index is stored, but can't be mapped: .*one.duckdb.indexes: {why}"
+    with pytest.raises(StoreError, match=told):
+        build_index("one.duckdb", mapped=True)
+    assert [(i.state, i.mapped) for i in list_indexes("one.duckdb")] == [("ready", "no")] and not images("one.duckdb")
+    said = []
+    monkeypatch.setattr(indexes, "MAPPED_FROM", 1000)
+    assert build_index("one.duckdb", notice=said.append).mapped == "no"
+    assert said[0].endswith("is there already") and why in said[1] and len(said) == 2
+    assert mum("one.duckdb")[1]["counters"] == '{"read": 1}'
+
+
+def test_a_build_that_is_stopped_while_it_maps_keeps_the_index(files, monkeypatch):
+    stop = Cancellation()
+    finish = indexes.IndexWriter.finish
+    monkeypatch.setattr(indexes.IndexWriter, "finish", lambda *given: (finish(*given), stop.cancel()))
+    with pytest.raises(Cancelled):
+        build_index("one.duckdb", mapped=True, cancellation=stop)
+    assert [(i.state, i.mapped) for i in list_indexes("one.duckdb")] == [("ready", "no")] and not images("one.duckdb")
+
+
+def test_images_that_do_not_fit_are_told_once_and_not_used(files, capsys):
+    build_index("one.duckdb", mapped=True)
+    wanted, _ = mum("one.duckdb")
+    image = files / "one.duckdb.indexes" / "index_0_0.image"
+    whole = image.read_bytes()
+    for content, why in ((whole[:-1], "index_0_0.image has"), (whole[:3], "index_0_0.image has 3 bytes"),
+                         (whole.replace(b"sample", b"simple"), "is of another index")):
+        image.write_bytes(content)
+        assert mum("one.duckdb")[0] == wanted
+        told = capsys.readouterr().err
+        assert told.startswith("seqloom: one.duckdb: its stored index fm-index can't be mapped: one.duckdb.indexes/")
+        assert why in told and told.endswith("; it is read; seqloom index build --map mends it\n")
+        assert why in list_indexes("one.duckdb")[0].mapped
+    assert build_index("one.duckdb", mapped=True).mapped == "yes" and image.read_bytes() == whole
+    os.chmod(files / "one.duckdb.indexes", 0o500)
+    os.chmod("one.duckdb", 0o400)
+    assert mum("one.duckdb")[0] == wanted and not capsys.readouterr().err

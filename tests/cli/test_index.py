@@ -71,6 +71,44 @@ def test_a_killed_build_leaves_no_index(seqloom, genome, tmp_path):
     assert seqloom("index", "list", genome).out.count("ready") == 1
 
 
+def test_mapped_or_not_as_asked_for(seqloom, genome):
+    search = ("mum", "-q", "query.fa", "-d", genome, "-l", "20", "--no-store")
+    made = seqloom("index", "build", genome, "--map")
+    assert made.status == 0 and made.err.endswith(" MB in 1 piece, mapped\n")
+    wanted = seqloom(*search)
+    assert seqloom("index", "list", genome, "--format", "json").out.count('"mapped": "yes"') == 1
+    assert seqloom("db", "check", genome).status == 0
+    image = Path("g.duckdb.indexes/index_0_0.image")
+    whole = image.read_bytes()
+    image.write_bytes(whole[:-64] + bytes(range(64)))
+    checked = seqloom("db", "check", genome)
+    assert checked.status == 1 and "index_0_0.image differs from what is stored; delete it" in checked.err
+    image.unlink()
+    assert seqloom("db", "check", genome).status == 0 and seqloom(*search).out == wanted.out
+    assert seqloom("index", "build", genome, "--map").err.endswith("mapped\n") and image.read_bytes() == whole
+    assert seqloom("index", "build", genome, "--no-map").err.endswith("piece\n") and not image.parent.exists()
+    assert seqloom(*search).out == wanted.out
+    seqloom("index", "build", genome, "--map")
+    assert seqloom("index", "drop", genome, "--all").status == 0 and not image.parent.exists()
+
+
+def test_a_build_that_is_killed_while_it_maps_leaves_nothing_that_is_used(seqloom, genome, tmp_path):
+    wait = ("import os, time\n"
+            "os.fsync = lambda file: (open('written', 'w').close(), time.sleep(60))")
+    process = start("index", "build", genome, "--map", code=wait, cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "written").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert [path.name for path in Path("g.duckdb.indexes").iterdir()] == ["index_0_0.image.part"]
+    listed = seqloom("index", "list", genome, "--format", "csv").out
+    assert ",no," in listed and "ready" in listed
+    assert seqloom("mum", "-q", "query.fa", "-d", genome, "-l", "20", "--no-store").err == ""
+    assert seqloom("index", "build", genome, "--map").err.endswith("mapped\n")
+    assert [path.name for path in Path("g.duckdb.indexes").iterdir()] == ["index_0_0.image"]
+
+
 def changed(database: str, statement: str) -> None:
     import duckdb
 
