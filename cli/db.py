@@ -125,5 +125,6 @@ def check(name: DatabaseArgument) -> None:
     for problem in problems:
         say(f"{name}: {problem}")
     if problems:
-        raise DamagedError(f"{name} is damaged ({len(problems)} problems); make it anew from its sequence files")
+        raise DamagedError(f"{name} is damaged ({len(problems)} problems); do as the lines above say, or make it anew "
+                           "from its sequence files")
     say(f"{name}: {facts['sequences']:,} sequences, {facts['letters']:,} letters; all is well")
