@@ -85,7 +85,7 @@ class Packed:
         """Score of a query letter against every column; separators score below anything an alignment can reach."""
         if letter not in self._profile:
             row = self.matrix[letter].astype(self.ramp.dtype)[self.residues]
-            row[self.starts - 1] = -(1 << 30)
+            row[self.starts - 1] = -(1 << (30 if row.dtype == np.int32 else 40))
             self._profile[letter] = row
         return self._profile[letter]
 

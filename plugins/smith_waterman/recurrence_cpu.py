@@ -75,6 +75,7 @@ class Profile:
 
     Attributes:
         rows: i4[letters, 32], score of each different query letter with each code; the padding scores least.
+        short_rows: i2, ``rows`` clipped to sixteen bits.
         places: i8[m], row of each query letter.
         tables: i1, ``rows`` for ``lookup``, clipped to eight bits.
         widths: the arithmetics that can be used, the narrowest first.
@@ -88,6 +89,7 @@ class Profile:
         self.places = places.astype(np.int64).reshape(-1)
         self.rows = np.full((len(letters), LOOKUP_ENTRIES), -(1 << 15), np.int32)
         self.rows[:, : scores.shape[1]] = scores
+        self.short_rows = np.clip(self.rows, -(1 << 15), (1 << 15) - 1).astype(np.int16)
         self.tables = lookup_tables(np.clip(self.rows, -128, 127).astype(np.int8))
         seen = scores[:, target_letters]
         self.widths = _widths(int(seen.min(initial=0)), int(seen.max(initial=0)), scoring)
@@ -218,7 +220,7 @@ def lane_scores(profile: Profile, arithmetic: Arithmetic, lanes: Index, workers:
 
     def score(groups: tuple[int, int]) -> None:
         workers.check()
-        _best(profile.rows, profile.places, profile.tables, lanes["columns"], starts, *groups,
+        _best(profile.short_rows, profile.places, profile.tables, lanes["columns"], starts, *groups,
               *Workspace(profile, arithmetic).arguments, best)
 
     workers.map(score, _chunks(starts * profile.length, workers.threads))

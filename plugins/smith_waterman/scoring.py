@@ -19,7 +19,9 @@ from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_m
 
 DEFAULT_EVALUE = 10.0
 LARGEST_SCORE = 2**31 - 1
-"""Columns of scores have 32 bits."""
+"""Of an alignment: columns of scores have 32 bits."""
+LARGEST_COST = 500_000_000
+"""Of a letter pair or a part of a gap: four of them together fit 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,9 @@ class SmithWatermanOptions(_ReportOptions):
 
     matrix: str = option("BLOSUM62", "scoring matrix, as printed", choices=MATRIX_NAMES)
     gapopen: int | None = option(None, "cost of a gap beside its letters; when not given, the matrix's own", minimum=0,
-                                 maximum=LARGEST_SCORE)
+                                 maximum=LARGEST_COST)
     gapextend: int | None = option(None, "cost of each letter of a gap; when not given, the matrix's own", minimum=0,
-                                   maximum=LARGEST_SCORE)
+                                   maximum=LARGEST_COST)
 
     def costs(self) -> tuple[int, int]:
         """Gap costs (open, extend): a gap of k letters costs open + k × extend."""
@@ -61,11 +63,11 @@ class SmithWatermanOptions(_ReportOptions):
 class NucleotideOptions(_ReportOptions):
     """Options of ``sw-nucleotide``."""
 
-    match: int = option(2, "score of a pair of equal bases", minimum=1, maximum=LARGEST_SCORE, aliases=("--reward",))
-    mismatch: int = option(-3, "score of a pair of unequal bases", minimum=-LARGEST_SCORE, maximum=0,
+    match: int = option(2, "score of a pair of equal bases", minimum=1, maximum=LARGEST_COST, aliases=("--reward",))
+    mismatch: int = option(-3, "score of a pair of unequal bases", minimum=-LARGEST_COST, maximum=0,
                           aliases=("--penalty",))
-    gapopen: int = option(5, "cost of a gap beside its letters", minimum=0, maximum=LARGEST_SCORE)
-    gapextend: int = option(2, "cost of each letter of a gap", minimum=0, maximum=LARGEST_SCORE)
+    gapopen: int = option(5, "cost of a gap beside its letters", minimum=0, maximum=LARGEST_COST)
+    gapextend: int = option(2, "cost of each letter of a gap", minimum=0, maximum=LARGEST_COST)
     strand: str = option("both", "strand of the query that is searched", choices=("both", "plus", "minus"))
 
     def check(self) -> None:

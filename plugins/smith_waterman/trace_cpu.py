@@ -222,9 +222,9 @@ def trace_lanes(profile: Profile, arithmetic: Arithmetic, lanes: Index, query: n
         there = wanted[group * LANES : (group + 1) * LANES]
         mine[: len(there)] = there
         below = np.where(mine > 0, mine - 1 + arithmetic.floor, np.iinfo(arithmetic.dtype).max).astype(arithmetic.dtype)
-        _trace_group(profile.rows, profile.places, profile.tables, lanes["columns"], starts[group], starts[group + 1],
-                     block, *work.arguments, below, kept[0], kept[1], ends, bits, query, gap_open, gap_extend, mine,
-                     states, paths)
+        _trace_group(profile.short_rows, profile.places, profile.tables, lanes["columns"], starts[group],
+                     starts[group + 1], block, *work.arguments, below, kept[0], kept[1], ends, bits, query, gap_open,
+                     gap_extend, mine, states, paths)
         for lane in range(len(there)):
             found[group * LANES + lane] = (
                 there[lane], states[lane, ROW] + 1, ends[lane, 0] + 1, states[lane, COLUMN] + 1, ends[lane, 1] + 1,

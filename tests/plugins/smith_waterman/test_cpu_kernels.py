@@ -71,9 +71,12 @@ def test_scores_around_the_limits_of_lanes(score):
     assert row["path"] == [len(text) << 4 | MATCH]
 
 
-@pytest.mark.parametrize("largest", [126, 127, 128, 129, 32_766, 32_767, 32_768, 40_000])
-def test_letter_scores_around_the_limits_of_lanes(largest):
-    matrix = np.where(np.eye(len(PROTEIN), dtype=bool), largest, -largest).astype(np.int32)
+@pytest.mark.parametrize(("largest", "least"), [
+    *((n, -n) for n in (126, 127, 128, 129, 32_766, 32_767, 32_768, 40_000, 70_000_000)),
+    (100, -32_768), (100, -32_769), (1000, -65_535), (1000, -500_000_000),
+])
+def test_letter_scores_around_the_limits_of_lanes(largest, least):
+    matrix = np.where(np.eye(len(PROTEIN), dtype=bool), largest, least).astype(np.int32)
     rng = np.random.default_rng(largest)
     for gap_open, gap_extend in ((largest, 0), (0, largest), (3, 1), (2 * largest, 2 * largest)):
         queries, targets = related(rng, "ACD", 40)
