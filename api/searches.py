@@ -14,6 +14,7 @@ from typing import Any
 
 from . import indexes, inputs
 from .core.alphabet import alphabet
+from .core.backends import check_available
 from .core.context import Cancellation, Queries, SearchSpace
 from .core.engine import Engine, Settings, check_queries
 from .core.errors import BudgetError, InputError, ResumeError, SeqloomError
@@ -85,6 +86,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
         raise InputError("no database to search; give one or more database or FASTA files")
     chosen = find_pipeline(pipeline)
     plan = compose(plugins, chosen, options, backend, stages, settings)
+    check_available({placed.stage.backend for placed in plan.stages})
     home = ResultStore(results_path(results)) if store else None
     if home:
         home.check()
@@ -130,6 +132,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         plan = compose(plugins, Pipeline.from_dict(data["pipeline"]), data["options"], data["backend"])
         if plan.provenance()["slots"] != data["slots"]:
             raise ResumeError(f"run {run_file.id}: its plugins or their options are no longer the same; start it anew")
+        check_available({placed.stage.backend for placed in plan.stages})
         if planned:
             planned(plan)
         loaded = run_file.queries(plugins)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from seqloom.core.errors import BackendError, UnknownNameError
+from seqloom.core.errors import UnknownNameError
 
 from .helping import OutOption, argument, command, group, option
 from .output import check_place, opened, tidied_up
@@ -30,7 +30,7 @@ def sort(
     out: OutOption = None,
 ) -> None:
     """Sort a file by sequence, header or length; stable, and larger than memory too."""
-    from seqloom.core.backends import cuda_available
+    from seqloom.core.backends import check_available
     from seqloom.core.stages import BACKENDS
     from seqloom.core.units import parse_bytes
     from seqloom.installed import registry
@@ -40,8 +40,7 @@ def sort(
 
     if backend not in ("auto", *BACKENDS):
         raise UnknownNameError("back end", backend, ["auto", *BACKENDS])
-    if backend == "cuda" and not cuda_available():
-        raise BackendError("no CUDA device can be used; --backend cpu or reference")
+    check_available([backend])
     chosen = registry().sorter(sorter, backend)
     chosen.threads = number(threads, "--num-threads") or 1
     size = parse_bytes(memory)

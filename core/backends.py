@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -27,6 +27,12 @@ def cuda_available() -> bool:
         return False
     with _opening:
         return bool(cuda.is_available())
+
+
+def check_available(backends: Iterable[str]) -> None:
+    """Raise ``BackendError`` if one of some back ends can't be used on this machine."""
+    if "cuda" in backends and not cuda_available():
+        raise BackendError("CUDA was asked for and no CUDA device can be used; --backend cpu or reference")
 
 
 @cache
@@ -59,8 +65,7 @@ def place(records: Records | None, device: str) -> Records | None:
     """``records`` on ``device`` ("host" or "cuda"): themselves when they are there already, else a copy."""
     if records is None or records.device == device:
         return records
-    if device == "cuda" and not cuda_available():
-        raise BackendError("a CUDA stage was asked for and no CUDA device can be used; --backend cpu or reference")
+    check_available([device])
     move = _to_device if device == "cuda" else _to_host
     data = {name: _move(values, move) for name, values in records.data.items() if _movable(records, name)}
     rest = {name: values for name, values in records.data.items() if name not in data}

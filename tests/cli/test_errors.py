@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from seqloom.cli import main as root
 from seqloom.cli import search
+from seqloom.core import backends
 from seqloom.core.errors import BudgetError, Cancelled, DamagedError, InputError
 
 USAGE = [
@@ -69,6 +70,15 @@ def test_usage(seqloom: Callable, tmp_path: Path, words: list[str], message: str
 
 def test_usage_says_where_the_help_is(seqloom: Callable) -> None:
     assert seqloom("db", "create").err.rstrip().endswith("(see 'seqloom db create --help')")
+
+
+@pytest.mark.parametrize("words", [["sw", "-q", "x", "-d", "y"], ["mum", "-q", "x", "-d", "y"], ["sort", "x"]], ids=str)
+def test_no_device(seqloom: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    monkeypatch.setattr(backends, "cuda_available", lambda: False)
+    result = seqloom(*words, "--backend", "cuda")
+    message = "seqloom: CUDA was asked for and no CUDA device can be used; --backend cpu or reference\n"
+    assert (result.status, result.err) == (1, message)
+    assert not list(tmp_path.iterdir())
 
 
 FAILURES = [
