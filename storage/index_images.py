@@ -12,11 +12,16 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakSet
 
 import numpy as np
 
 PAGE = 4096
 """Bytes; headers are padded to whole pages, so that what is aligned in a piece is so in memory."""
+MOST = 128
+"""Images that a process maps at a time: each stays open as a file, of which some systems allow 256."""
+
+_mapped: "WeakSet[mmap.mmap]" = WeakSet()
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Image:
         return f"{self.path.parent.name}/{self.path.name}"
 
     def open(self) -> tuple[np.ndarray | None, str]:
-        """u1[nbytes], the piece mapped; or None and why it can't be, which is empty where there is no file.
+        """u1[nbytes], the piece mapped; or None and why it can't be, which is empty where nothing is wrong.
 
         The pages are private to who maps them, so that arrays can be written to as those that were read: kernels are
         compiled for either kind apart. As nobody does, the pages stay those that all processes share.
@@ -51,11 +56,14 @@ class Image:
                     return None, f"{self.name} is of another index"
                 if size != len(self.header) + self.nbytes:
                     return None, f"{self.name} has {size:,} bytes instead of {len(self.header) + self.nbytes:,}"
+                if len(_mapped) >= MOST:
+                    return None, ""
                 whole = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
         except FileNotFoundError:
             return None, ""
         except OSError as error:
             return None, f"{self.name}: {error.strerror}"
+        _mapped.add(whole)
         return np.frombuffer(whole, np.uint8)[len(self.header) :], ""
 
     def write(self, parts: Iterable[bytes]) -> None:

@@ -3,6 +3,7 @@
 import errno
 import os
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
 from hypothesis import given
@@ -102,3 +103,15 @@ def test_one_that_can_not_be_read_says_why(tmp_path):
     made = image(tmp_path / "some.duckdb", 0, 0, "", 1)
     made.path.mkdir(parents=True)
     assert made.open() == (None, "some.duckdb.indexes/index_0_0.image: Is a directory")
+
+
+def test_so_many_are_mapped_at_a_time(tmp_path, monkeypatch):
+    made = [image(tmp_path / "some.duckdb", 0, piece, "", len(CONTENT)) for piece in range(4)]
+    for each in made:
+        each.write([CONTENT])
+    monkeypatch.setattr(index_images, "MOST", 3)
+    monkeypatch.setattr(index_images, "_mapped", WeakSet())
+    mapped = [each.open() for each in made]
+    assert [content is not None for content, _ in mapped] == [True, True, True, False] and mapped[3] == (None, "")
+    del mapped[0]
+    assert made[3].open()[0] is not None
