@@ -225,6 +225,18 @@ def load_words(values, offsets, codes, bits, per, rows, low, high, depth, words)
 
 
 @kernel
+def insertion_sort(words, rows, low, high):
+    """Stable sort of a few words, ``words[low:high]``, and their rows."""
+    for place in range(low + 1, high):
+        word, row = words[place], rows[place]
+        hole = place
+        while hole > low and words[hole - 1] > word:
+            words[hole], rows[hole] = words[hole - 1], rows[hole - 1]
+            hole -= 1
+        words[hole], rows[hole] = word, row
+
+
+@kernel
 def sort_strings(values, offsets, codes, bits, per, ended, longest, words, rows, low, high, depth, spare_words,
                  spare_rows):
     """Put ``rows[low:high]`` in order; ``words`` hold their words at ``depth``, before which they are all equal.
@@ -242,13 +254,7 @@ def sort_strings(values, offsets, codes, bits, per, ended, longest, words, rows,
         top -= 1
         low, high, depth = stack[top, 0], stack[top, 1], stack[top, 2]
         if high - low <= 24:
-            for place in range(low + 1, high):
-                word, row = words[place], rows[place]
-                hole = place
-                while hole > low and words[hole - 1] > word:
-                    words[hole], rows[hole] = words[hole - 1], rows[hole - 1]
-                    hole -= 1
-                words[hole], rows[hole] = word, row
+            insertion_sort(words, rows, low, high)
             if depth + per >= longest:
                 continue
             first = low

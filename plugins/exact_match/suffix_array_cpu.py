@@ -15,7 +15,7 @@ from seqloom.core import prefetch as prefetch_module
 from seqloom.core.jit import kernel
 from seqloom.core.prefetch import prefetch
 from seqloom.plugins.common import sort_words_cpu as words_cpu
-from seqloom.plugins.common.sort_words_cpu import radix_sort, sort_numbered
+from seqloom.plugins.common.sort_words_cpu import insertion_sort, radix_sort, sort_numbered
 from seqloom.plugins.exact_match.suffix_array import suffix_type
 
 _ROUNDS = 4  # words compared before doubling, at most
@@ -148,13 +148,7 @@ def _split(numbered, place_bits, order, tied):
 def _sort_run(words, rows, spare_words, spare_rows, size, bits, first, order, tied):
     """Sort the run of ``size`` suffixes at place ``first`` by their words; returns how many still tie."""
     if size <= 32:
-        for n in range(1, size):
-            word, row = words[n], rows[n]
-            hole = n
-            while hole > 0 and words[hole - 1] > word:
-                words[hole], rows[hole] = words[hole - 1], rows[hole - 1]
-                hole -= 1
-            words[hole], rows[hole] = word, row
+        insertion_sort(words, rows, 0, size)
     else:
         radix_sort(words, rows, spare_words, spare_rows, 0, size, 0, bits, 8 if size < 10000 else 11)
     left = 0

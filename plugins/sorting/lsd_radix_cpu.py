@@ -9,6 +9,7 @@ from seqloom.plugins.common.sort_words_cpu import (
     Coding,
     Words,
     coding_of,
+    insertion_sort,
     length_range,
     load_words,
     number,
@@ -38,13 +39,7 @@ def _by_words(values, offsets, codes, bits, per, ranked, joined, least, rows, wo
         low = total - size
         load_words(values, offsets, codes, bits, per, rows, low, total, depth * per, words)
         if size <= 64:
-            for place in range(low + 1, total):
-                word, row = words[place], rows[place]
-                hole = place
-                while hole > low and words[hole - 1] > word:
-                    words[hole], rows[hole] = words[hole - 1], rows[hole - 1]
-                    hole -= 1
-                words[hole], rows[hole] = word, row
+            insertion_sort(words, rows, low, total)
         else:
             radix_sort(words, rows, spare_words, spare_rows, low, total, 0, bits * per, 8 if size < 10000 else 11)
     return size

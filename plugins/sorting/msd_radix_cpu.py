@@ -8,6 +8,7 @@ from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import (
     Words,
     coding_of,
+    insertion_sort,
     length_range,
     load_words,
     number,
@@ -129,13 +130,7 @@ def _sort_rows(words, rows, spare_words, spare_rows, starts, bits):
         if high - low > 48:
             radix_sort(words, rows, spare_words, spare_rows, low, high, 0, bits, 8)
         else:
-            for place in range(low + 1, high):
-                word, row = words[place], rows[place]
-                hole = place
-                while hole > low and words[hole - 1] > word:
-                    words[hole], rows[hole] = words[hole - 1], rows[hole - 1]
-                    hole -= 1
-                words[hole], rows[hole] = word, row
+            insertion_sort(words, rows, low, high)
 
 
 class MsdRadixCpu(MsdRadix):
