@@ -40,6 +40,9 @@ DONE_SUFFIX = ".done"
 """End of the name of the empty file that says that a run is finished and its file closed."""
 NUMBER = 0
 """Number of the run within its own file."""
+THREADS = 1
+"""Of DuckDB: rows come and go in small lots, and the thread that waits for a second one of DuckDB's takes the time that
+it waits from those that search."""
 
 
 def new_run_id() -> str:
@@ -95,13 +98,12 @@ class RunFile:
         Raises:
             StoreError: the folder or file can't be written; the message names it.
         """
-        threads = provenance.get("settings", {}).get("threads")
         run_id = new_run_id()
         path = None
         if str(where) == ":memory:":
-            connection = connect(":memory:", False, "results", create=True, memory=memory, threads=threads)
+            connection = connect(":memory:", False, "results", create=True, memory=memory, threads=THREADS)
         else:
-            connection, path, run_id = _create_file(Path(where), run_id, memory, threads)
+            connection, path, run_id = _create_file(Path(where), run_id, memory)
         try:
             with _transaction(connection):
                 _write_run(connection, run_id, provenance, queries)
@@ -116,14 +118,14 @@ class RunFile:
             raise
 
     @classmethod
-    def open(cls, path: str | Path, memory: int | None = None, threads: int | None = None) -> "RunFile":
+    def open(cls, path: str | Path, memory: int | None = None) -> "RunFile":
         """Open the file of a run that was begun before.
 
         Raises:
             LockedError: another process has it open, so the run is still running.
             SchemaError: it is no file of a run.
         """
-        connection = connect(str(path), False, "results", memory=memory, threads=threads)
+        connection = connect(str(path), False, "results", memory=memory, threads=THREADS)
         try:
             return cls(connection, Path(path))
         except BaseException:
@@ -310,8 +312,7 @@ def remove(path: Path) -> None:
             os.unlink(name)
 
 
-def _create_file(folder: Path, run_id: str, memory: int | None,
-                 threads: int | None) -> tuple["duckdb.DuckDBPyConnection", Path, str]:
+def _create_file(folder: Path, run_id: str, memory: int | None) -> tuple["duckdb.DuckDBPyConnection", Path, str]:
     for _ in range(20):
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -320,7 +321,7 @@ def _create_file(folder: Path, run_id: str, memory: int | None,
                              "--results, or --no-store") from None
         path = folder / f"{run_id}{SUFFIX}"
         try:
-            return connect(str(path), False, "results", create=True, memory=memory, threads=threads), path, run_id
+            return connect(str(path), False, "results", create=True, memory=memory, threads=THREADS), path, run_id
         except LockedError:  # another process looked into the folder in the moment between creating and locking
             run_id = new_run_id()
         except StoreError:

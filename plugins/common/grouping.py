@@ -19,13 +19,18 @@ def group_starts(*columns: np.ndarray) -> np.ndarray:
     return np.r_[np.zeros(min(count, 1), np.int64), np.flatnonzero(changes) + 1, [count]].astype(np.int64)
 
 
+def even_parts(rows: int, threads: int) -> list[tuple[int, int]]:
+    """Rows first … last − 1 of parts of equally many: some for each of several threads, one for one."""
+    parts = _PARTS_PER_THREAD * threads if threads > 1 else 1
+    return list(pairwise(np.unique(rows * np.arange(parts + 1) // parts).tolist()))
+
+
 def group_parts(starts: np.ndarray, threads: int) -> list[tuple[int, int]]:
-    """Groups first … last − 1 of parts of about equally many rows: some for each of several threads, one for one.
+    """Groups first … last − 1 of parts of about equally many rows, as many as of ``even_parts``.
 
     Args:
         starts: i8[g + 1] of ``group_starts``.
     """
-    parts = _PARTS_PER_THREAD * threads if threads > 1 else 1
-    rows = starts[-1] * np.arange(1, parts) // parts
-    cuts = np.unique(np.r_[0, np.searchsorted(starts, rows), len(starts) - 1]).tolist()
+    rows = [last for _, last in even_parts(int(starts[-1]), threads)[:-1]]
+    cuts = np.unique(np.r_[0, np.searchsorted(starts, rows), len(starts) - 1]).astype(np.int64).tolist()
     return list(pairwise(cuts))

@@ -1,8 +1,5 @@
 """``preliminary-gapped`` on the CPU: all pairs in one kernel, then ends and E-values of all."""
 
-import math
-from collections.abc import Callable
-
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
@@ -11,6 +8,7 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.core.threads import in_turn
 from seqloom.plugins.common import xdrop_cpu
 from seqloom.plugins.common.grouping import group_parts, group_starts
+from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
 from seqloom.plugins.common.xdrop_cpu import (
     COLUMN_START,
     HEIGHT,
@@ -23,7 +21,8 @@ from seqloom.plugins.common.xdrop_cpu import (
     extend,
 )
 from seqloom.plugins.protein_blast.gapped_reference import ANCHOR_WINDOW, PreliminaryGapped
-from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, read_as_query
+from seqloom.plugins.protein_blast.score_cpu import evalues
+from seqloom.plugins.protein_blast.scoring import read_as_query
 
 SCORE, QUERY_START, QUERY_END, TARGET_START, TARGET_END, ANCHOR_QUERY, ANCHOR_TARGET, PAIR = range(8)
 
@@ -176,46 +175,15 @@ def in_report_order(found: np.ndarray) -> np.ndarray:
 
     `purge_common_endpoints` of all pairs at once.
     """
-    kept = np.arange(len(found))
+    kept, rows = np.arange(len(found)), found
     for ends, others in (((QUERY_START, TARGET_START), (QUERY_END, TARGET_END)),
                          ((QUERY_END, TARGET_END), (QUERY_START, TARGET_START))):
-        columns = found[kept].T
-        same = [columns[PAIR], *columns[list(ends)]]
-        order = np.lexsort([*(-columns[list(others)])[::-1], -columns[SCORE], *same[::-1]])
-        kept = kept[order[group_starts(*(column[order] for column in same))[:-1]]]
-    columns = found[kept].T
-    return kept[np.lexsort([-columns[QUERY_END], columns[QUERY_START], -columns[TARGET_END], columns[TARGET_START],
-                            -columns[SCORE], columns[PAIR]])]
-
-
-def evalues(scoring: ProteinBlastScoring, score: np.ndarray, query_length: np.ndarray,
-            target_length: np.ndarray) -> np.ndarray:
-    """f8[n]: ``scoring.evalue`` of every row, bit for bit: its operations one by one, in its order."""
-    gapped, karlin = scoring.gapped, scoring.gapped.karlin
-    if scoring.search_space:
-        return float(scoring.search_space) * _each(math.exp, -karlin.lambda_ * score + math.log(karlin.k))
-    cost = gapped.gap_open + gapped.gap_extend
-    length_shift = gapped.alpha * score + 2 * cost * (gapped.ungapped_alpha - gapped.alpha)
-    variance = np.maximum(2 * gapped.alpha_v / karlin.lambda_,
-                          gapped.alpha_v * score + 2 * cost * (gapped.ungapped_alpha_v - gapped.alpha_v))
-    covariance = np.maximum(2 * gapped.sigma / karlin.lambda_,
-                            gapped.sigma * score + 2 * cost * (gapped.ungapped_alpha_v - gapped.sigma))
-    deviation = np.sqrt(variance)
-    means, shares = [], []
-    for length in (query_length - length_shift, target_length - length_shift):
-        reduced = length / deviation
-        fits = _each(math.erfc, -reduced / math.sqrt(2.0)) / 2.0
-        density = 0.3989422804014327 * _each(math.exp, -0.5 * reduced * reduced)
-        means.append(length * fits + deviation * density)
-        shares.append(fits)
-    area = means[0] * means[1] + covariance * shares[0] * shares[1]
-    pair = area * karlin.k * _each(math.exp, -karlin.lambda_ * score)
-    return pair * (scoring.database_residues / target_length) if scoring.database_residues else pair
-
-
-def _each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
-    """A function of ``math``, which rounds otherwise than numpy's, of every value."""
-    return np.fromiter(map(function, values.tolist()), np.float64, len(values))
+        by = [*((end, RISING) for end in ends), (SCORE, FALLING), *((other, FALLING) for other in others)]
+        order = order_in_groups(rows, group_starts(rows[:, PAIR]), by)
+        firsts = order[group_starts(*(rows[order, column] for column in (PAIR, *ends)))[:-1]]
+        kept, rows = kept[firsts], rows[firsts]
+    return kept[order_in_groups(rows, group_starts(rows[:, PAIR]), [
+        (SCORE, FALLING), (TARGET_START, RISING), (TARGET_END, FALLING), (QUERY_START, RISING), (QUERY_END, FALLING)])]
 
 
 def packed(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -21,9 +21,13 @@ class FiniteSizeEvalue(ScoreStage):
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Alignments)
         scoring, queries, targets = context.scoring, context.queries, context.targets
-        query_lengths = queries.lengths[queries.locate(records.query)]
-        target_lengths = targets.lengths[targets.locate(records.target)]
-        rows = zip(records.score.tolist(), query_lengths.tolist(), target_lengths.tolist(), strict=True)
-        evalues = np.array([scoring.evalue(*row) for row in rows], float)
+        expected = self.evalues(scoring, records.score, queries.lengths[queries.locate(records.query)],
+                                targets.lengths[targets.locate(records.target)])
         bits = np.array([scoring.bit_score(score) for score in records.score.tolist()], float)
-        return records.replace(evalue=evalues, bit_score=bits).take(evalues <= scoring.evalue_limit)
+        return records.replace(evalue=expected, bit_score=bits).take(expected <= scoring.evalue_limit)
+
+    def evalues(self, scoring: ProteinBlastScoring, score: np.ndarray, query_length: np.ndarray,
+                target_length: np.ndarray) -> np.ndarray:
+        """f8[n]: E-values of n raw scores, one by one."""
+        rows = zip(score.tolist(), query_length.tolist(), target_length.tolist(), strict=True)
+        return np.array([scoring.evalue(*row) for row in rows], float)

@@ -17,9 +17,11 @@ from seqloom.core.simd import (
     splat,
     store,
 )
+from seqloom.core.threads import in_turn
+from seqloom.plugins.common.grouping import even_parts
 from seqloom.plugins.protein_blast.index_reference import KIND
 from seqloom.plugins.protein_blast.scoring import read_as_query
-from seqloom.plugins.protein_blast.seed_reference import WordHits, seeds_of, wanted_pairs
+from seqloom.plugins.protein_blast.seed_reference import WordHits, seeds_of, seeds_of_words, wanted_pairs
 from seqloom.plugins.protein_blast.words import LETTERS, word_starts
 
 LANES, STRIDE = BYTE_LANES, LOOKUP_STRIDE
@@ -120,6 +122,15 @@ def _poor_words(letters, poor, next_poor, residues, query_begins, target_begins,
     return count
 
 
+@kernel
+def _fill(row_of, step_of, queries, targets, query_starts, target_starts, query, target, query_pos, target_pos):
+    """Columns of the hits at these steps of these rows of diagonals."""
+    for hit in range(len(row_of)):
+        row, step = row_of[hit], step_of[hit]
+        query[hit], target[hit] = queries[row], targets[row]
+        query_pos[hit], target_pos[hit] = query_starts[row] + step, target_starts[row] + step
+
+
 def _in_one(row: np.ndarray, step: np.ndarray) -> np.ndarray:
     """i8[n]: numbers in the order of rows, then steps."""
     return row.astype(np.int64) << 32 | step
@@ -154,23 +165,41 @@ class WordHitsCpu(WordHits):
         starting[places] = True
         alone = sum(matrix.diagonal()[letters[places + letter]] for letter in range(size))
         poor = places[alone < threshold]
+        next_poor = np.searchsorted(poor, np.arange(len(letters) + 1)) if len(poor) else poor
         number, place = queries.locate(records.query), targets.locate(records.target)
         diagonals = (queries.offsets[number] + records.query_pos, targets.offsets[place] + records.target_pos,
                      records.length.astype(np.int64))
         scores = np.zeros((LOOKUP_ENTRIES, LOOKUP_ENTRIES), np.int8)
         scores[:LETTERS, :LETTERS] = np.clip(matrix[:LETTERS, :LETTERS], LOWEST, 127)
+        tables, used = lookup_tables(scores), np.append(np.unique(letters), END).astype(np.int64)
         padded = np.concatenate([letters, padding]), np.concatenate([targets.residues, padding])
-        room = np.empty(int(records.length.max(initial=0)) + 2 * LANES, np.int8)
-        row, step = _filled(2, 8 * len(records) + 1024, _along_diagonals, lookup_tables(scores),
-                            np.append(np.unique(letters), END).astype(np.int64), padded[0], starting, padded[1],
-                            *diagonals, size, threshold, room)
-        if len(poor):
-            next_poor = np.searchsorted(poor, np.arange(len(letters) + 1))
-            more = _filled(2, 1024, _poor_words, letters, poor, next_poor, targets.residues, *diagonals, size)
-            between = np.searchsorted(_in_one(row, step), _in_one(*more))
-            row, step = np.insert(row, between, more[0]), np.insert(step, between, more[1])
-        return seeds_of(context, size, number[row], records.query_pos[row] + step, place[row],
-                        records.target_pos[row] + step, None)
+
+        def find(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+            """Rows of diagonals, counted from the first of these, and steps of the hits on some of them."""
+            context.cancellation.check()
+            mine = [column[rows] for column in diagonals]
+            room = np.empty(int(mine[2].max(initial=0)) + 2 * LANES, np.int8)
+            row, step = _filled(2, 8 * len(mine[0]) + 1024, _along_diagonals, tables, used, padded[0], starting,
+                                padded[1], *mine, size, threshold, room)
+            if len(poor):
+                more = _filled(2, 1024, _poor_words, letters, poor, next_poor, targets.residues, *mine, size)
+                between = np.searchsorted(_in_one(row, step), _in_one(*more))
+                row, step = np.insert(row, between, more[0]), np.insert(step, between, more[1])
+            return row, step
+
+        parts = [slice(*part) for part in even_parts(len(records), context.threads)]
+        found = in_turn(context.threads, find, parts)
+        ends = np.cumsum([len(row) for row, _ in found], dtype=np.int64).tolist()
+        hits = {name: np.empty(ends[-1] if ends else 0, np.int64 if name == "target" else np.int32)
+                for name in ("query", "target", "query_pos", "target_pos")}
+
+        def fill(part: tuple[slice, tuple[np.ndarray, np.ndarray], int]) -> None:
+            rows, (row, step), end = part
+            _fill(row, step, *(records.data[name][rows] for name in hits),
+                  *(column[end - len(row) : end] for column in hits.values()))
+
+        in_turn(context.threads, fill, list(zip(parts, found, ends)))
+        return seeds_of_words(size, **hits)
 
 
 def _filled(columns, capacity, produce, *arguments):

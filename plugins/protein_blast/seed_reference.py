@@ -60,18 +60,18 @@ def seeds_of(
     if wanted is not None:
         kept = wanted[query, target]
         query, query_pos, target, target_pos = query[kept], query_pos[kept], target[kept], target_pos[kept]
+    return seeds_of_words(size, context.queries.ordinals[query], context.targets.ordinals[target], query_pos,
+                          target_pos)
+
+
+def seeds_of_words(size: int, query: np.ndarray, target: np.ndarray, query_pos: np.ndarray,
+                   target_pos: np.ndarray) -> Seeds:
+    """Hits of words of `size` on plus strands as `Seeds`."""
     frame = np.ones(len(query), np.int8)
-    return Seeds(
-        {
-            "query": context.queries.ordinals[query],
-            "target": context.targets.ordinals[target],
-            "query_pos": query_pos,
-            "target_pos": target_pos,
-            "length": np.full(len(query), size, np.int32),
-            "query_frame": frame,
-            "target_frame": frame,
-        }
-    )
+    return Seeds({
+        "query": query, "target": target, "query_pos": query_pos, "target_pos": target_pos,
+        "length": np.full(len(query), size, np.int32), "query_frame": frame, "target_frame": frame,
+    })
 
 
 def on_diagonals(hits: Seeds, diagonals: Seeds) -> np.ndarray:

@@ -1,13 +1,14 @@
-"""``final-traceback`` on the CPU: all pairs in one kernel."""
+"""``final-traceback`` on the CPU: all pairs that a thread takes up in one kernel."""
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Ragged, Records
 from seqloom.core.stages import Footprint, Shape
+from seqloom.core.threads import in_turn
 from seqloom.plugins.common import xdrop_cpu
 from seqloom.plugins.common.edit_path import PathCounts
-from seqloom.plugins.common.grouping import group_starts
+from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.xdrop_cpu import (
     BOTH,
     COLUMN_ONLY,
@@ -179,7 +180,7 @@ class FinalTracebackCpu(FinalTraceback):
 
     def footprint(self, shape: Shape) -> Footprint:
         least = extension_footprint(shape).host
-        return Footprint(host=least + 2 * 8 * FIRST_CHOICES)
+        return Footprint(host=least + 2 * 8 * FIRST_CHOICES * shape.threads)
 
     def run(self, context: Context, records: Records) -> Alignments:
         """Alignments by query and target, within a pair in ``score_order``."""
@@ -194,29 +195,43 @@ class FinalTracebackCpu(FinalTraceback):
             hsps[:, column] = records.data[name]
         height, width = int(queries.lengths.max(initial=0)), int(targets.lengths.max(initial=0))
         small = xdrop_cpu.fits_bytes(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop_final)
-        best, gaps, passes = xdrop_cpu.workspace(height, width, small)
-        outwards, steps = np.empty((2, height + width + 1), np.uint8)
-        row_codes = np.empty((2, height + 1), np.int64)
-        saved = np.empty((int(np.diff(bounds).max(initial=0)) + 1, 8), np.int64)
-        found, counts = np.empty((len(hsps), 8), np.int64), np.empty((len(hsps), len(PathCounts._fields)), np.int32)
-        path_offsets = np.empty(len(hsps) + 1, np.int64)
         tables, similar = xdrop_cpu.score_tables(scoring.matrix), np.array(similarity(scoring.matrix), np.int32)
         asked, hit, packed_pairs = packed(pairs)
         query, query_offsets = xdrop_cpu.both_ways(read_as_query(queries.searched()), queries.offsets, asked)
         real, _ = xdrop_cpu.both_ways(queries.residues, queries.offsets, asked)
         target, target_offsets = xdrop_cpu.both_ways(targets.residues, targets.offsets, hit)
-        choices, runs = FIRST_CHOICES, FIRST_RUNS * int((hsps[:, QUERY_END] - hsps[:, QUERY_START]).sum())
-        while True:
-            codes, paths = np.empty((2, choices), np.uint64), np.empty(runs, np.uint32)
-            state, count = _trace_pairs(
-                scoring.matrix, tables, similar, query, real[RIGHT], query_offsets, target, target_offsets,
-                packed_pairs, bounds, hsps, scoring.gap_open, scoring.gap_extend, scoring.x_drop_final, best, gaps,
-                passes, codes, row_codes, outwards, steps, saved, found, counts, path_offsets, paths)
-            if state == DONE:
-                break
-            choices, runs = (4 * choices, runs) if state == MORE_CHOICES else (choices, 4 * runs)
-        kept = in_report_order(found[:count])
-        kept = kept[_uncontained(found, kept, saved)]
-        columns = {name: counts[kept, place] for place, name in enumerate(PathCounts._fields)}
-        path = Ragged(path_offsets[: count + 1], paths).take(kept)
-        return alignments_of_rows(context, found[kept], pairs).replace(**columns, path=path)
+
+        def part(groups: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Ragged]:
+            """HSPs that stay of some pairs, in order, their counts and paths."""
+            context.cancellation.check()
+            first, last = groups
+            mine = hsps[bounds[first] : bounds[last]]
+            starts = bounds[first : last + 1] - bounds[first]
+            best, gaps, passes = xdrop_cpu.workspace(height, width, small)
+            outwards, steps = np.empty((2, height + width + 1), np.uint8)
+            row_codes = np.empty((2, height + 1), np.int64)
+            saved = np.empty((int(np.diff(starts).max()) + 1, 8), np.int64)
+            found, counts = np.empty((len(mine), 8), np.int64), np.empty((len(mine), len(PathCounts._fields)), np.int32)
+            path_offsets = np.empty(len(mine) + 1, np.int64)
+            choices, runs = FIRST_CHOICES, FIRST_RUNS * int((mine[:, QUERY_END] - mine[:, QUERY_START]).sum())
+            while True:
+                codes, paths = np.empty((2, choices), np.uint64), np.empty(runs, np.uint32)
+                state, count = _trace_pairs(
+                    scoring.matrix, tables, similar, query, real[RIGHT], query_offsets, target, target_offsets,
+                    packed_pairs[first:last], starts, mine, scoring.gap_open, scoring.gap_extend, scoring.x_drop_final,
+                    best, gaps, passes, codes, row_codes, outwards, steps, saved, found, counts, path_offsets, paths)
+                if state == DONE:
+                    break
+                choices, runs = (4 * choices, runs) if state == MORE_CHOICES else (choices, 4 * runs)
+            kept = in_report_order(found[:count])
+            kept = kept[_uncontained(found, kept, saved)]
+            found[:count, PAIR] += first
+            return found[kept], counts[kept], Ragged(path_offsets[: count + 1], paths).take(kept)
+
+        parts = in_turn(context.threads, part, group_parts(bounds, context.threads))
+        if not parts:
+            return Alignments.empty()
+        rows, counts, paths = zip(*parts, strict=True)
+        counted = np.concatenate(counts)
+        columns = {name: counted[:, place] for place, name in enumerate(PathCounts._fields)}
+        return alignments_of_rows(context, np.concatenate(rows), pairs).replace(**columns, path=Ragged.concat(paths))

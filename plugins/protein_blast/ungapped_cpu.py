@@ -4,8 +4,14 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.records import Records, Seeds
+from seqloom.core.threads import in_turn
+from seqloom.plugins.common.grouping import group_parts, group_starts
+from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
 from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
+
+QUERY, TARGET, SCORE, QUERY_START, TARGET_START, LENGTH = range(6)
+"""Columns of a table of segments."""
 
 
 @kernel
@@ -74,7 +80,7 @@ def _extend(matrix, letters, query_offsets, residues, target_offsets, query_of, 
     """Extend sorted hits; returns the number of segments kept and of extensions made.
 
     query_of, target_of, query_from, target_from: i8, i8, i4, i4[n], places and positions of hits, sorted by query,
-    target, diagonal and position. found: i8[n, 6]: query place, target place, score, query start, target start, length.
+    target, diagonal and position. found: i8[n, 6]: ``QUERY`` and ``TARGET`` by place, ``SCORE`` and so on.
     """
     count = extensions = 0
     last, extended = np.int64(0), False
@@ -107,12 +113,12 @@ def _extend(matrix, letters, query_offsets, residues, target_offsets, query_of, 
             last = segment[4] - (size - 1) if extended else target_pos
         extensions += 1
         if segment[0] >= cutoffs[number]:
-            found[count, 0] = number
-            found[count, 1] = place
-            found[count, 2] = segment[0]
-            found[count, 3] = segment[1]
-            found[count, 4] = segment[2]
-            found[count, 5] = segment[3]
+            found[count, QUERY] = number
+            found[count, TARGET] = place
+            found[count, SCORE] = segment[0]
+            found[count, QUERY_START] = segment[1]
+            found[count, TARGET_START] = segment[2]
+            found[count, LENGTH] = segment[3]
             count += 1
     return count, extensions
 
@@ -125,17 +131,28 @@ class TwoHitUngappedCpu(TwoHitUngapped):
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
         scoring, queries, targets = context.scoring, context.queries, context.targets
         cutoffs = np.minimum(scoring.trigger, scoring.cutoff)
-        found = np.empty((len(records), 6), np.int64)
-        count, extensions = _extend(
-            scoring.matrix, read_as_query(queries.searched()), queries.offsets, targets.residues, targets.offsets,
-            queries.locate(records.query), targets.locate(records.target), records.query_pos, records.target_pos,
-            context.options.word_size, context.options.window(), scoring.x_drop_ungapped, cutoffs, found)
-        context.count("extensions", extensions)
-        query, target, score, query_pos, target_pos, length = found[:count].T
-        order = np.lexsort((query_pos, -length, target_pos, -score, target, query))
-        frame = np.ones(count, np.int8)
+        letters, window = read_as_query(queries.searched()), context.options.window()
+        # Several threads share the pairs, one takes all rows at once.
+        bounds = group_starts(records.query, records.target) if context.threads > 1 else np.array([0, len(records)])
+
+        def part(groups: tuple[int, int]) -> tuple[np.ndarray, int]:
+            context.cancellation.check()
+            rows = slice(bounds[groups[0]], bounds[groups[1]])
+            found = np.empty((rows.stop - rows.start, 6), np.int64)
+            count, extensions = _extend(
+                scoring.matrix, letters, queries.offsets, targets.residues, targets.offsets,
+                queries.locate(records.query[rows]), targets.locate(records.target[rows]), records.query_pos[rows],
+                records.target_pos[rows], context.options.word_size, window, scoring.x_drop_ungapped, cutoffs, found)
+            found = found[:count]
+            by = [(SCORE, FALLING), (TARGET_START, RISING), (LENGTH, FALLING), (QUERY_START, RISING)]
+            return found[order_in_groups(found, group_starts(found[:, QUERY], found[:, TARGET]), by)], extensions
+
+        parts = in_turn(context.threads, part, group_parts(bounds, context.threads))
+        context.count("extensions", sum(extensions for _, extensions in parts))
+        found = np.concatenate([np.empty((0, 6), np.int64), *(rows for rows, _ in parts)])
+        frame = np.ones(len(found), np.int8)
         return Seeds({
-            "query": queries.ordinals[query[order]], "target": targets.ordinals[target[order]], "score": score[order],
-            "query_pos": query_pos[order], "target_pos": target_pos[order], "length": length[order],
-            "query_frame": frame, "target_frame": frame,
+            "query": queries.ordinals[found[:, QUERY]], "target": targets.ordinals[found[:, TARGET]],
+            "score": found[:, SCORE], "query_pos": found[:, QUERY_START], "target_pos": found[:, TARGET_START],
+            "length": found[:, LENGTH], "query_frame": frame, "target_frame": frame,
         })

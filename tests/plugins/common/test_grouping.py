@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from seqloom.plugins.common.grouping import group_parts, group_starts
+from seqloom.plugins.common.grouping import even_parts, group_parts, group_starts
 
 
 @given(st.lists(st.integers(1, 30), max_size=200), st.integers(1, 5))
@@ -24,3 +24,12 @@ def test_parts_are_whole_groups_of_about_as_many_rows(sizes: list[int], threads:
 @pytest.mark.parametrize("threads", [1, 4])
 def test_nothing_to_divide(threads: int) -> None:
     assert group_parts(group_starts(np.empty(0, np.int64)), threads) == []
+
+
+@given(st.integers(0, 500), st.integers(1, 5))
+def test_even_parts_are_all_rows_in_order(rows: int, threads: int) -> None:
+    parts = even_parts(rows, threads)
+    assert [row for first, last in parts for row in range(first, last)] == list(range(rows))
+    sizes = [last - first for first, last in parts]
+    assert len(sizes) <= (1 if threads == 1 else 8 * threads)
+    assert min(sizes, default=1) > 0 and max(sizes, default=0) - min(sizes, default=0) <= 1

@@ -9,7 +9,6 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context, SearchSpace
 from seqloom.core.records import Records
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.stages import Stage
 from seqloom.plugins.common.lane_queues import queued
 from seqloom.plugins.protein_blast.index_cpu import NeighbourhoodWordsCpu
 from seqloom.plugins.protein_blast.options import BlastpOptions
@@ -72,21 +71,21 @@ def context_of(asked: "list[str] | SequenceBatch", found: list[str], cutoff: int
     return replace(context, indexes={words.kind: words, "lane-queues": queued(targets)})
 
 
-def same(reference: type[Stage], cpu: type[Stage], context: Context, records: Any = None,
+def same(reference: type, cpu: type, context: Context, records: Any = None,
          order: tuple[str, ...] = ()) -> Any:
-    """Check that two back ends give the same records and counters; returns the records.
+    """Check that two back ends give the same records and counters, by one thread and by three; returns the records.
 
     Args:
         order: columns to sort by first, where the stage promises no order.
     """
-    counted = [replace(context, counters=type(context.counters)()) for _ in range(2)]
-    given = [stage().run(around, records) for stage, around in zip((reference, cpu), counted)]  # type: ignore
-    if order:
-        given = [in_order(records, order) for records in given]
-    assert_same_records(*given)
-    assert counted[0].counters == counted[1].counters
-    return given[0]
+    expected, *others = [(stage, replace(context, threads=threads, counters=type(context.counters)()))
+                         for stage, threads in ((reference, 1), (cpu, 1), (cpu, 3))]
+    wanted = in_order(expected[0]().run(expected[1], records), order)
+    for stage, around in others:
+        assert_same_records(wanted, in_order(stage().run(around, records), order))
+        assert around.counters == expected[1].counters
+    return wanted
 
 
 def in_order(records: Records, order: tuple[str, ...]) -> Records:
-    return records.take(np.lexsort([records.data[name] for name in reversed(order)]))
+    return records if not order else records.take(np.lexsort([records.data[name] for name in reversed(order)]))

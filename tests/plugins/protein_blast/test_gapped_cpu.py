@@ -12,9 +12,10 @@ from seqloom.core.records import Alignments, Seeds
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.common.culling import Hsp, purge_common_endpoints
 from seqloom.plugins.protein_blast import traceback_cpu
-from seqloom.plugins.protein_blast.gapped_cpu import PreliminaryGappedCpu, evalues, in_report_order
+from seqloom.plugins.protein_blast.gapped_cpu import PreliminaryGappedCpu, in_report_order
 from seqloom.plugins.protein_blast.gapped_reference import PreliminaryGapped
 from seqloom.plugins.protein_blast.options import BlastpOptions
+from seqloom.plugins.protein_blast.score_cpu import evalues
 from seqloom.plugins.protein_blast.scoring import protein_scoring, read_as_query
 from seqloom.plugins.protein_blast.traceback_cpu import FinalTracebackCpu
 from seqloom.plugins.protein_blast.traceback_reference import FinalTraceback
@@ -66,9 +67,11 @@ def random_segments(generator: np.random.Generator, context: Context, count: int
 
 def both_stages(context: Context, seeds: Seeds) -> tuple[Alignments, Alignments]:
     preliminary = PreliminaryGapped().run(context, seeds)
-    assert_same_records(preliminary, PreliminaryGappedCpu().run(context, seeds), "preliminary")
     final = FinalTraceback().run(context, preliminary)
-    assert_same_records(final, FinalTracebackCpu().run(context, preliminary), "final")
+    for threads in (1, 3):
+        several = replace(context, threads=threads)
+        assert_same_records(preliminary, PreliminaryGappedCpu().run(several, seeds), "preliminary")
+        assert_same_records(final, FinalTracebackCpu().run(several, preliminary), "final")
     return preliminary, final
 
 

@@ -1,0 +1,66 @@
+"""Sorting the rows of many groups, compiled: most groups are small, and one pass over all of them does.
+
+Sorting a table by columns takes a pass over everything for each column; here two rows are compared by the columns that
+it takes to tell them apart, which is mostly the first.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from seqloom.core.jit import kernel
+
+RISING, FALLING = 1, -1
+RUN = 12
+"""Rows that are sorted by inserting one after another; longer groups are merged from such runs."""
+
+
+@kernel
+def _before(rows, one, other, columns, signs):
+    """Whether row ``one`` comes before row ``other``."""
+    for key in range(len(columns)):
+        first, second = rows[one, columns[key]] * signs[key], rows[other, columns[key]] * signs[key]
+        if first != second:
+            return first < second
+    return False
+
+
+@kernel
+def _sort(rows, bounds, columns, signs, order, spare):
+    """Write i8[n] ``order``; ``spare`` is as long."""
+    for group in range(len(bounds) - 1):
+        first, last = bounds[group], bounds[group + 1]
+        for begin in range(first, last, RUN):
+            for row in range(begin, min(begin + RUN, last)):
+                place = row
+                while place > begin and _before(rows, row, order[place - 1], columns, signs):
+                    order[place] = order[place - 1]
+                    place -= 1
+                order[place] = row
+        width = RUN
+        while width < last - first:
+            for begin in range(first, last, 2 * width):
+                middle, end = min(begin + width, last), min(begin + 2 * width, last)
+                left, right = begin, middle
+                for place in range(begin, end):
+                    if right == end or (left < middle and not _before(rows, order[right], order[left], columns, signs)):
+                        spare[place] = order[left]
+                        left += 1
+                    else:
+                        spare[place] = order[right]
+                        right += 1
+            order[first:last] = spare[first:last]
+            width *= 2
+
+
+def order_in_groups(rows: np.ndarray, bounds: np.ndarray, by: Sequence[tuple[int, int]]) -> np.ndarray:
+    """i8[n]: the rows of every group in order, group by group; equal ones stay as they are.
+
+    Args:
+        rows: i8[n, k], grouped.
+        bounds: i8[g + 1] of ``group_starts``.
+        by: columns, the foremost first, each ``RISING`` or ``FALLING``.
+    """
+    columns, signs = (np.array(values, np.int64) for values in zip(*by, strict=True))
+    order, spare = np.empty((2, len(rows)), np.int64)
+    _sort(rows, bounds, columns, signs, order, spare)
+    return order
