@@ -240,6 +240,7 @@ class Engine:
             targets=max(v.sequences for v in volumes),
             target_letters=max(v.letters for v in volumes),
             longest_target=max(v.longest for v in volumes),
+            options=self.plan.options,
         )
         threads = self.settings.threads
         flight = min(flight, len(batches) * len(volumes))

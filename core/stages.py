@@ -39,6 +39,7 @@ class Shape:
         targets, target_letters, longest_target: of the volume.
         threads: threads that the stage may use.
         share: estimated share of all cells (query letters × target letters) that earlier stages leave to look at.
+        options: those of the pipeline; None where none are known.
     """
 
     queries: int
@@ -49,6 +50,7 @@ class Shape:
     longest_target: int
     threads: int = 1
     share: float = 1.0
+    options: Any = None
 
 
 @dataclass(frozen=True)

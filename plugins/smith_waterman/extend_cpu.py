@@ -21,7 +21,7 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
     __doc__ = SmithWatermanTraceback.__doc__
     backend = "cpu"
 
-    def footprint(self, shape: Shape) -> Footprint:
+    def tracing_footprint(self, shape: Shape) -> Footprint:
         longest = usual_piece(shape)
         alone = scalar_bytes(shape.longest_query, longest)
         group = min(MOST_BYTES, trace_bytes(shape.longest_query, longest))

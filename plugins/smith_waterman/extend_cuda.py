@@ -26,8 +26,8 @@ class SmithWatermanTracebackCuda(SmithWatermanTracebackCpu):
     __doc__ = SmithWatermanTracebackCpu.__doc__
     backend = "cuda"
 
-    def footprint(self, shape: Shape) -> Footprint:
-        host = super().footprint(shape).host
+    def tracing_footprint(self, shape: Shape) -> Footprint:
+        host = super().tracing_footprint(shape).host
         need = Need(shape.targets, shape.target_letters, shape.longest_target, 1, shape.longest_query)
         return Footprint(host=host, device=Extent.of(shape.target_letters, shape.targets).nbytes + working_bytes(need))
 

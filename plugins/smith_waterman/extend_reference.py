@@ -49,6 +49,10 @@ class SmithWatermanTraceback(ExtendStage):
     scoring: ClassVar[type[Scoring]] = SmithWatermanScoring
 
     def footprint(self, shape: Shape) -> Footprint:
+        return Footprint() if shape.options and shape.options.score_only else self.tracing_footprint(shape)
+
+    def tracing_footprint(self, shape: Shape) -> Footprint:
+        """What it takes to trace alignments."""
         cells = shape.longest_query * min(shape.longest_target + 1, 2 * _USUAL_REACH * shape.longest_query)
         return Footprint(host=2 * max(_MOST_CELLS, cells) + 8 * 48 * shape.longest_target)
 

@@ -6,9 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context, Scoring, SearchSpace
-from seqloom.core.errors import OptionError
+from seqloom.core.engine import Engine, Settings
+from seqloom.core.errors import BudgetError, OptionError
+from seqloom.core.memory import MemorySource
+from seqloom.core.pipeline import compose
 from seqloom.core.records import DELETE, INSERT, MATCH, Hits, Pairs
 from seqloom.core.sequences import SequenceBatch
+from seqloom.installed import registry
 from seqloom.plugins.smith_waterman.extend_reference import trace
 from seqloom.plugins.smith_waterman.matrices import PRINTED_LETTERS, PRINTED_ROWS, nucleotide_matrix, printed_matrix
 from seqloom.plugins.smith_waterman.plugin import seqloom_stages
@@ -198,6 +202,17 @@ def test_score_only_gives_the_same_hits_without_alignments():
     assert len(bare.alignments) == 0 and len(full.alignments) == len(full)
     assert_same_records(full, bare)
     assert full.alignments.score.tolist() == full.score.tolist()
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_no_memory_is_asked_for_to_trace_scores_only(backend):
+    batch = SequenceBatch.of(PROTEIN, ["W" * 35_000])
+    source, plugins = MemorySource(batch), registry()
+    for score_only, slot in ((False, "extend.traceback"), (True, "seed.scores")):
+        plan = compose(plugins, plugins.pipeline("sw"), {"score_only": score_only}, backend)
+        engine = Engine(plan, plugins, batch, source, SearchSpace(source.letters, 1), Settings(memory=1 << 20))
+        with pytest.raises(BudgetError, match=f"slot '{slot}' for one query and one target needs"):
+            engine.unit_plan()
 
 
 def test_given_pairs_only_those_are_scored():
