@@ -17,11 +17,11 @@ from .core.alphabet import alphabet
 from .core.backends import check_available
 from .core.context import Cancellation, Queries, SearchSpace
 from .core.engine import Engine, Settings, check_queries
-from .core.errors import BudgetError, InputError, ResumeError, SeqloomError
+from .core.errors import BudgetError, InputError, OptionError, ResumeError, SeqloomError
 from .core.memory import MemorySource
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import SlotStats, VolumeSource
-from .core.sequences import SequenceBatch
+from .core.sequences import ModelBatch, SequenceBatch
 from .core.units import parse_bytes
 from .database import Database
 from .installed import registry
@@ -82,6 +82,10 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
     """
     plugins = registry()
     backend = backend or os.environ.get("SEQLOOM_BACKEND") or "auto"
+    limits = {"threads": threads, "volume_letters": volume_letters, "batch_queries": batch_queries}
+    for name, value in limits.items():
+        if value is not None and not 0 < value < 1 << 63:
+            raise OptionError(f"{name} must be at least 1 and fit 64 bits, not {value}")
     if not databases:
         raise InputError("no database to search; give one or more database or FASTA files")
     chosen = find_pipeline(pipeline)
@@ -212,9 +216,14 @@ def find_pipeline(pipeline: "str | Pipeline") -> Pipeline:
 def load_queries(plan: Plan, queries: QueryInput, on_bad: str = "error") -> Queries:
     """All queries, numbered from 0, of the kind that the plan takes."""
     if isinstance(queries, Mapping):
+        for name, letters in queries.items():
+            if not isinstance(name, str) or not isinstance(letters, str) or "-" in letters:
+                raise InputError(f"query {name!r}: {letters!r}: a name and letters without gaps are wanted, as text")
         return SequenceBatch.of(alphabet(plan.family.query), queries.values(), list(queries))
-    if not isinstance(queries, str | Path):
+    if isinstance(queries, SequenceBatch | ModelBatch):
         return queries
+    if not isinstance(queries, str | Path):
+        raise InputError(f"queries are a path, a mapping of names to letters or a batch, not {queries!r}")
     if plan.family.query == "model":
         return inputs.load_models(str(queries), registry())
     return inputs.load_sequences(str(queries), registry(), alphabet(plan.family.query), on_bad=on_bad)

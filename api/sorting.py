@@ -47,7 +47,7 @@ def sort_file(path: str, write: Callable[[Any], object], sorter: Sorter, format:
 
     Raises:
         InputError: the file can't be read or isn't of the format.
-        OptionError: ``unique`` by length.
+        OptionError: ``unique`` by length; ``block`` below 1.
         StoreError: there is no room for the runs.
     """
     if format is not None and format not in FORMATS:
@@ -56,6 +56,8 @@ def sort_file(path: str, write: Callable[[Any], object], sorter: Sorter, format:
         raise UnknownNameError("key to sort by", by, KEYS)
     if unique and by == "length":
         raise OptionError("--unique needs --by sequence or --by header: records of one length are not the same")
+    if block is not None and block < 1:
+        raise OptionError(f"a block holds at least one byte, not {block}")
     where = "standard input" if path == "-" else path
     block = block or default_block()
     with tempfile.TemporaryDirectory(prefix="seqloom-sort-") as folder, opened(path, may_be_empty=True) as stream:

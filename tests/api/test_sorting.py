@@ -169,6 +169,8 @@ def test_what_is_wrong_is_said(tmp_path):
         sorted_file(path)
     with pytest.raises(OptionError, match="--unique needs --by"):
         sorted_file(path, by="length", unique=True)
+    with pytest.raises(OptionError, match="at least one byte, not -5"):
+        sorted_file(path, block=-5)
     with pytest.raises(UnknownNameError, match="unknown format 'bam'"):
         sorted_file(path, format="bam")
 
