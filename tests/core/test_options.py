@@ -86,8 +86,8 @@ def test_a_slots_option_is_named_with_its_slot() -> None:
 
 
 @given(st.builds(Everything, word_size=st.integers(2, 6), evalue=st.floats(0, allow_nan=False), seg=st.booleans(),
-                 matrix=st.sampled_from(["BLOSUM62", "PAM30"]), threshold=st.none() | st.integers(),
-                 cutoff=st.none() | st.floats(allow_nan=False),
+                 matrix=st.sampled_from(["BLOSUM62", "PAM30"]),
+                 threshold=st.none() | st.integers(1 - 2**63, 2**63 - 1), cutoff=st.none() | st.floats(allow_nan=False),
                  text=st.text(min_size=1).filter(lambda t: t.lower() != "none")))
 def test_values_survive_as_text_and_as_data(made: Everything) -> None:
     assert build_options(Everything, options_dict(made)) == made
