@@ -109,9 +109,11 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
             volume_letters=volume_letters or default.volume_letters,
             explain=numbers_of(source, explain))
         provenance = {**describe(plan, use, space, command), "target_ids": target_ids}
-        run_file = RunFile.create(home.runs_folder if home else ":memory:", provenance, loaded, source.fingerprints(),
-                                  memory=DUCKDB_SHARE if budget else None)
-        return carry_out(run_file, home, plan, loaded, source, reopen, space, use, cancellation, progress, written)
+        engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, cancellation)
+        with engine.reading_ahead():
+            run_file = RunFile.create(home.runs_folder if home else ":memory:", provenance, loaded,
+                                      source.fingerprints(), memory=DUCKDB_SHARE if budget else None)
+            return carry_out(engine, run_file, home, plan, reopen, progress, written)
 
 
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,
@@ -150,7 +152,8 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             use = Settings(threads=threads or former["threads"], memory=data_budget(budget),
                            device_memory=parse_bytes(device_memory, "--device-memory"),
                            batch_queries=former["batch_queries"], volume_letters=former["volume_letters"])
-            return carry_out(run_file, home, plan, loaded, source, reopen, space, use, cancellation, progress, written)
+            engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, cancellation)
+            return carry_out(engine, run_file, home, plan, reopen, progress, written)
     except BaseException:
         run_file.close()
         raise
@@ -165,9 +168,8 @@ def check_unchanged(run_file: RunFile, source: VolumeSource) -> None:
                 f"({then['sequences']:,} sequences then, {now['sequences']:,} now); start the search anew")
 
 
-def carry_out(run_file: RunFile, home: ResultStore | None, plan: Plan, queries: Queries, source: VolumeSource,
-              reopen: Callable[[], AbstractContextManager[VolumeSource]], space: SearchSpace, use: Settings,
-              cancellation: Cancellation | None, progress: ProgressHook | None,
+def carry_out(engine: Engine, run_file: RunFile, home: ResultStore | None, plan: Plan,
+              reopen: Callable[[], AbstractContextManager[VolumeSource]], progress: ProgressHook | None,
               written: Callable[[Run], None] | None) -> Run:
     """Run the engine on an open run file, finish it and merge it."""
     begin = time.perf_counter()
@@ -179,14 +181,14 @@ def carry_out(run_file: RunFile, home: ResultStore | None, plan: Plan, queries: 
         if progress:
             progress(done, total)
 
-    engine = Engine(indexes.reading(plan, source), registry(), queries, source, space, use, cancellation, advance)
+    engine.progress = advance
     try:
         if progress:
             total = engine.cells(run_file.plan() or engine.unit_plan(), run_file)
             progress(0, total)
         totals = engine.run(run_file)
         run_file.finish("done", time.perf_counter() - begin, None, totals)
-        run = Run(run_file, home, source, reopen, plan, engine.trace)
+        run = Run(run_file, home, engine.source, reopen, plan, engine.trace)
         if written:
             written(run)
     except BaseException as error:

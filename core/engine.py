@@ -12,9 +12,9 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from .records import Alignments, Hits, Records
 from .registry import Registry
 from .sequences import Intervals, SequenceBatch
 from .stages import Shape
+from .threads import brisk
 
 UNITS_PER_THREAD = 2
 """Units of a run with several threads, so that none has to wait long for the last one."""
@@ -156,7 +157,8 @@ class Engine:
         self.space, self.settings, self.progress = space, settings, progress
         self.cancellation = cancellation or Cancellation()
         self.trace = Trace()
-        self.totals: dict[str, SlotStats] = {}
+        self.totals: dict[str, SlotStats] = {p.name: SlotStats() for p in plan.stages}
+        self._ahead: tuple[UnitPlan, _Cache] | None = None
         self._sorters = {b: registry.sorters(b, settings.threads, settings.device_memory)
                          for b in {p.stage.backend for p in plan.stages}}
         self._stats_lock = threading.Lock()
@@ -263,6 +265,23 @@ class Engine:
 
     # ---- running
 
+    @contextmanager
+    def reading_ahead(self) -> Iterator[None]:
+        """Plan, and read the first volume in the background, while the caller prepares a new run's sink and runs it.
+
+        Raises:
+            BudgetError: as of ``unit_plan``.
+        """
+        plan = self.unit_plan()
+        self._ahead = plan, self._volume_cache(plan)
+        with brisk(), ThreadPoolExecutor(1, thread_name_prefix="reader") as reader:
+            for _, volume in islice(self._schedule(plan), 1):
+                reader.submit(self._ahead[1].get, volume)
+            yield
+
+    def _volume_cache(self, plan: UnitPlan) -> _Cache:
+        return _Cache(lambda volume: self._prepare_volume(plan.volumes[volume]), keep=self._volumes_kept(plan))
+
     def run(self, sink: ResultSink) -> dict[str, SlotStats]:
         """Do all work that ``sink`` doesn't have yet; returns what the slots did in this call.
 
@@ -270,19 +289,19 @@ class Engine:
             Cancelled: it was asked for; everything committed stays and the run can be resumed.
             SeqloomError: from a stage or the sink.
         """
-        plan = sink.plan()
+        plan, volumes = sink.plan(), None
         if plan is None:
-            plan = self.unit_plan()
+            plan, volumes = self._ahead or (self.unit_plan(), None)
+            self._ahead = None
             for placed in self.plan.stages:
                 placed.stage.begin(self.plan.options)
             sink.begin(plan)
-        self.totals = {p.name: SlotStats() for p in self.plan.stages}
+        volumes = volumes or self._volume_cache(plan)
         done, reduced = sink.done_units(), sink.done_batches()
         todo = [(b, v) for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done]
         missing = Counter(b for b, _ in todo)
         flight = self._flight(plan)
         batches = _Cache(lambda b: self._prepare_batch(plan.batches[b]), keep=2 * flight + 1)
-        volumes = _Cache(lambda v: self._prepare_volume(plan.volumes[v]), keep=self._volumes_kept(plan))
         for batch in range(len(plan.batches)):
             if batch not in reduced and not missing[batch]:
                 self._reduce(batch, batches.get(batch), sink, None, {})

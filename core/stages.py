@@ -112,7 +112,10 @@ class Stage(ABC):
         return Footprint()
 
     def begin(self, options: Any) -> None:
-        """Called once before the work of a new run, with the pipeline's options, for what outlives units."""
+        """Called once before the units of a new run, with the pipeline's options, for what outlives them.
+
+        The first volume may be read, and indexes of it made, before.
+        """
         return
 
     def finish(self, options: Any) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Cancellation, SearchSpace
 from seqloom.core.engine import Engine, Settings, check_queries, falling_batches, query_batches
-from seqloom.core.errors import BudgetError, Cancelled, CompositionError, InputError
+from seqloom.core.errors import BudgetError, Cancelled, CompositionError, DamagedError, InputError
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.memory import MemorySink, MemorySource, cut_spans
 from seqloom.core.pipeline import compose
@@ -288,6 +288,37 @@ def test_no_further_volume_is_read_once_cancelled() -> None:
     with pytest.raises(Cancelled):
         engine(source=Slow(TARGETS), volume_letters=20, threads=4, cancellation=cancellation).run(StrictSink(fail))
     assert len(late) <= 2, "those whose turn it was; not the whole row that waits"
+
+
+def test_the_first_volume_is_read_once_while_the_sink_is_prepared() -> None:
+    reads: list[int] = []
+    there = threading.Event()
+
+    class Watched(MemorySource):
+        def read(self, span):
+            reads.append(span.first)
+            there.set()
+            return super().read(span)
+
+    run = engine(source=Watched(TARGETS), volume_letters=100, threads=2)
+    with run.reading_ahead():
+        assert there.wait(30)
+        assert reads == [0]
+        run.run(sink := StrictSink())
+    assert sorted(reads) == [span.first for span in sink.plan().volumes]
+    assert_same_hits(whole(), sink.hits)
+
+
+def test_what_goes_wrong_in_reading_ahead_is_told_by_the_run() -> None:
+    class Broken(MemorySource):
+        def read(self, span):
+            raise DamagedError("chunk 0 is gone")
+
+    run = engine(source=Broken(TARGETS))
+    with run.reading_ahead(), pytest.raises(DamagedError, match="chunk 0 is gone"):
+        run.run(StrictSink())
+    with pytest.raises(KeyError), run.reading_ahead():
+        raise KeyError("the sink can't be made")
 
 
 # ---- budget
