@@ -87,12 +87,16 @@ class Ragged:
     def nbytes(self) -> int:
         return self.offsets.nbytes + self.values.nbytes
 
+    def between(self, first: int, last: int) -> "Ragged":
+        """Rows ``first`` … ``last`` − 1; their values aren't copied."""
+        offsets = self.offsets[first : last + 1]
+        return Ragged(offsets - offsets[0], self.values[offsets[0] : offsets[-1]])
+
     def take(self, index: np.ndarray) -> "Ragged":
         """Rows at ``index`` (integers or a bool mask), in that order."""
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
         if len(index) and index[-1] - index[0] == len(index) - 1 and (np.diff(index) == 1).all():
-            offsets = self.offsets[index[0] : index[-1] + 2]
-            return Ragged(offsets - offsets[0], self.values[offsets[0] : offsets[-1]])
+            return self.between(index[0], index[-1] + 1)
         lengths = (self.offsets[1:] - self.offsets[:-1])[index]
         offsets = np.zeros(len(index) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
@@ -170,6 +174,11 @@ class Records:
         index = np.asarray(index)
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
         data = {n: v.take(index) if isinstance(v, Ragged) else v[index] for n, v in self.data.items()}
+        return type(self)(data, self.extra, self.device)
+
+    def between(self, first: int, last: int) -> Self:
+        """Rows ``first`` … ``last`` − 1; their columns aren't copied."""
+        data = {n: v.between(first, last) if isinstance(v, Ragged) else v[first:last] for n, v in self.data.items()}
         return type(self)(data, self.extra, self.device)
 
     def replace(self, extra: Iterable[Column] = (), **data: Any) -> Self:
@@ -272,6 +281,12 @@ class Hits(Records):
     def take(self, index: np.ndarray) -> "Hits":
         """Hits at ``index`` in that order, with their children in the order of the hits."""
         hits = super().take(index)
+        hits.alignments = self.alignments.take(children_order(hits, self.alignments))
+        return hits
+
+    def between(self, first: int, last: int) -> "Hits":
+        """Hits ``first`` … ``last`` − 1, with their children in the order of the hits."""
+        hits = super().between(first, last)
         hits.alignments = self.alignments.take(children_order(hits, self.alignments))
         return hits
 

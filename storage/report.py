@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import StoreError, UnknownNameError
 from ..core.ports import QueryReport, TargetInfo, VolumeSource
-from ..core.records import Alignments, Column, Hits, Ragged
+from ..core.records import Alignments, Column, Hits, Ragged, children_order
 from ..core.sequences import SequenceBatch
 from .literals import identifier, literal
 from .result_rows import LEVELS, records_from, stored_name
@@ -83,11 +83,11 @@ class RunReport:
         assert isinstance(hits, Hits) and isinstance(children, Alignments)
         known = self._targets(np.unique(hits.target))
         together = int(known.lengths.sum()) <= LETTERS_AT_ONCE
+        children = children.take(children_order(hits, children))
+        alone = Hits(hits.data, hits.extra)
         for number, name, accession, description, length, letters in sorted(rows, key=lambda row: row[0]):
-            mine = slice(*np.searchsorted(hits.query, [number, number + 1]))
-            below = slice(*np.searchsorted(children.query, [number, number + 1]))
-            own = hits.with_alignments(children.take(np.arange(below.start, below.stop)))
-            own = own.take(np.arange(mine.start, mine.stop))
+            mine, below = (np.searchsorted(records.query, [number, number + 1]) for records in (hits, children))
+            own = alone.between(*mine).with_alignments(children.between(*below))
             info = _pick(known, np.searchsorted(known.numbers, np.unique(own.target)))
             sequences = self._fetch((known if together else info).numbers) if residues else None
             codes = None if letters is None else np.frombuffer(letters, np.uint8)

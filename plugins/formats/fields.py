@@ -36,7 +36,9 @@ class Lines:
         hits, children = report.hits, report.hits.alignments
         place = {target: n for n, target in enumerate(hits.target.tolist())}
         self.hit = np.array([place[t] for t in children.target.tolist()], np.int64)
-        bare = np.setdiff1d(np.arange(len(hits)), self.hit)
+        alone = np.ones(len(hits), bool)
+        alone[self.hit] = False
+        bare = np.flatnonzero(alone)
         self.located = np.ones(len(children), bool)
         if len(bare):
             joined = np.concatenate([self.hit, bare])

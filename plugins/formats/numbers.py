@@ -1,6 +1,7 @@
-"""Numbers as BLAST+ prints them (version 2.12, found by comparing with its output)."""
+"""Numbers as BLAST+ prints them (version 2.12, found by comparing with its output).
 
-import math
+Of all values only NaN, which stands for an absent one, differs from itself: that is quicker to ask than ``math.isnan``.
+"""
 
 ABSENT = "*"
 """Printed for a value that a result doesn't have, such as the E-value of an exact match."""
@@ -8,7 +9,7 @@ ABSENT = "*"
 
 def evalue_text(value: float) -> str:
     """E-value as in tabular output: "0.0", "3.05e-05", "0.006", "0.12", "5.5", "21"."""
-    if math.isnan(value):
+    if value != value:
         return ABSENT
     if value < 1e-180:
         return "0.0"
@@ -19,7 +20,7 @@ def evalue_text(value: float) -> str:
 
 def short_evalue_text(value: float) -> str:
     """E-value as in pairwise output: "0.0", "3e-05", "0.006", "0.12", "5.5", "21"."""
-    if math.isnan(value):
+    if value != value:
         return ABSENT
     if value < 1e-180:
         return "0.0"
@@ -38,7 +39,7 @@ def _plain_evalue(value: float) -> str:
 
 def bit_score_text(value: float) -> str:
     """Bit score: one decimal up to 99.9, padded to four characters, else its integer part, cut off, padded to three."""
-    if math.isnan(value):
+    if value != value:
         return ABSENT
     if value > 99999:
         return f"{value:5.3e}"
@@ -49,7 +50,7 @@ def score_text(value: float) -> str:
     """Raw score: an integer, or one decimal where scores are not integers."""
     if isinstance(value, int):
         return str(value)
-    return ABSENT if math.isnan(value) else f"{value:.1f}"
+    return ABSENT if value != value else f"{value:.1f}"
 
 
 def percent_text(count: int, total: int, decimals: int) -> str:

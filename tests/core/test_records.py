@@ -17,6 +17,7 @@ from seqloom.core.records import (
     children_order,
     path_text,
 )
+from seqloom.testing import assert_same_records
 
 NUMBERS = st.lists(st.integers(0, 2**32 - 1), max_size=4)
 
@@ -140,6 +141,18 @@ def test_hits_are_taken_and_joined_with_their_children() -> None:
     assert joined.score.tolist() == [3, 2, 4, 4, 3]
     assert joined.alignments.score.tolist() == [1, 2, 3, 4, 4, 1, 3]
     assert len(Hits.concat([]).alignments) == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=12), st.lists(NUMBERS, max_size=12),
+       st.data())
+def test_rows_between_are_those_that_are_taken(keys, paths, data) -> None:
+    rows = [(query, target, n) for n, (query, target) in enumerate(keys)]
+    children = alignments(rows, path=Ragged.of((paths + [[]] * len(rows))[: len(rows)]))
+    parents = hits([(query, target, 0) for query, target in sorted(set(keys))], children)
+    for records in (children, parents):
+        first = data.draw(st.integers(0, len(records)))
+        last = data.draw(st.integers(first, len(records)))
+        assert_same_records(records.take(np.arange(first, last)), records.between(first, last))
 
 
 def test_sizes() -> None:
