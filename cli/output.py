@@ -49,8 +49,8 @@ def tidied_up() -> Iterator[None]:
 def placed(path: str) -> Iterator[str]:
     """Where to write the file ``path``: a temporary name beside it, which becomes ``path`` at the end.
 
-    When anything goes wrong the temporary file is removed and what was there before stays. Devices and pipes are
-    written to directly.
+    When anything goes wrong the temporary file is removed and what was there before stays; else its permissions do.
+    Devices and pipes are written to directly.
     """
     target = Path(path)
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
@@ -61,6 +61,8 @@ def placed(path: str) -> Iterator[str]:
     with tidied_up():
         try:
             yield str(temporary)
+            if target.exists():
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
             os.replace(temporary, target)
         except OSError as error:
             if error.filename == str(temporary):

@@ -50,6 +50,16 @@ with opened("out.txt") as stream:
     assert [p.name for p in tmp_path.iterdir()] == ["out.txt"] and (tmp_path / "out.txt").read_text() == "before"
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o664])
+def test_a_file_that_was_there_keeps_its_permissions(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "hits.tsv"
+    path.touch()
+    path.chmod(mode)
+    with output.opened(str(path)) as stream:
+        stream.write("new")
+    assert path.read_text() == "new" and stat.S_IMODE(path.stat().st_mode) == mode
+
+
 def test_a_link_is_followed(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_text("old")
