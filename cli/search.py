@@ -278,9 +278,15 @@ def check_outputs(pipeline: "Pipeline", options: dict[str, Any], values: dict[st
 
     backend = values["backend"] or os.environ.get("SEQLOOM_BACKEND") or "auto"
     plan = compose(registry(), pipeline, options, backend, values["stage"] or (), values["set"] or ())
+    taken = set()
     for path, outfmt in outputs:
         check_format(outfmt, plan)
         check_place(path)
+        place = os.path.realpath(path) if path and path != "-" else ""
+        if place in taken and (os.path.isfile(place) or not os.path.exists(place)):
+            raise UsageError(f"{path if place else 'standard output'} would be written twice; give every output a file of "
+                             "its own")
+        taken.add(place)
     return plan
 
 

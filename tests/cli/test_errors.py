@@ -44,6 +44,7 @@ USAGE = [
     (["blastp", "-q", "x", "-d", "y", "--task", "blastz"], "unknown pipeline 'blastz'"),
     (["hmmsearch", "-q", "x", "-d", "y", "-E", "1", "--cut_ga"], ""),
     (["mum", "-q", "x", "-d", "y", "-mum", "-maxmatch"], "--mum and --maxmatch exclude each other"),
+    (["mum", "-q", "x", "-d", "y", "-o", "o", "--paf", "./o"], "./o would be written twice; give every output a file"),
     (["search", "blastq", "-q", "x", "-d", "y"], "No such command 'blastq'"),
     (["db", "create", "x.duckdb", "y", "--type", "rna"], "--type must be protein or nucleotide, not 'rna'"),
     (["db", "extract", "x.duckdb"], "name the sequences to extract, or give --ids FILE"),
