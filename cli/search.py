@@ -284,8 +284,8 @@ def check_outputs(pipeline: "Pipeline", options: dict[str, Any], values: dict[st
         check_place(path)
         place = os.path.realpath(path) if path and path != "-" else ""
         if place in taken and (os.path.isfile(place) or not os.path.exists(place)):
-            raise UsageError(f"{path if place else 'standard output'} would be written twice; give every output a file of "
-                             "its own")
+            where = path if place else "standard output"
+            raise UsageError(f"{where} would be written twice; give every output a file of its own")
         taken.add(place)
     return plan
 
