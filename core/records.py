@@ -173,13 +173,19 @@ class Records:
         """Rows at ``index`` (integers or a bool mask), in that order."""
         index = np.asarray(index)
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
-        data = {n: v.take(index) if isinstance(v, Ragged) else v[index] for n, v in self.data.items()}
-        return type(self)(data, self.extra, self.device)
+        return self._of({n: v.take(index) if isinstance(v, Ragged) else v[index] for n, v in self.data.items()},
+                        len(index))
 
     def between(self, first: int, last: int) -> Self:
         """Rows ``first`` … ``last`` − 1; their columns aren't copied."""
-        data = {n: v.between(first, last) if isinstance(v, Ragged) else v[first:last] for n, v in self.data.items()}
-        return type(self)(data, self.extra, self.device)
+        return self._of({n: v.between(first, last) if isinstance(v, Ragged) else v[first:last]
+                         for n, v in self.data.items()}, last - first)
+
+    def _of(self, data: dict[str, Any], rows: int) -> Self:
+        """Records with the same columns, of which nothing needs to be checked again: many are of few rows."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, data=data, _length=rows)
+        return made
 
     def replace(self, extra: Iterable[Column] = (), **data: Any) -> Self:
         """The same rows with some columns set anew; ``extra`` declares columns that are new."""
@@ -297,7 +303,9 @@ class Hits(Records):
 
     def with_alignments(self, alignments: Alignments) -> "Hits":
         """The same hits with other children."""
-        return Hits(self.data, self.extra, self.device, alignments)
+        hits = self._of(self.data, len(self))
+        hits.alignments = alignments
+        return hits
 
     @classmethod
     def concat(cls, parts: Sequence["Hits"]) -> "Hits":

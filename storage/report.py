@@ -85,9 +85,11 @@ class RunReport:
         together = int(known.lengths.sum()) <= LETTERS_AT_ONCE
         children = children.take(children_order(hits, children))
         alone = Hits(hits.data, hits.extra)
-        for number, name, accession, description, length, letters in sorted(rows, key=lambda row: row[0]):
-            mine, below = (np.searchsorted(records.query, [number, number + 1]) for records in (hits, children))
-            own = alone.between(*mine).with_alignments(children.between(*below))
+        rows.sort(key=lambda row: row[0])
+        bounds = zip(*(np.searchsorted(records.query, [row[0] for row in rows], side).tolist()
+                       for records in (hits, children) for side in ("left", "right")), strict=True)
+        for (number, name, accession, description, length, letters), (low, high, begin, end) in zip(rows, bounds):
+            own = alone.between(low, high).with_alignments(children.between(begin, end))
             info = _pick(known, np.searchsorted(known.numbers, np.unique(own.target)))
             sequences = self._fetch((known if together else info).numbers) if residues else None
             codes = None if letters is None else np.frombuffer(letters, np.uint8)
