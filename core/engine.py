@@ -31,8 +31,6 @@ from .sequences import Intervals, SequenceBatch
 from .stages import Shape
 from .threads import brisk
 
-UNITS_PER_THREAD = 2
-"""Units of a run with several threads, so that none has to wait long for the last one."""
 LEAST_FLIGHT = 2
 """Units that find room side by side in any case, if there are as many threads: what one of them does alone, like
 reading and sorting, goes on beside another's work."""
@@ -214,14 +212,16 @@ class Engine:
         return next((flight for flight in flights if self._fits(plan.batches, plan.volumes, flight)), 1)
 
     def _enough_units(self, batches: list[tuple[int, int]], volumes: Sequence[Span], volume_letters: int) -> UnitPlan:
-        """Cut further where several threads would wait for one another: many queries by query, few by volume."""
+        """Cut further until there is a unit for each thread, if that is worth it: many queries by query, few by volume.
+
+        Stages share the threads, whichever unit they work for; what they do alone goes on beside other units' work.
+        """
         cells = sum(map(self._letters, batches)) * sum(v.letters for v in volumes)
         least = max(placed.stage.least_cells for placed in self.plan.stages)
-        wanted = min(UNITS_PER_THREAD * self.settings.threads, cells // least) if self.settings.threads > 1 else 1
+        wanted = max(1, min(self.settings.threads, cells // least))
         missing = -(-wanted // max(1, len(batches) * len(volumes)))
         if missing > 1 and len(self.queries) >= missing * len(batches):
-            threads = self.settings.threads
-            batches = [cut for batch in batches for cut in falling_batches(self.queries, *batch, missing, threads)]
+            batches = [cut for batch in batches for cut in even_batches(self.queries, *batch, missing)]
         elif missing > 1:
             volumes = self.source.plan(min(volume_letters, -(-max(v.letters for v in volumes) // missing)))
         return UnitPlan(tuple(batches), tuple(volumes))
@@ -523,16 +523,11 @@ def query_batches(queries: Queries, most: int, letters: int) -> list[tuple[int, 
     return batches
 
 
-def falling_batches(queries: Queries, first: int, stop: int, count: int, threads: int) -> list[tuple[int, int]]:
-    """Queries ``first`` … ``stop`` − 1 cut into at most ``count`` batches, in order, for ``threads`` to take in turn.
-
-    Those of the last round have 1 part of the letters each, those of the round before 2 parts, and so on: threads that
-    take more at first and less in the end are done at about the same time.
-    """
-    parts = np.cumsum((count - 1) // threads - np.arange(count) // threads + 1)
+def even_batches(queries: Queries, first: int, stop: int, count: int) -> list[tuple[int, int]]:
+    """Queries ``first`` … ``stop`` − 1 cut into at most ``count`` batches of about as many letters, in order."""
     ends = np.cumsum(queries.lengths[first:stop])
     middles = (ends - queries.lengths[first:stop] / 2) / max(1, int(ends[-1]))
-    share = np.searchsorted(parts[:-1] / parts[-1], middles, side="right")
+    share = np.searchsorted(np.arange(1, count) / count, middles, side="right")
     cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), len(share)]
     return [(first + a, first + b) for a, b in pairwise(cuts)]
 

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Cancellation, SearchSpace
-from seqloom.core.engine import Engine, Settings, check_queries, falling_batches, query_batches
+from seqloom.core.engine import Engine, Settings, check_queries, even_batches, query_batches
 from seqloom.core.errors import BudgetError, Cancelled, CompositionError, DamagedError, InputError
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.memory import MemorySink, MemorySource, cut_spans
@@ -634,14 +634,10 @@ def test_the_toy_sorter_conforms() -> None:
     check_sorter("toy-sorter", REGISTRY)
 
 
-def test_falling_batches_share_letters() -> None:
+def test_even_batches_share_letters() -> None:
     lengths = [5, 1, 1, 1, 4, 4, 4, 4, 1, 1, 1, 5]
     queries = SequenceBatch.of(QUERIES.alphabet, ["A" * n for n in lengths])
-    cut = falling_batches(queries, 0, len(lengths), 4, 4)
+    cut = even_batches(queries, 0, len(lengths), 4)
     assert [sum(lengths[a:b]) for a, b in cut] == [8, 8, 8, 8]
-    cut = falling_batches(queries, 0, len(lengths), 3, 1)  # 3, 2 and 1 sixths
-    assert [sum(lengths[a:b]) for a, b in cut] == [16, 11, 5]
-    cut = falling_batches(queries, 0, len(lengths), 4, 2)  # 2, 2, 1 and 1 sixths
-    assert [sum(lengths[a:b]) for a, b in cut] == [12, 8, 7, 5]
-    assert falling_batches(queries, 4, 6, 9, 2) == [(4, 5), (5, 6)]
-    assert falling_batches(queries, 2, 5, 1, 1) == [(2, 5)]
+    assert even_batches(queries, 4, 6, 9) == [(4, 5), (5, 6)]
+    assert even_batches(queries, 2, 5, 1) == [(2, 5)]
