@@ -174,13 +174,19 @@ def _uncontained(found, order, saved):
     return stays
 
 
+def _first_choices(height: int, width: int) -> int:
+    """Room for choices to begin with: no more than the whole rectangle takes, four sets of 64 lanes a step."""
+    return min(FIRST_CHOICES, (height + 1) * (width // 16 + 8))
+
+
 class FinalTracebackCpu(FinalTraceback):
     __doc__ = FinalTraceback.__doc__
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
         least = extension_footprint(shape).host
-        return Footprint(host=least + 2 * 8 * FIRST_CHOICES * shape.threads)
+        choices = _first_choices(shape.longest_query, shape.longest_target)
+        return Footprint(host=least + 2 * 8 * choices * shape.threads)
 
     def run(self, context: Context, records: Records) -> Alignments:
         """Alignments by query and target, within a pair in ``score_order``."""
@@ -213,7 +219,8 @@ class FinalTracebackCpu(FinalTraceback):
             saved = np.empty((int(np.diff(starts).max()) + 1, 8), np.int64)
             found, counts = np.empty((len(mine), 8), np.int64), np.empty((len(mine), len(PathCounts._fields)), np.int32)
             path_offsets = np.empty(len(mine) + 1, np.int64)
-            choices, runs = FIRST_CHOICES, FIRST_RUNS * int((mine[:, QUERY_END] - mine[:, QUERY_START]).sum())
+            choices = _first_choices(height, width)
+            runs = FIRST_RUNS * int((mine[:, QUERY_END] - mine[:, QUERY_START]).sum())
             while True:
                 codes, paths = np.empty((2, choices), np.uint64), np.empty(runs, np.uint32)
                 state, count = _trace_pairs(
