@@ -283,7 +283,7 @@ class Engine:
         return _Cache(lambda volume: self._prepare_volume(plan.volumes[volume]), keep=self._volumes_kept(plan))
 
     def run(self, sink: ResultSink) -> dict[str, SlotStats]:
-        """Do all work that ``sink`` doesn't have yet; returns what the slots did in this call.
+        """Do all work that ``sink`` doesn't have yet; returns ``totals``.
 
         Raises:
             Cancelled: it was asked for; everything committed stays and the run can be resumed.
