@@ -151,4 +151,5 @@ class Report(Protocol):
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         """Every query, also those without hits; with residues of queries and targets where asked for."""
 
-
+    def target(self, number: int) -> np.ndarray:
+        """u8 residues of any target of the run, with or without hits, by its global number."""

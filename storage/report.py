@@ -23,6 +23,8 @@ QUERIES_AT_ONCE = 500
 """Queries whose hits are in memory together."""
 LETTERS_AT_ONCE = 32 << 20
 """Letters of their targets up to which these are read together."""
+TARGETS_AHEAD = 256
+"""Targets that are read together where one is asked for after the other."""
 
 
 class RunReport:
@@ -48,6 +50,7 @@ class RunReport:
         self.run: Mapping[str, Any] = _Description(run_description(connection, self.number), source)
         self.scoring: Any = None
         self._fetched: tuple[bytes, SequenceBatch] | None = None
+        self._ahead: list[SequenceBatch] = []
 
     @cached_property
     def extra(self) -> dict[str, list[Column]]:
@@ -68,8 +71,8 @@ class RunReport:
         Raises:
             StoreError: residues are asked for and the databases are not at hand.
         """
-        if residues and self.source is None:
-            raise StoreError("this output needs the sequences of the databases, which are not at hand")
+        if residues:
+            self._databases()
         count = self.run["queries"]
         for first in range(0, count, QUERIES_AT_ONCE):
             yield from self._some(first, first + QUERIES_AT_ONCE, residues)
@@ -97,11 +100,31 @@ class RunReport:
 
     def _fetch(self, numbers: np.ndarray) -> SequenceBatch:
         """Residues of targets; the last ones are kept, since many queries may have the same few targets."""
-        assert self.source is not None
         key = numbers.tobytes()
         if self._fetched is None or self._fetched[0] != key:
-            self._fetched = key, self.source.fetch(numbers)
+            self._fetched = key, self._databases().fetch(numbers)
         return self._fetched[1]
+
+    def target(self, number: int) -> np.ndarray:
+        """u8 residues of any target by its global number. Some behind it are read along.
+
+        Raises:
+            StoreError: the databases are not at hand.
+        """
+        for batch in self._ahead:
+            if int(batch.ordinals[0]) <= number <= int(batch.ordinals[-1]):
+                return batch.by_ordinal(number)
+        source = self._databases()
+        numbers = np.arange(number, min(number + TARGETS_AHEAD, source.sequences), dtype=np.int64)
+        together = int(np.searchsorted(np.cumsum(source.info(numbers).lengths), LETTERS_AT_ONCE, "right"))
+        # The last two reads are kept: who goes through the targets in two places at once asks for either in turns.
+        self._ahead = [source.fetch(numbers[: max(1, together)]), *self._ahead[:1]]
+        return self._ahead[0].by_ordinal(number)
+
+    def _databases(self) -> VolumeSource:
+        if self.source is None:
+            raise StoreError("this output needs the sequences of the databases, which are not at hand")
+        return self.source
 
     def _records(self, level: str, first: int, last: int, order: str) -> Any:
         """Records of some queries in a total order."""

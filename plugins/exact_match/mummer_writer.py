@@ -9,9 +9,9 @@ import numpy as np
 from seqloom.core.errors import OptionError, UnknownNameError
 from seqloom.core.ports import QueryReport, Report
 from seqloom.core.records import Alignments
-from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Writer
-from seqloom.plugins.exact_match.symbols import complement_table, end, separator, target_text
+from seqloom.plugins.exact_match.suffix_order import SuffixOrder
+from seqloom.plugins.exact_match.symbols import complement_table
 
 _FLAGS = "cFLs"
 
@@ -23,8 +23,6 @@ class MummerWriter(Writer):
     there is one only; ``L``: lengths of queries in the headers; ``s``: the matched letters after each line.
 
     Lines stand in MUMmer's order, which is that of the reference suffixes for equal starts among all maximal matches.
-    Where two references end alike behind such matches, MUMmer reads on in the next reference; here the next one with a
-    match of the query takes its place.
 
     Source: the MUMmer 3 manual, mummer.
     """
@@ -43,7 +41,7 @@ class MummerWriter(Writer):
         named = "F" in flags or int(report.run["sequences"]) > 1
         width = _name_width(report) if named else None
         mode = "mum" if options.get("mum") else "maxmatch" if options.get("maxmatch") else "mumreference"
-        suffixes = _SuffixOrder(bool(options.get("acgt_only")), int(report.run["sequences"]))
+        suffixes = SuffixOrder(report, bool(options.get("acgt_only")))
         for query in report.queries(residues=mode == "maxmatch" or "s" in flags):
             for frame in frames:
                 title = f"> {query.name}" + (" Reverse" if frame < 0 else "")
@@ -59,7 +57,7 @@ def _name_width(report: Report) -> int:
     return max((len(name) for query in report.queries() for name in query.targets.names), default=0)
 
 
-def _write_block(stream: IO[str], query: QueryReport, frame: int, mode: str, suffixes: "_SuffixOrder",
+def _write_block(stream: IO[str], query: QueryReport, frame: int, mode: str, suffixes: SuffixOrder,
                  flags: set[str], width: int | None) -> None:
     """Lines of one query and strand."""
     matches = query.hits.alignments
@@ -84,7 +82,7 @@ def _write_block(stream: IO[str], query: QueryReport, frame: int, mode: str, suf
 
 
 def _line_order(query: QueryReport, matches: Alignments, starts: np.ndarray, mode: str,
-                suffixes: "_SuffixOrder") -> np.ndarray:
+                suffixes: SuffixOrder) -> np.ndarray:
     """Rows of ``matches`` in the order of their lines; ``starts`` are on the strand searched."""
     if mode == "mum":
         return np.lexsort([matches.target_start, matches.target])
@@ -110,33 +108,3 @@ def _strand_text(query: QueryReport, frame: int) -> str:
     alphabet = query.sequences.alphabet
     residues = query.residues if frame > 0 else complement_table(alphabet)[query.residues][::-1]
     return alphabet.decode(residues).lower()
-
-
-class _SuffixOrder:
-    """Compares reference suffixes; the text of the references is made when first needed and kept while they stay."""
-
-    def __init__(self, acgt_only: bool, references: int) -> None:
-        self.acgt_only, self.references = acgt_only, references
-        self._targets: SequenceBatch | None = None
-        self._text, self._starts = np.empty(0, np.uint8), np.empty(0, np.int64)
-
-    def compare(self, targets: SequenceBatch, one: tuple[int, int], other: tuple[int, int]) -> int:
-        """Negative, 0 or positive for the suffixes that begin at two places (target, position)."""
-        self._read(targets)
-        left, right = (int(self._starts[targets.locate(target)]) + position for target, position in (one, other))
-        width = 64
-        while left != right:
-            a, b = self._text[left : left + width].tobytes(), self._text[right : right + width].tobytes()
-            if a != b:
-                return -1 if a < b else 1
-            left, right, width = left + width, right + width, 2 * width
-        return 0
-
-    def _read(self, targets: SequenceBatch) -> None:
-        if self._targets is not None and np.array_equal(self._targets.ordinals, targets.ordinals):
-            return
-        self._targets = targets
-        text, self._starts = target_text(targets, self.acgt_only)
-        if int(targets.ordinals[-1]) < self.references - 1:
-            text[-1] = separator(targets.alphabet)  # another reference follows, one without a match
-        self._text = np.append(text, np.uint8(end(targets.alphabet)))

@@ -23,7 +23,8 @@ class UniqueMatches(SortStage):
 
     ``maxmatch`` keeps all. ``mumreference`` keeps a match if no other match of the same query and strand covers its
     query interval. ``mum`` drops, of these, a match whose reference interval lies within that of another one of the
-    same query, strand and target. Of matches with equal intervals none is kept.
+    same query, strand and target. Of matches with equal intervals none is kept; nor is, as in MUMmer, a match of one
+    letter with the very first letter of all targets.
 
     Source: the MUMmer 3 manual; uniqueness in the query is per query sequence and strand.
     """
@@ -45,8 +46,9 @@ class UniqueMatches(SortStage):
         if mode == "mum":
             covered = self._covered(context, [records.query, records.query_frame, records.target],
                                     records.target_start, records.target_end)
+            first_letter = (records.target == 0) & (records.target_end == 1)
             context.count("repeated_in_query", int(covered.sum()))
-            records = records.take(~covered)
+            records = records.take(~covered & ~first_letter)
         return records
 
     def _covered(self, context: Context, group: list[np.ndarray], start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -127,6 +127,21 @@ def test_residues_and_the_longest_name_come_from_the_databases():
         assert query.targets.numbers.tolist() == sorted(query.hits.target.tolist())
 
 
+def test_residues_of_any_target_are_read_a_few_at_a_time(monkeypatch):
+    run = begin()
+    toy_runs.work(run)
+    monkeypatch.setattr("seqloom.storage.report.LETTERS_AT_ONCE", 12)
+    source = MemorySource(SequenceBatch.of(PROTEIN, ["MKV" * (n + 1) for n in range(12)]))
+    report, reads = RunReport(run.connection, run.id, source), []
+    monkeypatch.setattr(source, "fetch", lambda numbers: reads.append(numbers.tolist()) or MemorySource.fetch(
+        source, numbers))
+    for number in (0, 11, 1, 11, 3, 2, 10):
+        assert PROTEIN.decode(report.target(number)) == "MKV" * (number + 1)
+    assert reads == [[0, 1], [11], [3], [2], [10]]
+    with pytest.raises(StoreError, match="not at hand"):
+        RunReport(run.connection, run.id).target(0)
+
+
 def test_only_one_process_can_have_a_run(tmp_path):
     run = begin(tmp_path)
     code = f"from seqloom.storage.run_file import RunFile; RunFile.open({str(run.path)!r})"

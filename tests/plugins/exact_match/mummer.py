@@ -44,6 +44,9 @@ class MemoryReport:
             yield QueryReport(number, self.queries_given.names[number], "", len(letters), letters if residues else None,
                               hits, source.info(numbers), sequences if residues else None)
 
+    def target(self, number: int) -> np.ndarray:
+        return self.targets[number]
+
 
 def seqloom_lines(references: Mapping[str, str], queries: Mapping[str, str], options: Mapping[str, Any],
                   flags: str = "", **how: Any) -> str:

@@ -66,6 +66,7 @@ def brute_force(queries: list[str], targets: list[str], length: int, mode: str, 
             if mode == "mum":
                 matches = [m for m in matches if not any(
                     o is not m and o[3] == m[3] and o[4] <= m[4] and m[4] + m[5] <= o[4] + o[5] for o in matches)]
+                matches = [m for m in matches if m[3:] != (0, 0, 1)]  # which mummer never reports
             found.update(matches)
     return found
 
