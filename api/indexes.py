@@ -245,6 +245,7 @@ class _ReadingStage(IndexStage):
     def __init__(self, stage: IndexStage, key: IndexKey, source: VolumeSource, found: list[StoredIndex] | None) -> None:
         super().__init__(stage.options)
         self._stage, self._key, self._source, self._found = stage, key, source, found
+        self.reads_residues = found is None  # type: ignore[misc]
         for name in ("name", "backend", "side", "provides", "depends", "version", "scopes", "reads", "columns"):
             setattr(self, name, getattr(stage, name))
 

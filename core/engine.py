@@ -234,19 +234,10 @@ class Engine:
         """Bytes that so many units side by side need on host and device, and the slots that need most."""
         if not batches or not volumes:
             return 0, "", 0, ""
-        lengths = self.queries.lengths
-        shape = Shape(
-            queries=max(b - a for a, b in batches),
-            query_letters=max(self._letters(b) for b in batches),
-            longest_query=int(lengths.max()),
-            targets=max(v.sequences for v in volumes),
-            target_letters=max(v.letters for v in volumes),
-            longest_target=max(v.longest for v in volumes),
-            options=self.plan.options,
-        )
-        threads = self.settings.threads
+        shape, threads = self._shape(batches, volumes), self.settings.threads
         flight = min(flight, len(batches) * len(volumes))
-        held = (flight + 1) * (shape.target_letters + 24 * shape.targets) + 2 * shape.query_letters
+        at_once = min(flight + 1, len(volumes))
+        held = at_once * self._volume_bytes(shape.target_letters, shape.targets) + 2 * shape.query_letters
         held += int(self.queries.nbytes)
         device_held, share = 0, 1.0
         host, device = [(0, "")], [(0, "")]
@@ -255,6 +246,8 @@ class Engine:
             share *= placed.stage.leaves
             if placed.stage.kind == "index":
                 held, device_held = held + by_all.host, device_held + by_all.device
+                if placed.stage.side == "target":
+                    held += (at_once - 1) * by_all.kept
                 continue
             # Every unit in flight needs what one thread does, and each thread more than units its own part.
             idle = (threads - flight) / max(1, threads - 1)
@@ -262,6 +255,27 @@ class Engine:
             device.append((flight * alone.device + int(idle * (by_all.device - alone.device)), placed.name))
         (most, slot), (most_device, device_slot) = max(host), max(device)
         return held + most, slot, device_held + most_device, device_slot
+
+    def _shape(self, batches: Sequence[tuple[int, int]], volumes: Sequence[Span]) -> Shape:
+        """Of a unit that is as large as any, in every respect."""
+        return Shape(
+            queries=max(b - a for a, b in batches),
+            query_letters=max(self._letters(b) for b in batches),
+            longest_query=int(self.queries.lengths.max()),
+            targets=max(v.sequences for v in volumes),
+            target_letters=max(v.letters for v in volumes),
+            longest_target=max(v.longest for v in volumes),
+            options=self.plan.options,
+        )
+
+    def _volume_bytes(self, letters: int, targets: int) -> int:
+        """What a volume takes without its indexes."""
+        return letters * self._residues_wanted + 24 * targets
+
+    @property
+    def _residues_wanted(self) -> bool:
+        """Whether units, or the indexes that are made for them, look at residues of targets."""
+        return any(placed.stage.reads_residues for placed in (*self.plan.indexes("target"), *self.plan.working("unit")))
 
     # ---- running
 
@@ -376,7 +390,11 @@ class Engine:
 
     def _volumes_kept(self, plan: UnitPlan) -> int:
         """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next."""
-        total = sum(v.letters for v in plan.volumes)
+        if not plan.volumes or not plan.batches:
+            return 1
+        shape = self._shape(plan.batches, plan.volumes)
+        total = sum(self._volume_bytes(v.letters, v.sequences) for v in plan.volumes)
+        total += sum(len(plan.volumes) * placed.stage.footprint(shape).kept for placed in self.plan.indexes("target"))
         fits = self.settings.memory is None or 2 * total < self.settings.memory
         return max(1, len(plan.volumes)) if fits else self._flight(plan) + 1
 
@@ -418,6 +436,8 @@ class Engine:
         indexes: dict[str, Index] = {}
         for placed in self.plan.indexes("target"):
             indexes[placed.stage.provides] = self._index(placed, replace(context, indexes=indexes), targets)
+        if self._residues_wanted:
+            targets.load()
         return PreparedVolume(targets, indexes)
 
     def _index(self, placed: PlacedStage, context: Context, batch: Any) -> Index:

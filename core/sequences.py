@@ -1,9 +1,10 @@
 """Sequences and models on the host: many of them packed into a few arrays."""
 
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -144,7 +145,7 @@ class SequenceBatch:
     @property
     def nbytes(self) -> int:
         """Host memory of the arrays, in bytes."""
-        return self.residues.nbytes + self.offsets.nbytes + self.ordinals.nbytes
+        return self.letters + self.offsets.nbytes + self.ordinals.nbytes
 
     def __getitem__(self, index: int) -> np.ndarray:
         """u8 view of the residues of the sequence at ``index`` (its position in the batch)."""
@@ -170,6 +171,13 @@ class SequenceBatch:
         """bool[n]: residues that index and seed stages may use (neither soft nor hard masked)."""
         return ~(self.soft.mask(self.offsets) | self.hard.mask(self.offsets))
 
+    def load(self) -> None:
+        """Read now what would be read when it is first asked for."""
+
+    def renumbered(self, ordinals: np.ndarray) -> "SequenceBatch":
+        """The same sequences with other global numbers."""
+        return replace(self, ordinals=ordinals)
+
     def take(self, low: int, high: int) -> "SequenceBatch":
         """Sequences low…high−1 as a batch of their own (views where possible)."""
         base = self.offsets[low]
@@ -194,6 +202,39 @@ class SequenceBatch:
         for start, end in self.lower.of_sequence(index):
             raw[start:end] |= 0x20
         return raw.tobytes().decode("ascii")
+
+
+class UnreadBatch(SequenceBatch):
+    """Sequences of a file, whose residues and lower case are read when they are first asked for.
+
+    How many there are, their numbers and their lengths are known before. Any number of threads may ask; one reads.
+    """
+
+    @classmethod
+    def from_readers(cls, alphabet: Alphabet, offsets: np.ndarray, ordinals: np.ndarray,
+                     residues: Callable[[], np.ndarray], lower: Callable[[], Intervals]) -> Self:
+        """A batch that calls ``residues`` and ``lower`` once each, or never; no names."""
+        batch = cls(alphabet, np.empty(0, np.uint8), offsets, ordinals)
+        batch.__dict__.update(_readers={"residues": residues, "lower": lower}, _reading=threading.Lock())
+        del batch.__dict__["residues"], batch.__dict__["lower"]
+        return batch
+
+    def __getattr__(self, name: str) -> Any:
+        # Python comes here for what the object doesn't have, so what was read is as quick to get as any attribute.
+        if name not in self.__dict__.get("_readers", ()):
+            raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
+        with self._reading:
+            if name not in self.__dict__:
+                self.__dict__[name] = self._readers[name]()
+            return self.__dict__[name]
+
+    def load(self) -> None:
+        """Read the residues now."""
+        _ = self.residues
+
+    def renumbered(self, ordinals: np.ndarray) -> SequenceBatch:
+        """The same sequences with other global numbers, still unread."""
+        return self.from_readers(self.alphabet, self.offsets, ordinals, lambda: self.residues, lambda: self.lower)
 
 
 @dataclass(frozen=True)

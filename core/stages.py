@@ -55,10 +55,21 @@ class Shape:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Memory needs in bytes."""
+    """Memory needs in bytes.
+
+    Attributes:
+        host, device: while the stage is at work.
+        stays: of ``host``, what an index takes for as long as its volume is kept; all of it where nothing is said.
+    """
 
     host: int = 0
     device: int = 0
+    stays: int | None = None
+
+    @property
+    def kept(self) -> int:
+        """``stays``, whether said or not."""
+        return self.host if self.stays is None else self.stays
 
 
 class Stage(ABC):
@@ -80,6 +91,9 @@ class Stage(ABC):
             concerns; a filter's is small, which later stages count on for their footprint.
         least_cells: cells (query letters × target letters) below which a unit of work isn't worth its own bookkeeping:
             a moment's work, wherever the stage does it.
+        reads_residues: whether ``run`` looks at residues of targets. Where one stage of a search does, they are read
+            ahead; where none does, they aren't read, nor is memory set aside for them. A stage that seldom does may
+            say that it doesn't, and state the memory in its footprint: then they are read when it asks.
         scoring: the class of scoring that it needs.
     """
 
@@ -97,6 +111,7 @@ class Stage(ABC):
     grouping: ClassVar[tuple[str, ...]] = ("query", "target")
     leaves: ClassVar[float] = 1.0
     least_cells: ClassVar[int] = 1 << 31
+    reads_residues: ClassVar[bool] = True
     scoring: ClassVar[type[Scoring]] = Scoring
 
     def __init__(self, options: Any = None) -> None:

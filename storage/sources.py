@@ -5,6 +5,7 @@ pick from that.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..core.errors import InputError
 from ..core.index import Index
 from ..core.memory import cut_spans
 from ..core.ports import Span, TargetInfo, VolumeSource
-from ..core.sequences import Intervals, SequenceBatch
+from ..core.sequences import Intervals, SequenceBatch, UnreadBatch
 from .sequence_database import SequenceDatabase, offsets_of, unknown_names
 from .stored_indexes import IndexKey, StoredIndex, read_piece, stored_indexes
 
@@ -73,9 +74,10 @@ class DatabaseSource:
     def read(self, span: Span) -> SequenceBatch:
         ordinals = np.arange(span.first, span.last, dtype=np.int64)
         begin, end = self._starts[span.first], self._starts[span.last]
-        residues = self._database.residues(np.array([begin]), np.array([end - begin]))
-        return SequenceBatch(self.alphabet, residues, self._starts[span.first : span.last + 1] - begin, ordinals,
-                             self._database.lower(ordinals))
+        return UnreadBatch.from_readers(
+            self.alphabet, self._starts[span.first : span.last + 1] - begin, ordinals,
+            lambda: self._database.residues(np.array([begin]), np.array([end - begin])),
+            lambda: self._database.lower(ordinals))
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
         return self._database.fetch(numbers)
@@ -136,12 +138,12 @@ class ChainedSource:
     def read(self, span: Span) -> SequenceBatch:
         member = int(np.searchsorted(self._first, span.first, "right")) - 1
         first = int(self._first[member])
-        return _renumbered(
-            self._sources[member].read(Span(span.first - first, span.last - first, span.letters, span.longest)), first)
+        volume = self._sources[member].read(Span(span.first - first, span.last - first, span.letters, span.longest))
+        return volume.renumbered(volume.ordinals + first)
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
-        parts = self._spread(np.asarray(numbers, np.int64), lambda source, local, first: _renumbered(
-            source.fetch(local), first))
+        parts = self._spread(np.asarray(numbers, np.int64), lambda source, local, first: source.fetch(local).renumbered(
+            local + first))
         return joined([p for _, p in parts]) if parts else self._sources[0].fetch(np.empty(0, np.int64))
 
     def info(self, numbers: np.ndarray) -> TargetInfo:
@@ -205,13 +207,15 @@ class PickedSource:
         return cut_spans(self._lengths, letters, self._starts)
 
     def read(self, span: Span) -> SequenceBatch:
-        return self.fetch(np.arange(span.first, span.last, dtype=np.int64))
+        numbers = np.arange(span.first, span.last, dtype=np.int64)
+        fetched = cache(partial(self.fetch, numbers))
+        return UnreadBatch.from_readers(
+            self.alphabet, self._starts[span.first : span.last + 1] - self._starts[span.first], numbers,
+            lambda: fetched().residues, lambda: fetched().lower)
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
-        from dataclasses import replace
-
         numbers = np.asarray(numbers, np.int64)
-        return replace(self._source.fetch(self.numbers[numbers]), ordinals=numbers)
+        return self._source.fetch(self.numbers[numbers]).renumbered(numbers)
 
     def info(self, numbers: np.ndarray) -> TargetInfo:
         from dataclasses import replace
@@ -253,12 +257,6 @@ def _find(source: VolumeSource, names: Sequence[str]) -> dict[str, int]:
             if name in wanted:
                 found.setdefault(name, number)
     return found
-
-
-def _renumbered(batch: SequenceBatch, first: int) -> SequenceBatch:
-    from dataclasses import replace
-
-    return replace(batch, ordinals=batch.ordinals + first)
 
 
 def joined(batches: Sequence[SequenceBatch]) -> SequenceBatch:

@@ -15,6 +15,7 @@ class MatchesAsTheyAre(ExtendStage):
     takes: ClassVar[tuple[type[Records] | None, ...]] = (Seeds,)
     gives: ClassVar[type[Records]] = Alignments
     gives_order: ClassVar[tuple[str, ...] | None] = None
+    reads_residues: ClassVar[bool] = False
 
     def run(self, context: Context, records: Records) -> Alignments:
         length, none = records.length, np.zeros(len(records), np.int32)

@@ -73,7 +73,10 @@ class FmIndexCpu(FmIndex):
 
     def footprint(self, shape: Shape) -> Footprint:
         # Sorting the suffixes takes most of it.
-        return Footprint(host=30 * (shape.target_letters + shape.targets + 1))
+        text = shape.target_letters + shape.targets + 1
+        # The index itself: a byte a letter, counts, suffixes, marks, and a row for every letter without a code.
+        stays = text * (6 + 240 / self.options.bucket + 4 / self.options.sample)
+        return Footprint(host=30 * text, stays=int(stays))
 
     def arrays(self, context: Context, text: np.ndarray, letters: Alphabet, bucket: int,
                sample: int) -> dict[str, np.ndarray]:

@@ -31,7 +31,8 @@ class SuffixArrayCpu(SuffixArray):
 
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_letters + shape.targets + 1
-        return Footprint(host=30 * text + 32 * 8 * (text // self.options.bucket + 1))
+        counts = 32 * 8 * (text // self.options.bucket + 1)
+        return Footprint(host=30 * text + counts, stays=10 * text + counts)
 
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
         assert isinstance(batch, SequenceBatch)

@@ -25,7 +25,9 @@ class MinimizerIndex(IndexStage):
     depends: ClassVar[tuple[str, ...] | None] = ("length", "acgt_only")
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=48 * (shape.target_letters + shape.targets + 2))
+        # Words of equal letters are all minimizers: then bucket, place and sieve take 16 bytes a letter of the text.
+        text = shape.target_letters + shape.targets + 2
+        return Footprint(host=48 * text, stays=17 * text)
 
     def run(self, context: Context, batch: "SequenceBatch | ModelBatch") -> Index:
         assert isinstance(batch, SequenceBatch)

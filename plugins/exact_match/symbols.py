@@ -62,7 +62,7 @@ def target_text(batch: SequenceBatch, acgt_only: bool) -> tuple[np.ndarray, np.n
     """
     symbols = batch.residues.tobytes().translate(
         symbol_table(batch.alphabet, acgt_only, rejected(batch.alphabet)).tobytes())
-    parts = [symbols[first:last] for first, last in pairwise(batch.offsets.tolist())] or [b""]
-    parts[-1] += bytes([end(batch.alphabet)])
-    text = np.frombuffer(bytearray([separator(batch.alphabet)]).join(parts), np.uint8)
+    parts = [symbols[first:last] for first, last in pairwise(batch.offsets.tolist())] or [symbols]
+    text = np.frombuffer(bytearray([separator(batch.alphabet)]).join([*parts, b""]), np.uint8)
+    text[-1] = end(batch.alphabet)
     return text, batch.offsets[:-1] + np.arange(len(batch), dtype=np.int64)

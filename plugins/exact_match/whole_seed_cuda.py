@@ -129,7 +129,8 @@ class WholeQueriesCuda(WholeQueriesCpu):
         text = shape.target_letters + shape.targets
         # On the device, the least that it can do with: the smallest part of the index, and the longest query.
         letters = min(text, max(_LEAST_LETTERS, shape.longest_query)) + 2 * shape.longest_query
-        return Footprint(host=16 * shape.query_letters + 64 * shape.queries,
+        # On the host, residues and text too, of which the index is made anew in parts where it doesn't fit.
+        return Footprint(host=16 * shape.query_letters + 64 * shape.queries + 2 * text,
                          device=2 * (4 * letters + shape.longest_query + _QUERY + _SLACK))
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:

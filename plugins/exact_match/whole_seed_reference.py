@@ -43,6 +43,7 @@ class WholeQueries(SeedStage):
     gives: ClassVar[type[Records]] = Seeds
     reads: ClassVar[tuple[str, ...]] = (KIND,)
     gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
+    reads_residues: ClassVar[bool] = False
     strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:

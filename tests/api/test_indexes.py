@@ -12,6 +12,7 @@ from seqloom.core.context import Cancellation
 from seqloom.core.errors import BudgetError, Cancelled, DamagedError, OptionError, StoreError, UnknownNameError
 from seqloom.indexes import build_index, drop_indexes, list_indexes
 from seqloom.searches import resume, search
+from seqloom.storage.sequence_database import SequenceDatabase
 
 ACROSS = {"mum": True, "length": 12, "both": True}
 
@@ -56,6 +57,26 @@ def test_searches_take_what_is_stored_and_give_the_same_rows(files):
     for cut in ({"volume_letters": 500}, {"volume_letters": 1}, {"batch_queries": 1, "threads": 2}, {"memory": "1G"},
                 {"backend": "reference"}):
         assert mum("one.duckdb", "two.duckdb", **cut)[0] == wanted, cut
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_residues_that_nobody_looks_at_are_not_read(files, monkeypatch, backend):
+    with seqloom.Database.open("one.duckdb") as database:
+        genome = database.extract(["one0"]).text(0)
+    reads = {"a": genome[100:160], "b": genome[2000:2040]}
+
+    def places():
+        run = search("exact", reads, "one.duckdb", "two.duckdb", store=False, backend=backend, both=True)
+        return run.alignments.select(["qseqid", "sseqid", "sstart", "send"]).to_pylist()
+
+    wanted, read = places(), SequenceDatabase.residues
+    assert [(row["qseqid"], row["sstart"]) for row in wanted] == [("a", 101), ("b", 2001)]
+    for name in ("one.duckdb", "two.duckdb"):
+        build_index(name)
+    asked = []
+    monkeypatch.setattr(SequenceDatabase, "residues", lambda self, *of: asked.append(of) or read(self, *of))
+    assert places() == wanted and not asked
+    assert mum("one.duckdb", "two.duckdb")[1]["plugin"] == "fm-index" and asked, "extends matches in the text"
 
 
 def test_layouts_are_those_that_are_stored(files, capsys):

@@ -19,8 +19,8 @@ from seqloom.core.memory import MemorySink, MemorySource, cut_spans
 from seqloom.core.pipeline import compose
 from seqloom.core.records import Column, Hits, Seeds
 from seqloom.core.registry import Registry
-from seqloom.core.sequences import ModelBatch, SequenceBatch
-from seqloom.core.stages import Footprint
+from seqloom.core.sequences import ModelBatch, SequenceBatch, UnreadBatch
+from seqloom.core.stages import Footprint, Stage
 from seqloom.core.threads import in_turn
 from seqloom.testing import assert_same_hits, check_pipeline, check_sorter, check_stage, run_pipeline
 
@@ -321,7 +321,52 @@ def test_what_goes_wrong_in_reading_ahead_is_told_by_the_run() -> None:
         raise KeyError("the sink can't be made")
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_residues_are_read_ahead_where_a_stage_wants_them(wanted: bool, monkeypatch) -> None:
+    monkeypatch.setattr(Stage, "reads_residues", wanted)
+    reads: list[int] = []
+
+    class Unread(MemorySource):
+        def read(self, span):
+            batch = super().read(span)
+
+            def residues():
+                reads.append(span.first)
+                return batch.residues
+
+            return UnreadBatch.from_readers(batch.alphabet, batch.offsets, batch.ordinals, residues,
+                                            lambda: batch.lower)
+
+    run = engine(source=Unread(TARGETS), volume_letters=100, threads=2, batch_queries=3)
+    plan = run.unit_plan()
+    run._prepare_volume(plan.volumes[0])
+    assert reads == [0]  # by the index of words, or by the engine
+    run.run(sink := StrictSink())
+    assert sorted(reads) == sorted([0, *(span.first for span in sink.plan().volumes)]), "each volume once"
+    assert_same_hits(whole(), sink.hits)
+
+
 # ---- budget
+
+
+def test_memory_is_set_aside_for_what_is_read_and_for_indexes_that_stay(monkeypatch) -> None:
+    def need(volumes: int) -> int:
+        return run._need(plan.batches, plan.volumes[:volumes], 2)[0]
+
+    run = engine(volume_letters=100, batch_queries=3)
+    plan = run.unit_plan()
+    most = max(span.letters for span in plan.volumes)
+    read = [need(1), need(9)]
+    monkeypatch.setattr(Stage, "reads_residues", False)
+    unread = [need(1), need(9)]
+    count, rest = divmod(read[1] - unread[1], most)
+    assert read[0] - unread[0] == plan.volumes[0].letters and count > 2 and not rest
+    [index] = run.plan.indexes("target")
+    for stays, more in ((None, 1000), (300, 300)):
+        monkeypatch.setattr(type(index.stage), "footprint", lambda self, shape: Footprint(host=0))
+        nothing = need(9)
+        monkeypatch.setattr(type(index.stage), "footprint", lambda self, shape: Footprint(host=1000, stays=stays))
+        assert need(9) - nothing == 1000 + (count - 1) * more
 
 
 @pytest.mark.parametrize("queries", [QUERIES, toy.sequences(1, 30, seed=3)])

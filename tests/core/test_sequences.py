@@ -1,12 +1,16 @@
 """Batches of sequences and intervals on them."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import AlphabetError
-from seqloom.core.sequences import Intervals, ModelBatch, SequenceBatch
+from seqloom.core.sequences import Intervals, ModelBatch, SequenceBatch, UnreadBatch
 
 LENGTHS = st.lists(st.integers(0, 9), min_size=1, max_size=6)
 
@@ -114,14 +118,62 @@ def test_taking_a_part_keeps_residues_masks_and_numbers(lengths, data) -> None:
 
 def test_hard_masks_hide_residues_and_soft_masks_keep_them_out_of_indexes() -> None:
     made = batch()
-    from dataclasses import replace
-
     masked = replace(made, soft=Intervals.of([(0, 3, 5)]), hard=Intervals.of([(2, 0, 2)]))
     assert PROTEIN.decode(masked.searched()) == "ACDEFXXIKLMNP"
     assert PROTEIN.decode(masked.residues) == "ACDEFGHIKLMNP"
     assert np.flatnonzero(~masked.indexable()).tolist() == [3, 4, 5, 6]
     assert made.searched() is made.residues
     assert made.indexable().all()
+
+
+def unread(made: SequenceBatch, reads: list[str]) -> UnreadBatch:
+    def read(name: str):
+        reads.append(name)
+        time.sleep(0.02)  # time for another thread to come
+        return getattr(made, name)
+
+    return UnreadBatch.from_readers(made.alphabet, made.offsets, made.ordinals, lambda: read("residues"),
+                                    lambda: read("lower"))
+
+
+def test_what_is_not_asked_for_is_not_read() -> None:
+    made, reads = batch(), []
+    later = unread(made, reads)
+    assert (len(later), later.letters, later.nbytes) == (len(made), made.letters, made.nbytes)
+    assert later.lengths.tolist() == made.lengths.tolist() and later.locate(int(made.ordinals[1])) == 1
+    other = later.renumbered(made.ordinals + 100)
+    assert reads == []
+    assert np.array_equal(other.residues, made.residues) and other.residues is later.residues
+    assert reads == ["residues"] and other.ordinals.tolist() == (made.ordinals + 100).tolist()
+    other.load()
+    assert [later.text(n) for n in range(len(made))] == [made.text(n) for n in range(len(made))]
+    assert reads == ["residues", "lower"]
+    part = replace(later, hard=Intervals.of([(0, 0, 1)])).take(0, 1)
+    assert PROTEIN.decode(part.searched()) == "X" + PROTEIN.decode(made[0][1:])
+    with pytest.raises(AttributeError, match="no attribute 'letter'"):
+        later.letter  # noqa: B018
+
+
+def test_threads_that_ask_at_the_same_time_read_once() -> None:
+    made, reads = batch(), []
+    later = unread(made, reads)
+    with ThreadPoolExecutor(4) as pool:
+        arrays = list(pool.map(lambda _: later.residues, range(8)))
+    assert reads == ["residues"] and all(array is made.residues for array in arrays)
+
+
+def test_a_read_that_failed_is_tried_again() -> None:
+    made, fails = batch(), [OSError("disk on fire")]
+
+    def read() -> np.ndarray:
+        if fails:
+            raise fails.pop()
+        return made.residues
+
+    later = UnreadBatch.from_readers(made.alphabet, made.offsets, made.ordinals, read, Intervals.empty)
+    with pytest.raises(OSError, match="disk on fire"):
+        later.load()
+    assert later[0].tolist() == made[0].tolist()
 
 
 def test_models_are_taken_like_sequences() -> None:

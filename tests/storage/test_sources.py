@@ -102,6 +102,28 @@ def test_a_pick_from_several(database):
     assert PickedSource(pick, {"m4"}).numbers.tolist() == [1]
 
 
+def test_volumes_are_not_read_before_their_letters_are_asked_for(database, monkeypatch):
+    def stop(*_):
+        raise AssertionError("read")
+
+    source = DatabaseSource(database)
+    chain = ChainedSource([source, MemorySource(random_batch(2, 5, prefix="m")), source])
+    pick = PickedSource(chain, {"m4", "s0", "s7"})
+    for each in (source, chain, pick):
+        wanted = [(span, each.read(span).residues) for span in each.plan(300)]
+        with monkeypatch.context() as patch:
+            for method in ("residues", "lower", "rows"):
+                patch.setattr(type(database), method, stop)
+            volumes = [each.read(span) for span, _ in wanted]
+            for volume, (span, residues) in zip(volumes, wanted, strict=True):
+                assert volume.ordinals.tolist() == list(range(span.first, span.last))
+                assert volume.letters == len(residues) == span.letters and volume.lengths.max() == span.longest
+            with pytest.raises(AssertionError, match="read"):
+                volumes[0].load()
+        for volume, (_, residues) in zip(volumes, wanted, strict=True):
+            assert np.array_equal(volume.residues, residues)
+
+
 def test_a_pick_of_unknown_names(database):
     with pytest.raises(InputError) as error:
         PickedSource(DatabaseSource(database), {"s1", "no"})
