@@ -201,6 +201,7 @@ def carry_out(engine: Engine, run_file: RunFile, home: ResultStore | None, plan:
             run_file.close()
         else:
             run_file.discard()
+            engine.discard()
         raise
     run.release()
     return run

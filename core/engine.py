@@ -157,6 +157,7 @@ class Engine:
         self.trace = Trace()
         self.totals: dict[str, SlotStats] = {p.name: SlotStats() for p in plan.stages}
         self._ahead: tuple[UnitPlan, _Cache] | None = None
+        self._begun: list[PlacedStage] = []
         self._sorters = {b: registry.sorters(b, settings.threads, settings.device_memory)
                          for b in {p.stage.backend for p in plan.stages}}
         self._stats_lock = threading.Lock()
@@ -309,6 +310,7 @@ class Engine:
             self._ahead = None
             for placed in self.plan.stages:
                 placed.stage.begin(self.plan.options)
+                self._begun.append(placed)
             sink.begin(plan)
         volumes = volumes or self._volume_cache(plan)
         done, reduced = sink.done_units(), sink.done_batches()
@@ -379,6 +381,11 @@ class Engine:
         for placed in self.plan.stages:
             placed.stage.finish(self.plan.options)
         return self.totals
+
+    def discard(self) -> None:
+        """Have stages remove what they made beside results: ``run`` failed, and nobody can resume it."""
+        for placed in self._begun:
+            placed.stage.discard(self.plan.options)
 
     def cells(self, plan: UnitPlan, sink: ResultSink) -> int:
         """Query letters × target letters still to be done."""

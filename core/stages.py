@@ -137,6 +137,10 @@ class Stage(ABC):
         """Called when all work of a run is kept; maybe once more, if the run is interrupted here and resumed."""
         return
 
+    def discard(self, options: Any) -> None:
+        """Called after ``begin`` when the run ended before its time and can't be resumed: remove what was made."""
+        return
+
 
 class IndexStage(Stage):
     """Prepares queries or targets for looking things up.

@@ -7,7 +7,7 @@ beside the file, whole or not at all, and when all work is done the parts are pu
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,14 @@ def finish(file: str) -> None:
         done = folder.rename(f"{folder}.done")  # one step: a run that is resumed finds all parts or none
         shutil.rmtree(done)
     except OSError as error:
+        with suppress(OSError):
+            whole.unlink()
         raise StoreError(f"--all-scores {file}: {error.strerror or error}") from None
+
+
+def discard(file: str) -> None:
+    """Remove the parts of a search that nobody can resume."""
+    shutil.rmtree(parts_folder(file), ignore_errors=True)
 
 
 def _schema() -> Any:

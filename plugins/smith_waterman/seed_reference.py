@@ -58,6 +58,10 @@ class SmithWatermanScores(SeedStage):
         if options.all_scores:
             all_scores.finish(options.all_scores)
 
+    def discard(self, options: Any) -> None:
+        if options.all_scores:
+            all_scores.discard(options.all_scores)
+
     def table(self, context: Context, query_places: np.ndarray, target_places: np.ndarray) -> np.ndarray:
         """i8[q, t]: scores of some queries with some targets, both by place in batch and volume; the better strand."""
         targets = context.targets

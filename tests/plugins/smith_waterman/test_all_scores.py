@@ -65,6 +65,24 @@ def test_an_interrupted_search_goes_on_with_the_scores_it_has(tmp_path):
     assert found() == [row for row in wanted() if row[1] != "none"]
 
 
+@pytest.mark.parametrize("done", [False, True])
+def test_of_a_search_that_can_not_be_resumed_nothing_is_left(tmp_path, done):
+    (tmp_path / "targets.fasta").write_text("".join(f">{name}\n{text}\n" for name, text in TARGETS.items() if text))
+    stop, before = Cancellation(), set(tmp_path.iterdir())
+
+    def search(**more):
+        seqloom.search("sw", QUERIES, "targets.fasta", all_scores="scores.parquet", backend="cpu", store=False, **more)
+
+    with pytest.raises(Cancelled):
+        search(volume_letters=20, cancellation=stop, progress=lambda n, total: n >= done and stop.cancel())
+    assert set(tmp_path.iterdir()) == before
+    (tmp_path / "scores.parquet.parts").mkdir()
+    (tmp_path / "scores.parquet.parts" / "of_another.parquet").touch()
+    with pytest.raises(StoreError, match="holds scores of another search"):
+        search()
+    assert (tmp_path / "scores.parquet.parts" / "of_another.parquet").exists()
+
+
 def test_where_nothing_can_be_written_the_search_is_refused(targets, tmp_path):
     for name, message in (("nowhere/scores.parquet", "can't make"), (".", "is a folder")):
         with pytest.raises(StoreError, match=message):
