@@ -21,6 +21,7 @@ from .core.options import build_options, option_infos, options_dict
 from .core.pipeline import Pipeline, PlacedStage, Plan, compose
 from .core.ports import Span, VolumeSource
 from .core.stages import Footprint, IndexStage, Shape
+from .core.threads import sensible
 from .core.units import parse_bytes
 from .installed import registry
 from .storage import sources, stored_indexes
@@ -90,7 +91,7 @@ def build_index(path: "str | Path", plugin: str | None = None, settings: Sequenc
             spans = _spans(sources.DatabaseSource(database), stage, data_budget(parse_bytes(memory)))
         elif stored.mapped == _wanted(stored, mapped):
             return _info(database, stored)
-    context = Context(slot=f"index.{stage.name}", options=options, threads=threads,
+    context = Context(slot=f"index.{stage.name}", options=options, threads=sensible(threads),
                       cancellation=cancellation or Cancellation())
     with SequenceDatabase.open(path, read_only=False) as database:
         if stored is None:

@@ -22,6 +22,7 @@ from .core.memory import MemorySource
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import SlotStats, VolumeSource
 from .core.sequences import ModelBatch, SequenceBatch
+from .core.threads import sensible
 from .core.units import parse_bytes
 from .database import Database
 from .installed import registry
@@ -104,7 +105,8 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
         space = SearchSpace(source.letters, source.sequences, source.longest)
         default = Settings()
         use = Settings(
-            threads=threads, memory=data_budget(budget), device_memory=parse_bytes(device_memory, "--device-memory"),
+            threads=sensible(threads), memory=data_budget(budget),
+            device_memory=parse_bytes(device_memory, "--device-memory"),
             batch_queries=batch_queries or default.batch_queries,
             volume_letters=volume_letters or default.volume_letters,
             explain=numbers_of(source, explain))
@@ -149,7 +151,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             check_unchanged(run_file, source)
             space = SearchSpace(**kept["space"])
             former = kept["settings"]
-            use = Settings(threads=threads or former["threads"], memory=data_budget(budget),
+            use = Settings(threads=sensible(threads or former["threads"]), memory=data_budget(budget),
                            device_memory=parse_bytes(device_memory, "--device-memory"),
                            batch_queries=former["batch_queries"], volume_letters=former["volume_letters"])
             engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, cancellation)

@@ -32,6 +32,7 @@ def sort(
     """Sort a file by sequence, header or length; stable, and larger than memory too."""
     from seqloom.core.backends import check_available
     from seqloom.core.stages import BACKENDS
+    from seqloom.core.threads import sensible
     from seqloom.core.units import parse_bytes
     from seqloom.installed import registry
     from seqloom.sorting import PER_BYTE, sort_file
@@ -42,7 +43,7 @@ def sort(
         raise UnknownNameError("back end", backend, ["auto", *BACKENDS])
     check_available([backend])
     chosen = registry().sorter(sorter, backend)
-    chosen.threads = number(threads, "--num-threads") or 1
+    chosen.threads = sensible(number(threads, "--num-threads") or 1)
     size = parse_bytes(memory)
     check_place(out)
     with tidied_up(), opened(out) as stream:

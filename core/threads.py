@@ -1,5 +1,6 @@
 """Work for several threads of the host: kernels let go of the interpreter lock, and so does numpy where it copies."""
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -12,8 +13,18 @@ _BRISK = 0.0001
 """Seconds for which a thread keeps the interpreter while others wait for it, where threads call a device often."""
 
 
+PER_PROCESSOR = 16
+"""Threads for each processor, at most: some wait for files, devices and each other."""
 _mine = threading.local()
 """``pool``: the purpose and size of the pool that the thread belongs to."""
+
+
+def sensible(threads: int) -> int:
+    """``threads``, or what is enough of them for the processors of this machine where more were asked for.
+
+    More would each take memory and a part of the work that is too small, and gain nothing.
+    """
+    return min(threads, PER_PROCESSOR * (os.cpu_count() or 1))
 
 
 @cache

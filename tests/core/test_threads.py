@@ -1,11 +1,12 @@
 """Threads of the host: work in parts, and how long one keeps the interpreter."""
 
+import os
 import sys
 import threading
 import time
 
 import pytest
-from seqloom.core.threads import brisk, by_threads, in_turn
+from seqloom.core.threads import PER_PROCESSOR, brisk, by_threads, in_turn, sensible
 
 
 def test_parts_cover_the_whole() -> None:
@@ -25,6 +26,11 @@ def test_tasks_may_have_tasks_and_wait_for_those_of_another_purpose() -> None:
         return in_turn(2, copied, [10 * task, 10 * task + 1, 10 * task + 2])
 
     assert in_turn(2, nested, range(4)) == [[10 * task + n + 10 for n in range(3)] for task in range(4)]
+
+
+def test_thousands_of_threads_are_as_many_as_are_of_use() -> None:
+    assert [sensible(threads) for threads in (1, 2, PER_PROCESSOR)] == [1, 2, PER_PROCESSOR]
+    assert sensible(10**9) == PER_PROCESSOR * (os.cpu_count() or 1)
 
 
 def test_nothing_goes_on_behind_a_failure() -> None:
