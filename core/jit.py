@@ -1,11 +1,11 @@
 """The one door through which every host kernel is compiled: caching, floating-point rules and the CPU's features.
 
-numba compiles a kernel for this machine at its first use with arguments of some types. The machine code is kept on
-disk: beside the installation where that can be written to, else in the user's cache (or ``NUMBA_CACHE_DIR``). Both
-places are read, so an installation that one user has warmed is warm for all. Kept code is loaded without numba, whose
-import alone (0.1 s) takes longer than many a search; so modules of kernels don't import it, and what only numba can
-make of their helpers is made when one has to be compiled. A kernel may call helpers of its own file, of
-``core/operations.py``, whose text is part of every stamp, and of the modules that it names as ``helpers``.
+A kernel is compiled for this machine at its first use with arguments of some types (``core/compiler.py``). The machine
+code is kept on disk: beside the installation where that can be written to, else in the user's cache (or
+``NUMBA_CACHE_DIR``). Both places are read, so an installation that one user has warmed is warm for all. Kept code is
+loaded without numba, whose import alone (0.1 s) takes longer than many a search; so modules of kernels don't import it,
+and what only numba can make of their helpers is made when one has to be compiled. A kernel may call helpers of its own
+file, of ``core/operations.py``, whose text is part of every stamp, and of the modules that it names as ``helpers``.
 
 ``SEQLOOM_SIMD`` chooses narrower vectors than the CPU has ("avx2", "portable"), for tests and comparisons. It must be
 set before the first kernel is imported.
@@ -43,7 +43,7 @@ if SIMD_LEVELS.get(level):  # numba reads it when it is imported
     os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = SIMD_LEVELS[level], ""
 
 on_compile: Callable[[str], None] | None = None
-"""Told the name of every kernel that had to be compiled, for programs that want to say so."""
+"""Told the name of every function that has to be compiled, before it is, for programs that want to say so."""
 
 _CONTIGUOUS, _FORTRAN, _ALIGNED_OR_WRITEABLE = 0x1, 0x2, 0x500
 _lock = threading.RLock()
@@ -111,11 +111,9 @@ class Kernel(Deferred):
 
     @cached_property
     def real(self) -> Any:
-        import numba
+        from . import compiler
 
-        compiled = numba.njit(nogil=True, fastmath=False, error_model="numpy")(_resolved(self.py_func))
-        compiled._cache = _Teller(self.name)  # type: ignore[attr-defined]
-        return compiled
+        return compiler.called(_resolved(self.py_func), self.name, _tell)
 
     def _entry(self, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Callable[..., Any]:
         code = self.py_func.__code__
@@ -129,25 +127,13 @@ class Kernel(Deferred):
             kept = _read(folder / name)
             if kept and kept[0] == stamps:
                 return _loaded(self.name, *kept[1:])
-        types = tuple(map(self.real.typeof_pyval, arguments))
-        entry = self.real.compile(types)
+        _tell(self.name)
+        from . import compiler
+
+        parts = compiler.compiled(_resolved(self.py_func), arguments)
         with suppress(OSError, TypeError, AttributeError, pickle.PicklingError):  # else the next process compiles again
-            _keep(folders(source), name, pickle.dumps((stamps, *_parts(self.real.overloads[types]))))
-        return entry
-
-
-class _Teller:
-    """In place of numba's cache of a kernel: says what is compiled."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def load_overload(self, signature: Any, target: Any) -> None:
-        return None
-
-    def save_overload(self, signature: Any, compiled: Any) -> None:
-        if on_compile:
-            on_compile(self._name)
+            _keep(folders(source), name, pickle.dumps((stamps, *parts)))
+        return _loaded(self.name, *parts)
 
 
 def kernel(function: Callable[..., Any] | None = None, *, helpers: tuple[ModuleType, ...] = ()) -> Any:
@@ -174,6 +160,11 @@ def host_features() -> frozenset[str]:
 
 
 # ---- before compiling
+
+
+def _tell(name: str) -> None:
+    if on_compile:
+        on_compile(name)
 
 
 def _resolved(function: Any) -> Any:
@@ -240,7 +231,7 @@ def _stamp(path: str) -> tuple[int, int]:
     return about.st_mtime_ns, about.st_size
 
 
-_SHARED = tuple(Path(__file__).with_name(name) for name in ("jit.py", "simd.py", "operations.py"))
+_SHARED = tuple(Path(__file__).with_name(name) for name in ("jit.py", "compiler.py", "simd.py", "operations.py"))
 
 
 def folders(source: Path) -> list[Path]:
@@ -277,16 +268,9 @@ def _keep(places: Iterable[Path], name: str, data: bytes) -> None:
                 temporary.unlink(missing_ok=True)
 
 
-def _parts(compiled: Any) -> tuple[str, bytes, list[tuple[str, str, list[Any]]]]:
-    """Of what numba compiled: name of the entry, machine code, constants of the interpreter that it refers to."""
-    (_, _, (code, _)), about, environment, *_, others = compiled._reduce()
-    environments = {e.env_name: (e.env_name, e.globals["__name__"], list(e.consts)) for e in (environment, *others)}
-    return about.llvm_cpython_wrapper_name, code, list(environments.values())
-
-
 def _loaded(name: str, entry: str, code: bytes,
             environments: list[tuple[str, str, list[Any]]]) -> Callable[..., Any]:
-    """The function that ``_parts`` was given, ready to be called."""
+    """The function that ``compiler.compiled`` was given, ready to be called."""
     engine, dynfunc = _engine(), _extension("numba._dynfunc")
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()

@@ -1,0 +1,191 @@
+"""How kernels become machine code: numba translates each function that is called, LLVM takes up the whole, once.
+
+By itself numba makes a library of every function that a kernel calls: optimised, turned into machine code, with entries
+for callers in Python and C; and all of it again for each caller that it is linked into. Here functions are translated
+only. A kernel is linked with what it calls, nothing of which can be seen from outside, and then optimised and turned
+into machine code. To numba this is a target of its own, derived from that of the CPU by numba's own means, so that
+functions which other programs have compiled in the same process are compiled as ever.
+
+Imported when something has to be compiled; ``core/jit.py`` is the door.
+"""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from numba.core import codegen, cpu, dispatcher, registry, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.runtime import rtsys
+from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
+from numba.extending import overload
+from numba.np.arrayobj import raise_with_shape_context
+
+TARGET = "seqloom"
+"""Name of the target in numba's registries."""
+
+_NUMBAS = {"nopython": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+_CALLED = {**_NUMBAS, "nogil": True, "fastmath": False, "error_model": "numpy"}
+_ENTRY = {**_CALLED, "no_cpython_wrapper": False}
+
+
+class Compiled(NamedTuple):
+    """A kernel: name of its entry, its object file, and the constants of the interpreter that it refers to.
+
+    environments: place in the object file, module and constants of each function.
+    """
+
+    entry: str
+    code: bytes
+    environments: list[tuple[str, str, list[Any]]]
+
+
+def compiled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Compiled:
+    """Compile a function for arguments of the types of these.
+
+    Raises:
+        numba.core.errors.NumbaError: it can't be compiled for them.
+    """
+    with global_compiler_lock, target_override(TARGET), _without_collecting():
+        whole = _Function(function, {}, _ENTRY)
+        kinds = tuple(map(whole.typeof_pyval, arguments))
+        whole.compile(kinds)
+        result = whole.overloads[kinds]
+        entry = result.fndesc.llvm_cpython_wrapper_name
+        code = result.library.machine_code(entry)
+        environments = {e.env_name: (e.env_name, e.globals["__name__"], list(e.consts))
+                        for e in (result.environment, *result._find_referenced_environments())}
+        return Compiled(entry, code, list(environments.values()))
+
+
+def called(function: Callable[..., Any], name: str, tell: Callable[[str], None]) -> Any:
+    """What kernels that call a function know it as; ``tell`` is told its ``name`` when it is translated."""
+    return _Own(function, name, tell)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Garbage isn't looked for: that takes a quarter of the time, since the compiler has much that is no garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class _Host(CPU):
+    """The target, for numba: what can be done on a CPU can be done here."""
+
+
+class _Library(codegen.CPUCodeLibrary):  # type: ignore[misc]
+    """A translated function, and in the end what it calls."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self.codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """All in good time, by ``machine_code``."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def machine_code(self, entry: str) -> bytes:
+        """An object file of the function and all that it calls, of which ``entry`` can be called."""
+        self.add_linking_library(rtsys.library)
+        self.finalize()
+        module = self._final_module
+        if any(variable.name.startswith(codegen.RuntimeLinker.PREFIX) for variable in module.global_variables):
+            raise TypeError("functions that call one another in turn can't be compiled as kernels")
+        for function in module.functions:
+            if not function.is_declaration and function.name != entry:
+                function.linkage = "internal"
+        return self.codegen.optimised(module)
+
+
+class _Codegen(codegen.JITCPUCodegen):  # type: ignore[misc]
+    _library_class = _Library
+
+    def optimised(self, module: Any) -> bytes:
+        """The passes that numba has, once: first what brings counting of references together, to be removed."""
+        first = {"loop_vectorize": False, "slp_vectorize": False, "opt": 0, "cost": "cheap"}
+        for options in (first, {}):
+            passes, builder = self._module_pass_manager(**options)
+            passes.run(module, builder)
+        return bytes(self._tm.emit_object(module))
+
+
+class _Context(cpu.CPUContext):  # type: ignore[misc]
+    """Translates typed functions."""
+
+    def init(self) -> None:
+        super().init()
+        self._internal_codegen = _Codegen(TARGET)
+
+    def load_additional_registries(self) -> None:
+        rtsys.initialize(registry.cpu_target.target_context)  # other programs use it, too
+        super().load_additional_registries()
+
+    def post_lowering(self, module: Any, library: Any) -> None:
+        """Nothing is linked yet."""
+
+    def get_executable(self, library: Any, about: Any, environment: Any) -> Any:
+        """Nothing can be executed yet; callers name the function by its library."""
+        return library
+
+
+class _Target(registry.CPUTarget):  # type: ignore[misc]
+    @registry.cached_property
+    def _toplevel_target_context(self) -> _Context:
+        return _Context(self.typing_context, TARGET)
+
+
+class _Function(dispatcher.Dispatcher):  # type: ignore[misc]
+    """A function of this target, translated for any types of arguments that it is called with."""
+
+    targetdescr = _Target(TARGET)
+
+    def compile(self, signature: Any) -> None:
+        kinds = tuple(signature)
+        if kinds not in self.overloads:
+            with self._compiling_counter:
+                self.overloads[kinds] = self._compiler.compile(kinds, None)
+
+
+class _Own(_Function):
+    """A function that isn't numba's: translated once for all numbers of a type, whether or not they are known."""
+
+    def __init__(self, function: Callable[..., Any], name: str, tell: Callable[[str], None]) -> None:
+        super().__init__(function, {}, _CALLED)
+        self._name, self._tell = name, tell
+
+    def compile(self, signature: Any) -> None:
+        if tuple(signature) not in self.overloads:
+            self._tell(self._name)
+        super().compile(signature)
+
+    def get_call_template(self, arguments: Any, named: Any) -> Any:
+        return super().get_call_template([_of_any_value(a) for a in arguments],
+                                         {name: _of_any_value(a) for name, a in named.items()})
+
+
+def _of_any_value(kind: Any) -> Any:
+    return types.unliteral(kind) if isinstance(kind, types.IntegerLiteral | types.BooleanLiteral) else kind
+
+
+target_registry[TARGET] = _Host
+dispatcher_registry[_Host] = _Function
+jit_registry[_Host] = lambda **options: lambda function: _Function(function, {}, {**_NUMBAS, **options})
+
+
+@overload(raise_with_shape_context, target=TARGET)
+def _differ(source, index):
+    """In place of numba's own, which names both shapes and takes a second to compile in kernels that assign slices."""
+
+    def differ(source, index):
+        raise ValueError("an array is assigned to a slice of another shape")
+
+    return differ
