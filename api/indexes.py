@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from .core.context import Cancellation, Context
-from .core.engine import Settings
 from .core.errors import BackendError, BudgetError, OptionError, StoreError, UnknownNameError
 from .core.index import Index
 from .core.options import build_options, option_infos, options_dict
 from .core.pipeline import Pipeline, PlacedStage, Plan, compose
 from .core.ports import Span, VolumeSource
-from .core.stages import Footprint, IndexStage, Shape
+from .core.stages import VOLUME_LETTERS, Footprint, IndexStage, Shape
 from .core.threads import sensible
 from .core.units import parse_bytes
 from .installed import registry
@@ -345,7 +344,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 def _spans(source: sources.DatabaseSource, stage: IndexStage, budget: int | None) -> list[Span]:
     """The pieces in which an index is built: as few as the budget allows."""
-    letters = Settings().volume_letters
+    letters = VOLUME_LETTERS
     while True:
         spans = source.plan(letters)
         largest = max(spans, key=lambda span: span.letters)

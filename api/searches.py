@@ -108,7 +108,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
             threads=sensible(threads), memory=data_budget(budget),
             device_memory=parse_bytes(device_memory, "--device-memory"),
             batch_queries=batch_queries or default.batch_queries,
-            volume_letters=volume_letters or default.volume_letters,
+            volume_letters=volume_letters,
             explain=numbers_of(source, explain))
         provenance = {**describe(plan, use, space, command), "target_ids": target_ids}
         engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, cancellation)

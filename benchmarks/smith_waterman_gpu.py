@@ -155,7 +155,7 @@ def slot_seconds(engine: Engine) -> str:
 
 
 def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, device_memory: int | None = None,
-           rounds: int = 2, volume_letters: int = 64_000_000, **options: Any) -> Timing:
+           rounds: int = 2, volume_letters: int | None = None, **options: Any) -> Timing:
     """A whole search from host memory, the quickest of some."""
     names = registry()
     plan = compose(names, names.pipeline("sw"), options, "cuda")
@@ -193,7 +193,7 @@ def bus_rate() -> float:
     return len(host) / best_of(send)
 
 
-def streamed(targets: SequenceBatch, lengths: Sequence[int], threads: Sequence[int], volume_letters: int,
+def streamed(targets: SequenceBatch, lengths: Sequence[int], threads: Sequence[int], volume_letters: int | None,
              generator: np.random.Generator) -> Iterator[Timing]:
     """Searches with room on the device for parts of the targets, held to what binds: computing, or the bus."""
     rate = bus_rate()
@@ -220,9 +220,10 @@ def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.rando
     and copying it.
     """
     from seqloom.plugins.smith_waterman.resident_cuda import device_memory
+    from seqloom.plugins.smith_waterman.seed_cuda import SmithWatermanScoresCuda
 
     source = MemorySource(replace(targets, names=range(len(targets))))
-    spans = source.plan(64_000_000)
+    spans = source.plan(SmithWatermanScoresCuda.volume_letters)
     for query in proteins(lengths, generator):
         batch = SequenceBatch.of(PROTEIN, [PROTEIN.decode(query)])
         times: list[tuple[float, float, float]] = []
@@ -373,7 +374,7 @@ def main() -> None:
     parser.add_argument("--queries", help="FASTA file whose sequences are searched together")
     parser.add_argument("--keep", metavar="FOLDER", help="where the files of the part ``command`` shall stay")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, os.cpu_count() or 1])
-    parser.add_argument("--volume-letters", type=int, default=Settings().volume_letters)
+    parser.add_argument("--volume-letters", type=int)
     arguments = parser.parse_args()
     generator = np.random.default_rng(7)
     batches = [SequenceBatch.of(PROTEIN, [PROTEIN.decode(q)]) for q in proteins(arguments.lengths, generator)]

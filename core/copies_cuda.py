@@ -5,12 +5,20 @@ Every thread of the host has two of them: while one is on its way the other one 
 host do this and call the driver themselves, since a bus that takes 20 microseconds for a buffer would wait for an
 interpreter that serves sixteen threads. Buffers are few and small enough to stay in the processor's caches, so that the
 host's memory is read once and written once.
+
+What is sent as it is, threads copy that never come back to the interpreter: they wait for jobs in a kernel. Whoever
+sends leaves them a part each and goes on; while parts of one array are under way, those of the next follow.
 """
 
 import atexit
+import ctypes
 import sys
 import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +28,7 @@ from numba import types
 from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic as _intrinsic
 
+from .backends import on_device
 from .errors import BackendError
 from .jit import Kernel, kernel
 from .packed16 import SIMULATED
@@ -27,7 +36,7 @@ from .threads import by_threads
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 intrinsic: Any = _intrinsic
-BUFFER = 2 << 20
+BUFFER = 1 << 20
 """Bytes of a buffer."""
 PIECE = 1 << 19
 """Bytes that go at a time of what takes longer to make than to copy: the bus needn't wait long for the first."""
@@ -37,7 +46,13 @@ _LEAST_MADE = 1 << 13  # items that it is worth calling a thread for, where the 
 _LARGE = 1 << 20  # bytes of a result for each thread from which on caches don't keep it anyway
 _ENTER, _SEND, _RECEIVE, _RECORD, _WAIT = range(5)
 _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize")
+_SEMAPHORE_WAIT, _SEMAPHORE_POST, _COPY_MEMORY = range(3)
+_HOST_FUNCTIONS = ("sem_wait", "sem_post", "memcpy")  # of the C library
 _PAGE = 4096
+_JOBS = 64
+"""That may wait for a thread at a time."""
+_FROM, _TO, _BYTES, _STREAM, _DONE, _ERROR = range(6)
+"""Words of a job: addresses on host and device, a semaphore that is posted when the memory may change, an error."""
 
 
 class _Lane(NamedTuple):
@@ -54,38 +69,125 @@ class _Lane(NamedTuple):
     held: tuple[Any, Any]
 
 
+_library = ctypes.PyDLL(None)
+"""The C library; what is called of it doesn't wait, and so needn't let go of the interpreter."""
+
+
+@cache
+def _host_functions() -> np.ndarray:
+    """u8[3], addresses."""
+    return np.array([ctypes.cast(getattr(_library, name), ctypes.c_void_p).value for name in _HOST_FUNCTIONS],
+                    np.uint64)
+
+
+def _semaphore() -> np.ndarray:
+    """One of POSIX, at 0: its memory."""
+    memory = np.zeros(8, np.uint64)
+    _library.sem_init(ctypes.c_void_p(memory.ctypes.data), 0, 0)
+    return memory
+
+
+class _Carrier:
+    """A thread of the host that copies to a device what it is told to, in order.
+
+    Args:
+        functions, context: as of ``_Device``.
+        lane: its own from now on.
+    """
+
+    def __init__(self, functions: np.ndarray, context: np.uint64, lane: _Lane) -> None:
+        self._jobs, self._given, self._count, self._lane = np.zeros((_JOBS, 6), np.uint64), _semaphore(), 0, lane
+        threading.Thread(target=_carry, name="carrier", daemon=True, args=(
+            functions, _host_functions(), context, self._jobs, self._given, lane.buffers, lane.events)).start()
+
+    def give(self, source: int, there: int, size: int, stream: np.uint64, done: np.ndarray) -> Callable[[], int]:
+        """Have so many bytes copied from an address of the host to one of the device; gives what tells the error.
+
+        Not for two threads at a time. ``done`` is posted then.
+        """
+        job = self._jobs[self._count % _JOBS]
+        job[:] = source, there, size, stream, done.ctypes.data, 0
+        self._count += 1
+        _library.sem_post(ctypes.c_void_p(self._given.ctypes.data))
+        return lambda: int(job[_ERROR])
+
+
 class _Device:
-    """One device as the driver knows it.
+    """One device as the driver knows it, by its number.
 
     Attributes:
         functions: u8[5], addresses of the driver's functions.
         context: handle of the device's context, which every thread has to enter.
-        lock: held by whoever uses the lanes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self._number = number
         self.functions, self.context = _driver()
-        self.lock = threading.Lock()
-        self._lanes: list[_Lane] = []
-        self.lanes(1)  # numba registers what frees them at exit: what is registered behind that comes before it
+        self._idle: deque[_Lane] = deque()
+        self.make_ready(1)  # numba registers what frees them at exit: what is registered behind that comes before it
         # When the process ends the system takes back all at once; numba would free piece by piece, each from whatever
         # device's context is current then.
         self._at_exit = cuda.current_context().defer_cleanup()
         atexit.register(self._at_exit.__enter__)
+        self._carriers: list[_Carrier] = []
+        self._giving, self._jobs = threading.Lock(), threading.BoundedSemaphore(_JOBS)
 
-    def lanes(self, count: int) -> list[_Lane]:
-        """So many, one at least and one for each of sixteen threads at most; made when they are first asked for."""
-        count = max(1, min(count, _MOST_THREADS))
-        while len(self._lanes) < count:  # a millisecond for each MiB of them
-            events = cuda.event(timing=False), cuda.event(timing=False)
-            self._lanes.append(_Lane(cuda.pinned_array((2, BUFFER), np.uint8),
-                                     np.array([int(event.handle) for event in events], np.uint64), events))
-        return self._lanes[:count]
+    def make_ready(self, count: int) -> None:
+        """Have so many lanes that nobody uses."""
+        self._idle.extend([_new_lane() for _ in range(count - len(self._idle))])
+
+    def _taken(self) -> _Lane:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            with on_device(self._number):
+                return _new_lane()
+
+    @contextmanager
+    def lane(self) -> Iterator[_Lane]:
+        """One that nobody else uses meanwhile; there are as many as have been used at a time."""
+        lane = self._taken()
+        try:
+            yield lane
+        finally:
+            self._idle.append(lane)
+
+    def carriers(self, count: int) -> list[_Carrier]:
+        """So many; they are started when they are first asked for."""
+        with self._giving:
+            while len(self._carriers) < count:
+                self._carriers.append(_Carrier(self.functions, self.context, self._taken()))
+            return self._carriers[:count]
+
+    def send(self, source: int, there: int, size: int, threads: int, stream: np.uint64) -> Callable[[], None]:
+        """Have bytes copied from an address of the host to one of the device; waits until they may change."""
+        done, carriers = _semaphore(), self.carriers(threads)
+        bounds = [size * n // threads for n in range(threads + 1)]
+        self._jobs.acquire()
+        with self._giving:
+            errors = [carrier.give(source + begin, there + begin, end - begin, stream, done)
+                      for carrier, (begin, end) in zip(carriers, pairwise(bounds), strict=True)]
+
+        def finish() -> None:
+            try:
+                _await(_host_functions(), done, len(errors))
+                _checked([error() for error in errors])
+            finally:
+                self._jobs.release()
+
+        return finish
+
+
+def _new_lane() -> _Lane:
+    """One for the current device: a millisecond for each MiB."""
+    events = cuda.event(timing=False), cuda.event(timing=False)
+    return _Lane(cuda.pinned_array((2, BUFFER), np.uint8), np.array([int(event.handle) for event in events], np.uint64),
+                 events)
 
 
 @cache
 def _device(number: int) -> _Device:
-    return _Device()
+    return _Device(number)
 
 
 _making = threading.Lock()
@@ -97,11 +199,9 @@ def _current() -> _Device:
 
 
 def make_ready(threads: int) -> None:
-    """Have what so many threads of the host need to copy to and from the current device: some milliseconds for each."""
+    """Have what so many threads of the host need to copy to the current device: some milliseconds for each."""
     if not SIMULATED:
-        device = _current()
-        with device.lock:
-            device.lanes(threads)
+        _current().carriers(threads)
 
 
 def _driver() -> tuple[np.ndarray, np.uint64]:
@@ -176,11 +276,32 @@ def _sender(fill: Kernel) -> Kernel:
 
 
 @kernel
-def _copied(out, first, given):
-    """Fill with what stands in an array from place ``first`` on."""
-    part = given[0][first : first + np.uint64(len(out))]
-    for n in range(np.uint64(len(out))):
-        out[n] = part[n]
+def _carry(functions, host, context, jobs, given, buffers, events):
+    """Do jobs (u8[n, 6], one after the other, from the first again behind the last) as ``given`` is posted, forever."""
+    each, turn, place = np.uint64(buffers.shape[1]), np.uint64(0), 0
+    entered = _call(functions[_ENTER], (context,))
+    while True:
+        while _call(host[_SEMAPHORE_WAIT], (np.uint64(given.ctypes.data),)):  # a signal may end it
+            pass
+        job, error = jobs[place], entered
+        for begin in range(np.uint64(0), job[_BYTES], each):
+            error = error or _call(functions[_WAIT], (events[turn],))
+            count, home = min(each, job[_BYTES] - begin), np.uint64(buffers[turn].ctypes.data)
+            _call(host[_COPY_MEMORY], (home, job[_FROM] + begin, count))
+            error = error or _call(functions[_SEND], (job[_TO] + begin, home, count, job[_STREAM]))
+            error = error or _call(functions[_RECORD], (events[turn], job[_STREAM]))
+            turn ^= np.uint64(1)
+        job[_ERROR] = error
+        place = (place + 1) % len(jobs)
+        _call(host[_SEMAPHORE_POST], (job[_DONE],))
+
+
+@kernel
+def _await(host, semaphore, count):
+    """Until a semaphore was posted so many times."""
+    for _ in range(count):
+        while _call(host[_SEMAPHORE_WAIT], (np.uint64(semaphore.ctypes.data),)):
+            pass
 
 
 @kernel
@@ -242,16 +363,30 @@ def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: An
         at: the place in ``there`` of the first item.
     """
     there = cuda.device_array(max(1, len(array)), array.dtype) if there is None else there
-    if not len(array):
-        return there
-    array = np.ascontiguousarray(array)
-    if SIMULATED:
-        there[at : at + len(array)].copy_to_device(array)
-        return there
-    target = there.device_ctypes_pointer.value + at * array.itemsize
-    _sent(_copied, (array.view(np.uint8),), target, np.dtype(np.uint8), 0, array.nbytes, BUFFER, BUFFER, threads,
-          stream)
+    begin_to_device(array, there, threads, stream, at)()
+    if not (stream or SIMULATED):
+        cuda.default_stream().synchronize()
     return there
+
+
+def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at: int = 0) -> Callable[[], None]:
+    """As ``to_device``, but the array has to stay as it is until what this returns has been called, which waits.
+
+    Copies that are begun one after the other are done in that order, without a gap.
+    """
+    array = np.ascontiguousarray(array)
+    if SIMULATED or not len(array):
+        if len(array):
+            there[at : at + len(array)].copy_to_device(array)
+        return lambda: None
+    target = there.device_ctypes_pointer.value + at * array.itemsize
+    finish = _current().send(array.ctypes.data, target, array.nbytes, _threads(threads, array.nbytes // BUFFER),
+                             _handle(stream))
+
+    def finished(sent: np.ndarray = array) -> None:  # holds the array
+        finish()
+
+    return finished
 
 
 def to_device_made(fill: Kernel, given: tuple[Any, ...], there: Any, first: int, last: int, threads: int = 1,
@@ -284,14 +419,21 @@ def _sent(fill: Kernel, given: tuple[Any, ...], address: int, kind: np.dtype, fi
     least: bytes that it is worth calling a thread for. piece: bytes that go at a time.
     """
     device, send = _current(), _sender(fill)
-    with device.lock:
-        lanes = device.lanes(min(threads, (last - first) * kind.itemsize // least))
-        _checked(by_threads(len(lanes), first, last, lambda n, begin, end: send(
-            device.functions, device.context, begin, end, np.uint64(address),
-            tuple(buffer[:piece].view(kind) for buffer in lanes[n].buffers), lanes[n].events, _handle(stream),
-            given), _COPY))
+
+    def part(_: int, begin: int, end: int) -> int:
+        with device.lane() as lane:
+            buffers = tuple(buffer[:piece].view(kind) for buffer in lane.buffers)
+            return send(device.functions, device.context, begin, end, np.uint64(address), buffers, lane.events,
+                        _handle(stream), given)
+
+    _checked(by_threads(_threads(threads, (last - first) * kind.itemsize // least), first, last, part, _COPY))
     if not stream:
         cuda.default_stream().synchronize()
+
+
+def _threads(most: int, parts: int) -> int:
+    """Of the host, for so many parts that are worth one each."""
+    return max(1, min(most, parts, _MOST_THREADS))
 
 
 def touch(array: np.ndarray, threads: int = 1) -> None:
@@ -312,9 +454,11 @@ def to_host(array: Any, total: int, dtype: Any, threads: int = 1, stream: Any = 
             here[:] = array[:total].copy_to_host()
         return here
     device, queue, address = _current(), _handle(stream), array.device_ctypes_pointer.value
-    with device.lock:
-        lanes = device.lanes(min(threads, here.nbytes // BUFFER))
-        _checked(by_threads(len(lanes), 0, total, lambda n, first, last: _receive(
-            device.functions, device.context, np.uint64(address + first * source.itemsize),
-            lanes[n].buffers.view(source), lanes[n].buffers, lanes[n].events, queue, here[first:last]), _COPY))
+
+    def part(_: int, first: int, last: int) -> int:
+        with device.lane() as lane:
+            return _receive(device.functions, device.context, np.uint64(address + first * source.itemsize),
+                            lane.buffers.view(source), lane.buffers, lane.events, queue, here[first:last])
+
+    _checked(by_threads(_threads(threads, here.nbytes // BUFFER), 0, total, part, _COPY))
     return here

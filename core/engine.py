@@ -35,6 +35,10 @@ LEAST_FLIGHT = 2
 """Units that find room side by side in any case, if there are as many threads: what one of them does alone, like
 reading and sorting, goes on beside another's work."""
 
+READERS = 2
+"""Volumes that are read ahead of those at work, at a time: the indexes of one are made while the letters of another are
+on their way."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -45,7 +49,7 @@ class Settings:
         memory: bytes of host memory that the run's data may take; None without a limit.
         device_memory: bytes of device memory likewise.
         batch_queries, batch_letters: most queries and query letters of a batch.
-        volume_letters: most target letters of a volume.
+        volume_letters: most target letters of a volume; None leaves it to the stages.
         explain: global numbers of targets to follow through the stages.
     """
 
@@ -54,7 +58,7 @@ class Settings:
     device_memory: int | None = None
     batch_queries: int = 1000
     batch_letters: int = 1_000_000
-    volume_letters: int = 64_000_000
+    volume_letters: int | None = None
     explain: frozenset[int] = frozenset()
 
 
@@ -178,6 +182,7 @@ class Engine:
     def _units_that_fit(self, flight: int) -> UnitPlan:
         """Units of which so many find room side by side."""
         letters, volume_letters = self.settings.batch_letters, self.settings.volume_letters
+        volume_letters = volume_letters or max(placed.stage.volume_letters for placed in self.plan.stages)
         batches = query_batches(self.queries, self.settings.batch_queries, letters)
         volumes = self.source.plan(volume_letters)
         while not self._fits(batches, volumes, flight):
@@ -237,7 +242,7 @@ class Engine:
             return 0, "", 0, ""
         shape, threads = self._shape(batches, volumes), self.settings.threads
         flight = min(flight, len(batches) * len(volumes))
-        at_once = min(flight + 1, len(volumes))
+        at_once = min(flight + READERS, len(volumes))
         held = at_once * self._volume_bytes(shape.target_letters, shape.targets) + 2 * shape.query_letters
         held += int(self.queries.nbytes)
         device_held, share = 0, 1.0
@@ -331,12 +336,12 @@ class Engine:
             volumes.get(volume)
 
         with (ThreadPoolExecutor(flight, thread_name_prefix="unit") as pool,
-              ThreadPoolExecutor(1, thread_name_prefix="reader") as reader):
+              ThreadPoolExecutor(READERS, thread_name_prefix="reader") as reader):
             waiting = iter(todo)
             flying: dict[Future, tuple[int, int]] = {}
             try:
                 while True:
-                    while (not self.cancellation.requested and len(flying) < flight + 1
+                    while (not self.cancellation.requested and len(flying) < flight + READERS
                            and (unit := next(waiting, None))):
                         reader.submit(read_ahead, unit[1])
                         flying[pool.submit(work, *unit)] = unit
@@ -403,7 +408,7 @@ class Engine:
         total = sum(self._volume_bytes(v.letters, v.sequences) for v in plan.volumes)
         total += sum(len(plan.volumes) * placed.stage.footprint(shape).kept for placed in self.plan.indexes("target"))
         fits = self.settings.memory is None or 2 * total < self.settings.memory
-        return max(1, len(plan.volumes)) if fits else self._flight(plan) + 1
+        return max(1, len(plan.volumes)) if fits else self._flight(plan) + READERS
 
     def _schedule(self, plan: UnitPlan) -> Iterator[tuple[int, int]]:
         """Batch by batch while all volumes stay in memory, else volume by volume so that each is read once."""

@@ -187,7 +187,8 @@ class PlacedStage:
 
     @property
     def device(self) -> str:
-        return "cuda" if self.stage.backend == "cuda" else "host"
+        """Where the stage takes records: "host" or "cuda"."""
+        return self.stage.records_on or ("cuda" if self.stage.backend == "cuda" else "host")
 
 
 @dataclass(frozen=True)

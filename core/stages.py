@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 API_VERSION = 1
 """Version of these interfaces. A plugin module states the one it was written for as ``SEQLOOM_API``."""
 
+VOLUME_LETTERS = 64_000_000
+"""Target letters of a volume, at most, where no stage wants others."""
 BACKENDS = ("reference", "cpu", "cuda")
 KINDS = ("index", "seed", "extend", "score", "sort")
 Scope = Literal["unit", "reduce"]
@@ -91,10 +93,12 @@ class Stage(ABC):
             concerns; a filter's is small, which later stages count on for their footprint.
         least_cells: cells (query letters × target letters) below which a unit of work isn't worth its own bookkeeping:
             a moment's work, wherever the stage does it.
+        volume_letters: target letters of a volume that suit it: enough to do at a time, and not too many to begin with.
         reads_residues: whether ``run`` looks at residues of targets. Where one stage of a search does, they are read
             ahead; where none does, they aren't read, nor is memory set aside for them. A stage that seldom does may
             say that it doesn't, and state the memory in its footprint: then they are read when it asks.
         scoring: the class of scoring that it needs.
+        records_on: where records are handed to it, "host" or "cuda"; where its back end works, if empty.
     """
 
     kind: ClassVar[str]
@@ -111,8 +115,10 @@ class Stage(ABC):
     grouping: ClassVar[tuple[str, ...]] = ("query", "target")
     leaves: ClassVar[float] = 1.0
     least_cells: ClassVar[int] = 1 << 31
+    volume_letters: ClassVar[int] = VOLUME_LETTERS
     reads_residues: ClassVar[bool] = True
     scoring: ClassVar[type[Scoring]] = Scoring
+    records_on: ClassVar[str] = ""
 
     def __init__(self, options: Any = None) -> None:
         self.options = self.Options() if options is None else options

@@ -8,9 +8,7 @@ hits are few and short, the host does it all: a launch takes longer.
 from dataclasses import replace
 
 import numpy as np
-from seqloom.core.backends import place
 from seqloom.core.context import Context
-from seqloom.core.records import Hits, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
 from seqloom.plugins.smith_waterman.recurrence_cpu import Profile, Workers
@@ -25,16 +23,12 @@ LEAST_CELLS = 1 << 31
 class SmithWatermanTracebackCuda(SmithWatermanTracebackCpu):
     __doc__ = SmithWatermanTracebackCpu.__doc__
     backend = "cuda"
+    records_on = "host"
 
     def tracing_footprint(self, shape: Shape) -> Footprint:
         host = super().tracing_footprint(shape).host
         need = Need(shape.targets, shape.target_letters, shape.longest_target, 1, shape.longest_query)
         return Footprint(host=host, device=Extent.of(shape.target_letters, shape.targets).nbytes + working_bytes(need))
-
-    def run(self, context: Context, records: Records) -> Hits:
-        host = place(records, "host")
-        assert isinstance(host, Hits)
-        return super().run(context, host)
 
     def best_parts(self, context: Context, directions: list[np.ndarray], profiles: list[Profile],
                    stretches: Stretches, workers: Workers) -> tuple[np.ndarray, list[Stretches]]:

@@ -77,24 +77,24 @@ def unrolled(count):  # pragma: no cover
     """Place holder; see ``core/unroll.py``."""
 
 
-def score_tile(profile, profile_first, letters, starts, counts, borders, first_work, works, counters, counter, crossing,
-               one, high, first_row, found, found_first):
+def score_tile(profile, profile_first, letters, ranked, begins, ends, borders, first_work, works, counters, counter,
+               crossing, one, high, first_row, found, found_first):
     """Kernel template: the best of each target for the rows of one query tile.
 
-    A work is NUMBERS targets that share registers, of like length; targets w · NUMBERS … belong to work w.
+    A work is NUMBERS targets that share registers, of like length; ranks w · NUMBERS … belong to work w.
 
     Args:
         profile: i8; from ``profile_first`` on 32 · WORDS · SPREAD of them are scores of the tile's rows: word
             (letter · WORDS + w) · SPREAD + lane.
-        letters: u1, codes of all targets. Target t is read from ``starts[t]`` (i8) on, ``counts[t]`` (i4) letters,
-            forwards or (STRIDE −1) backwards; one letter more than there is may be read.
+        letters: u1, codes of all targets. That of rank r, t = ``ranked[r]`` (i4), is read from ``begins[t]`` on to
+            ``ends[t]`` − 1 (i8), or (STRIDE −1) as many letters backwards; one letter more than there is may be read.
         borders: i8, where the border of each work begins in ``crossing`` (i8), below 2^32: h, and f in the upper half,
             of the row above the tile, replaced by those of its last row.
         first_work, works: the works that are asked for: first one and number of them.
         counters, counter: i4, of which the one at ``counter`` says how many works have been taken so far.
         one, high: 1 and 65,536, which the compiler must not know.
         first_row: row of the query where the tile begins.
-        found, found_first: kept where larger, from that place on for target 0. GOAL BEST: i4 score of each target.
+        found, found_first: kept where larger, from that place on by rank. GOAL BEST: i4 score of each target.
             Others: i8 place of each (``place_of``).
     """
     shared = cuda.shared.array(WORDS * SPREAD * 32, int64)
@@ -124,11 +124,13 @@ def score_tile(profile, profile_first, letters, starts, counts, borders, first_w
         start_b = int64(0)
         border = uint32(0)
         if there:
-            length_a = int32(counts[work * NUMBERS])
-            start_a = int64(starts[work * NUMBERS])
+            target_a = int64(ranked[work * NUMBERS])
+            start_a = int64(begins[target_a])
+            length_a = int32(ends[target_a] - start_a)
             if NUMBERS == 2:
-                length_b = int32(counts[work * 2 + 1])
-                start_b = int64(starts[work * 2 + 1])
+                target_b = int64(ranked[work * 2 + 1])
+                start_b = int64(begins[target_b])
+                length_b = int32(ends[target_b] - start_b)
             if BORDERED or CONTINUED:
                 border = uint32(borders[work])
         # The first of two targets is the longer one. What lies behind an end is not used, but may be read.

@@ -16,21 +16,21 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import device_count, on_device
-from seqloom.core.copies_cuda import make_ready, to_device
+from seqloom.core.copies_cuda import begin_to_device, make_ready
 from seqloom.core.errors import BudgetError
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
 
 cuda: Any = _cuda
-_COPIERS = min(4, os.cpu_count() or 1)
-"""Threads that copy letters: more are quicker alone, but have to wait for the interpreter beside those at work."""
+_COPIERS = min(12, os.cpu_count() or 1)
+"""Threads that copy letters."""
 _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
@@ -71,28 +71,21 @@ class Extent(NamedTuple):
 
 
 class Room:
-    """Arrays by name on a device, and page-locked ones on the host, kept for what comes next.
+    """Arrays by name, kept for what comes next.
 
-    On the host too to take memory and give it back is dear: the system finds it page by page.
+    Args:
+        new: makes one of a length and a type; on the device, when left out.
     """
 
-    def __init__(self) -> None:
-        self._arrays: dict[str, Any] = {}
-        self._here: dict[str, np.ndarray] = {}
+    def __init__(self, new: Callable[[int, Any], Any] = lambda size, dtype: cuda.device_array(size, dtype)) -> None:
+        self._new, self._arrays = new, dict[str, Any]()
 
     def array(self, name: str, size: int, dtype: Any) -> Any:
         """One of that length or more; that of the same name is gone, if it was shorter."""
         array = self._arrays.get(name)
         if array is None or len(array) < size:
-            array = self._arrays[name] = cuda.device_array(rounded(max(1, size)), dtype)
+            array = self._arrays[name] = self._new(rounded(max(1, size)), dtype)
         return array
-
-    def here(self, name: str, size: int, dtype: Any) -> np.ndarray:
-        """One of that length on the host, likewise."""
-        array = self._here.get(name)
-        if array is None or len(array) < size:
-            array = self._here[name] = cuda.pinned_array(rounded(max(1, size)), dtype)
-        return array[:size]
 
 
 class Need(NamedTuple):
@@ -133,7 +126,8 @@ class Workspace:
     """
 
     def __init__(self, need: Need, size: int, columns: int, copies: Any) -> None:
-        self.need, self.size, self.columns, self._room = need, size, columns, Room()
+        self.need, self.size, self.columns = need, size, columns
+        self._room, self._locked = Room(), Room(lambda size, dtype: cuda.pinned_array(size, dtype))
         self.streams: list[Any] = [0 if SIMULATED else cuda.stream() for _ in range(need.groups)]
         self.copies = copies
 
@@ -148,7 +142,10 @@ class Workspace:
         """
         there = self.room(name, len(array) + more, array.dtype)
         if len(array):
-            there[: len(array)].copy_to_device(np.ascontiguousarray(array), stream=self.copies)
+            # From memory elsewhere the driver would send piece by piece, each behind letters that are on their way.
+            locked = self._locked.array(name, len(array), array.dtype)[: len(array)]
+            locked[:] = array
+            there[: len(array)].copy_to_device(locked, stream=self.copies)
             self._settle()
         return there
 
@@ -214,7 +211,8 @@ class DeviceMemory:
         self._working = 0
         self._turns = threading.Semaphore(_AT_WORK)
         self._ascending = np.empty(0, np.int64)
-        self._sender = ThreadPoolExecutor(1, thread_name_prefix="letters")
+        self._sending = threading.Lock()
+        """Held until all of a volume has been begun to be sent: it needn't wait for the letters of the next one."""
         self.copies = 0
 
     @contextmanager
@@ -392,22 +390,29 @@ class DeviceMemory:
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
         with self._changed:
             queue, numbers = self._queue, self._first(len(targets))
+        sent: list[Callable[[], None]] = []
+
+        def send(name: str, array: np.ndarray, size: int = extent.stretches) -> Any:
+            there = room.array(name, size, array.dtype)
+            sent.append(begin_to_device(array, there, _COPIERS, queue))
+            return there
+
         try:
-            letters = room.array("letters", extent.letters, np.uint8)
-            copying = self._sender.submit(self._copy, source, letters, queue)
             try:
-                works = Works.of(numbers, targets.offsets, targets.lengths,
-                                 partial(self._send, room, extent, queue), room.here)
+                with self._sending:
+                    letters = send("letters", source, extent.letters)
+                    works = Works.of_volume(numbers, targets.offsets, targets.lengths, send)
             finally:
-                copying.result()
-                if queue:  # what is sent to other volumes meanwhile needn't be there
-                    done = cuda.event(timing=False)
-                    done.record(queue)
-                    done.synchronize()
-            held = Volume(weakref.ref(source), letters, works, room, extent, 1)
+                for finish in sent:
+                    finish()
+            if queue:  # what is sent to other volumes meanwhile needn't be there
+                done = cuda.event(timing=False)
+                done.record(queue)
+                done.synchronize()
         except BaseException:
             self._release(extent.nbytes)
             raise
+        held = Volume(weakref.ref(source), letters, works, room, extent, 1)
         with self._changed:
             self._held.append(held)
         self.copies += 1
@@ -428,16 +433,6 @@ class DeviceMemory:
     def _copies(self) -> Any:
         """The stream for small copies, likewise."""
         return 0 if SIMULATED else cuda.stream()
-
-    def _copy(self, source: np.ndarray, letters: Any, queue: Any) -> None:
-        with on_device(self._device):
-            to_device(source, _COPIERS, letters, queue)
-
-    def _send(self, room: Room, extent: Extent, queue: Any, name: str, array: np.ndarray) -> Any:
-        """Have an array of ``Room.here``, which has an item for each stretch, sent to where there is room for it."""
-        there = room.array(name, extent.stretches, array.dtype)
-        there[: len(array)].copy_to_device(array, stream=queue or 0)
-        return there
 
 
 @cache

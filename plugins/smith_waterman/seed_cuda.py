@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from seqloom.core.backends import device_count, place
+from seqloom.core.backends import device_count
 from seqloom.core.context import Context
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
@@ -51,7 +51,9 @@ def shares(queries: Sequence[int], stretches: Stretches, devices: int) -> tuple[
 class SmithWatermanScoresCuda(SmithWatermanScores):
     __doc__ = SmithWatermanScores.__doc__
     backend = "cuda"
+    records_on = "host"
     least_cells = 1 << 36  # 12 ms of a device
+    volume_letters = 256_000_000  # 5 ms of the bus, which the host's own work for a volume hides behind
 
     def footprint(self, shape: Shape) -> Footprint:
         pieces = shape.targets + shape.target_letters // (1 << 14)
@@ -64,8 +66,6 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
         if records is None:
             jobs = [(list(range(len(queries))), np.arange(len(targets)))]
         else:
-            records = place(records, "host")
-            assert records is not None
             query_places, target_places = queries.locate(records.query), targets.locate(records.target)
             jobs = [([q], np.unique(target_places[query_places == q])) for q in np.unique(query_places).tolist()]
         reach = reach_of(scoring, queries.lengths.tolist())

@@ -207,7 +207,7 @@ class DeviceTargets:
     def _ways(self, query: np.ndarray, scoring: Scoring, goal: int) -> list[Numbers]:
         assert scoring.matrix is not None
         seen = scoring.matrix[np.unique(query)]
-        if max(len(query), int(self._works.lengths[0])) > LAST_PLACE and goal != BEST:
+        if max(len(query), self._works.longest) > LAST_PLACE and goal != BEST:
             return []
         # A gap letter can't be in a sequence: its score doesn't count.
         return numbers(scoring, int(seen[:, 1:].min(initial=0)), int(seen.max(initial=0)), goal, self._packed,
@@ -220,7 +220,7 @@ class DeviceTargets:
         ``found`` is on the device, in the order of the works; counters are 0.
         """
         together = way.arithmetic.numbers
-        parts, crossing = [(0, -(-len(works.order) // together))], self._space.room(f"crossing {slot}", 1, np.int64)
+        parts, crossing = [(0, -(-len(works) // together))], self._space.room(f"crossing {slot}", 1, np.int64)
         places = crossing
         last_tile = len(tiles.shape.rows) - 1
         if last_tile:
@@ -232,9 +232,9 @@ class DeviceTargets:
                 with _launching:
                     made = kernel(rows, tiles.shape.lanes, way, scoring, goal, tile > 0, tile < last_tile, backwards)
                     made[_blocks(), 32 * WARPS, self._space.streams[slot]](
-                        profiles, tiles.words[tile], self._letters, works.starts, works.counts, places, np.int32(begin),
-                        np.int32(end - begin), counters, np.int32(counter), crossing, np.int32(1), np.int32(1 << 16),
-                        np.int32(first), found, found_first)
+                        profiles, tiles.words[tile], self._letters, works.ranked_there, works.begins, works.ends,
+                        places, np.int32(begin), np.int32(end - begin), counters, np.int32(counter), crossing,
+                        np.int32(1), np.int32(1 << 16), np.int32(first), found, found_first)
                 counter += 1
         return counter
 
@@ -250,7 +250,7 @@ class DeviceTargets:
         """What is asked of each of some queries."""
         found = [Found(np.empty(0, np.int64), np.empty(0, np.int64))] * len(asked)
         ways = [self._ways(max(query.strands, key=len, default=_NOTHING), scoring, BEST) for query in asked]
-        self._bring({variant for query, way in zip(asked, ways, strict=True) if way and len(self._works.order)
+        self._bring({variant for query, way in zip(asked, ways, strict=True) if way and len(self._works)
                      for strand in query.strands for variant in _variants(len(strand), way[0])}, scoring)
         waiting: deque[tuple[_Group, Any]] = deque()
         for group in self._groups(asked, ways, scoring, found):
@@ -275,23 +275,23 @@ class DeviceTargets:
                 made = kernel(variant.rows, variant.lanes, variant.way, scoring, BEST, variant.bordered,
                               variant.continued)
                 made[1, 32 * WARPS, space.streams[0]](
-                    profiles, 0, self._letters, self._works.starts, self._works.counts, places, nothing, nothing,
-                    counters, nothing, places, np.int32(1), np.int32(1 << 16), nothing, found, 0)
+                    profiles, 0, self._letters, self._works.ranked_there, self._works.begins, self._works.ends, places,
+                    nothing, nothing, counters, nothing, places, np.int32(1), np.int32(1 << 16), nothing, found, 0)
             _brought.add(variant)
 
     def _groups(self, asked: Sequence[Asked], all_ways: Sequence[list[Numbers]], scoring: Scoring,
                 found: list[Found]) -> Iterator[_Group]:
         """Queries for the device, in groups; what it can't do is put into ``found``."""
-        count = len(self._works.order)
+        count = len(self._works)
         assert scoring.matrix is not None
         group = _Group([], [], [], 0)
         for number, (query, ways) in enumerate(zip(asked, all_ways, strict=True)):
             if not count or not any(map(len, query.strands)):
                 if query.least <= 0:
-                    found[number] = Found(np.sort(self._works.order), np.zeros(count, np.int64))
+                    found[number] = Found(self._works.numbers, np.zeros(count, np.int64))
                 continue
             if not ways:
-                found[number] = self._on_the_host(self._works.order, query, scoring)
+                found[number] = self._on_the_host(self._works.numbers, query, scoring)
                 continue
             made = [query_profiles(strand, scoring.matrix, tiling(len(strand), ways[0].arithmetic.numbers),
                                    ways[0].arithmetic) for strand in query.strands]
@@ -314,7 +314,7 @@ class DeviceTargets:
     def _begin(self, group: _Group, scoring: Scoring) -> Any:
         """Queue all work on a group; gives the table of its profiles, limits and what is picked out of its scores."""
         slot, stream = group.slot, self._space.streams[group.slot]
-        stride = len(self._works.order) + 1
+        stride = len(self._works) + 1
         table = self._space.send(f"table {slot}", np.concatenate([*group.profiles, self._limits(group)]), _KEPT)
         launches = sum(self._launches(self._works, strand, ways[0])
                        for (_, _, ways), tiles in zip(group.members, group.tiles, strict=True) for strand in tiles)
@@ -335,7 +335,7 @@ class DeviceTargets:
 
     def _select(self, group: _Group, table: Any, limits: int, capacity: int) -> None:
         """Queue the choice of scores into a table that has the limits from a place on."""
-        slot, count, queries = group.slot, len(self._works.order), len(group.members)
+        slot, count, queries = group.slot, len(self._works), len(group.members)
         scores = self._space.room(f"scores {slot}", queries * (count + 1), np.int32)
         self._launch(select, queries * (count + 1), self._space.streams[slot], scores, np.int32(count + 1),
                      np.int32(count), np.int32(queries), table, np.int32(limits), np.int32(capacity))
@@ -359,11 +359,11 @@ class DeviceTargets:
         """Wait for a group and put what it gave into ``found``."""
         picked = self._picked(group, table)
         places, scores = picked >> 32, picked & 0xFFFFFFFF
-        stride = len(self._works.order) + 1
+        stride = len(self._works) + 1
         bounds = np.searchsorted(places, np.arange(len(group.members) + 1) * stride)
         for n, (number, query, ways) in enumerate(group.members):
             mine = slice(bounds[n], bounds[n + 1])
-            part = Found(self._works.order[places[mine] - n * stride], scores[mine])
+            part = Found(self._works.at(places[mine] - n * stride), scores[mine])
             again = part.scores >= ways[0].ceiling
             if again.any():
                 self.beyond += int(again.sum())
@@ -386,9 +386,9 @@ class DeviceTargets:
               backwards: bool = False, before: Any = None) -> Any:
         """Best of every work for one query, done or not yet, kept where larger than ``before``."""
         dtype = np.int32 if goal == BEST else np.int64
-        work = len(query) and len(works.order)
+        work = len(query) and len(works)
         tiles, profiles = self._alone(query, scoring, way, slot) if work else (None, None)
-        found, counters = self._cleared(name, len(works.order) + 1 if before is None else 0, dtype, f"counters {slot}",
+        found, counters = self._cleared(name, len(works) + 1 if before is None else 0, dtype, f"counters {slot}",
                                         self._launches(works, tiles, way) if tiles else 1, self._space.streams[slot])
         if tiles:
             self._run(works, tiles, scoring, way, goal, profiles, counters, 0, found, 0, slot, backwards)
@@ -405,7 +405,7 @@ class DeviceTargets:
             found = self._best("again", works, strand, scoring, ways[0], BEST, slot, before=found)
         scores = self._space.fetch(found[: len(chosen)]).astype(np.int64)
         high = np.flatnonzero(scores >= query.least)
-        return Found(works.order[high], scores[high])
+        return Found(works.at(high), scores[high])
 
     def _on_the_host(self, chosen: np.ndarray, query: Asked, scoring: Scoring) -> Found:
         """Scores that 32 bits may not hold."""
@@ -458,10 +458,10 @@ class DeviceTargets:
         for way in ways:
             works = self._sorted("some", left, first_letters, lengths)
             found = self._best("places", works, query, scoring, way, goal, 0, backwards=goal == LAST)
-            self.cells += len(query) * int(works.lengths.sum(dtype=np.int64))
+            self.cells += len(query) * int(works.lengths.sum())
             places = self._space.fetch(found[: len(left)])
             result[works.order] = places
-            left = works.order[place_of(places, goal).score >= way.ceiling]
+            left = np.sort(works.at(np.flatnonzero(place_of(places, goal).score >= way.ceiling)))
             if not len(left):
                 return place_of(result[chosen], goal)
         return None

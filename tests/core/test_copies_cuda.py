@@ -1,6 +1,8 @@
 """Copies to a device and back by way of buffers, with a driver of memory moves in place of CUDA's."""
 
 import ctypes
+import threading
+from collections import deque
 
 import numpy as np
 import pytest
@@ -49,7 +51,13 @@ def buffers() -> np.ndarray:
     return np.zeros((2, SIZE), np.uint8)
 
 
-def send(driver: Driver, source: np.ndarray, there: int, between: np.ndarray, fill=copies._copied) -> int:
+@kernel
+def _same(out, first, given):
+    for n in range(len(out)):
+        out[n] = given[0][np.int64(first) + n]
+
+
+def send(driver: Driver, source: np.ndarray, there: int, between: np.ndarray, fill=_same) -> int:
     return copies._sender(fill)(driver.functions, CONTEXT, 0, len(source), np.uint64(there),
                                 tuple(part.view(source.dtype) for part in between), EVENTS, STREAM, (source,))
 
@@ -58,6 +66,52 @@ def send(driver: Driver, source: np.ndarray, there: int, between: np.ndarray, fi
 def _doubled(out, first, given):
     for n in range(len(out)):
         out[n] = 2 * given[0][np.int64(first) + n]
+
+
+class Device(copies._Device):
+    """One with that driver and carriers of its own."""
+
+    def __init__(self, driver: Driver, count: int) -> None:
+        self.functions, self.context = driver.functions, CONTEXT
+        self._giving, self._jobs = threading.Lock(), threading.BoundedSemaphore(copies._JOBS)
+        self.events = [EVENTS + 2 * np.uint64(n) for n in range(count)]
+        self._carriers = [copies._Carrier(driver.functions, CONTEXT, copies._Lane(buffers(), events, (None, None)))
+                          for events in self.events]
+
+    def settle(self, driver: Driver) -> None:
+        for event in np.concatenate(self.events).tolist():
+            driver.wait(event)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_carriers_are_given_arrives(threads: int) -> None:
+    driver, rng = Driver(), np.random.default_rng(1)
+    device = Device(driver, threads)
+    for sizes in ([0], [5], [1000], [7 * SIZE, 0, 3], [SIZE] * (2 * copies._JOBS)):
+        sources = [rng.integers(0, 255, size).astype(np.uint8) for size in sizes]
+        there = [np.zeros(size + 1, np.uint8) for size in sizes]
+        waiting = deque()
+        for source, target in zip(sources, there, strict=True):
+            if len(waiting) == copies._JOBS:
+                waiting.popleft()()
+            waiting.append(device.send(source.ctypes.data, target.ctypes.data, len(source), threads, STREAM))
+        while waiting:
+            waiting.popleft()()
+        device.settle(driver)
+        for source, target in zip(sources, there, strict=True):
+            assert (target[:-1] == source).all() and target[-1] == 0
+
+
+def test_errors_of_carriers_are_told_and_gone_with_the_job() -> None:
+    driver, source, there = Driver(), np.ones(300, np.uint8), np.zeros(300, np.uint8)
+    device = Device(driver, 2)
+    driver.failing = True
+    with pytest.raises(copies.BackendError, match="code 700"):
+        device.send(source.ctypes.data, there.ctypes.data, 300, 2, STREAM)()
+    driver.failing = False
+    device.send(source.ctypes.data, there.ctypes.data, 300, 2, STREAM)()
+    device.settle(driver)
+    assert (there == source).all()
 
 
 @settings(deadline=None)

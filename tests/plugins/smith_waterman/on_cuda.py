@@ -7,8 +7,11 @@ import sys
 import tempfile
 import threading
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
+from unittest import mock
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
@@ -155,9 +158,13 @@ def check_memory() -> None:
     assert there(1) and there(2) and memory.copies == 5  # that which nobody has used yet stays
     assert there(0) and memory.copies == 5
     assert there(2) and there(1) and memory.copies == 6
-    copy, begun, go_on = memory._copy, threading.Event(), threading.Event()
-    memory._copy = lambda *arguments: (begun.set(), go_on.wait(30), copy(*arguments))
-    with ThreadPoolExecutor(1) as pool:
+    copy, begun, go_on = resident_cuda.begin_to_device, threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> Callable[[], None]:
+        finish = copy(*arguments)
+        return lambda: (begun.set(), go_on.wait(30), finish())[2]
+
+    with ThreadPoolExecutor(1) as pool, mock.patch.object(resident_cuda, "begin_to_device", slow):
         done = pool.submit(there, 0)
         assert begun.wait(30) and there(1) and not done.done()
         go_on.set()
