@@ -12,6 +12,7 @@ Imported when something has to be compiled; ``core/jit.py`` is the door.
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from numba.core import codegen, cpu, dispatcher, registry, types
@@ -23,6 +24,13 @@ from numba.np.arrayobj import raise_with_shape_context
 
 TARGET = "seqloom"
 """Name of the target in numba's registries."""
+
+# Bases of any type: numba declares less than what it has.
+_CodeLibrary: Any = codegen.CPUCodeLibrary
+_JitCodegen: Any = codegen.JITCPUCodegen
+_CpuContext: Any = cpu.CPUContext
+_CpuTarget: Any = registry.CPUTarget
+_Dispatcher: Any = dispatcher.Dispatcher
 
 _NUMBAS = {"nopython": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 _CALLED = {**_NUMBAS, "nogil": True, "fastmath": False, "error_model": "numpy"}
@@ -79,7 +87,7 @@ class _Host(CPU):
     """The target, for numba: what can be done on a CPU can be done here."""
 
 
-class _Library(codegen.CPUCodeLibrary):  # type: ignore[misc]
+class _Library(_CodeLibrary):
     """A translated function, and in the end what it calls."""
 
     def _optimize_functions(self, module: Any) -> None:
@@ -103,22 +111,15 @@ class _Library(codegen.CPUCodeLibrary):  # type: ignore[misc]
         for function in module.functions:
             if not function.is_declaration and function.name != entry:
                 function.linkage = "internal"
-        return self.codegen.optimised(module)
+        super()._optimize_final_module()
+        return bytes(self.codegen._tm.emit_object(module))
 
 
-class _Codegen(codegen.JITCPUCodegen):  # type: ignore[misc]
+class _Codegen(_JitCodegen):
     _library_class = _Library
 
-    def optimised(self, module: Any) -> bytes:
-        """The passes that numba has, once: first what brings counting of references together, to be removed."""
-        first = {"loop_vectorize": False, "slp_vectorize": False, "opt": 0, "cost": "cheap"}
-        for options in (first, {}):
-            passes, builder = self._module_pass_manager(**options)
-            passes.run(module, builder)
-        return bytes(self._tm.emit_object(module))
 
-
-class _Context(cpu.CPUContext):  # type: ignore[misc]
+class _Context(_CpuContext):
     """Translates typed functions."""
 
     def init(self) -> None:
@@ -137,13 +138,13 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
         return library
 
 
-class _Target(registry.CPUTarget):  # type: ignore[misc]
-    @registry.cached_property
+class _Target(_CpuTarget):
+    @cached_property
     def _toplevel_target_context(self) -> _Context:
         return _Context(self.typing_context, TARGET)
 
 
-class _Function(dispatcher.Dispatcher):  # type: ignore[misc]
+class _Function(_Dispatcher):
     """A function of this target, translated for any types of arguments that it is called with."""
 
     targetdescr = _Target(TARGET)
