@@ -23,7 +23,7 @@ from .core.stages import VOLUME_LETTERS, Footprint, IndexStage, Shape
 from .core.threads import sensible
 from .core.units import parse_bytes
 from .installed import registry
-from .storage import sources, stored_indexes
+from .storage import index_images, sources, stored_indexes
 from .storage.sequence_database import SequenceDatabase
 from .storage.stored_indexes import IndexKey, IndexWriter, StoredIndex
 
@@ -89,6 +89,7 @@ def build_index(path: "str | Path", plugin: str | None = None, settings: Sequenc
         if stored is None:
             spans = _spans(sources.DatabaseSource(database), stage, data_budget(parse_bytes(memory)))
         elif stored.mapped == _wanted(stored, mapped):
+            index_images.clear_unfinished(database.path)
             return _info(database, stored)
     context = Context(slot=f"index.{stage.name}", options=options, threads=sensible(threads),
                       cancellation=cancellation or Cancellation())
@@ -158,6 +159,7 @@ def _map(database: SequenceDatabase, stored: StoredIndex, mapped: bool | None, c
 def list_indexes(path: "str | Path") -> list[IndexInfo]:
     """Every index stored in the database at ``path``."""
     with SequenceDatabase.open(path) as database:
+        index_images.clear_unfinished(database.path)
         return [_info(database, stored) for stored in stored_indexes.stored_indexes(database)]
 
 

@@ -3,7 +3,8 @@
 A search that looks few things up then reads only the pages that it touches, and processes share them. The database
 stays the truth: an image is used only where it begins with all that the database says of the piece, letter by letter,
 and has its size; it can be deleted at any time. Images are written and cleared away by whoever has the database open
-for writing, hence by one process at a time. What a killed one leaves has another name.
+for writing, hence by one process at a time. What a killed one leaves has another name, and is removed by whoever opens
+the database for writing next or lists its indexes.
 """
 
 import mmap
@@ -102,12 +103,22 @@ def image(database: Path, number: int, piece: int, about: str, nbytes: int) -> I
 
 def clear(database: Path, kept: Collection[Path] = ()) -> None:
     """Remove the images of the database at a path but those that are ``kept``; what can't be removed is never used."""
-    for path in _folder(database).glob("index_*.image*"):
-        if path not in kept:
-            with suppress(OSError):
-                path.unlink()
+    _remove(_folder(database), [path for path in _folder(database).glob("index_*.image*") if path not in kept])
+
+
+def clear_unfinished(database: Path) -> None:
+    """Remove what a killed process left of images; only while the database is open, so that nobody else writes any."""
+    unfinished = [*_folder(database).glob("index_*.image.part")]
+    if unfinished:
+        _remove(_folder(database), unfinished)
+
+
+def _remove(folder: Path, images: Iterable[Path]) -> None:
+    for path in images:
+        with suppress(OSError):
+            path.unlink()
     with suppress(OSError):  # holds images, or something else, or isn't there
-        _folder(database).rmdir()
+        folder.rmdir()
 
 
 def _folder(database: Path) -> Path:
@@ -115,4 +126,4 @@ def _folder(database: Path) -> Path:
     return Path(f"{os.path.realpath(database)}.indexes")
 
 
-__all__ = ["Image", "clear", "image"]
+__all__ = ["Image", "clear", "clear_unfinished", "image"]

@@ -156,6 +156,7 @@ class SequenceDatabase:
         else:
             share = memory and min(memory, DUCKDB_MEMORY)
             connection = connect(path, False, "sequences", memory=share, threads=threads)
+            index_images.clear_unfinished(path)
         try:
             return cls(path, lambda: connection, read_only)
         except BaseException:

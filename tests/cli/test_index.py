@@ -92,7 +92,8 @@ def test_mapped_or_not_as_asked_for(seqloom, genome):
     assert seqloom("index", "drop", genome, "--all").status == 0 and not image.parent.exists()
 
 
-def test_a_build_that_is_killed_while_it_maps_leaves_nothing_that_is_used(seqloom, genome, tmp_path):
+@pytest.mark.parametrize("then", ["list", "build"])
+def test_a_build_that_is_killed_while_it_maps_leaves_nothing_that_is_used(seqloom, genome, tmp_path, then):
     wait = ("import os, time\n"
             "os.fsync = lambda file: (open('written', 'w').close(), time.sleep(60))")
     process = start("index", "build", genome, "--map", code=wait, cwd=tmp_path)
@@ -102,9 +103,11 @@ def test_a_build_that_is_killed_while_it_maps_leaves_nothing_that_is_used(seqloo
     process.kill()
     process.communicate()
     assert [path.name for path in Path("g.duckdb.indexes").iterdir()] == ["index_0_0.image.part"]
+    assert seqloom("mum", "-q", "query.fa", "-d", genome, "-l", "20", "--no-store").err == ""
+    assert seqloom("index", then, genome).status == 0
+    assert not Path("g.duckdb.indexes").exists()
     listed = seqloom("index", "list", genome, "--format", "csv").out
     assert ",no," in listed and "ready" in listed
-    assert seqloom("mum", "-q", "query.fa", "-d", genome, "-l", "20", "--no-store").err == ""
     assert seqloom("index", "build", genome, "--map").err.endswith("mapped\n")
     assert [path.name for path in Path("g.duckdb.indexes").iterdir()] == ["index_0_0.image"]
 

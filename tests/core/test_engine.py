@@ -365,7 +365,8 @@ def test_memory_is_set_aside_for_what_is_read_and_for_indexes_that_stay(monkeypa
     for stays, more in ((None, 1000), (300, 300)):
         monkeypatch.setattr(type(index.stage), "footprint", lambda self, shape: Footprint(host=0))
         nothing = need(9)
-        monkeypatch.setattr(type(index.stage), "footprint", lambda self, shape: Footprint(host=1000, stays=stays))
+        made = Footprint(host=1000, stays=stays)
+        monkeypatch.setattr(type(index.stage), "footprint", lambda self, shape, made=made: made)
         assert need(9) - nothing == 1000 + (count - 1) * more
 
 
