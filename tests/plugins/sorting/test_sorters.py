@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Ragged
 from seqloom.core.stages import Sorter
-from seqloom.plugins.sorting import threads_cpu
+from seqloom.plugins.sorting import msd_radix_cpu, threads_cpu
 from seqloom.plugins.sorting.plugin import seqloom_sorters
 
 SORTERS = [(sorter, threads) for sorter in seqloom_sorters() for threads in (1, 3)
@@ -18,12 +18,13 @@ SORTERS = [(sorter, threads) for sorter in seqloom_sorters() for threads in (1, 
 
 @pytest.fixture(params=SORTERS, ids=lambda s: f"{s[0].name}-{s[0].backend}-{s[1]}", scope="module")
 def sorter(request) -> Iterator[Sorter]:
-    """A sorter; with several threads it calls them for a few keys already."""
+    """A sorter; few keys are sorted like many, and with several threads by all of them."""
     deferred, threads = request.param
     found = deferred.load()()
     found.threads = threads
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads_cpu, "LEAST", 40 if threads > 1 else threads_cpu.LEAST)
+        patch.setattr(msd_radix_cpu, "FEW_KEYS", 0)
         yield found
 
 
@@ -87,6 +88,14 @@ def test_letters_that_come_late_are_sorted_too(sorter):
 def test_part_of_a_longer_array(sorter):
     values = np.frombuffer(b"zzzbacabcz", np.uint8)
     assert sorter.order(Ragged(np.array([3, 5, 7, 8, 9]), values)).tolist() == [2, 0, 3, 1]
+
+
+@given(st.lists(st.binary(max_size=5), max_size=40), st.binary(max_size=3))
+def test_few_keys_are_compared(strings, before):
+    keys = Ragged.of([np.frombuffer(s, np.uint8) for s in (before, *strings)], np.uint8)
+    order = msd_radix_cpu.MsdRadixCpu().order(Ragged(keys.offsets[1:], keys.values))
+    assert order.dtype == np.int64
+    assert order.tolist() == sorted(range(len(strings)), key=strings.__getitem__)
 
 
 def test_equal_keys_keep_their_order(sorter):
