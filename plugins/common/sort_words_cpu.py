@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.jit import inline, kernel
+from seqloom.core.prefetch import prefetch
 from seqloom.core.records import Ragged
 from seqloom.core.threads import by_threads
 
 _SAMPLE = 1 << 14  # letters or rows looked at to guess what all are like
+_AHEAD = 16  # rows whose letters are asked for from memory before the first is looked at
 INVALID = 0x8000
 """Code of a letter that a guess left out."""
 _U64 = np.uint64
@@ -218,10 +220,16 @@ def load_word(values, begin, end, codes, bits, per):
 
 @kernel
 def load_words(values, offsets, codes, bits, per, rows, low, high, depth, words):
-    """Words of ``rows[low:high]`` from letter ``depth`` on, into the same places of ``words``."""
-    for place in range(low, high):
-        row = rows[place]
-        words[place] = load_word(values, offsets[row] + depth, offsets[row + 1], codes, bits, per)
+    """Words of ``rows[low:high]`` from letter ``depth`` on, into the same places of ``words``.
+
+    Rows that are sorted already lie anywhere in memory, so letters are asked for some rows before they are taken.
+    """
+    for place in range(low, high + _AHEAD):
+        if place < high:
+            prefetch(values, offsets[rows[place]] + depth)
+        if place >= low + _AHEAD:
+            row = rows[place - _AHEAD]
+            words[place - _AHEAD] = load_word(values, offsets[row] + depth, offsets[row + 1], codes, bits, per)
 
 
 @kernel
