@@ -10,7 +10,7 @@ from seqloom.core.errors import BudgetError, OptionError
 from seqloom.plugins.exact_match.partition import ORDERS, Costs, Work, best_split, costs_for, seconds
 
 costs = st.builds(Costs, st.floats(1e-3, 10), st.floats(1e-3, 10), st.floats(0, 100))
-works = st.builds(Work, index=st.integers(1, 400), queries=st.integers(1, 400), memory=st.integers(20, 300),
+works = st.builds(Work, index=st.integers(1, 150), queries=st.integers(1, 400), memory=st.integers(20, 300),
                   least_index=st.integers(1, 20), least_queries=st.integers(1, 20), overlap=st.integers(0, 5),
                   devices=st.integers(1, 4), there=st.integers(0, 3))
 
@@ -35,7 +35,7 @@ def every_split(work: Work, costs: Costs) -> list[tuple[float, str, int, int]]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(works, costs)
 def test_nothing_is_quicker(work, costs):
     try:
