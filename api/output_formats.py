@@ -33,6 +33,9 @@ class _NothingFound:
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         yield self._query
 
+    def target(self, number: int) -> np.ndarray:
+        return np.zeros(1, np.uint8)
+
 
 def check_format(outfmt: str, plan: Plan) -> None:
     """Refuse an output format that can't write the results of ``plan``.
