@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .timing import SEQLOOM, SHARED, Timing, medians, pinned, runs_in_turns
+from .timing import SEQLOOM, SHARED, Timing, alone, medians, pinned, runs_in_turns
 
 PROTEINS = SHARED / "data" / "proteins"
 BATCH = "batch100"
@@ -124,6 +124,7 @@ def measure() -> Iterator[Timing]:
                 spread = {what: f"{min(s):.2f} to {max(s):.2f} in {len(s)}" for what, s in taken.items()}
                 yield Timing(f"{where}: seqloom", middle["seqloom"], f"{spread['seqloom']}; {speed}")
                 yield Timing(f"{where}: blastp", middle["blastp"], spread["blastp"])
+        yield from alone("blastp", f"{BATCH}.fasta", "main.duckdb", folder, 5, max_target_seqs=int(ENOUGH))
         for query in QUERIES:
             found = probe(folder, query, 1, 3)
             yield Timing(f"{query}: the search itself", statistics.median(found["seconds"]), "start-up left out")

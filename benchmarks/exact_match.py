@@ -5,7 +5,10 @@ Genomes are E. coli K-12 and ATCC 11775 of `../shared/data/genomes` where they a
 """
 
 import gzip
+import os
+import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +22,8 @@ from .timing import SEQLOOM, Timing, in_turns
 GENOMES = Path(__file__).parents[2] / "shared" / "data" / "genomes"
 _ROUNDS = 3
 _LENGTH = 20
+_COPIES = 20
+"""Mutated copies of the genome, whose index searches map."""
 
 
 def genomes() -> tuple[str, str]:
@@ -64,9 +69,47 @@ def measure() -> Iterator[Timing]:
         }, folder, rounds=_ROUNDS, before=lambda: (folder / "seqloom.duckdb").unlink(missing_ok=True))
     letters = [np.frombuffer("".join(line for line in text.splitlines() if line[:1] != ">").encode(), np.uint8)
                for text in (one, other)]
+    yield from _mapped(letters[0])
     yield from _suffix_arrays(letters[0])
     yield from _indexes(letters[0])
     yield from _sorters(np.concatenate(letters))
+
+
+def _mapped(letters: np.ndarray) -> Iterator[Timing]:
+    """Searches that map a large stored index beside such that read it from the database: processor seconds, memory."""
+    rng = np.random.default_rng(3)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        with open(folder / "copies.fa", "wb") as file:
+            for number in range(_COPIES):
+                copy = np.where(rng.random(len(letters), np.float32) < 0.02, rng.permutation(letters), letters)
+                file.write(b">copy%d\n%s\n" % (number, copy.tobytes()))
+        starts = rng.integers(0, len(letters) - 100, 100)
+        (folder / "reads.fa").write_text("".join(
+            f">read{n}\n{copy[start : start + 100].tobytes().decode()}\n" for n, start in enumerate(starts)))
+        (folder / "long.fa").write_text(f">long\n{copy[:20_000].tobytes().decode()}\n")
+        for command in (("db", "create", "mapped.duckdb", "copies.fa"), ("index", "build", "mapped.duckdb", "--map")):
+            subprocess.run([*SEQLOOM, *command], cwd=folder, check=True, capture_output=True)
+        shutil.copy(folder / "mapped.duckdb", folder / "chunks.duckdb")  # without its images
+        same = ("--backend", "cpu", "--no-store", "--quiet")
+        searches = (("exact, 100 reads", "exact", "reads.fa"), ("mum, 20,000 bases", "mum", "long.fa"))
+        for what, pipeline, query in searches:
+            found = {kind: [_used((*SEQLOOM, pipeline, "-q", query, "-d", f"{kind}.duckdb", "-o", kind, *same), folder)
+                            for _ in range(_ROUNDS)] for kind in ("chunks", "mapped")}
+            if (folder / "chunks").read_bytes() != (folder / "mapped").read_bytes():
+                sys.exit(f"{what}: mapping the index changes the rows")
+            for kind, taken in found.items():
+                yield Timing(f"{what}, {kind}", min(taken)[0], f"processor; {min(taken)[1]:,} MiB resident at most")
+
+
+def _used(words: tuple[str, ...], folder: Path) -> tuple[float, int]:
+    """Processor seconds of a command and the most memory that it had, in MiB."""
+    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, words)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss >> 10
 
 
 def _indexes(letters: np.ndarray) -> Iterator[Timing]:

@@ -23,7 +23,7 @@ from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
 from tests.shared import SHARED, read_fasta, read_text
 
-from .timing import SEQLOOM, Timing, in_turns
+from .timing import SEQLOOM, Timing, alone, in_turns
 
 QUERIES = ("q127", "q514", "q1042")
 ROUNDS = 3
@@ -85,7 +85,7 @@ def parasails(function: str, query: str, targets: list[str]) -> list[int]:
 
 
 def searches() -> Iterator[Timing]:
-    """A hundred queries against the same proteins: whole commands on one thread."""
+    """A hundred queries against the same proteins: whole commands on one thread, then the search alone on two."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "proteins.fasta").write_text(read_text(TARGETS))
@@ -102,3 +102,4 @@ def searches() -> Iterator[Timing]:
             "blastp": blastp,
             "blastp -comp_based_stats 0": (*blastp, "-comp_based_stats", "0"),
         }, folder, rounds=ROUNDS)
+        yield from alone("sw", query[1], "proteins.duckdb", folder, ROUNDS, evalue=10000)

@@ -1,11 +1,13 @@
 """Timing of commands in turns."""
 
+import json
+import os
 import shutil
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,3 +60,41 @@ def pinned(cores: Sequence[int], words: Sequence[str]) -> tuple[str, ...]:
     """A command that stays on these cores, where the system has ``taskset``."""
     prefix = ("taskset", "-c", ",".join(map(str, cores))) if shutil.which("taskset") else ()
     return (*prefix, *words)
+
+
+ALONE = """
+import json, sys, time
+import seqloom
+from seqloom.core.engine import Engine
+
+run, taken = Engine.run, []
+
+def timed(engine, sink):
+    begin = time.perf_counter()
+    done = run(engine, sink)
+    taken.append(time.perf_counter() - begin)
+    return done
+
+Engine.run = timed
+words, options, rounds = sys.argv[1:4], json.loads(sys.argv[4]), int(sys.argv[5])
+for _ in range(rounds + 1):
+    for threads in (1, 2):
+        seqloom.search(*words, backend="cpu", threads=threads, store=False, **options)
+print(json.dumps([taken[2::2], taken[3::2]]))
+"""
+"""Searches several times in one process, with one thread and with two in turns; prints the engine's seconds of each
+but the first."""
+
+
+def alone(pipeline: str, query: str, database: str, folder: Path, rounds: int, **options: object) -> Iterator[Timing]:
+    """What two threads gain in what the engine does, start-up and output left out: medians of turns on two cores."""
+    if (os.cpu_count() or 1) < 2:
+        return
+    words = (sys.executable, "-c", ALONE, pipeline, query, database, json.dumps(options), str(rounds))
+    done = subprocess.run(pinned((0, 1), words), cwd=folder, check=True, capture_output=True, text=True)
+    one, two = json.loads(done.stdout)
+    for threads, taken in (("1 thread", one), ("2 threads", two)):
+        note = f"{min(taken):.2f} to {max(taken):.2f} in {len(taken)}"
+        if taken is two:
+            note += f"; {statistics.median(one) / statistics.median(two):.2f} times one thread's speed"
+        yield Timing(f"{pipeline} alone, {threads}", statistics.median(taken), note)
