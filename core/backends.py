@@ -1,9 +1,10 @@
 """Where records are: moving them between host and device, and producers that don't know how much they'll make."""
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -14,13 +15,39 @@ _opening = threading.Lock()
 """Held by whoever calls the driver first: numba takes it for open as soon as one thread has begun to open it."""
 
 
+def _simulated() -> bool:
+    return os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+
+
+def _driver_in_sight() -> bool:
+    return any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/dxg"))
+
+
+@cache
+def open_ahead() -> None:
+    """Have a thread open the driver and the first device's context, while numba's modules for it are imported.
+
+    Both take some 0.3 s. Whoever uses the device gets what is open then; what fails here fails there, and is told.
+    """
+
+    def open_device() -> None:
+        with suppress(OSError, AttributeError):
+            driver, device, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_void_p()
+            if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), 0) == 0:
+                driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+
+    if _driver_in_sight() and not _simulated():
+        threading.Thread(target=open_device, name="open", daemon=True).start()
+
+
 @cache
 def cuda_available() -> bool:
     """Whether a CUDA device (or numba's simulator) can be used. Imports numba.cuda only where a driver is in sight."""
-    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+    if _simulated():
         return True
-    if not any(os.path.exists(p) for p in ("/dev/nvidiactl", "/dev/dxg")):
+    if not _driver_in_sight():
         return False
+    open_ahead()
     try:
         from numba import cuda
     except ImportError:
@@ -41,7 +68,7 @@ def device_count() -> int:
 
     Threads that work on devices ask this first, so that the driver is open when they call it.
     """
-    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+    if _simulated():
         return 1
     from numba import cuda
 

@@ -176,6 +176,10 @@ class Registry:
             return self._loaded(what, table, (name, wanted[0]))
         if backend not in there:
             raise BackendError(f"{what} '{name}' has no {backend} implementation; it has: {', '.join(there)}")
+        if backend == "cuda":
+            from .backends import open_ahead
+
+            open_ahead()
         return self._loaded(what, table, (name, backend))
 
     def _named(self, what: str, table: dict[str, Any], name: str) -> Any:

@@ -69,3 +69,24 @@ def test_a_producer_of_more_than_memory_holds_says_what_helps() -> None:
 def test_in_the_simulator_of_cuda(check: str) -> None:
     done = simulated("-c", f"from tests.core import on_device\non_device.{check}()")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("code", [0, 100])
+def test_the_driver_is_opened_ahead(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    called = []
+
+    class Driver:
+        def __init__(self, name: str) -> None:
+            called.append(name)
+
+        def __getattr__(self, name: str) -> object:
+            return lambda *arguments: called.append(name) or code
+
+    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+    monkeypatch.setattr(backends, "_driver_in_sight", lambda: True)
+    monkeypatch.setattr(backends.ctypes, "CDLL", Driver)
+    backends.open_ahead.__wrapped__()
+    for thread in threading.enumerate():
+        if thread.name == "open":
+            thread.join(10)
+    assert called == ["libcuda.so.1", "cuInit", *([] if code else ["cuDeviceGet", "cuDevicePrimaryCtxRetain"])]
