@@ -36,7 +36,7 @@ from .threads import by_threads
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 intrinsic: Any = _intrinsic
-BUFFER = 1 << 20
+BUFFER = 2 << 20
 """Bytes of a buffer."""
 PIECE = 1 << 19
 """Bytes that go at a time of what takes longer to make than to copy: the bus needn't wait long for the first."""
@@ -130,6 +130,7 @@ class _Device:
         self._at_exit = cuda.current_context().defer_cleanup()
         atexit.register(self._at_exit.__enter__)
         self._carriers: list[_Carrier] = []
+        self._hurried: list[_Carrier] = []
         self._giving, self._jobs = threading.Lock(), threading.BoundedSemaphore(_JOBS)
 
     def make_ready(self, count: int) -> None:
@@ -152,16 +153,21 @@ class _Device:
         finally:
             self._idle.append(lane)
 
-    def carriers(self, count: int) -> list[_Carrier]:
-        """So many; they are started when they are first asked for."""
+    def carriers(self, count: int, hurried: bool = False) -> list[_Carrier]:
+        """So many; they are started when they are first asked for. Others do what is hurried."""
         with self._giving:
-            while len(self._carriers) < count:
-                self._carriers.append(_Carrier(self.functions, self.context, self._taken()))
-            return self._carriers[:count]
+            carriers = self._hurried if hurried else self._carriers
+            while len(carriers) < count:
+                carriers.append(_Carrier(self.functions, self.context, self._taken()))
+            return carriers[:count]
 
-    def send(self, source: int, there: int, size: int, threads: int, stream: np.uint64) -> Callable[[], None]:
-        """Have bytes copied from an address of the host to one of the device; waits until they may change."""
-        done, carriers = _semaphore(), self.carriers(threads)
+    def send(self, source: int, there: int, size: int, threads: int, stream: np.uint64,
+             hurried: bool = False) -> Callable[[], None]:
+        """Have bytes copied from an address of the host to one of the device; gives what waits until they may change.
+
+        hurried: past what others have begun to send.
+        """
+        done, carriers = _semaphore(), self.carriers(threads, hurried)
         bounds = [size * n // threads for n in range(threads + 1)]
         self._jobs.acquire()
         with self._giving:
@@ -369,10 +375,12 @@ def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: An
     return there
 
 
-def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at: int = 0) -> Callable[[], None]:
+def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at: int = 0,
+                    hurried: bool = False) -> Callable[[], None]:
     """As ``to_device``, but the array has to stay as it is until what this returns has been called, which waits.
 
-    Copies that are begun one after the other are done in that order, without a gap.
+    Copies that are begun one after the other are done in that order, without a gap; those that are ``hurried`` overtake
+    others.
     """
     array = np.ascontiguousarray(array)
     if SIMULATED or not len(array):
@@ -381,7 +389,7 @@ def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at
         return lambda: None
     target = there.device_ctypes_pointer.value + at * array.itemsize
     finish = _current().send(array.ctypes.data, target, array.nbytes, _threads(threads, array.nbytes // BUFFER),
-                             _handle(stream))
+                             _handle(stream), hurried)
 
     def finished(sent: np.ndarray = array) -> None:  # holds the array
         finish()

@@ -254,6 +254,8 @@ class Engine:
                 held, device_held = held + by_all.host, device_held + by_all.device
                 if placed.stage.side == "target":
                     held += (at_once - 1) * by_all.kept
+                    # A device that is short of room has the volumes at work and the next one.
+                    device_held += (min(flight + 1, len(volumes)) - 1) * by_all.device
                 continue
             # Every unit in flight needs what one thread does, and each thread more than units its own part.
             idle = (threads - flight) / max(1, threads - 1)

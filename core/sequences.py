@@ -137,6 +137,11 @@ class SequenceBatch:
         """i8[k], residues of each sequence."""
         return np.diff(self.offsets)
 
+    @cached_property
+    def longest(self) -> int:
+        """Residues of the longest sequence."""
+        return int(self.lengths.max(initial=0))
+
     @property
     def letters(self) -> int:
         """Residues of all sequences together."""

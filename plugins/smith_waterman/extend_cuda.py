@@ -12,7 +12,7 @@ from seqloom.core.context import Context
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
 from seqloom.plugins.smith_waterman.recurrence_cpu import Profile, Workers
-from seqloom.plugins.smith_waterman.resident_cuda import Extent, Need
+from seqloom.plugins.smith_waterman.resident_cuda import Need
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 from seqloom.plugins.smith_waterman.targets_cuda import on_device_targets, working_bytes
 
@@ -28,7 +28,7 @@ class SmithWatermanTracebackCuda(SmithWatermanTracebackCpu):
     def tracing_footprint(self, shape: Shape) -> Footprint:
         host = super().tracing_footprint(shape).host
         need = Need(shape.targets, shape.target_letters, shape.longest_target, 1, shape.longest_query)
-        return Footprint(host=host, device=Extent.of(shape.target_letters, shape.targets).nbytes + working_bytes(need))
+        return Footprint(host=host, device=working_bytes(need))
 
     def best_parts(self, context: Context, directions: list[np.ndarray], profiles: list[Profile],
                    stretches: Stretches, workers: Workers) -> tuple[np.ndarray, list[Stretches]]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
 
 cuda: Any = _cuda
-_COPIERS = min(12, os.cpu_count() or 1)
+_COPIERS = min(8, os.cpu_count() or 1)
 """Threads that copy letters."""
 _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
@@ -44,6 +44,16 @@ def rounded(number: int) -> int:
     """A number that is at most a sixteenth larger and has five leading bits: what grows a little fits the same room."""
     unit = 1 << max(0, number.bit_length() - 5)
     return -(-number // unit) * unit
+
+
+@lru_cache(8)
+def _ascending(count: int) -> np.ndarray:
+    return np.arange(count)
+
+
+def ascending(count: int) -> np.ndarray:
+    """i8[count]: 0, 1, 2 …; not to be written to, since volumes share them."""
+    return _ascending(rounded(count))[:count]
 
 
 class Extent(NamedTuple):
@@ -122,14 +132,15 @@ class Workspace:
         size: bytes that it takes at most.
         columns: whose borders there is room for.
         streams: for kernels, one for each group of queries.
-        copies: that of all working spaces for copies, which then don't wait for kernels.
+        there, back: for copies to and from the device, which then don't wait for kernels. The first one is that of
+            volumes: the device would do all that is queued there before it turned to another one.
     """
 
-    def __init__(self, need: Need, size: int, columns: int, copies: Any) -> None:
+    def __init__(self, need: Need, size: int, columns: int, there: Any, back: Any) -> None:
         self.need, self.size, self.columns = need, size, columns
         self._room, self._locked = Room(), Room(lambda size, dtype: cuda.pinned_array(size, dtype))
         self.streams: list[Any] = [0 if SIMULATED else cuda.stream() for _ in range(need.groups)]
-        self.copies = copies
+        self.there, self.back = there, back
 
     def room(self, name: str, size: int, dtype: Any) -> Any:
         """As ``Room.array``."""
@@ -145,27 +156,27 @@ class Workspace:
             # From memory elsewhere the driver would send piece by piece, each behind letters that are on their way.
             locked = self._locked.array(name, len(array), array.dtype)[: len(array)]
             locked[:] = array
-            there[: len(array)].copy_to_device(locked, stream=self.copies)
-            self._settle()
+            there[: len(array)].copy_to_device(locked, stream=self.there)
+            _settle(self.there)
         return there
 
     def fetch(self, array: Any) -> np.ndarray:
         """A device array on the host; what fills it is done."""
         if not len(array):
             return np.empty(0, array.dtype)
-        host = array.copy_to_host(stream=self.copies)
-        self._settle()
+        host = array.copy_to_host(stream=self.back)
+        _settle(self.back)
         return host
-
-    def _settle(self) -> None:
-        if not SIMULATED:
-            self.copies.synchronize()
 
     def wait(self, slot: int | None = None) -> None:
         """Until all is done that is queued on a stream, or on all of them."""
-        if not SIMULATED:
-            for stream in self.streams if slot is None else (self.streams[slot],):
-                stream.synchronize()
+        for stream in self.streams if slot is None else (self.streams[slot],):
+            _settle(stream)
+
+
+def _settle(stream: Any) -> None:
+    if not SIMULATED:
+        stream.synchronize()
 
 
 @dataclass(eq=False)
@@ -210,9 +221,6 @@ class DeviceMemory:
         self._used = 0
         self._working = 0
         self._turns = threading.Semaphore(_AT_WORK)
-        self._ascending = np.empty(0, np.int64)
-        self._sending = threading.Lock()
-        """Held until all of a volume has been begun to be sent: it needn't wait for the letters of the next one."""
         self.copies = 0
 
     @contextmanager
@@ -261,12 +269,12 @@ class DeviceMemory:
             # A quarter of what nobody uses, so that others and the next volume find room.
             in_use = self._used - sum(held.extent.nbytes for held in self._held if not held.users)
             plenty = (self._limit(budget) - in_use) // 4 // need.groups // BYTES_PER_COLUMN
-            copies = self._copies
+            there, back = self._queue, self._back
         if space is None:
             least, most = columns
             room_for = min(most, max(least, plenty))
             self._reserve(size(room_for), budget, what)
-            space = Workspace(need, size(room_for), room_for, copies)
+            space = Workspace(need, size(room_for), room_for, there, back)
         with self._changed:
             self._working += 1
         try:
@@ -389,19 +397,21 @@ class DeviceMemory:
         old = self._reserve(extent.nbytes, budget, "a volume on the device", lambda held: held.extent.suits(extent))
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
         with self._changed:
-            queue, numbers = self._queue, self._first(len(targets))
+            queue = self._queue
         sent: list[Callable[[], None]] = []
 
-        def send(name: str, array: np.ndarray, size: int = extent.stretches) -> Any:
-            there = room.array(name, size, array.dtype)
-            sent.append(begin_to_device(array, there, _COPIERS, queue))
-            return there
+        def send(name: str, array: np.ndarray, threads: int = 1, hurried: bool = True) -> Any:
+            sent.append(begin_to_device(array, places[name], threads, queue, hurried=hurried))
+            return places[name]
 
         try:
+            # Before letters are on their way: while they are, whoever asks the driver for memory waits long.
+            places = {name: room.array(name, size, dtype) for name, size, dtype in (
+                ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),
+                ("ranked", extent.stretches, np.int32))}
             try:
-                with self._sending:
-                    letters = send("letters", source, extent.letters)
-                    works = Works.of_volume(numbers, targets.offsets, targets.lengths, send)
+                letters = send("letters", source, _COPIERS, hurried=False)
+                works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
             finally:
                 for finish in sent:
                     finish()
@@ -418,20 +428,14 @@ class DeviceMemory:
         self.copies += 1
         return held
 
-    def _first(self, count: int) -> np.ndarray:
-        """i8[count]: 0, 1, 2 …"""
-        if len(self._ascending) < count:
-            self._ascending = np.arange(rounded(count))
-        return self._ascending[:count]
-
     @cached_property
     def _queue(self) -> Any:
-        """The stream of all volumes; not the default one, which waits for all others. Asked for under a lock."""
-        return None if SIMULATED else cuda.stream()
+        """The stream to the device; not the default one, which waits for all others. Asked for under a lock."""
+        return 0 if SIMULATED else cuda.stream()
 
     @cached_property
-    def _copies(self) -> Any:
-        """The stream for small copies, likewise."""
+    def _back(self) -> Any:
+        """The stream from the device, likewise."""
         return 0 if SIMULATED else cuda.stream()
 
 

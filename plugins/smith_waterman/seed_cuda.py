@@ -17,7 +17,7 @@ from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.core.threads import brisk
 from seqloom.plugins.smith_waterman import all_scores
-from seqloom.plugins.smith_waterman.resident_cuda import Extent, Need, device_memory, on_devices, wake
+from seqloom.plugins.smith_waterman.resident_cuda import Need, ascending, device_memory, on_devices, wake
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import promising
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
@@ -58,13 +58,13 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
     def footprint(self, shape: Shape) -> Footprint:
         pieces = shape.targets + shape.target_letters // (1 << 14)
         need = Need(pieces, shape.target_letters, shape.longest_target, shape.queries, shape.longest_query)
-        return Footprint(host=64 * pieces + 24 * shape.queries * shape.targets,
-                         device=Extent.of(shape.target_letters, shape.targets).nbytes + working_bytes(need))
+        # The volume itself is the index's.
+        return Footprint(host=64 * pieces + 24 * shape.queries * shape.targets, device=working_bytes(need))
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         queries, targets, scoring = context.queries, context.targets, context.scoring
         if records is None:
-            jobs = [(list(range(len(queries))), np.arange(len(targets)))]
+            jobs = [(list(range(len(queries))), ascending(len(targets)))]
         else:
             query_places, target_places = queries.locate(records.query), targets.locate(records.target)
             jobs = [([q], np.unique(target_places[query_places == q])) for q in np.unique(query_places).tolist()]
@@ -114,7 +114,7 @@ def least_score(context: Context, query: int) -> int:
         return 0
     if scoring.statistics is None:
         return least
-    longest = max(2, context.space.longest, int(context.targets.lengths.max(initial=0)))
+    longest = max(2, context.space.longest, context.targets.longest)
     return _least_score(scoring.statistics, scoring.largest_evalue, scoring.database_letters, longest,
                         int(context.queries.lengths[query]), least)
 

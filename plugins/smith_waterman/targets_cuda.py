@@ -482,10 +482,12 @@ def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.nda
         BudgetError: letters and working space don't fit ``budget`` bytes.
     """
     memory = device_memory()
-    lengths = batch.lengths if stretches.whole else stretches.lengths
-    lengths = lengths if len(chosen) == len(stretches) else lengths[chosen]
-    letters = int(lengths.sum())
-    need = Need(len(chosen), letters, int(lengths.max(initial=0)), queries, longest_query).rounded()
+    if stretches.whole and len(chosen) == len(stretches):
+        letters, longest = batch.letters, batch.longest
+    else:
+        lengths = stretches.lengths[chosen]
+        letters, longest = int(lengths.sum()), int(lengths.max(initial=0))
+    need = Need(len(chosen), letters, longest, queries, longest_query).rounded()
     what = "exact Smith–Waterman on the device"
     with (_alone, memory.volume(batch, budget) as volume,
           memory.workspace(need, border_columns(need), partial(working_bytes, need), budget, what) as space):

@@ -74,9 +74,10 @@ class Device(copies._Device):
     def __init__(self, driver: Driver, count: int) -> None:
         self.functions, self.context = driver.functions, CONTEXT
         self._giving, self._jobs = threading.Lock(), threading.BoundedSemaphore(copies._JOBS)
-        self.events = [EVENTS + 2 * np.uint64(n) for n in range(count)]
-        self._carriers = [copies._Carrier(driver.functions, CONTEXT, copies._Lane(buffers(), events, (None, None)))
-                          for events in self.events]
+        self.events = [EVENTS + 2 * np.uint64(n) for n in range(count + 1)]
+        carriers = [copies._Carrier(driver.functions, CONTEXT, copies._Lane(buffers(), events, (None, None)))
+                    for events in self.events]
+        self._carriers, self._hurried = carriers[:-1], carriers[-1:]
 
     def settle(self, driver: Driver) -> None:
         for event in np.concatenate(self.events).tolist():
@@ -94,7 +95,9 @@ def test_what_carriers_are_given_arrives(threads: int) -> None:
         for source, target in zip(sources, there, strict=True):
             if len(waiting) == copies._JOBS:
                 waiting.popleft()()
-            waiting.append(device.send(source.ctypes.data, target.ctypes.data, len(source), threads, STREAM))
+            hurried = len(source) == 3
+            waiting.append(device.send(source.ctypes.data, target.ctypes.data, len(source), 1 if hurried else threads,
+                                       STREAM, hurried))
         while waiting:
             waiting.popleft()()
         device.settle(driver)

@@ -160,8 +160,8 @@ def check_memory() -> None:
     assert there(2) and there(1) and memory.copies == 6
     copy, begun, go_on = resident_cuda.begin_to_device, threading.Event(), threading.Event()
 
-    def slow(*arguments: Any) -> Callable[[], None]:
-        finish = copy(*arguments)
+    def slow(*arguments: Any, **named: Any) -> Callable[[], None]:
+        finish = copy(*arguments, **named)
         return lambda: (begun.set(), go_on.wait(30), finish())[2]
 
     with ThreadPoolExecutor(1) as pool, mock.patch.object(resident_cuda, "begin_to_device", slow):
@@ -205,6 +205,29 @@ def check_streaming() -> None:
     assert memory._used == sum(held.extent.nbytes for held in memory._held)
 
 
+def check_side_by_side() -> None:
+    """Units find room side by side, and volumes ahead of them make room, with what is planned for and no more."""
+    volumes = [batch(["A" * n, "CW" * n]) for n in range(40, 46)]
+    need = resident_cuda.Need(2, 135, 90, 1, 4).rounded()
+    work, columns = targets_cuda.working_bytes(need), targets_cuda.border_columns(need)
+    flight, extent = 3, resident_cuda.Extent.of(135, 2).nbytes
+    memory, budget = resident_cuda.DeviceMemory(1 << 30), (flight + 1) * extent + flight * work
+    together = threading.Barrier(flight)
+
+    def unit(volume: SequenceBatch) -> bool:
+        with memory.volume(volume, budget) as held:
+            together.wait(30)  # all of them have a volume when they ask for working space
+            with memory.workspace(need, columns, lambda room: targets_cuda.working_bytes(need, room), budget, "work"):
+                assert memory._used <= budget
+                return np.asarray(held.letters)[: volume.letters].tolist() == volume.residues.tolist()
+
+    with ThreadPoolExecutor(2) as readers, ThreadPoolExecutor(flight) as units:
+        ahead = [readers.submit(memory.bring, volume, budget) for volume in volumes]
+        assert all(units.map(unit, volumes * 2, timeout=50))
+        for reading in ahead:
+            reading.result()
+
+
 def check_shares() -> None:
     """Every pair is done by exactly one device, however many there are."""
     targets = batch(["A" * n for n in (5, 1, 0, 9, 7)])
@@ -227,6 +250,7 @@ CHECKS = {
     "pipelines": check_pipelines,
     "memory": check_memory,
     "streaming": check_streaming,
+        "side-by-side": check_side_by_side,
     "shares": check_shares,
 }
 
