@@ -20,7 +20,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
 from numba.extending import overload
-from numba.np.arrayobj import raise_with_shape_context
+from numba.np import arrayobj
 
 TARGET = "seqloom"
 """Name of the target in numba's registries."""
@@ -182,7 +182,6 @@ dispatcher_registry[_Host] = _Function
 jit_registry[_Host] = lambda **options: lambda function: _Function(function, {}, {**_NUMBAS, **options})
 
 
-@overload(raise_with_shape_context, target=TARGET)
 def _differ(source, index):
     """In place of numba's own, which names both shapes and takes a second to compile in kernels that assign slices."""
 
@@ -190,3 +189,7 @@ def _differ(source, index):
         raise ValueError("an array is assigned to a slice of another shape")
 
     return differ
+
+
+if hasattr(arrayobj, "raise_with_shape_context"):
+    overload(arrayobj.raise_with_shape_context, target=TARGET)(_differ)
