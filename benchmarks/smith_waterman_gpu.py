@@ -1,7 +1,7 @@
 """Exact Smith–Waterman on CUDA devices: scores and ends by query length, whole searches and commands, a model of them.
 
     python -m benchmarks.smith_waterman_gpu FASTA [--parts rates search …] [--copies 60] [--lengths 127 514 …]
-                                            [--queries FASTA] [--threads 1 16] [--volume-letters 64000000]
+                                            [--queries FASTA] [--threads 1 16] [--volume-letters N]
 
 Targets are the proteins of a FASTA file and copies of them with their letters shuffled. Rates are in TCUPS: 10¹² cells
 a second. Kernels are compiled before, in processes. The parts:

@@ -151,6 +151,7 @@ class AntidiagonalScores(SmithWatermanScores):
 
     name: ClassVar[str] = "antidiagonal-scores"
     backend: ClassVar[str] = "cuda"
+    records_on: ClassVar[str] = "host"
     Options: ClassVar[type] = AntidiagonalOptions
 
     def footprint(self, shape: Shape) -> Footprint:

@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -398,10 +398,9 @@ class DeviceMemory:
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
         with self._changed:
             queue = self._queue
-        sent: list[Callable[[], None]] = []
 
         def send(name: str, array: np.ndarray, threads: int = 1, hurried: bool = True) -> Any:
-            sent.append(begin_to_device(array, places[name], threads, queue, hurried=hurried))
+            sent.callback(begin_to_device(array, places[name], threads, queue, hurried=hurried))
             return places[name]
 
         try:
@@ -409,12 +408,9 @@ class DeviceMemory:
             places = {name: room.array(name, size, dtype) for name, size, dtype in (
                 ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),
                 ("ranked", extent.stretches, np.int32))}
-            try:
+            with ExitStack() as sent:
                 letters = send("letters", source, _COPIERS, hurried=False)
                 works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
-            finally:
-                for finish in sent:
-                    finish()
             if queue:  # what is sent to other volumes meanwhile needn't be there
                 done = cuda.event(timing=False)
                 done.record(queue)
