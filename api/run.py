@@ -12,15 +12,17 @@ from .core.engine import Trace
 from .core.pipeline import Plan
 from .core.ports import VolumeSource
 from .installed import registry
-from .storage.report import RunReport
-from .storage.result_store import ResultStore
-from .storage.run_file import RunFile
 
 if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
     import pyarrow
+
+    from .storage.report import Reporting
+    from .storage.result_store import ResultStore
+    from .storage.run_file import RunFile
+    from .storage.unkept_run import UnkeptRun
 
 
 class Run:
@@ -31,20 +33,23 @@ class Run:
         plan: what ran: pipeline, options, stages.
     """
 
-    def __init__(self, run_file: RunFile, home: ResultStore | None, source: VolumeSource,
+    def __init__(self, run_file: "RunFile | UnkeptRun", home: "ResultStore | None", source: VolumeSource,
                  reopen: Callable[[], AbstractContextManager[VolumeSource]], plan: Plan, trace: Trace) -> None:
         self.id, self.plan, self._trace = run_file.id, plan, trace
-        self._run_file: RunFile | None = run_file
+        self._run_file: RunFile | UnkeptRun | None = run_file
         self._home, self._source, self._reopen = home, source, reopen
         self._source_open = True
 
     def release(self) -> None:
         """Let go of the open databases and, where there is a store, of the run file, which is merged into it."""
         self._source_open = False
-        if self._home and self._run_file:
+        assert self._run_file is not None
+        if self._home:
             self._run_file.close()
             self._run_file = None
             self._home.merge_pending()
+        else:
+            self._run_file.release()
 
     def _targets(self) -> AbstractContextManager[VolumeSource]:
         return nullcontext(self._source) if self._source_open else self._reopen()
@@ -58,6 +63,16 @@ class Run:
             assert self._home is not None
             with self._home.open_run(self.id) as found:
                 yield found
+
+    @contextmanager
+    def _report(self, source: VolumeSource) -> "Iterator[Reporting]":
+        if self._run_file is not None:
+            yield self._run_file.report(source, self.plan)
+        else:
+            from .storage.report import RunReport
+
+            with self.connection() as (connection, _):
+                yield RunReport(connection, self.id, source, self.plan)
 
     def _table(self, view: str) -> "pyarrow.Table":
         order = "qnumber, rank" if view == "hits" else "qnumber, rank, number"
@@ -108,8 +123,7 @@ class Run:
         """Write the results in an output format: its name and its fields, such as ``"6 qseqid sseqid evalue"``."""
         words = (outfmt or self.plan.pipeline.writer).split()
         writer = registry().writer(words[0])()
-        with self.connection() as (connection, _), self._targets() as source:
-            report = RunReport(connection, self.id, source, self.plan)
+        with self._targets() as source, self._report(source) as report:
             writer.write(report, stream, words[1:])
 
     def show(self, stream: IO[str] | None = None) -> None:

@@ -1,7 +1,6 @@
 """Run a pipeline: where plan, queries, databases, engine and storage are joined."""
 
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import indexes, inputs
 from .core.alphabet import alphabet
@@ -27,10 +26,13 @@ from .core.units import parse_bytes
 from .database import Database
 from .installed import registry
 from .run import Run
-from .storage.result_store import ResultStore
-from .storage.run_file import RunFile
 from .storage.sequence_database import SequenceDatabase, is_database
 from .storage.sources import ChainedSource, DatabaseSource, PickedSource
+
+if TYPE_CHECKING:
+    from .storage.result_store import ResultStore
+    from .storage.run_file import RunFile
+    from .storage.unkept_run import UnkeptRun
 
 DEFAULT_RESULTS = "seqloom.duckdb"
 DUCKDB_SHARE = 96 << 20
@@ -45,6 +47,13 @@ ProgressHook = Callable[[int, int], None]
 def results_path(results: "str | Path | None") -> Path:
     """The results store: as given, else ``SEQLOOM_RESULTS``, else ``seqloom.duckdb`` in the working directory."""
     return Path(results or os.environ.get("SEQLOOM_RESULTS") or DEFAULT_RESULTS)
+
+
+def results_store(results: "str | Path | None") -> "ResultStore":
+    """The store at ``results_path``."""
+    from .storage.result_store import ResultStore
+
+    return ResultStore(results_path(results))
 
 
 def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: DatabaseInput, backend: str | None = None,
@@ -92,7 +101,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
     chosen = find_pipeline(pipeline)
     plan = compose(plugins, chosen, options, backend, stages, settings)
     check_available({placed.stage.backend for placed in plan.stages})
-    home = ResultStore(results_path(results)) if store else None
+    home = results_store(results) if store else None
     if home:
         home.check()
     loaded = load_queries(plan, queries, on_bad)
@@ -113,9 +122,21 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
         provenance = {**describe(plan, use, space, command), "target_ids": target_ids}
         engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, cancellation)
         with engine.reading_ahead():
-            run_file = RunFile.create(home.runs_folder if home else ":memory:", provenance, loaded,
-                                      source.fingerprints(), memory=DUCKDB_SHARE if budget else None)
+            run_file = begun(home, provenance, loaded, source, DUCKDB_SHARE if budget else None)
             return carry_out(engine, run_file, home, plan, reopen, progress, written)
+
+
+def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
+          memory: int | None) -> "RunFile | UnkeptRun":
+    """Where the results of a new run go: its file in the store, or memory where it isn't kept."""
+    if home is None:
+        from .storage.unkept_run import UnkeptRun
+
+        return UnkeptRun(provenance, MACHINE, queries, source, memory)
+    from .storage.run_file import RunFile
+
+    machine = {name: find() for name, find in MACHINE.items()}
+    return RunFile.create(home.runs_folder, {**provenance, **machine}, queries, source.fingerprints(), memory=memory)
 
 
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,
@@ -131,7 +152,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
     Raises:
         ResumeError: the run is complete, still running, or its databases have changed since.
     """
-    home = ResultStore(results_path(results))
+    home = results_store(results)
     run_file = home.open_incomplete(reference)
     try:
         kept = run_file.provenance
@@ -161,7 +182,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         raise
 
 
-def check_unchanged(run_file: RunFile, source: VolumeSource) -> None:
+def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
     """Refuse to resume when a database isn't what it was."""
     for then, now in zip(run_file.databases(), source.fingerprints(), strict=True):
         if then["fingerprint"] != now["fingerprint"]:
@@ -170,7 +191,7 @@ def check_unchanged(run_file: RunFile, source: VolumeSource) -> None:
                 f"({then['sequences']:,} sequences then, {now['sequences']:,} now); start the search anew")
 
 
-def carry_out(engine: Engine, run_file: RunFile, home: ResultStore | None, plan: Plan,
+def carry_out(engine: Engine, run_file: "RunFile | UnkeptRun", home: "ResultStore | None", plan: Plan,
               reopen: Callable[[], AbstractContextManager[VolumeSource]], progress: ProgressHook | None,
               written: Callable[[Run], None] | None) -> Run:
     """Run the engine on an open run file, finish it and merge it."""
@@ -297,17 +318,33 @@ def resident_bytes() -> int:
 
 
 def describe(plan: Plan, use: Settings, space: SearchSpace, command: str) -> dict[str, Any]:
-    """What is kept with a run beside its results, so that it can be understood and done again."""
-    from importlib.metadata import version
-
+    """What is kept with a run beside its results, so that it can be understood and done again; see ``MACHINE``."""
     return {
         "pipeline": plan.pipeline.name, "plan": plan.provenance(), "command": command,
         "target_type": plan.family.target,
         "settings": {**asdict(use), "explain": sorted(use.explain)}, "space": asdict(space),
-        "version": version("seqloom"), "host": platform.node(), "python": sys.version.split()[0],
-        "packages": {name: version(name) for name in ("numpy", "numba", "duckdb", "pyarrow")},
-        "plugins": dict(registry().plugins), "started": datetime.now(UTC).isoformat(),
+        "started": datetime.now(UTC).isoformat(),
     }
 
+
+def versions(*packages: str) -> dict[str, str]:
+    """Of installed packages."""
+    from importlib.metadata import version
+
+    return {name: version(name) for name in packages}
+
+
+def host() -> str:
+    """Name of the machine."""
+    import platform
+
+    return platform.node()
+
+
+MACHINE: dict[str, Callable[[], Any]] = {
+    "version": lambda: versions("seqloom")["seqloom"], "host": host, "python": lambda: sys.version.split()[0],
+    "packages": lambda: versions("numpy", "numba", "duckdb", "pyarrow"), "plugins": lambda: dict(registry().plugins),
+}
+"""What is kept with a run of machine and programs."""
 
 __all__ = ["Run", "SlotStats", "results_path", "resume", "search"]

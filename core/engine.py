@@ -21,6 +21,7 @@ import numpy as np
 
 from .backends import place
 from .context import Cancellation, Context, Queries, Scoring, SearchSpace
+from .distinct import distinct
 from .errors import BudgetError, Cancelled, CompositionError, InputError
 from .index import Index
 from .pipeline import PlacedStage, Plan
@@ -522,7 +523,7 @@ class Engine:
         context = self._context(queries=batch.queries, scoring=batch.scoring, indexes=batch.indexes)
         hits, stats = self._flow(number, self.plan.working("reduce"), context, records, set(self.settings.explain))
         self._check_columns(hits)
-        numbers = np.unique(hits.target)
+        numbers = distinct(hits.target)
         info = self.source.info(numbers) if len(numbers) else _no_targets()
         sink.commit_batch(number, hits, info, {**unit, **stats})
         self._add(stats)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .ports import SlotStats, Span, TargetInfo, UnitPlan
+from .ports import ResultSink, SlotStats, Span, TargetInfo, UnitPlan
 from .records import Hits, Records
 from .sequences import SequenceBatch
 
@@ -77,14 +77,22 @@ class MemorySource:
 
 
 class MemorySink:
-    """Results in memory, as a ``ResultSink``. ``hits`` holds those of every batch that is done."""
+    """Results in memory, as a ``ResultSink``. ``hits`` holds those of every batch that is done.
+
+    Attributes:
+        batches, targets: hits, and what is known of their targets, of every batch that is done.
+        stats: of slots, as they came.
+        nbytes: bytes of all results, final ones or not.
+    """
 
     def __init__(self) -> None:
         self._plan: UnitPlan | None = None
         self._partials: dict[tuple[int, int], Records] = {}
         self._done: set[tuple[int, int]] = set()
         self.batches: dict[int, Hits] = {}
+        self.targets: dict[int, TargetInfo] = {}
         self.stats: list[Mapping[str, SlotStats]] = []
+        self.nbytes = 0
 
     @property
     def hits(self) -> Hits:
@@ -107,11 +115,27 @@ class MemorySink:
         self._partials[batch, volume] = records
         self._done.add((batch, volume))
         self.stats.append(stats)
+        self.nbytes += _bytes(records)
 
     def partials(self, batch: int) -> list[Records]:
         return [records for (b, _), records in sorted(self._partials.items(), key=lambda e: e[0]) if b == batch]
 
     def commit_batch(self, batch: int, hits: Hits, targets: TargetInfo, stats: Mapping[str, SlotStats]) -> None:
-        self.batches[batch] = hits
-        self._partials = {key: records for key, records in self._partials.items() if key[0] != batch}
+        self.batches[batch], self.targets[batch] = hits, targets
+        for key in [key for key in self._partials if key[0] == batch]:
+            self.nbytes -= _bytes(self._partials.pop(key))
         self.stats.append(stats)
+        self.nbytes += _bytes(hits)
+
+    def hand_over(self, sink: ResultSink) -> None:
+        """Have another sink, one without results, keep those of this one."""
+        if self._plan is not None:
+            sink.begin(self._plan)
+        for batch, hits in self.batches.items():
+            sink.commit_batch(batch, hits, self.targets[batch], {})
+        for (batch, volume), records in self._partials.items():
+            sink.commit_unit(batch, volume, records, {})
+
+
+def _bytes(records: Records) -> int:
+    return records.nbytes + (records.alignments.nbytes if isinstance(records, Hits) else 0)

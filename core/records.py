@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .distinct import ranked
+
 PATH_OPS = "MIDNSHP=X"
 """Letters of edit operations by their number (the numbering of the SAM specification, section 1.4.6)."""
 INSERT, DELETE, MATCH, MISMATCH = 1, 2, 7, 8
@@ -318,7 +320,7 @@ def children_order(hits: Records, alignments: Alignments) -> np.ndarray:
     """i8[m]: positions of those ``alignments`` that belong to ``hits``, grouped in the order of the hits, stable."""
     if not len(hits) or not len(alignments):
         return np.empty(0, np.int64)
-    targets, numbers = np.unique(np.concatenate([hits.target, alignments.target]), return_inverse=True)
+    targets, numbers = ranked(np.concatenate([hits.target, alignments.target]))
     keys = np.concatenate([hits.query, alignments.query]).astype(np.int64) * len(targets) + numbers
     of_hits, of_children = keys[: len(hits)], keys[len(hits) :]
     order = np.argsort(of_hits, kind="stable")

@@ -9,19 +9,20 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
-
-import duckdb
+from typing import TYPE_CHECKING, Literal
 
 from ..core.errors import DamagedError, LockedError, SchemaError, SeqloomError, StoreError
 from .revisions import HEAD, KNOWN, READABLE
+
+if TYPE_CHECKING:
+    import duckdb
 
 Kind = Literal["sequences", "results"]
 WORDS = {"sequences": "sequence database", "results": "results store"}
 
 
 def connect(path: "str | Path", read_only: bool, kind: Kind, create: bool = False, memory: int | None = None,
-            threads: int | None = None) -> duckdb.DuckDBPyConnection:
+            threads: int | None = None) -> "duckdb.DuckDBPyConnection":
     """Open a file of the given kind.
 
     Args:
@@ -87,7 +88,7 @@ def check_kind(path: "str | Path", kind: Kind) -> None:
         connection.close()
 
 
-def configure(connection: duckdb.DuckDBPyConnection, memory: int | None = None, threads: int | None = None) -> None:
+def configure(connection: "duckdb.DuckDBPyConnection", memory: int | None = None, threads: int | None = None) -> None:
     """Settings of every connection: bounds; nothing from Python variables, from the network or to stdout by itself."""
     settings = ["autoinstall_known_extensions = false", "python_enable_replacements = false",
                 "enable_progress_bar = false"]
@@ -98,7 +99,7 @@ def configure(connection: duckdb.DuckDBPyConnection, memory: int | None = None, 
     connection.execute("; ".join(f"SET {s}" for s in settings))
 
 
-def make_tables(connection: duckdb.DuckDBPyConnection, kind: Kind) -> None:
+def make_tables(connection: "duckdb.DuckDBPyConnection", kind: Kind) -> None:
     """All tables of a new file, stamped with the newest revision; one transaction."""
     from importlib.metadata import version
 
@@ -108,19 +109,21 @@ def make_tables(connection: duckdb.DuckDBPyConnection, kind: Kind) -> None:
     connection.execute(f"BEGIN; {sql}; {stamp} COMMIT")
 
 
-def _open(path: str, read_only: bool, memory: int | None, threads: int | None) -> duckdb.DuckDBPyConnection:
+def _open(path: str, read_only: bool, memory: int | None, threads: int | None) -> "duckdb.DuckDBPyConnection":
+    import duckdb
+
     with translated(path):
         connection = duckdb.connect(path, read_only=read_only and path != ":memory:")
         configure(connection, memory, threads)
         return connection
 
 
-def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
+def _tables(connection: "duckdb.DuckDBPyConnection") -> list[str]:
     found = connection.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()")
     return [name for (name,) in found.fetchall()]
 
 
-def _revision(connection: duckdb.DuckDBPyConnection, path: str, kind: Kind) -> str:
+def _revision(connection: "duckdb.DuckDBPyConnection", path: str, kind: Kind) -> str:
     """Schema revision of a file; raises ``SchemaError`` unless it is of this kind and a known revision."""
     if "seqloom_file" not in _tables(connection):
         raise SchemaError(f"{path} is a DuckDB file but not a {WORDS[kind]} of seqloom; give another path")
@@ -140,14 +143,18 @@ def _revision(connection: duckdb.DuckDBPyConnection, path: str, kind: Kind) -> s
 @contextmanager
 def translated(path: "str | Path") -> Iterator[None]:
     """Turn errors of DuckDB about the file ``path`` into ours."""
+    import duckdb
+
     try:
         yield
     except duckdb.Error as error:
         raise as_ours(error, str(path)) from error
 
 
-def as_ours(error: duckdb.Error, path: str) -> SeqloomError:
+def as_ours(error: "duckdb.Error", path: str) -> SeqloomError:
     """The error of ours that says the same as DuckDB's ``error``."""
+    import duckdb
+
     text = str(error)
     has = text.lower().__contains__
     if has("could not set lock") or has("conflicting lock"):
@@ -172,6 +179,13 @@ def as_ours(error: duckdb.Error, path: str) -> SeqloomError:
             error, duckdb.InternalException | duckdb.FatalException | duckdb.SerializationException):
         return DamagedError(f"{path} is damaged ({_first_line(text)}); make it anew or restore it from a copy")
     return StoreError(f"{path}: {_first_line(text)}")
+
+
+def lacks_table(error: StoreError) -> bool:
+    """Whether a table isn't there that a statement names."""
+    import duckdb
+
+    return isinstance(error.__cause__, duckdb.CatalogException)
 
 
 def _first_line(text: str) -> str:

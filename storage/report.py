@@ -1,18 +1,20 @@
-"""Results of one run as writers and people get them, from whatever file the run is in."""
+"""Results of one run as writers and people get them, from memory or from whatever file the run is in."""
 
 import json
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.distinct import distinct
 from ..core.errors import StoreError, UnknownNameError
 from ..core.ports import QueryReport, TargetInfo, VolumeSource
 from ..core.records import Alignments, Column, Hits, Ragged, children_order
 from ..core.sequences import SequenceBatch
 from .literals import identifier, literal
 from .result_rows import LEVELS, records_from, stored_name
+from .run_row import OF_DATABASE, OF_RUN
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,40 +29,36 @@ TARGETS_AHEAD = 256
 """Targets that are read together where one is asked for after the other."""
 
 
-class RunReport:
-    """Implements ``Report`` of ``core.ports`` on a connection to a run file or a results store.
+class Reporting:
+    """``Report`` of ``core.ports``, whatever keeps the rows: classes that derive from it say how they are read.
 
     Args:
-        connection: any connection on which the tables of ``result_schema`` can be read.
-        run_id: unique identifier of the run.
+        known: of the run: ``OF_RUN``, what its provenance says besides, and ``databases``.
         source: the databases of the run, for writers that print residues of targets.
         plan: what ran, for writers that need its options.
-
-    Raises:
-        UnknownNameError: no such run in this file.
+        later: gives those of ``known`` that take time to find out, by name.
     """
 
-    def __init__(self, connection: "duckdb.DuckDBPyConnection", run_id: str, source: VolumeSource | None = None,
-                 plan: "Plan | None" = None) -> None:
-        self.connection, self.source, self.plan = connection, source, plan
-        rows = connection.execute(f"SELECT run FROM runs WHERE id::VARCHAR = {literal(run_id)}").fetchall()
-        if not rows:
-            raise UnknownNameError("run", run_id)
-        self.number: int = rows[0][0]
-        self.run: Mapping[str, Any] = _Description(run_description(connection, self.number), source)
+    def __init__(self, known: dict[str, Any], source: VolumeSource | None, plan: "Plan | None",
+                 later: Mapping[str, Callable[[], Any]] | None = None) -> None:
+        self.source, self.plan = source, plan
+        named = {"longest_name": partial(_longest_name, source)} if source else {}
+        self.run: Mapping[str, Any] = _Description(known, {**named, **(later or {})})
         self.scoring: Any = None
         self._fetched: tuple[bytes, SequenceBatch] | None = None
         self._ahead: list[SequenceBatch] = []
 
-    @cached_property
-    def extra(self) -> dict[str, list[Column]]:
-        """Extra columns of the run's hits and alignments, by level."""
-        found: dict[str, list[Column]] = {"hit": [], "alignment": []}
-        rows = self.connection.execute("SELECT level, name, type, doc, nullable FROM extra_columns "
-                                       f"WHERE run = {self.number} ORDER BY level, position").fetchall()
-        for level, name, kind, doc, nullable in rows:
-            found[level].append(Column(name, kind, doc, nullable))
-        return found
+    def query_rows(self, first: int, last: int, residues: bool) -> list[tuple[int, str, str, str, int, Any]]:
+        """Number, name, accession, description, length and, where asked for, codes of queries first … last − 1."""
+        raise NotImplementedError
+
+    def hits(self, first: int, last: int) -> Hits:
+        """Hits of these queries by query and rank; their children in the order of the hits."""
+        raise NotImplementedError
+
+    def targets(self, numbers: np.ndarray) -> TargetInfo:
+        """Of targets that have hits, by ascending number."""
+        raise NotImplementedError
 
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         """Every query in order, also those without hits.
@@ -78,22 +76,15 @@ class RunReport:
             yield from self._some(first, first + QUERIES_AT_ONCE, residues)
 
     def _some(self, first: int, last: int, residues: bool) -> Iterator[QueryReport]:
-        rows = self.connection.execute(
-            f"SELECT query, name, accession, description, length, {'residues' if residues else 'NULL'} FROM queries "
-            f"WHERE run = {self.number} AND query >= {first} AND query < {last}").fetchall()
-        hits = self._records("hit", first, last, "query, rank")
-        children = self._records("alignment", first, last, "query, number, target")
-        assert isinstance(hits, Hits) and isinstance(children, Alignments)
-        known = self._targets(np.unique(hits.target))
+        rows, hits = self.query_rows(first, last, residues), self.hits(first, last)
+        alone, children = hits.with_alignments(Alignments.empty()), hits.alignments
+        known = self.targets(distinct(hits.target))
         together = int(known.lengths.sum()) <= LETTERS_AT_ONCE
-        children = children.take(children_order(hits, children))
-        alone = Hits(hits.data, hits.extra)
-        rows.sort(key=lambda row: row[0])
         bounds = zip(*(np.searchsorted(records.query, [row[0] for row in rows], side).tolist()
                        for records in (hits, children) for side in ("left", "right")), strict=True)
         for (number, name, accession, description, length, letters), (low, high, begin, end) in zip(rows, bounds):
             own = alone.between(low, high).with_alignments(children.between(begin, end))
-            info = _pick(known, np.searchsorted(known.numbers, np.unique(own.target)))
+            info = picked(known, np.searchsorted(known.numbers, distinct(own.target)))
             sequences = self._fetch((known if together else info).numbers) if residues else None
             codes = None if letters is None else np.frombuffer(letters, np.uint8)
             yield QueryReport(number, name, description or "", length, codes, own, info, sequences, accession or "")
@@ -126,6 +117,50 @@ class RunReport:
             raise StoreError("this output needs the sequences of the databases, which are not at hand")
         return self.source
 
+
+class RunReport(Reporting):
+    """Of a run in a file.
+
+    Args:
+        connection: any connection on which the tables of ``result_schema`` can be read.
+        run_id: unique identifier of the run.
+        source, plan: see ``Reporting``.
+
+    Raises:
+        UnknownNameError: no such run in this file.
+    """
+
+    def __init__(self, connection: "duckdb.DuckDBPyConnection", run_id: str, source: VolumeSource | None = None,
+                 plan: "Plan | None" = None) -> None:
+        rows = connection.execute(f"SELECT run FROM runs WHERE id::VARCHAR = {literal(run_id)}").fetchall()
+        if not rows:
+            raise UnknownNameError("run", run_id)
+        self.connection = connection
+        self.number: int = rows[0][0]
+        super().__init__(run_description(connection, self.number), source, plan)
+
+    @cached_property
+    def extra(self) -> dict[str, list[Column]]:
+        """Extra columns of the run's hits and alignments, by level."""
+        found: dict[str, list[Column]] = {"hit": [], "alignment": []}
+        rows = self.connection.execute("SELECT level, name, type, doc, nullable FROM extra_columns "
+                                       f"WHERE run = {self.number} ORDER BY level, position").fetchall()
+        for level, name, kind, doc, nullable in rows:
+            found[level].append(Column(name, kind, doc, nullable))
+        return found
+
+    def query_rows(self, first: int, last: int, residues: bool) -> list[tuple[int, str, str, str, int, Any]]:
+        rows = self.connection.execute(
+            f"SELECT query, name, accession, description, length, {'residues' if residues else 'NULL'} FROM queries "
+            f"WHERE run = {self.number} AND query >= {first} AND query < {last}").fetchall()
+        return sorted(rows, key=lambda row: row[0])
+
+    def hits(self, first: int, last: int) -> Hits:
+        hits = self._records("hit", first, last, "query, rank")
+        children = self._records("alignment", first, last, "query, number, target")
+        assert isinstance(hits, Hits) and isinstance(children, Alignments)
+        return hits.with_alignments(children.take(children_order(hits, children)))
+
     def _records(self, level: str, first: int, last: int, order: str) -> Any:
         """Records of some queries in a total order."""
         extra = self.extra[level]
@@ -143,7 +178,7 @@ class RunReport:
             arrays[name] = Ragged(offsets, np.asarray(items, np.uint32))
         return records_from(level, extra, arrays)
 
-    def _targets(self, numbers: np.ndarray) -> TargetInfo:
+    def targets(self, numbers: np.ndarray) -> TargetInfo:
         if not len(numbers):
             return TargetInfo(numbers, [], [], numbers, numbers, numbers)
         rows = self.connection.execute(
@@ -160,25 +195,30 @@ class RunReport:
 
 
 class _Description(Mapping[str, Any]):
-    """What is known of a run, and ``longest_name`` when asked for: letters of the longest name of all its targets."""
+    """What is known of a run, and what is found out when it is asked for."""
 
-    def __init__(self, known: dict[str, Any], source: VolumeSource | None) -> None:
-        self._known, self._source = known, source
+    def __init__(self, known: dict[str, Any], later: dict[str, Callable[[], Any]]) -> None:
+        self._known, self._later = known, later
 
     def __getitem__(self, key: str) -> Any:
-        if key == "longest_name" and key not in self._known and self._source is not None:
-            names = self._source.info(np.arange(self._source.sequences)).names
-            self._known[key] = max(map(len, names), default=0)
+        if key in self._later:
+            self._known[key] = self._later[key]()
+            del self._later[key]
         return self._known[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter([*self._known, *self._later])
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._known) + len(self._later)
 
 
-def _pick(info: TargetInfo, index: np.ndarray) -> TargetInfo:
+def _longest_name(source: VolumeSource) -> int:
+    """Letters of the longest name of all targets."""
+    return max(map(len, source.info(np.arange(source.sequences)).names), default=0)
+
+
+def picked(info: TargetInfo, index: np.ndarray) -> TargetInfo:
     places = index.tolist()
     return TargetInfo(info.numbers[index], [info.names[i] for i in places], [info.descriptions[i] for i in places],
                       info.lengths[index], info.databases[index], info.ordinals[index])
@@ -186,16 +226,10 @@ def _pick(info: TargetInfo, index: np.ndarray) -> TargetInfo:
 
 def run_description(connection: "duckdb.DuckDBPyConnection", number: int) -> dict[str, Any]:
     """Everything that is known of a run: its columns, and what its provenance says besides, and its databases."""
-    names = ("run", "id", "state", "pipeline", "family", "command", "version", "host", "started", "finished", "seconds",
-             "backend", "threads", "query_type", "target_type", "queries", "letters", "sequences", "options",
-             "provenance", "error")
-    chosen = ", ".join("id::VARCHAR" if n == "id" else n for n in names)
+    chosen = ", ".join("id::VARCHAR" if n == "id" else n for n in OF_RUN)
     row = connection.execute(f"SELECT {chosen} FROM runs WHERE run = {number}").fetchall()[0]
-    run = dict(zip(names, row))
+    databases = connection.execute(
+        f"SELECT {', '.join(OF_DATABASE)} FROM run_databases WHERE run = {number} ORDER BY number").fetchall()
+    run = dict(zip(OF_RUN, row))
     run["options"], run["provenance"] = (json.loads(run[n] or "{}") for n in ("options", "provenance"))
-    run = {**run["provenance"], **run}
-    keys = ("path", "fingerprint", "title", "sequences", "letters", "first_target")
-    run["databases"] = [
-        dict(zip(keys, values)) for values in connection.execute(
-            f"SELECT {', '.join(keys)} FROM run_databases WHERE run = {number} ORDER BY number").fetchall()]
-    return run
+    return {**run["provenance"], **run, "databases": [dict(zip(OF_DATABASE, values)) for values in databases]}

@@ -7,10 +7,9 @@ that is waiting to be merged into its store. With the path ":memory:" nothing is
 
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from ..core.alphabet import alphabet
 from ..core.errors import LockedError, SchemaError, StoreError
-from ..core.ports import SlotStats, Span, TargetInfo, UnitPlan
+from ..core.ports import SlotStats, Span, TargetInfo, UnitPlan, VolumeSource
 from ..core.records import Hits, Ragged, Records
 from ..core.sequences import Intervals, ModelBatch, SequenceBatch
 from ..core.stages import OnBad
@@ -26,33 +25,24 @@ from .arrow import insert
 from .connection import connect
 from .literals import literal
 from .record_bytes import from_bytes, to_bytes
+from .report import RunReport
 from .result_rows import base_names, columns_of, place_in_group, stored_name, stored_type
 from .result_views import create_views
+from .run_row import NUMBER, OF_DATABASE, begun, new_run_id, numbered, utc_now
 
 if TYPE_CHECKING:
     import duckdb
 
+    from ..core.pipeline import Plan
     from ..core.registry import Registry
 
 SUFFIX = ".duckdb"
 """End of the name of a run's file."""
 DONE_SUFFIX = ".done"
 """End of the name of the empty file that says that a run is finished and its file closed."""
-NUMBER = 0
-"""Number of the run within its own file."""
 THREADS = 1
 """Of DuckDB: rows come and go in small lots, and the thread that waits for a second one of DuckDB's takes the time that
 it waits from those that search."""
-
-
-def new_run_id() -> str:
-    """A unique identifier (UUID of version 7, RFC 9562) that sorts by time of creation."""
-    stamp = time.time_ns() // 1_000_000
-    value = bytearray(stamp.to_bytes(6, "big") + os.urandom(10))
-    value[6] = 0x70 | value[6] & 0x0F
-    value[8] = 0x80 | value[8] & 0x3F
-    text = value.hex()
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 class RunFile:
@@ -85,7 +75,8 @@ class RunFile:
 
     @classmethod
     def create(cls, where: str | Path, provenance: Mapping[str, Any], queries: SequenceBatch | ModelBatch,
-               databases: Sequence[Mapping[str, Any]], memory: int | None = None) -> "RunFile":
+               databases: Sequence[Mapping[str, Any]], memory: int | None = None,
+               run_id: str | None = None) -> "RunFile":
         """Make the file of a new run.
 
         Args:
@@ -94,11 +85,12 @@ class RunFile:
             queries: kept with the run, so that it can be resumed without the file they came from.
             databases: what ``VolumeSource.fingerprints`` gives.
             memory: bytes that DuckDB may take.
+            run_id: of a run in memory that has one already.
 
         Raises:
             StoreError: the folder or file can't be written; the message names it.
         """
-        run_id = new_run_id()
+        run_id = run_id or new_run_id()
         path = None
         if str(where) == ":memory:":
             connection = connect(":memory:", False, "results", create=True, memory=memory, threads=THREADS)
@@ -106,8 +98,8 @@ class RunFile:
             connection, path, run_id = _create_file(Path(where), run_id, memory)
         try:
             with _transaction(connection):
-                _write_run(connection, run_id, provenance, queries)
-                _write_databases(connection, databases)
+                _write_run(connection, begun(run_id, provenance, queries))
+                _write_databases(connection, numbered(databases))
                 _write_slots(connection, provenance.get("plan", {}).get("slots", ()))
                 _write_queries(connection, queries)
             return cls(connection, path)
@@ -188,14 +180,23 @@ class RunFile:
 
     def databases(self) -> list[dict[str, Any]]:
         """Per database: path, fingerprint, title, sequences, letters, first_target, as they were when the run began."""
-        names = ("path", "fingerprint", "title", "sequences", "letters", "first_target")
-        rows = self.connection.execute(f"SELECT {', '.join(names)} FROM run_databases ORDER BY number").fetchall()
-        return [dict(zip(names, row)) for row in rows]
+        rows = self.connection.execute(f"SELECT {', '.join(OF_DATABASE)} FROM run_databases ORDER BY number").fetchall()
+        return [dict(zip(OF_DATABASE, row)) for row in rows]
 
     def queries(self, registry: "Registry") -> SequenceBatch | ModelBatch:
         """All queries of the run; models are made again by the reader that knows their text."""
         kind = self.connection.execute("SELECT query_type FROM runs").fetchall()[0][0]
         return _read_models(self.connection, registry) if kind == "model" else _read_queries(self.connection, kind)
+
+    def add(self, stats: Mapping[str, SlotStats]) -> None:
+        """Add to the statistics of some slots."""
+        with self._changes():
+            totals = self._add(stats)
+        self._stats = totals
+
+    def report(self, source: VolumeSource | None, plan: "Plan | None") -> RunReport:
+        """The results for writers; see ``RunReport``."""
+        return RunReport(self.connection, self.id, source, plan)
 
     def finish(self, state: str, seconds: float = 0.0, error: str | None = None,
                indexes: Mapping[str, SlotStats] | None = None) -> None:
@@ -213,7 +214,7 @@ class RunFile:
             if indexes:
                 totals = self._add({n: s for n, s in indexes.items() if n.split(".")[0] == "index"})
             connection.execute(
-                f"UPDATE runs SET state = {literal(state)}, finished = {_utc(datetime.now(UTC))}, "
+                f"UPDATE runs SET state = {literal(state)}, finished = {_utc(utc_now())}, "
                 f"seconds = seconds + {literal(float(seconds))}, error = {literal(error)}")
         self._stats = totals
         self.done = state == "done"
@@ -227,6 +228,9 @@ class RunFile:
             self.connection.close()
             if self.path and self.done:
                 mark_done(self.path)
+
+    def release(self) -> None:
+        """Do without the databases from now on: all that is wanted of them is here."""
 
     def discard(self) -> None:
         """Close and delete the file."""
@@ -347,39 +351,21 @@ def _transaction(connection: "duckdb.DuckDBPyConnection") -> Iterator[None]:
 
 
 def _utc(moment: datetime) -> str:
-    return f"'{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}'::TIMESTAMP"
+    return f"'{moment.isoformat()}'::TIMESTAMP"
 
 
-def _write_run(connection: "duckdb.DuckDBPyConnection", run_id: str, provenance: Mapping[str, Any],
-               queries: SequenceBatch | ModelBatch) -> None:
-    plan, settings, space = (provenance.get(k) or {} for k in ("plan", "settings", "space"))
-    began = datetime.fromisoformat(provenance["started"]) if provenance.get("started") else datetime.now(UTC)
-    values = {
-        "run": literal(NUMBER), "id": literal(run_id), "state": "'incomplete'",
-        "pipeline": literal(provenance.get("pipeline", "")), "family": literal(plan.get("family")),
-        "command": literal(provenance.get("command")), "version": literal(provenance.get("version")),
-        "host": literal(provenance.get("host")), "started": _utc(began), "seconds": "0",
-        "backend": literal(plan.get("backend")), "threads": literal(settings.get("threads")),
-        "query_type": literal("model" if isinstance(queries, ModelBatch) else queries.alphabet.name),
-        "target_type": literal(provenance.get("target_type") or queries.alphabet.name),
-        "queries": literal(len(queries)), "letters": literal(space.get("letters")),
-        "sequences": literal(space.get("sequences")), "longest": literal(space.get("longest")),
-        "options": literal(json.dumps(plan.get("options", {}))),
-        "provenance": literal(json.dumps(dict(provenance))),
-    }
-    connection.execute(f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join(values.values())})")
+def _write_run(connection: "duckdb.DuckDBPyConnection", row: Mapping[str, Any]) -> None:
+    values = [_utc(v) if isinstance(v, datetime) else literal(json.dumps(v) if isinstance(v, dict) else v)
+              for v in row.values()]
+    connection.execute(f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join(values)})")
 
 
 def _write_databases(connection: "duckdb.DuckDBPyConnection", databases: Sequence[Mapping[str, Any]]) -> None:
-    sizes = [d.get("sequences") or 0 for d in databases]
-    columns: dict[str, tuple[str, Any]] = {
-        "number": ("INTEGER", list(range(len(databases)))),
-        "first_target": ("BIGINT", [sum(sizes[:n]) for n in range(len(sizes))]),
-    }
+    columns: dict[str, tuple[str, Any]] = {"number": ("INTEGER", list(range(len(databases))))}
     for name in ("path", "fingerprint", "title"):
-        columns[name] = ("VARCHAR", [d.get(name) for d in databases])
-    for name in ("sequences", "letters"):
-        columns[name] = ("BIGINT", [d.get(name) for d in databases])
+        columns[name] = ("VARCHAR", [d[name] for d in databases])
+    for name in ("sequences", "letters", "first_target"):
+        columns[name] = ("BIGINT", [d[name] for d in databases])
     insert(connection, "run_databases", columns, {"run": NUMBER})
 
 

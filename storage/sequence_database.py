@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import duckdb
 import numpy as np
 
 from ..core.alphabet import Alphabet, alphabet
@@ -25,12 +24,15 @@ from ..core.errors import DamagedError, InputError, LockedError, StoreError
 from ..core.sequences import Intervals, SequenceBatch
 from . import index_images
 from .arrow import Values, insert
-from .connection import configure, connect, make_tables, translated
+from .connection import configure, connect, lacks_table, make_tables, translated
 from .fingerprint import BLOCK_LETTERS, BLOCK_ROWS, fingerprint, residue_digests, row_digest
 from .literals import literal
 from .packing import RUN, pack, unpack
 from .revisions import HEAD
 from .volumes import VOLUME_CHUNKS, making, table_of
+
+if TYPE_CHECKING:
+    import duckdb
 
 CHUNK_LETTERS = {"protein": BLOCK_LETTERS, "nucleotide": 4 * BLOCK_LETTERS}
 """Letters of a chunk: 4 MiB of packed residues."""
@@ -96,7 +98,7 @@ class SequenceDatabase:
     fingerprint: str
     revision: str
 
-    def __init__(self, path: Path, open_file: Callable[[], duckdb.DuckDBPyConnection], read_only: bool,
+    def __init__(self, path: Path, open_file: "Callable[[], duckdb.DuckDBPyConnection]", read_only: bool,
                  facts: "Facts | None" = None) -> None:
         self.path, self.read_only, self._open = path, read_only, open_file
         self._opened: duckdb.DuckDBPyConnection | None = None
@@ -164,7 +166,7 @@ class SequenceDatabase:
             raise
 
     @property
-    def _connection(self) -> duckdb.DuckDBPyConnection:
+    def _connection(self) -> "duckdb.DuckDBPyConnection":
         if self._opened is None:
             self._opened = self._open()
             _open_here.add(self._real)
@@ -211,6 +213,8 @@ class SequenceDatabase:
                 index_images.clear(self.path)
 
     def _rollback(self) -> None:
+        import duckdb
+
         with suppress(duckdb.Error):  # the transaction may be gone already, with all that it did
             self._connection.execute("ROLLBACK")
 
@@ -357,7 +361,7 @@ class SequenceDatabase:
             rows = self._run("SELECT letters, data, ambiguities, checksum FROM "
                              f"{table_of(chunk, self.revision)} WHERE chunk = {chunk}")
         except StoreError as error:
-            if not isinstance(error.__cause__, duckdb.CatalogException):
+            if not lacks_table(error):
                 raise
             rows = []  # not even its table is there
         if len(rows) != 1:
@@ -437,6 +441,8 @@ class _Writer:
 
     def make(self, part: Path, memory: int | None, threads: int | None) -> None:
         """Begin a new file."""
+        import duckdb
+
         with translated(self._path):
             self._connection = duckdb.connect()
             configure(self._connection, memory, threads)
@@ -611,12 +617,12 @@ def unknown_names(missing: Sequence[str], where: str) -> InputError:
     return InputError(f"{where}: {what}; seqloom db list-sequences shows the names")
 
 
-def _for_reading(path: Path, memory: int | None, threads: int | None) -> duckdb.DuckDBPyConnection:
+def _for_reading(path: Path, memory: int | None, threads: int | None) -> "duckdb.DuckDBPyConnection":
     return connect(path, True, "sequences", memory=min(memory, DUCKDB_MEMORY) if memory else READING_MEMORY,
                    threads=threads)
 
 
-def _closed(path: Path) -> duckdb.DuckDBPyConnection:
+def _closed(path: Path) -> "duckdb.DuckDBPyConnection":
     raise StoreError(f"{path} was closed; open it again")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.distinct import distinct, ranked
 from ..core.errors import InputError
 from ..core.index import Index
 from ..core.memory import cut_spans
@@ -84,7 +85,7 @@ class DatabaseSource:
 
     def info(self, numbers: np.ndarray) -> TargetInfo:
         numbers = np.asarray(numbers, np.int64)
-        wanted, back = np.unique(numbers, return_inverse=True)
+        wanted, back = ranked(numbers)
         rows = self._database.rows(wanted)
         return TargetInfo(numbers, rows["name"][back].tolist(), rows["description"][back].tolist(),
                           rows["length"][back].astype(np.int64), np.zeros(len(numbers), np.int64), numbers)
@@ -162,7 +163,7 @@ class ChainedSource:
         """Ask each source for its share of ``numbers``: ((places in ``numbers``, source number), answer) of each."""
         members = np.searchsorted(self._first, numbers, "right") - 1
         answers = []
-        for member in np.unique(members).tolist():
+        for member in distinct(members).tolist():
             places = np.flatnonzero(members == member)
             first = int(self._first[member])
             answers.append(((places, member), ask(self._sources[member], numbers[places] - first, first)))

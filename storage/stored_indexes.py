@@ -16,14 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 
 from ..core.errors import DamagedError, StoreError
 from ..core.index import Index
 from . import index_images
 from .arrow import Values, insert
-from .connection import translated
+from .connection import lacks_table, translated
 from .index_images import Image
 from .literals import literal
 from .sequence_database import SequenceDatabase
@@ -317,7 +316,7 @@ def _chunks(database: SequenceDatabase, stored: StoredIndex, piece: Piece) -> It
         try:
             rows = database._run(f"SELECT data, checksum FROM {table} WHERE chunk = {chunk}")
         except StoreError as error:
-            if not isinstance(error.__cause__, duckdb.CatalogException):
+            if not lacks_table(error):
                 raise
             rows = []
         if len(rows) != 1:

@@ -49,3 +49,10 @@ def test_a_warm_search_loads_little_and_compiles_nothing(tmp_path: Path, sample:
     warm = loaded_by(*search, "--backend", "cpu", cwd=tmp_path)
     assert len(warm) < 700
     assert not warm & {"numba", "numba.core", "numba.core.compiler"}
+
+
+def test_a_search_of_a_file_that_keeps_nothing_needs_no_database(tmp_path: Path, sample: Path) -> None:
+    loaded = loaded_by("blastp", "-q", str(sample / "query.fasta"), "-d", str(sample / "proteins.fasta"), "--backend",
+                       "reference", "--evalue", "1e-20", "--no-store", cwd=tmp_path)
+    assert "seqloom.storage.unkept_run" in loaded
+    assert not loaded & {"duckdb", "_duckdb", "nanoarrow", "pyarrow"}
