@@ -6,8 +6,9 @@ host do this and call the driver themselves, since a bus that takes 20 microseco
 interpreter that serves sixteen threads. Buffers are few and small enough to stay in the processor's caches, so that the
 host's memory is read once and written once.
 
-What is sent as it is, threads copy that never come back to the interpreter: they wait for jobs in a kernel. Whoever
-sends leaves them a part each and goes on; while parts of one array are under way, those of the next follow.
+What is sent as it is, threads copy that never come back to the interpreter: they wait for pieces in a kernel. Whoever
+sends leaves them all pieces of an array and goes on; each thread takes the next one when it is done with one, since
+some are given a slow processor, and while pieces of one array are under way, those of the next follow.
 """
 
 import atexit
@@ -18,7 +19,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,10 +49,17 @@ _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEv
 _SEMAPHORE_WAIT, _SEMAPHORE_POST, _COPY_MEMORY = range(3)
 _HOST_FUNCTIONS = ("sem_wait", "sem_post", "memcpy")  # of the C library
 _PAGE = 4096
-_JOBS = 64
-"""That may wait for a thread at a time."""
-_FROM, _TO, _BYTES, _STREAM, _DONE, _ERROR = range(6)
-"""Words of a job: addresses on host and device, a semaphore that is posted when the memory may change, an error."""
+_WORD = 8
+_PIECES = 4096
+"""That may be under way at a time."""
+_MOST_PIECES = _PIECES // 8
+"""Of one array."""
+_FROM, _TO, _BYTES, _STREAM, _SENT = range(5)
+"""Words of a piece: addresses on host and device, its bytes, a stream, and the address of words of what is sent."""
+_LEFT, _ERROR = 4, 5
+"""Words of what is sent, behind a semaphore that is posted when the memory may change: pieces left, an error's code."""
+_TAKEN = 4
+"""Word of a line of pieces, behind a semaphore that is posted for each: how many have been taken."""
 
 
 class _Lane(NamedTuple):
@@ -80,36 +87,64 @@ def _host_functions() -> np.ndarray:
                     np.uint64)
 
 
-def _semaphore() -> np.ndarray:
-    """One of POSIX, at 0: its memory."""
-    memory = np.zeros(8, np.uint64)
-    _library.sem_init(ctypes.c_void_p(memory.ctypes.data), 0, 0)
-    return memory
+def _new_words() -> np.ndarray:
+    """Words of what is sent, or of a line of pieces, with a semaphore of POSIX at 0."""
+    words = np.zeros(6, np.uint64)
+    _library.sem_init(ctypes.c_void_p(words.ctypes.data), 0, 0)
+    return words
 
 
-class _Carrier:
-    """A thread of the host that copies to a device what it is told to, in order.
+class _Carriers:
+    """Threads of the host that copy to a device, a piece each, what stands in line.
 
     Args:
         functions, context: as of ``_Device``.
-        lane: its own from now on.
+        size: bytes of a piece, if there aren't too many then.
     """
 
-    def __init__(self, functions: np.ndarray, context: np.uint64, lane: _Lane) -> None:
-        self._jobs, self._given, self._count, self._lane = np.zeros((_JOBS, 6), np.uint64), _semaphore(), 0, lane
+    def __init__(self, functions: np.ndarray, context: np.uint64, size: int = BUFFER) -> None:
+        self._functions, self._context, self._size = functions, context, size
+        self._pieces, self._line = np.zeros((_PIECES, 5), np.uint64), _new_words()
+        self._given = self._under_way = self.count = 0
+        self._changed = threading.Condition()
+
+    def add(self, lane: _Lane) -> None:
+        """One more, with a lane of its own."""
         threading.Thread(target=_carry, name="carrier", daemon=True, args=(
-            functions, _host_functions(), context, self._jobs, self._given, lane.buffers, lane.events)).start()
+            self._functions, _host_functions(), self._context, self._line, self._pieces, lane.buffers,
+            lane.events)).start()
+        self.count += 1
 
-    def give(self, source: int, there: int, size: int, stream: np.uint64, done: np.ndarray) -> Callable[[], int]:
-        """Have so many bytes copied from an address of the host to one of the device; gives what tells the error.
+    def send(self, source: int, there: int, size: int, stream: np.uint64) -> Callable[[], None]:
+        """Have bytes copied from an address of the host to one of the device; gives what waits until they may change.
 
-        Not for two threads at a time. ``done`` is posted then.
+        Who has begun much has to wait for some of it before there is room for more.
         """
-        job = self._jobs[self._count % _JOBS]
-        job[:] = source, there, size, stream, done.ctypes.data, 0
-        self._count += 1
-        _library.sem_post(ctypes.c_void_p(self._given.ctypes.data))
-        return lambda: int(job[_ERROR])
+        each = max(self._size, -(-size // _MOST_PIECES))
+        begins = np.arange(0, size, each, np.uint64)
+        sent = _new_words()
+        sent[_LEFT] = len(begins)
+        with self._changed:
+            self._changed.wait_for(lambda: self._under_way + len(begins) <= _PIECES)
+            places = (self._given + np.arange(len(begins))) % _PIECES
+            words = source + begins, there + begins, np.minimum(each, size - begins), stream, sent.ctypes.data
+            for word, values in enumerate(words):
+                self._pieces[places, word] = values
+            self._given += len(begins)
+            self._under_way += len(begins)
+            _post(_host_functions(), self._line, len(begins))
+
+        def finish() -> None:
+            try:
+                if len(begins):
+                    _await(_host_functions(), sent)
+                    _checked([int(sent[_ERROR])])
+            finally:
+                with self._changed:
+                    self._under_way -= len(begins)
+                    self._changed.notify_all()
+
+        return finish
 
 
 class _Device:
@@ -129,9 +164,8 @@ class _Device:
         # device's context is current then.
         self._at_exit = cuda.current_context().defer_cleanup()
         atexit.register(self._at_exit.__enter__)
-        self._carriers: list[_Carrier] = []
-        self._hurried: list[_Carrier] = []
-        self._giving, self._jobs = threading.Lock(), threading.BoundedSemaphore(_JOBS)
+        self._carriers, self._hurried = (_Carriers(self.functions, self.context) for _ in range(2))
+        self._starting = threading.Lock()
 
     def make_ready(self, count: int) -> None:
         """Have so many lanes that nobody uses."""
@@ -153,35 +187,13 @@ class _Device:
         finally:
             self._idle.append(lane)
 
-    def carriers(self, count: int, hurried: bool = False) -> list[_Carrier]:
-        """So many; they are started when they are first asked for. Others do what is hurried."""
-        with self._giving:
-            carriers = self._hurried if hurried else self._carriers
-            while len(carriers) < count:
-                carriers.append(_Carrier(self.functions, self.context, self._taken()))
-            return carriers[:count]
-
-    def send(self, source: int, there: int, size: int, threads: int, stream: np.uint64,
-             hurried: bool = False) -> Callable[[], None]:
-        """Have bytes copied from an address of the host to one of the device; gives what waits until they may change.
-
-        hurried: past what others have begun to send.
-        """
-        done, carriers = _semaphore(), self.carriers(threads, hurried)
-        bounds = [size * n // threads for n in range(threads + 1)]
-        self._jobs.acquire()
-        with self._giving:
-            errors = [carrier.give(source + begin, there + begin, end - begin, stream, done)
-                      for carrier, (begin, end) in zip(carriers, pairwise(bounds), strict=True)]
-
-        def finish() -> None:
-            try:
-                _await(_host_functions(), done, len(errors))
-                _checked([error() for error in errors])
-            finally:
-                self._jobs.release()
-
-        return finish
+    def carriers(self, count: int, hurried: bool = False) -> _Carriers:
+        """So many or more; they are started when they are first asked for. Others do what is hurried."""
+        carriers = self._hurried if hurried else self._carriers
+        with self._starting:
+            while carriers.count < count:
+                carriers.add(self._taken())
+        return carriers
 
 
 def _new_lane() -> _Lane:
@@ -255,6 +267,29 @@ def _fence(typing_context):
     return types.void(), build
 
 
+def _atomic(operation: str) -> Any:
+    """Function of an address and a word: what the word there becomes, which no other thread can come between."""
+
+    @intrinsic
+    def changed(typing_context, address, word):
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            there = builder.inttoptr(values[0], ir.IntType(64).as_pointer())
+            before = builder.atomic_rmw(operation, there, values[1], "seq_cst")
+            return _AFTER[operation](builder, before, values[1])
+
+        return types.uint64(types.uint64, types.uint64), build
+
+    return changed
+
+
+_AFTER: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "add": lambda builder, before, word: builder.add(before, word),
+    "sub": lambda builder, before, word: builder.sub(before, word),
+    "umax": lambda builder, before, word: builder.select(builder.icmp_unsigned(">", word, before), word, before),
+}
+_added, _subtracted, _raised = map(_atomic, _AFTER)
+
+
 @cache
 def _sender(fill: Kernel) -> Kernel:
     """The kernel that has ``fill`` fill buffers, one after the other, and sends them as they are filled."""
@@ -282,32 +317,40 @@ def _sender(fill: Kernel) -> Kernel:
 
 
 @kernel
-def _carry(functions, host, context, jobs, given, buffers, events):
-    """Do jobs (u8[n, 6], one after the other, from the first again behind the last) as ``given`` is posted, forever."""
-    each, turn, place = np.uint64(buffers.shape[1]), np.uint64(0), 0
+def _carry(functions, host, context, line, pieces, buffers, events):
+    """Send pieces (u8[n, 5], the first again behind the last) as they come into line, forever."""
+    each, turn, home = np.uint64(buffers.shape[1]), np.uint64(0), np.uint64(line.ctypes.data)
     entered = _call(functions[_ENTER], (context,))
     while True:
-        while _call(host[_SEMAPHORE_WAIT], (np.uint64(given.ctypes.data),)):  # a signal may end it
+        while _call(host[_SEMAPHORE_WAIT], (home,)):  # a signal may end it
             pass
-        job, error = jobs[place], entered
-        for begin in range(np.uint64(0), job[_BYTES], each):
+        number = _added(home + np.uint64(_TAKEN * _WORD), np.uint64(1)) - np.uint64(1)
+        piece, error = pieces[number % np.uint64(len(pieces))], entered
+        for begin in range(np.uint64(0), piece[_BYTES], each):
             error = error or _call(functions[_WAIT], (events[turn],))
-            count, home = min(each, job[_BYTES] - begin), np.uint64(buffers[turn].ctypes.data)
-            _call(host[_COPY_MEMORY], (home, job[_FROM] + begin, count))
-            error = error or _call(functions[_SEND], (job[_TO] + begin, home, count, job[_STREAM]))
-            error = error or _call(functions[_RECORD], (events[turn], job[_STREAM]))
+            count, buffer = min(each, piece[_BYTES] - begin), np.uint64(buffers[turn].ctypes.data)
+            _call(host[_COPY_MEMORY], (buffer, piece[_FROM] + begin, count))
+            error = error or _call(functions[_SEND], (piece[_TO] + begin, buffer, count, piece[_STREAM]))
+            error = error or _call(functions[_RECORD], (events[turn], piece[_STREAM]))
             turn ^= np.uint64(1)
-        job[_ERROR] = error
-        place = (place + 1) % len(jobs)
-        _call(host[_SEMAPHORE_POST], (job[_DONE],))
+        sent = piece[_SENT]
+        _raised(sent + np.uint64(_ERROR * _WORD), np.uint64(error))
+        if not _subtracted(sent + np.uint64(_LEFT * _WORD), np.uint64(1)):
+            _call(host[_SEMAPHORE_POST], (sent,))
 
 
 @kernel
-def _await(host, semaphore, count):
-    """Until a semaphore was posted so many times."""
+def _post(host, semaphore, count):
+    """Let so many through that wait for a semaphore."""
     for _ in range(count):
-        while _call(host[_SEMAPHORE_WAIT], (np.uint64(semaphore.ctypes.data),)):
-            pass
+        _call(host[_SEMAPHORE_POST], (np.uint64(semaphore.ctypes.data),))
+
+
+@kernel
+def _await(host, semaphore):
+    """Until a semaphore is posted."""
+    while _call(host[_SEMAPHORE_WAIT], (np.uint64(semaphore.ctypes.data),)):
+        pass
 
 
 @kernel
@@ -388,8 +431,8 @@ def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at
             there[at : at + len(array)].copy_to_device(array)
         return lambda: None
     target = there.device_ctypes_pointer.value + at * array.itemsize
-    finish = _current().send(array.ctypes.data, target, array.nbytes, _threads(threads, array.nbytes // BUFFER),
-                             _handle(stream), hurried)
+    carriers = _current().carriers(_threads(threads, array.nbytes // BUFFER), hurried)
+    finish = carriers.send(array.ctypes.data, target, array.nbytes, _handle(stream))
 
     def finished(sent: np.ndarray = array) -> None:  # holds the array
         finish()

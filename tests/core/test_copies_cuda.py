@@ -73,16 +73,14 @@ def _doubled(out, first, given):
         out[n] = 2 * given[0][np.int64(first) + n]
 
 
-class Device(copies._Device):
-    """One with that driver and carriers of its own."""
+class Carriers(copies._Carriers):
+    """So many, with that driver and buffers of their own."""
 
-    def __init__(self, driver: Driver, count: int) -> None:
-        self.functions, self.context = driver.functions, CONTEXT
-        self._giving, self._jobs = threading.Lock(), threading.BoundedSemaphore(copies._JOBS)
-        self.events = [EVENTS + 2 * np.uint64(n) for n in range(count + 1)]
-        carriers = [copies._Carrier(driver.functions, CONTEXT, copies._Lane(buffers(), events, (None, None)))
-                    for events in self.events]
-        self._carriers, self._hurried = carriers[:-1], carriers[-1:]
+    def __init__(self, driver: Driver, count: int, size: int = SIZE) -> None:
+        super().__init__(driver.functions, CONTEXT, size)
+        self.events = [EVENTS + 2 * np.uint64(n) for n in range(count)]
+        for events in self.events:
+            self.add(copies._Lane(buffers(), events, (None, None)))
 
     def settle(self, driver: Driver) -> None:
         for event in np.concatenate(self.events).tolist():
@@ -90,35 +88,58 @@ class Device(copies._Device):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_what_carriers_are_given_arrives(threads: int) -> None:
+@pytest.mark.parametrize("piece", [SIZE - 3, SIZE, 3 * SIZE])
+def test_what_carriers_are_given_arrives(threads: int, piece: int) -> None:
     driver, rng = Driver(), np.random.default_rng(1)
-    device = Device(driver, threads)
-    for sizes in ([0], [5], [1000], [7 * SIZE, 0, 3], [SIZE] * (2 * copies._JOBS)):
+    carriers = Carriers(driver, threads, piece)
+    for sizes in ([0], [5], [1000], [7 * SIZE, 0, 3], [SIZE] * 100, [piece * copies._MOST_PIECES + 5] * 9):
         sources = [rng.integers(0, 255, size).astype(np.uint8) for size in sizes]
         there = [np.zeros(size + 1, np.uint8) for size in sizes]
         waiting = deque()
         for source, target in zip(sources, there, strict=True):
-            if len(waiting) == copies._JOBS:
+            if len(waiting) == 7:
                 waiting.popleft()()
-            hurried = len(source) == 3
-            waiting.append(device.send(source.ctypes.data, target.ctypes.data, len(source), 1 if hurried else threads,
-                                       STREAM, hurried))
+            waiting.append(carriers.send(source.ctypes.data, target.ctypes.data, len(source), STREAM))
         while waiting:
             waiting.popleft()()
-        device.settle(driver)
+        carriers.settle(driver)
         for source, target in zip(sources, there, strict=True):
             assert (target[:-1] == source).all() and target[-1] == 0
 
 
-def test_errors_of_carriers_are_told_and_gone_with_the_job() -> None:
+def test_whoever_sends_waits_for_room_in_the_line() -> None:
+    driver, there = Driver(), []
+    carriers = Carriers(driver, 2)
+    source = (np.arange(SIZE * copies._MOST_PIECES) % 251).astype(np.uint8)
+    waiting: deque = deque()
+
+    def send() -> None:
+        there.append(np.zeros(len(source), np.uint8))
+        waiting.append(carriers.send(source.ctypes.data, there[-1].ctypes.data, len(source), STREAM))
+
+    for _ in range(copies._PIECES // copies._MOST_PIECES):
+        send()
+    late = threading.Thread(target=send)
+    late.start()
+    late.join(0.05)
+    assert late.is_alive()
+    waiting.popleft()()
+    late.join()
+    while waiting:
+        waiting.popleft()()
+    carriers.settle(driver)
+    assert all((target == source).all() for target in there)
+
+
+def test_errors_of_carriers_are_told_and_gone_with_what_was_sent() -> None:
     driver, source, there = Driver(), np.ones(300, np.uint8), np.zeros(300, np.uint8)
-    device = Device(driver, 2)
+    carriers = Carriers(driver, 2)
     driver.failing = True
     with pytest.raises(copies.BackendError, match="code 700"):
-        device.send(source.ctypes.data, there.ctypes.data, 300, 2, STREAM)()
+        carriers.send(source.ctypes.data, there.ctypes.data, 300, STREAM)()
     driver.failing = False
-    device.send(source.ctypes.data, there.ctypes.data, 300, 2, STREAM)()
-    device.settle(driver)
+    carriers.send(source.ctypes.data, there.ctypes.data, 300, STREAM)()
+    carriers.settle(driver)
     assert (there == source).all()
 
 
