@@ -236,9 +236,11 @@ def _could_replace(stage: "type[Stage]", other: "type[Stage]") -> bool:
 
 def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[str, Any]) -> None:
     """Carry out a search with the values of the command line."""
+    from seqloom.core.heap import keep_freed_memory
     from seqloom.core.units import parse_bytes
     from seqloom.searches import search
 
+    keep_freed_memory()
     if values["on_bad"] not in ("error", "skip"):
         raise UsageError(f"--on-bad must be error or skip, not '{values['on_bad']}'")
     numbers = {name: number(values[name], f"--{name.replace('_', '-')}")
