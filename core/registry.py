@@ -7,6 +7,7 @@ import pluggy
 
 from . import hookspecs
 from .deferred import Deferred
+from .entry_points import Entry, entries
 from .errors import BackendError, PluginError, UnknownNameError
 from .pipeline import Pipeline
 from .records import COLUMN_TYPES
@@ -41,18 +42,17 @@ class Registry:
     @classmethod
     def discover(cls) -> "Registry":
         """A registry with every installed plugin. One that fails is noted in ``problems`` and left out."""
-        from importlib.metadata import entry_points
-
         registry = cls()
-        def place(entry: Any) -> tuple[bool, str]:
-            return entry.dist is None or entry.dist.name != "seqloom", entry.name  # no stranger takes a built-in's name
 
-        for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=place):
-            distribution = f"{entry.dist.name} {entry.dist.version}" if entry.dist else "unknown distribution"
+        def place(entry: Entry) -> tuple[bool, str]:
+            return entry.package != "seqloom", entry.name  # no stranger takes a built-in's name
+
+        for entry in sorted(entries(ENTRY_POINT_GROUP), key=place):
+            package = f"{entry.package} {entry.version}" if entry.package else "unknown distribution"
             try:
-                registry.register(entry.load(), entry.name, distribution)
+                registry.register(entry.load(), entry.name, package)
             except (Exception, SystemExit) as error:  # a stranger's plugin may fail in any way; the program goes on
-                registry.problems[entry.name] = f"{type(error).__name__}: {error} ({entry.value}, {distribution})"
+                registry.problems[entry.name] = f"{type(error).__name__}: {error} ({entry.value}, {package})"
         return registry
 
     def register(self, plugin: Any, name: str, provider: str = "") -> None:

@@ -5,6 +5,7 @@ from importlib import metadata
 from types import SimpleNamespace
 
 import pytest
+from seqloom.core import registry as registry_module
 from seqloom.core.deferred import deferred
 from seqloom.core.errors import BackendError, PluginError, UnknownNameError
 from seqloom.core.hookspecs import hookimpl
@@ -255,7 +256,7 @@ def test_a_sorter_without_a_slow_version_troubles_nobody_else() -> None:
 
 
 def entry(name: str, value: str, load) -> SimpleNamespace:
-    return SimpleNamespace(name=name, value=value, load=load, dist=SimpleNamespace(name=f"{name}-dist", version="1.0"))
+    return SimpleNamespace(name=name, value=value, load=load, package=f"{name}-dist", version="1.0")
 
 
 def explode() -> None:
@@ -267,12 +268,12 @@ def leave() -> None:
 
 
 def test_broken_plugins_are_reported_and_the_others_work(monkeypatch) -> None:
-    entries = [entry("toy", "toy", lambda: toy), entry("broken", "some.module", explode),
-               entry("leaving", "other.module", leave),
-               entry("double", "double", lambda: Plugin(stages=[toy.WordSeeds])),
-               entry("old", "old", SimpleNamespace), SimpleNamespace(name="alone", value="x", load=Plugin, dist=None)]
+    found = [entry("toy", "toy", lambda: toy), entry("broken", "some.module", explode),
+             entry("leaving", "other.module", leave),
+             entry("double", "double", lambda: Plugin(stages=[toy.WordSeeds])),
+             entry("old", "old", SimpleNamespace), SimpleNamespace(name="alone", value="x", load=Plugin, package="")]
     asked = []
-    monkeypatch.setattr(metadata, "entry_points", lambda group: asked.append(group) or entries)
+    monkeypatch.setattr(registry_module, "entries", lambda group: asked.append(group) or found)
     registry = Registry.discover()
     assert asked == ["seqloom"]
     assert set(registry.plugins) == {"alone", "double"}, "in order of name; toy comes behind double"
@@ -286,8 +287,8 @@ def test_broken_plugins_are_reported_and_the_others_work(monkeypatch) -> None:
 def test_no_stranger_takes_the_place_of_a_built_in_plugin(monkeypatch) -> None:
     stranger = entry("aaa", "aaa", lambda: Plugin(stages=[toy.WordSeeds]))
     built_in = entry("toy", "toy", lambda: toy)
-    built_in.dist = SimpleNamespace(name="seqloom", version="1")
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [stranger, built_in])
+    built_in.package, built_in.version = "seqloom", "1"
+    monkeypatch.setattr(registry_module, "entries", lambda group: [stranger, built_in])
     registry = Registry.discover()
     assert list(registry.plugins) == ["toy"]
     assert "is provided by two plugins: toy (seqloom 1) and aaa (aaa-dist 1.0)" in registry.problems["aaa"]
@@ -295,8 +296,8 @@ def test_no_stranger_takes_the_place_of_a_built_in_plugin(monkeypatch) -> None:
 
 def test_two_distributions_with_one_entry_point_name(monkeypatch) -> None:
     first, second = entry("p", "a", Plugin), entry("p", "b", Plugin)
-    second.dist = SimpleNamespace(name="second", version="2")
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [first, second])
+    second.package, second.version = "second", "2"
+    monkeypatch.setattr(registry_module, "entries", lambda group: [first, second])
     registry = Registry.discover()
     assert registry.plugins == {"p": "p (p-dist 1.0)"}
     assert "provided twice: by p (p-dist 1.0) and second 2" in registry.problems["p"]

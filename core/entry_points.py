@@ -1,0 +1,114 @@
+"""Entry points of installed packages, remembered from one process to the next.
+
+To import what Python has for them, and to look through all packages, takes longer than many a search. So what was found
+is kept in the user's cache with the times of change of all that it was found in: the folders of ``sys.path``, which
+change when a package comes or goes, and the files of each package that names entry points.
+"""
+
+import json
+import os
+import sys
+import time
+import zlib
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib import import_module
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .user_cache import user_cache
+
+_FILES = ("entry_points.txt", "METADATA", "PKG-INFO")
+_SETTLED = 2_000_000_000
+"""Nanoseconds after a change from which on a further one has another time, whatever the file system."""
+
+
+class Entry(NamedTuple):
+    """An entry point: its name, what it names as ``module`` or ``module:object``, and the package that has it.
+
+    Name and version of the package are empty where they aren't known.
+    """
+
+    name: str
+    value: str
+    package: str
+    version: str
+
+    def load(self) -> Any:
+        """What the entry point names, imported."""
+        module, _, path = self.value.split("[")[0].replace(" ", "").partition(":")
+        found = import_module(module)
+        for name in filter(None, path.split(".")):
+            found = getattr(found, name)
+        return found
+
+
+def entries(group: str) -> list[Entry]:
+    """All entry points of a group."""
+    paths = [os.path.abspath(path) for path in sys.path]
+    place = _place(group)
+    kept = _read(place) if place else {}
+    if kept.get("paths") == paths and kept["times"] == _times(kept["times"]):
+        return [Entry(*entry) for entry in kept["entries"]]
+    times = _times([*paths, *(os.path.join(folder, name) for folder in _packages(paths) for name in _FILES)])
+    found = _found(group)
+    if place and max(times.values()) < time.time_ns() - _SETTLED:
+        _keep(place, {"paths": paths, "times": times, "entries": found})
+    return found
+
+
+def _found(group: str) -> list[Entry]:
+    from importlib.metadata import entry_points
+
+    return [Entry(entry.name, entry.value, *((entry.dist.name, entry.dist.version) if entry.dist else ("", "")))
+            for entry in entry_points(group=group)]
+
+
+def _place(group: str) -> Path | None:
+    """Where entries of this installation are kept; None where they can't be, or come from elsewhere than files."""
+    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
+        return None
+    try:
+        return user_cache() / f"{group}-entries-{zlib.crc32(sys.prefix.encode()):08x}.json"
+    except RuntimeError:
+        return None
+
+
+def _packages(paths: Iterable[str]) -> list[str]:
+    """Folders that describe the packages in some folders and name entry points."""
+    found = []
+    for path in paths:
+        with suppress(OSError):
+            found += [os.path.join(path, name) for name in os.listdir(path)
+                      if name.endswith((".dist-info", ".egg-info"))]
+    return [folder for folder in found if os.path.exists(os.path.join(folder, _FILES[0]))]
+
+
+def _times(paths: Iterable[str]) -> dict[str, int]:
+    """Times of change, ns; 0 for what isn't there."""
+    times = dict.fromkeys(paths, 0)
+    for path in times:
+        with suppress(OSError):
+            times[path] = os.stat(path).st_mtime_ns
+    return times
+
+
+def _read(place: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads(place.read_bytes())
+        return kept if kept.keys() >= {"paths", "times", "entries"} else {}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _keep(place: Path, what: dict[str, Any]) -> None:
+    """Write the file whole or not at all; the next process looks anew where it can't be written."""
+    temporary = place.with_name(f"{place.name}.{os.getpid()}.tmp")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(what))
+        temporary.replace(place)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
