@@ -105,15 +105,19 @@ class _Carriers:
     def __init__(self, functions: np.ndarray, context: np.uint64, size: int = BUFFER) -> None:
         self._functions, self._context, self._size = functions, context, size
         self._pieces, self._line = np.zeros((_PIECES, 5), np.uint64), _new_words()
-        self._given = self._under_way = self.count = 0
+        self._lanes: list[_Lane] = []
+        self._given = self._under_way = 0
         self._changed = threading.Condition()
+
+    def __len__(self) -> int:
+        return len(self._lanes)
 
     def add(self, lane: _Lane) -> None:
         """One more, with a lane of its own."""
+        self._lanes.append(lane)
         threading.Thread(target=_carry, name="carrier", daemon=True, args=(
             self._functions, _host_functions(), self._context, self._line, self._pieces, lane.buffers,
             lane.events)).start()
-        self.count += 1
 
     def send(self, source: int, there: int, size: int, stream: np.uint64) -> Callable[[], None]:
         """Have bytes copied from an address of the host to one of the device; gives what waits until they may change.
@@ -191,7 +195,7 @@ class _Device:
         """So many or more; they are started when they are first asked for. Others do what is hurried."""
         carriers = self._hurried if hurried else self._carriers
         with self._starting:
-            while carriers.count < count:
+            while len(carriers) < count:
                 carriers.add(self._taken())
         return carriers
 
