@@ -30,6 +30,7 @@ from seqloom.core.simd import (
     store,
 )
 
+from .grouping import group_starts
 from .lane_queues import COLUMNS, PAD
 
 LANES = BYTE_LANES
@@ -165,7 +166,7 @@ def good_diagonals(matrix: np.ndarray, query: np.ndarray, queues: Index, cutoff:
     # A score below 1 − cutoff ends every segment that hasn't reached the cutoff, as 1 − cutoff does.
     least = max(1 - cutoff, -128)
     scores[: len(matrix), : matrix.shape[1]] = np.clip(matrix, least, 127)
-    used = np.unique(query)
+    used = np.flatnonzero(np.bincount(query))
     lowest = int(scores[np.ix_(used, queues["letters"])].min(initial=0))
     scores[:, PAD] = -128
     span = len(query) + len(queues["columns"])
@@ -173,16 +174,17 @@ def good_diagonals(matrix: np.ndarray, query: np.ndarray, queues: Index, cutoff:
     ends = aligned((len(query) + 1) * PARTS * LANES, np.int8)
     rows_of = np.empty(len(query) + 1, np.int64)
     laid = aligned(LOOKUP_ENTRIES * LAID * LANES, np.int8)
+    tables, used = lookup_tables(scores), np.append(used, END).astype(np.int64)
     latest = np.empty(LANES * MEMORY, np.int64)
     found = np.empty(16 * len(queues["places"]) + 1024, np.int64)
     letters = np.append(query, END).astype(np.int64)
     while True:
-        count = _scan(scores, lookup_tables(scores), np.append(used, END).astype(np.int64), letters, queues["columns"],
-                      cutoff + lowest - 129, cutoff - 129, span, queues["firsts"], queues["places"], queues["begins"],
-                      laid, row, ends, rows_of, latest, found)
+        count = _scan(scores, tables, used, letters, queues["columns"], cutoff + lowest - 129, cutoff - 129, span,
+                      queues["firsts"], queues["places"], queues["begins"], laid, row, ends, rows_of, latest, found)
         if count <= len(found):
             break
         found = np.empty(count, np.int64)
-    keys = np.sort(found[:count])  # np.unique, which hashes, takes three times as long
-    keys = keys[np.append(keys[:-1] != keys[1:], True)] + len(query) if count else keys
-    return keys // span, keys % span - len(query)  # a diagonal is more than −m
+    found = found[:count]
+    found.sort()  # np.unique, which hashes, takes three times as long
+    places, diagonals = np.divmod(found[group_starts(found)[:-1]] + len(query), span)  # a diagonal is more than −m
+    return places, diagonals - len(query)

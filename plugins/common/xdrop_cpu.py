@@ -283,6 +283,18 @@ def walk_back(passes, side, codes, row_codes, steps):
     return count + column
 
 
+@kernel
+def _pack_both_ways(letters, begins, starts, forwards, backwards):
+    """Copy the stretches of ``letters`` that begin at ``begins`` to ``starts``, from either end of what is padded."""
+    last = len(backwards) - PADDING - 1
+    for stretch in range(len(begins)):
+        first, size = starts[stretch], starts[stretch + 1] - starts[stretch]
+        for k in range(size):
+            letter = letters[begins[stretch] + k]
+            forwards[PADDING + first + k] = letter
+            backwards[last - first - k] = letter
+
+
 def both_ways(letters: np.ndarray, offsets: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The chosen ones of packed sequences, packed anew for passes in either direction.
 
@@ -295,10 +307,11 @@ def both_ways(letters: np.ndarray, offsets: np.ndarray, chosen: np.ndarray) -> t
         reversed; i8[c + 1], where each begins, paddings not counted.
     """
     begins, ends = offsets[:-1][chosen], offsets[1:][chosen]
-    padding = np.zeros(PADDING, np.uint8)
-    stretches = zip(begins.tolist(), ends.tolist(), strict=True)
-    packed = np.concatenate([padding, *(letters[begin:end] for begin, end in stretches), padding])
-    return np.stack([packed, packed[::-1]]), np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64)
+    ways = np.empty((2, starts[-1] + 2 * PADDING), np.uint8)
+    ways[:, :PADDING] = ways[:, len(ways[0]) - PADDING :] = 0
+    _pack_both_ways(letters, begins, starts, ways[0], ways[1])
+    return ways, starts
 
 
 def score_tables(matrix: np.ndarray) -> np.ndarray:

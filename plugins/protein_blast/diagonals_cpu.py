@@ -8,6 +8,7 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.core.threads import in_turn
 from seqloom.plugins.common.diagonal_scan import CEILING, LANES, good_diagonals
+from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.lane_queues import KIND, queued
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals, diagonal_rows, pairs_to_search
 from seqloom.plugins.protein_blast.scoring import read_as_query
@@ -36,7 +37,10 @@ def best_on_diagonals(context: Context, query: np.ndarray, places: np.ndarray, d
 
 def promising_diagonals(context: Context, query: np.ndarray, chosen: np.ndarray,
                         cutoff: int) -> tuple[np.ndarray, np.ndarray]:
-    """Place i8[n] and diagonal i8[n] in the targets at ``chosen`` where a segment scores ``cutoff``, and few others."""
+    """Place i8[n] and diagonal i8[n] in the targets at ``chosen`` where a segment scores ``cutoff``, and few others.
+
+    Both rise as ``chosen`` does.
+    """
     if cutoff <= 0:
         return _every_diagonal(len(query), context.targets, chosen)
     whole = len(chosen) == len(context.targets)
@@ -68,7 +72,7 @@ class SegmentDiagonalsCpu(SegmentDiagonals):
                 places, diagonals = places[good], diagonals[good]
             sizes = len(query), targets.lengths[places]
             rows = diagonal_rows(queries.ordinals[number], targets.ordinals[places], sizes, diagonals)
-            return Seeds(rows), len(chosen) - len(np.unique(places))
+            return Seeds(rows), len(chosen) - (len(group_starts(places)) - 1)
 
         parts = in_turn(context.threads, of_query, list(pairs_to_search(context, records)))
         context.count("pairs left out", sum(out for _, out in parts))

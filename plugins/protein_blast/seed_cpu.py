@@ -58,26 +58,30 @@ def _look_up(residues, offsets, chosen, size, starts, query, position, query_of,
 
 
 @kernel
-def _along_diagonals(tables, used, letters, starting, residues, query_begins, target_begins, lengths, size, threshold,
-                     scores, row_of, step_of):
+def _along_diagonals(tables, used, letters, starting, residues, tail, query_begins, target_begins, lengths, size,
+                     threshold, scores, row_of, step_of):
     """Hits on whole diagonals by scoring the words that lie opposite each other; their number.
 
     A word of the table scores at least ``threshold`` with the query's word, or is the query's word itself. On a
     diagonal that is one pair of words a place, and adding up their letters is quicker than a look-up.
 
-    tables: look-up tables of the scores of every letter. used: the letters of queries, rising. letters, residues: u1,
-    queries and targets, with ``LANES`` more behind them. starting: bool, by place in ``letters``, whether a word that
-    is looked for begins there. query_begins, target_begins, lengths: i8[n], where diagonals begin in letters and
-    residues, and their lengths. scores: i1[longest + 2 · LANES], working space.
+    tables: look-up tables of the scores of every letter. used: the letters of queries, rising. letters: u1, queries,
+    with ``LANES`` more behind them. starting: bool, by place in ``letters``, whether a word that is looked for begins
+    there. residues: u1, targets. tail: u1, the last ``LANES`` of them, or all, with ``LANES`` more behind them.
+    query_begins, target_begins, lengths: i8[n], where diagonals begin in letters and residues, and their lengths.
+    scores: i1[longest + 2 · LANES], working space.
     row_of, step_of: i4[capacity], diagonal of a hit and its distance from the diagonal's begin; hits beyond the
     capacity are counted and not written.
     """
     count = 0
     least = splat(np.int8(threshold - 1), LANES)
+    in_tail = len(residues) - (len(tail) - LANES)
     for row in range(len(lengths)):
         query, target = query_begins[row], target_begins[row]
         for step in range(0, lengths[row], LANES):
-            ours, theirs = load(letters, query + step, LANES), load(residues, target + step, LANES)
+            ours, there = load(letters, query + step, LANES), target + step
+            theirs = (load(residues, there, LANES) if there + LANES <= len(residues)
+                      else load(tail, there - in_tail, LANES))
             found = lookup(tables, used[0] * STRIDE, theirs)
             for rank in range(1, len(used)):  # the last letter that isn't greater than ours is ours
                 below = splat(np.uint8(used[rank] - 1), LANES)
@@ -123,17 +127,26 @@ def _poor_words(letters, poor, next_poor, residues, query_begins, target_begins,
 
 
 @kernel
+def _merge(row_of, step_of, other_row, other_step, rows, steps):
+    """Merge two lists of hits, each in the order of rows, then steps."""
+    hit = other = 0
+    for place in range(len(rows)):
+        if other == len(other_row) or (hit < len(row_of) and (row_of[hit] < other_row[other] or (
+                row_of[hit] == other_row[other] and step_of[hit] < other_step[other]))):
+            rows[place], steps[place] = row_of[hit], step_of[hit]
+            hit += 1
+        else:
+            rows[place], steps[place] = other_row[other], other_step[other]
+            other += 1
+
+
+@kernel
 def _fill(row_of, step_of, queries, targets, query_starts, target_starts, query, target, query_pos, target_pos):
     """Columns of the hits at these steps of these rows of diagonals."""
     for hit in range(len(row_of)):
         row, step = row_of[hit], step_of[hit]
         query[hit], target[hit] = queries[row], targets[row]
         query_pos[hit], target_pos[hit] = query_starts[row] + step, target_starts[row] + step
-
-
-def _in_one(row: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """i8[n]: numbers in the order of rows, then steps."""
-    return row.astype(np.int64) << 32 | step
 
 
 class WordHitsCpu(WordHits):
@@ -172,19 +185,21 @@ class WordHitsCpu(WordHits):
         scores = np.zeros((LOOKUP_ENTRIES, LOOKUP_ENTRIES), np.int8)
         scores[:LETTERS, :LETTERS] = np.clip(matrix[:LETTERS, :LETTERS], LOWEST, 127)
         tables, used = lookup_tables(scores), np.append(np.unique(letters), END).astype(np.int64)
-        padded = np.concatenate([letters, padding]), np.concatenate([targets.residues, padding])
+        padded, tail = (np.concatenate([part, padding]) for part in (letters, targets.residues[-LANES:]))
 
         def find(rows: slice) -> tuple[np.ndarray, np.ndarray]:
             """Rows of diagonals, counted from the first of these, and steps of the hits on some of them."""
             context.cancellation.check()
             mine = [column[rows] for column in diagonals]
             room = np.empty(int(mine[2].max(initial=0)) + 2 * LANES, np.int8)
-            row, step = _filled(2, 8 * len(mine[0]) + 1024, _along_diagonals, tables, used, padded[0], starting,
-                                padded[1], *mine, size, threshold, room)
+            row, step = _filled(2, 8 * len(mine[0]) + 1024, _along_diagonals, tables, used, padded, starting,
+                                targets.residues, tail, *mine, size, threshold, room)
             if len(poor):
                 more = _filled(2, 1024, _poor_words, letters, poor, next_poor, targets.residues, *mine, size)
-                between = np.searchsorted(_in_one(row, step), _in_one(*more))
-                row, step = np.insert(row, between, more[0]), np.insert(step, between, more[1])
+                if len(more[0]):
+                    merged = np.empty((2, len(row) + len(more[0])), np.int32)
+                    _merge(row, step, *more, *merged)
+                    row, step = merged
             return row, step
 
         parts = [slice(*part) for part in even_parts(len(records), context.threads)]
