@@ -1,6 +1,5 @@
 """Where text goes: results to stdout or a file that appears only when whole, everything else to stderr."""
 
-import csv
 import json
 import os
 import signal
@@ -110,6 +109,8 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: str = "t
     if format == "json":
         print_json([dict(zip(columns, row, strict=True)) for row in rows], stream)
     elif format in ("tsv", "csv"):
+        import csv
+
         writer = csv.writer(stream, delimiter="\t" if format == "tsv" else ",", lineterminator="\n")
         writer.writerow(columns)
         writer.writerows([_plain(v) for v in row] for row in rows)

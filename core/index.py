@@ -1,7 +1,5 @@
 """What was prepared for looking things up."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -39,6 +37,9 @@ class Index:
     @property
     def fingerprint(self) -> str:
         """Hex digest over kind, side, parameters and arrays."""
+        import hashlib
+        import json
+
         digest = hashlib.blake2b(digest_size=16)
         digest.update(json.dumps([self.kind, self.side, dict(self.parameters)], sort_keys=True, default=str).encode())
         for name in sorted(self.arrays):

@@ -11,12 +11,12 @@ file, of ``core/operations.py``, whose text is part of every stamp, and of the m
 set before the first kernel is imported.
 """
 
-import hashlib
 import importlib
 import os
 import pickle
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from ctypes import PYFUNCTYPE, c_int, c_void_p, cast, py_object, string_at
@@ -119,10 +119,10 @@ class Kernel(Deferred):
         code = self.py_func.__code__
         source = Path(code.co_filename)
         closed_over = [cell.cell_contents for cell in self.py_func.__closure__ or ()]
-        about = (_machine(), closed_over, "".join(map(_named, kinds)))
-        digest = hashlib.blake2b(repr(about).encode(), digest_size=8).hexdigest()
-        name = f"{source.stem}.{self.name}-{code.co_firstlineno}.{digest}.kernel"
-        stamps = [_stamp(str(path)) for path in (source, *_SHARED, *(Path(str(m.__file__)) for m in self.helpers))]
+        about = repr((_machine(), closed_over, "".join(map(_named, kinds))))
+        name = f"{source.stem}.{self.name}-{code.co_firstlineno}.{_digest(about)}.kernel"
+        sources = (source, *_SHARED, *(Path(str(m.__file__)) for m in self.helpers))
+        stamps = [about, *(_stamp(str(path)) for path in sources)]
         for folder in folders(source):
             kept = _read(folder / name)
             if kept and kept[0] == stamps:
@@ -231,6 +231,11 @@ def _stamp(path: str) -> tuple[int, int]:
     return about.st_mtime_ns, about.st_size
 
 
+def _digest(text: str) -> str:
+    """Part of a name. What must not be taken for something else is written into the file as well."""
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
 _SHARED = tuple(Path(__file__).with_name(name) for name in ("jit.py", "compiler.py", "simd.py", "operations.py"))
 
 
@@ -238,8 +243,7 @@ def folders(source: Path) -> list[Path]:
     """Where machine code of this file's kernels may be; it is written to the first that takes it."""
     beside = source.parent / "__pycache__"
     try:
-        place = hashlib.blake2b(str(source.parent).encode(), digest_size=8).hexdigest()
-        elsewhere = kernel_cache() / "kernels" / place
+        elsewhere = kernel_cache() / "kernels" / _digest(str(source.parent))
     except RuntimeError:
         return [beside]
     return [elsewhere, beside] if os.environ.get("NUMBA_CACHE_DIR") else [beside, elsewhere]

@@ -4,7 +4,6 @@ A preset is plain data. Users fill slots otherwise (``--stage extend.ungapped=wi
 (``--set seed.words.threshold=12``), switch one off (``--set seed.scan.enabled=false``), or give a TOML file.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -147,6 +146,8 @@ class Pipeline:
     @classmethod
     def from_toml(cls, path: "str | Path", registry: "Registry") -> "Pipeline":
         """From a TOML file: a whole pipeline, or ``base = "preset"`` with ``[stages]`` and ``[set]`` tables over it."""
+        import tomllib
+
         try:
             data = tomllib.loads(Path(path).read_text())
         except OSError as error:

@@ -135,15 +135,13 @@ class Registry:
             table[key] = item
         return item
 
-    def _listed(self, what: str, table: dict[Any, Any], keys: Iterable[Any] | None = None) -> list[Any]:
-        """Entries of a table by key; those that can't be loaded are noted in ``problems`` and left out."""
-        found = []
+    def _listed(self, what: str, table: dict[Any, Any], keys: Iterable[Any] | None = None) -> Iterator[Any]:
+        """Entries of a table by key, each loaded when it is its turn; those that can't be are noted in ``problems``."""
         for key in sorted(table) if keys is None else keys:
             try:
-                found.append(self._loaded(what, table, key))
+                yield self._loaded(what, table, key)
             except PluginError as error:
                 self.problems[f"{what} {' '.join(key) if isinstance(key, tuple) else key}"] = str(error)
-        return found
 
     def stage(self, name: str, backend: str = "auto") -> type[Stage]:
         """The implementation of a stage for a back end; "auto" prefers cuda where a device is there, then cpu."""
@@ -206,14 +204,15 @@ class Registry:
     def pipelines(self) -> list[Pipeline]:
         return [self._pipelines[n] for n in sorted(self._pipelines)]
 
-    def readers(self) -> list[type[Reader]]:
+    def readers(self) -> Iterator[type[Reader]]:
+        """All readers; each is loaded when it is its turn, so that who finds the right one has loaded no other."""
         return self._listed("reader", self._readers)
 
     def writers(self) -> list[type[Writer]]:
-        return self._listed("writer", self._writers)
+        return list(self._listed("writer", self._writers))
 
     def stages(self) -> list[type[Stage]]:
-        return self._listed("stage", self._stages)
+        return list(self._listed("stage", self._stages))
 
     def sorters(self, backend: str = "auto", threads: int = 1,
                 device_memory: int | None = None) -> Mapping[str, Sorter]:
@@ -226,7 +225,7 @@ class Registry:
         for label in sorted(self._providers):
             what, name, backend = label[0], label[1], label[2] if len(label) > 2 else ""
             table = getattr(self, "_families" if what == "family" else f"_{what}s")
-            found = self._listed(what, table, [(name, backend) if what in ("stage", "sorter") else name])
+            found = list(self._listed(what, table, [(name, backend) if what in ("stage", "sorter") else name]))
             if not found:
                 continue
             item = found[0]

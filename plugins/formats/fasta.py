@@ -14,8 +14,9 @@ from seqloom.core.alphabet import INVALID, NUCLEOTIDE, PROTEIN, Alphabet
 from seqloom.core.errors import AlphabetError, InputError
 from seqloom.core.stages import Intervals, OnBad, Reader, SequenceBatch
 
-BLOCK = 4 << 20
-"""Bytes that are looked at in one go; fewer, but no fewer than ``SMALL_BLOCK``, for small batches."""
+BLOCK = 1 << 18
+"""Bytes that are looked at in one go, so many that they and what is made of them stay in the cache of the processor;
+fewer, but no fewer than ``SMALL_BLOCK``, for small batches."""
 SMALL_BLOCK = 1 << 16
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
