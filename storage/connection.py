@@ -125,9 +125,12 @@ def _tables(connection: "duckdb.DuckDBPyConnection") -> list[str]:
 
 def _revision(connection: "duckdb.DuckDBPyConnection", path: str, kind: Kind) -> str:
     """Schema revision of a file; raises ``SchemaError`` unless it is of this kind and a known revision."""
-    if "seqloom_file" not in _tables(connection):
-        raise SchemaError(f"{path} is a DuckDB file but not a {WORDS[kind]} of seqloom; give another path")
-    rows = connection.execute("SELECT kind, schema_revision, created_by FROM seqloom_file").fetchall()
+    import duckdb
+
+    try:
+        rows = connection.execute("SELECT kind, schema_revision, created_by FROM seqloom_file").fetchall()
+    except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or one of somebody else's
+        raise SchemaError(f"{path} is a DuckDB file but not a {WORDS[kind]} of seqloom; give another path") from None
     if len(rows) != 1:
         raise DamagedError(f"{path}: its table seqloom_file has {len(rows)} rows instead of one; restore it from a "
                            "copy")

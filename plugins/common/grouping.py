@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from seqloom.core.distinct import distinct
 
 _PARTS_PER_THREAD = 8
 """So that threads are done at about the same time, however long single groups take."""
@@ -22,7 +23,7 @@ def group_starts(*columns: np.ndarray) -> np.ndarray:
 def even_parts(rows: int, threads: int) -> list[tuple[int, int]]:
     """Rows first … last − 1 of parts of equally many: some for each of several threads, one for one."""
     parts = _PARTS_PER_THREAD * threads if threads > 1 else 1
-    return list(pairwise(np.unique(rows * np.arange(parts + 1) // parts).tolist()))
+    return list(pairwise(distinct(rows * np.arange(parts + 1) // parts).tolist()))
 
 
 def group_parts(starts: np.ndarray, threads: int) -> list[tuple[int, int]]:
@@ -32,5 +33,5 @@ def group_parts(starts: np.ndarray, threads: int) -> list[tuple[int, int]]:
         starts: i8[g + 1] of ``group_starts``.
     """
     rows = [last for _, last in even_parts(int(starts[-1]), threads)[:-1]]
-    cuts = np.unique(np.r_[0, np.searchsorted(starts, rows), len(starts) - 1]).astype(np.int64).tolist()
+    cuts = distinct(np.r_[0, np.searchsorted(starts, rows), len(starts) - 1]).astype(np.int64).tolist()
     return list(pairwise(cuts))

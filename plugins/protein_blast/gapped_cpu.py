@@ -2,6 +2,7 @@
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.distinct import ranked
 from seqloom.core.jit import kernel
 from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import Footprint, Shape
@@ -188,8 +189,8 @@ def in_report_order(found: np.ndarray) -> np.ndarray:
 
 def packed(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Places of the queries and of the targets that take part in pairs of places, and the pairs as places in those."""
-    asked, queries = np.unique(pairs[:, 0], return_inverse=True)
-    hit, targets = np.unique(pairs[:, 1], return_inverse=True)
+    asked, queries = ranked(pairs[:, 0])
+    hit, targets = ranked(pairs[:, 1])
     return asked, hit, np.stack([queries.reshape(-1), targets.reshape(-1)], axis=1)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.distinct import distinct
 from seqloom.core.jit import kernel
 from seqloom.core.records import Pairs, Records, Seeds
 from seqloom.core.simd import (
@@ -184,7 +185,7 @@ class WordHitsCpu(WordHits):
                      records.length.astype(np.int64))
         scores = np.zeros((LOOKUP_ENTRIES, LOOKUP_ENTRIES), np.int8)
         scores[:LETTERS, :LETTERS] = np.clip(matrix[:LETTERS, :LETTERS], LOWEST, 127)
-        tables, used = lookup_tables(scores), np.append(np.unique(letters), END).astype(np.int64)
+        tables, used = lookup_tables(scores), np.append(distinct(letters), END).astype(np.int64)
         padded, tail = (np.concatenate([part, padding]) for part in (letters, targets.residues[-LANES:]))
 
         def find(rows: slice) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.distinct import distinct
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, Alignments, Hits, Ragged, Records
 from seqloom.core.stages import Footprint, Shape
@@ -35,7 +36,7 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
             return records
         workers = Workers(context.threads, context.cancellation.check)
         parts = workers.map(lambda query: self._alignments(context, records, query, workers.alone()),
-                            np.unique(records.query).tolist())
+                            distinct(records.query).tolist())
         return records.with_alignments(Alignments.concat(parts) if parts else Alignments.empty())
 
     def best_parts(self, context: Context, directions: list[np.ndarray], profiles: list[Profile],
@@ -55,7 +56,7 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         place = int(queries.locate(query))
         numbers = hits.target[hits.query == query]
         places = targets.locate(numbers)
-        wanted = np.unique(places)
+        wanted = distinct(places)
         stretches = Stretches.of(targets, wanted, reach_of(scoring, [int(queries.lengths[place])]))
         directions = strands(context, place)
         letters = letters_of(np.concatenate([stretches[n] for n in range(len(stretches))]))

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from seqloom.core.context import Scoring
+from seqloom.core.distinct import ranked
 from seqloom.core.index import Index
 from seqloom.core.jit import inline, kernel
 from seqloom.core.simd import (
@@ -83,7 +84,7 @@ class Profile:
 
     def __init__(self, query: np.ndarray, scoring: Scoring, target_letters: np.ndarray) -> None:
         assert scoring.matrix is not None
-        letters, places = np.unique(query, return_inverse=True)
+        letters, places = ranked(query)
         scores = scoring.matrix[letters]
         self.length = len(query)
         self.places = places.astype(np.int64).reshape(-1)

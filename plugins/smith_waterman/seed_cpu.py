@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from seqloom.core.context import Context, Scoring
+from seqloom.core.distinct import distinct, ranked
 from seqloom.core.index import Index
 from seqloom.core.jit import kernel
 from seqloom.core.records import Pairs, Records
@@ -71,7 +72,7 @@ def promising(scoring: SmithWatermanScoring, scores: np.ndarray, query_length: i
     high = scores >= least
     if not isinstance(statistics, GappedParameters):
         # None at all, or E-values that don't depend on the target.
-        different, which = np.unique(scores, return_inverse=True)
+        different, which = ranked(scores)
         evalues = scoring.evalues(different, query_length, np.ones(len(different), np.int64))
         return high & ~(evalues > scoring.largest_evalue)[which]
     karlin = statistics.karlin
@@ -135,7 +136,7 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
             shared = stretches, _interleaved(context, stretches)
         else:
             query_places, target_places = queries.locate(records.query), targets.locate(records.target)
-            wanted = {q: np.unique(target_places[query_places == q]) for q in np.unique(query_places).tolist()}
+            wanted = {q: distinct(target_places[query_places == q]) for q in distinct(query_places).tolist()}
         # Many queries: one to a thread. Few: all threads at one query, each with a part of the targets.
         workers = Workers(context.threads, context.cancellation.check)
         by_query = len(wanted) >= 2 * context.threads
@@ -173,7 +174,7 @@ def _pairs(context: Context, query: int, stretches: Stretches, lanes: Index, let
         workers.check()
         np.maximum.at(best, stretches.owners,
                       exact_scores(Profile(strand, scoring, letters), scoring, stretches, lanes, workers))
-    places = np.unique(stretches.owners)
+    places = distinct(stretches.owners)
     note(query, places, best[places])
     fits = promising(scoring, best[places], int(context.queries.lengths[query]), targets.lengths[places],
                      context.options.min_score, context.options.max_target_seqs)
