@@ -331,7 +331,7 @@ def giant(generator: np.random.Generator, length: int = 35_000) -> Iterator[Timi
             begin = time.perf_counter()
             engine.run(sink)
             times.append(time.perf_counter() - begin)
-        need = engine._need([(0, 1)], source.plan(length))
+        need = engine._need([(0, 1)], source.plan(length), 1)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         yield Timing(f"giant pair, {back_end}", min(times),
                      f"score {sink.hits.score.tolist()}; {slot_seconds(engine)}; planned with {need[0] >> 20} MiB of "

@@ -11,6 +11,7 @@ from typing import Any
 from .errors import BackendError
 from .records import Hits, Ragged, Records
 
+_mine = threading.local()
 _opening = threading.Lock()
 """Held by whoever calls the driver first: numba takes it for open as soon as one thread has begun to open it."""
 
@@ -84,8 +85,24 @@ def on_device(number: int) -> Iterator[None]:
         return
     from numba import cuda
 
+    before = getattr(_mine, "device", None)
     with cuda.gpus[number]:
-        yield
+        _mine.device = number
+        try:
+            yield
+        finally:
+            _mine.device = before
+
+
+def current_device() -> int:
+    """Number of the CUDA device that the calling thread works on, without asking the driver where that can be known."""
+    if device_count() == 1:
+        return 0
+    if (told := getattr(_mine, "device", None)) is not None:
+        return int(told)
+    from numba import cuda
+
+    return int(cuda.get_current_device().id)
 
 
 def place(records: Records | None, device: str) -> Records | None:

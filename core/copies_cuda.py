@@ -9,6 +9,9 @@ host's memory is read once and written once.
 What is sent as it is, threads copy that never come back to the interpreter: they wait for pieces in a kernel. Whoever
 sends leaves them all pieces of an array and goes on; each thread takes the next one when it is done with one, since
 some are given a slow processor, and while pieces of one array are under way, those of the next follow.
+
+What is small goes by way of page-locked memory of its owner. To copy it and to wait for it is one call of a kernel:
+every call of the driver from the interpreter gives that away, and several threads would wait for it again each time.
 """
 
 import atexit
@@ -28,7 +31,7 @@ from numba import types
 from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic as _intrinsic
 
-from .backends import on_device
+from .backends import current_device, on_device
 from .errors import BackendError
 from .jit import Kernel, kernel
 from .packed16 import SIMULATED
@@ -44,8 +47,9 @@ _COPY = "copy"  # threads that wait for the bus alone: tasks of every other kind
 _MOST_THREADS = 16
 _LEAST_MADE = 1 << 13  # items that it is worth calling a thread for, where the host makes them
 _LARGE = 1 << 20  # bytes of a result for each thread from which on caches don't keep it anyway
-_ENTER, _SEND, _RECEIVE, _RECORD, _WAIT = range(5)
-_FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize")
+_ENTER, _SEND, _RECEIVE, _RECORD, _WAIT, _SETTLE = range(6)
+_FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize",
+              "cuStreamSynchronize")
 _SEMAPHORE_WAIT, _SEMAPHORE_POST, _COPY_MEMORY = range(3)
 _HOST_FUNCTIONS = ("sem_wait", "sem_post", "memcpy")  # of the C library
 _PAGE = 4096
@@ -125,7 +129,7 @@ class _Carriers:
         Who has begun much has to wait for some of it before there is room for more.
         """
         each = max(self._size, -(-size // _MOST_PIECES))
-        begins = np.arange(0, size, each, np.uint64)
+        begins = each * np.arange(-(-size // each), dtype=np.uint64)
         sent = _new_words()
         sent[_LEFT] = len(begins)
         with self._changed:
@@ -155,7 +159,7 @@ class _Device:
     """One device as the driver knows it, by its number.
 
     Attributes:
-        functions: u8[5], addresses of the driver's functions.
+        functions: u8[6], addresses of the driver's functions.
         context: handle of the device's context, which every thread has to enter.
     """
 
@@ -163,6 +167,7 @@ class _Device:
         self._number = number
         self.functions, self.context = _driver()
         self._idle: deque[_Lane] = deque()
+        self._events: deque[Any] = deque()
         self.make_ready(1)  # numba registers what frees them at exit: what is registered behind that comes before it
         # When the process ends the system takes back all at once; numba would free piece by piece, each from whatever
         # device's context is current then.
@@ -191,6 +196,18 @@ class _Device:
         finally:
             self._idle.append(lane)
 
+    @contextmanager
+    def event(self) -> Iterator[np.uint64]:
+        """The handle of one that nobody else uses meanwhile."""
+        try:
+            event = self._events.pop()
+        except IndexError:
+            event = cuda.event(timing=False)
+        try:
+            yield np.uint64(int(event.handle))
+        finally:
+            self._events.append(event)
+
     def carriers(self, count: int, hurried: bool = False) -> _Carriers:
         """So many or more; they are started when they are first asked for. Others do what is hurried."""
         carriers = self._hurried if hurried else self._carriers
@@ -217,7 +234,7 @@ _making = threading.Lock()
 
 def _current() -> _Device:
     with _making:
-        return _device(int(cuda.get_current_device().id))
+        return _device(current_device())
 
 
 def make_ready(threads: int) -> None:
@@ -358,6 +375,37 @@ def _await(host, semaphore):
 
 
 @kernel
+def _settled(functions, context, stream):
+    """Wait for a stream. 0, or an error's code, as from those that follow."""
+    return _call(functions[_ENTER], (context,)) or _call(functions[_SETTLE], (stream,))
+
+
+@kernel
+def _reached(functions, context, event, stream):
+    """Wait for an event that comes when a stream has done what it has now."""
+    error = _call(functions[_ENTER], (context,)) or _call(functions[_RECORD], (event, stream))
+    return error or _call(functions[_WAIT], (event,))
+
+
+@kernel
+def _sent_through(functions, host, context, here, locked, there, size, stream):
+    """Copy from one address of the host to another, from there to the device, and wait."""
+    _call(host[_COPY_MEMORY], (locked, here, size))
+    error = _call(functions[_ENTER], (context,)) or _call(functions[_SEND], (there, locked, size, stream))
+    return error or _call(functions[_SETTLE], (stream,))
+
+
+@kernel
+def _received_through(functions, host, context, there, locked, here, size, stream, behind):
+    """The way back, when a stream has done what it has now."""
+    error = _call(functions[_ENTER], (context,)) or _call(functions[_SETTLE], (behind,))
+    error = error or _call(functions[_RECEIVE], (locked, there, size, stream))
+    error = error or _call(functions[_SETTLE], (stream,))
+    _call(host[_COPY_MEMORY], (here, locked, size))
+    return error
+
+
+@kernel
 def _touch(out):
     """Write something to every page of an array."""
     for n in range(np.uint64(0), np.uint64(len(out)), np.uint64(_PAGE // out.itemsize)):
@@ -442,6 +490,52 @@ def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at
         finish()
 
     return finished
+
+
+def settle(stream: Any, behind: bool = True) -> None:
+    """Wait until all is done that is queued on a stream of the current device.
+
+    behind: also what is queued there from now on, as long as there is any.
+    """
+    if SIMULATED:
+        return
+    device = _current()
+    if behind:
+        _checked([_settled(device.functions, device.context, _handle(stream))])
+    else:
+        with device.event() as event:
+            _checked([_reached(device.functions, device.context, event, _handle(stream))])
+
+
+def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any) -> None:
+    """Have a copy of ``array`` at the beginning of a device array, by way of page-locked memory of at least its size.
+
+    All of one type. It is done, and so is all that was queued on the stream.
+    """
+    if SIMULATED:
+        there[: len(array)].copy_to_device(array)
+        return
+    device, array = _current(), np.ascontiguousarray(array)
+    _checked([_sent_through(device.functions, _host_functions(), device.context, np.uint64(array.ctypes.data),
+                            np.uint64(locked.ctypes.data), np.uint64(there.device_ctypes_pointer.value),
+                            np.uint64(array.nbytes), _handle(stream))])
+
+
+def receive_through(locked: np.ndarray, there: Any, first: int, last: int, stream: Any, behind: Any) -> np.ndarray:
+    """Items first … last − 1 of a device array, by way of page-locked memory of at least their size.
+
+    They are copied on a stream when all is done that is queued on the stream ``behind``.
+    """
+    here = np.empty(last - first, there.dtype)
+    if SIMULATED:
+        here[:] = there[first:last].copy_to_host()
+        return here
+    device = _current()
+    address = there.device_ctypes_pointer.value + first * here.itemsize
+    _checked([_received_through(device.functions, _host_functions(), device.context, np.uint64(address),
+                                np.uint64(locked.ctypes.data), np.uint64(here.ctypes.data), np.uint64(here.nbytes),
+                                _handle(stream), _handle(behind))])
+    return here
 
 
 def to_device_made(fill: Kernel, given: tuple[Any, ...], there: Any, first: int, last: int, threads: int = 1,

@@ -21,16 +21,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda as _cuda
-from seqloom.core.backends import device_count, on_device
-from seqloom.core.copies_cuda import begin_to_device, make_ready
+from seqloom.core.backends import current_device, device_count, on_device
+from seqloom.core.copies_cuda import begin_to_device, make_ready, receive_through, send_through, settle
 from seqloom.core.errors import BudgetError
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
 
 cuda: Any = _cuda
-_COPIERS = min(8, os.cpu_count() or 1)
-"""Threads that copy letters."""
+_COPIERS = min(6, os.cpu_count() or 1)
+"""Threads that copy letters: four of them keep a bus of 50 GB/s busy."""
 _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
@@ -154,29 +154,18 @@ class Workspace:
         there = self.room(name, len(array) + more, array.dtype)
         if len(array):
             # From memory elsewhere the driver would send piece by piece, each behind letters that are on their way.
-            locked = self._locked.array(name, len(array), array.dtype)[: len(array)]
-            locked[:] = array
-            there[: len(array)].copy_to_device(locked, stream=self.there)
-            _settle(self.there)
+            send_through(self._locked.array(name, len(array), array.dtype), array, there, self.there)
         return there
 
-    def fetch(self, array: Any) -> np.ndarray:
-        """A device array on the host; what fills it is done."""
-        if not len(array):
-            return np.empty(0, array.dtype)
-        host = array.copy_to_host(stream=self.back)
-        _settle(self.back)
-        return host
+    def fetch(self, array: Any, first: int, last: int, slot: int = 0) -> np.ndarray:
+        """Items first … last − 1 of a device array on the host, when all is done that is queued for a group."""
+        locked = self._locked.array(f"fetched {array.dtype}", last - first, array.dtype)
+        return receive_through(locked, array, first, last, self.back, self.streams[slot])
 
     def wait(self, slot: int | None = None) -> None:
         """Until all is done that is queued on a stream, or on all of them."""
         for stream in self.streams if slot is None else (self.streams[slot],):
-            _settle(stream)
-
-
-def _settle(stream: Any) -> None:
-    if not SIMULATED:
-        stream.synchronize()
+            settle(stream)
 
 
 @dataclass(eq=False)
@@ -411,10 +400,7 @@ class DeviceMemory:
             with ExitStack() as sent:
                 letters = send("letters", source, _COPIERS, hurried=False)
                 works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
-            if queue:  # what is sent to other volumes meanwhile needn't be there
-                done = cuda.event(timing=False)
-                done.record(queue)
-                done.synchronize()
+            settle(queue, behind=False)  # what is sent to other volumes meanwhile needn't be there
         except BaseException:
             self._release(extent.nbytes)
             raise
@@ -447,7 +433,7 @@ _making = threading.Lock()
 def device_memory() -> DeviceMemory:
     """That of the current device."""
     with _making:
-        return _memory(0 if SIMULATED else int(cuda.get_current_device().id))
+        return _memory(current_device())
 
 
 def wake() -> None:

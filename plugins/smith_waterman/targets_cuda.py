@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64
+from seqloom.core.backends import current_device
 from seqloom.core.context import Scoring
 from seqloom.core.jit_cuda import kernel as kept_kernel
 from seqloom.core.packed16 import SIMULATED, has_packed_maxima, packed_arithmetic
@@ -126,7 +127,7 @@ def _variants(length: int, way: Numbers) -> list[_Variant]:
     """Kernels that a query letter sequence of that length takes on the current device."""
     if not length:
         return []
-    device = 0 if SIMULATED else int(cuda.get_current_device().id)
+    device = current_device()
     shape = tiling(length, way.arithmetic.numbers)
     last = len(shape.rows) - 1
     return [_Variant(device, rows, shape.lanes, way._replace(ceiling=0), tile > 0, tile < last)
@@ -342,17 +343,15 @@ class DeviceTargets:
 
     def _picked(self, group: _Group, table: Any) -> np.ndarray:
         """i8: the scores chosen from a group, with their places, in order; waits for the group."""
-        self._space.wait(group.slot)
         first = group.words + len(group.members)
-        picked = self._space.fetch(table[first : first + 1 + _FETCHED])
+        picked = self._space.fetch(table, first, first + 1 + min(_FETCHED, _KEPT), group.slot)
         total = int(picked[0])
         if total > _KEPT:
             limits = np.array(self._limits(group), np.int64)
             table, first = self._space.send(f"table {group.slot}", limits, total), len(group.members)
             self._select(group, table, 0, total)
-            self._space.wait(group.slot)
         if total > min(_FETCHED, _KEPT):
-            picked = self._space.fetch(table[first : first + 1 + total])
+            picked = self._space.fetch(table, first, first + 1 + total, group.slot)
         return np.sort(picked[1 : 1 + total])
 
     def _finish(self, group: _Group, table: Any, scoring: Scoring, found: list[Found]) -> None:
@@ -403,7 +402,7 @@ class DeviceTargets:
         found: Any = None
         for strand in query.strands:
             found = self._best("again", works, strand, scoring, ways[0], BEST, slot, before=found)
-        scores = self._space.fetch(found[: len(chosen)]).astype(np.int64)
+        scores = self._space.fetch(found, 0, len(chosen), slot).astype(np.int64)
         high = np.flatnonzero(scores >= query.least)
         return Found(works.at(high), scores[high])
 
@@ -459,7 +458,7 @@ class DeviceTargets:
             works = self._sorted("some", left, first_letters, lengths)
             found = self._best("places", works, query, scoring, way, goal, 0, backwards=goal == LAST)
             self.cells += len(query) * int(works.lengths.sum())
-            places = self._space.fetch(found[: len(left)])
+            places = self._space.fetch(found, 0, len(left))
             result[works.order] = places
             left = np.sort(works.at(np.flatnonzero(place_of(places, goal).score >= way.ceiling)))
             if not len(left):

@@ -19,12 +19,12 @@ CONTEXT, STREAM, EVENTS = np.uint64(5), np.uint64(6), np.array([7, 8], np.uint64
 
 
 class Driver:
-    """The five functions: copies are done when an event that was recorded behind them is waited for, no sooner."""
+    """The six functions: copies are done when an event that was recorded behind them, or the stream, is waited for."""
 
     def __init__(self) -> None:
         self.entered, self.queued, self.recorded, self.failing, self.most = False, [], {}, False, SIZE
         self.lock = threading.Lock()  # carriers call it side by side
-        shapes = (self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1)
+        shapes = (self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1), (self.settle, 1)
         self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
         self.functions = np.array([ctypes.cast(f, ctypes.c_void_p).value for f in self._kept], np.uint64)
 
@@ -45,11 +45,18 @@ class Driver:
 
     def wait(self, event: int) -> int:
         with self.lock:
-            count = self.recorded.get(event, 0)
-            for target, source, size in self.queued[:count]:
-                ctypes.memmove(target, source, size)
-            self.queued[:count] = [(0, 0, 0)] * count
+            self._do(self.recorded.get(event, 0))
         return 0
+
+    def settle(self, stream: int) -> int:
+        with self.lock:
+            self._do(len(self.queued))
+        return 0
+
+    def _do(self, count: int) -> None:
+        for target, source, size in self.queued[:count]:
+            ctypes.memmove(target, source, size)
+        self.queued[:count] = [(0, 0, 0)] * count
 
 
 def buffers() -> np.ndarray:
@@ -141,6 +148,31 @@ def test_errors_of_carriers_are_told_and_gone_with_what_was_sent() -> None:
     carriers.send(source.ctypes.data, there.ctypes.data, 300, STREAM)()
     carriers.settle(driver)
     assert (there == source).all()
+
+
+def test_small_arrays_go_by_way_of_locked_memory_and_are_waited_for() -> None:
+    driver, host = Driver(), copies._host_functions()
+    array, locked, there, back = (np.arange(7) * n for n in (1, 0, 0, 0))
+    addresses = [np.uint64(a.ctypes.data) for a in (array, locked, there, back)]
+    known = driver.functions, host, CONTEXT
+    driver.most, size = array.nbytes, np.uint64(array.nbytes)
+    assert copies._sent_through(*known, *addresses[:3], size, STREAM) == 0 and (there == array).all()
+    locked[:] = 0
+    assert copies._received_through(*known, addresses[2], addresses[1], addresses[3], size, STREAM, STREAM) == 0
+    assert (back == array).all()
+    there[:] = 0
+    driver.failing = True
+    assert copies._sent_through(*known, *addresses[:3], size, STREAM) == 700 and not there.any()
+    assert copies._received_through(*known, addresses[2], addresses[1], addresses[3], size, STREAM, STREAM) == 700
+
+
+def test_an_event_behind_what_is_queued_or_the_whole_stream_is_waited_for() -> None:
+    driver, source, there = Driver(), np.ones(SIZE, np.uint8), np.zeros(SIZE, np.uint8)
+    for wait in (lambda: copies._settled(driver.functions, CONTEXT, STREAM),
+                 lambda: copies._reached(driver.functions, CONTEXT, EVENTS[0], STREAM)):
+        there[:], driver.entered = 0, True
+        driver.copy(there.ctypes.data, source.ctypes.data, SIZE, STREAM)
+        assert not there.any() and wait() == 0 and there.all()
 
 
 @settings(deadline=None)
