@@ -10,10 +10,13 @@ from seqloom.core.errors import OptionError, UnknownNameError
 from seqloom.core.ports import QueryReport, Report
 from seqloom.core.records import Alignments
 from seqloom.core.stages import Writer
+from seqloom.plugins.common.decimals import fits, right_aligned
 from seqloom.plugins.exact_match.suffix_order import SuffixOrder
 from seqloom.plugins.exact_match.symbols import complement_table
 
 _FLAGS = "cFLs"
+_DIGITS = 8
+"""Width of a column of numbers; longer ones make it wider."""
 
 
 class MummerWriter(Writer):
@@ -65,9 +68,12 @@ def _write_block(stream: IO[str], query: QueryReport, frame: int, mode: str, suf
     starts = matches.query_start.astype(np.int64) if frame > 0 else query.length - matches.query_end.astype(np.int64)
     order = _line_order(query, matches, starts, mode, suffixes)
     positions = matches.query_end if frame < 0 and "c" in flags else starts + 1
-    columns: list[Iterable[Any]] = [values[order].tolist() for values in (matches.target_start + 1, positions,
-                                                                          matches.length)]
-    line = "%8d  %8d  %8d\n"
+    numbers = [matches.target_start[order] + 1, positions[order], matches.length[order]]
+    if width is None and "s" not in flags and all(fits(column, _DIGITS) for column in numbers):
+        stream.write(_lines_of_numbers(numbers))
+        return
+    columns: list[Iterable[Any]] = [column.tolist() for column in numbers]
+    line = f"%{_DIGITS}d  %{_DIGITS}d  %{_DIGITS}d\n"
     if width is not None:
         names = dict(zip(query.targets.numbers.tolist(), query.targets.names, strict=True))
         columns.insert(0, [names[target] for target in matches.target[order].tolist()])
@@ -79,6 +85,14 @@ def _write_block(stream: IO[str], query: QueryReport, frame: int, mode: str, suf
         line += "%s\n"
     # All lines by one operation: a genome's matches are many, and one by one they would take most of the time.
     stream.write(line * len(order) % tuple(chain.from_iterable(zip(*columns, strict=True))))
+
+
+def _lines_of_numbers(columns: Sequence[np.ndarray]) -> str:
+    """Lines of columns whose numbers fit, all at once."""
+    blanks = np.full((len(columns[0]), 2), ord(" "), np.uint8)
+    ends = np.full((len(columns[0]), 1), ord("\n"), np.uint8)
+    first, *others = (right_aligned(column, _DIGITS) for column in columns)
+    return np.hstack([first, *chain.from_iterable((blanks, other) for other in others), ends]).tobytes().decode("ascii")
 
 
 def _line_order(query: QueryReport, matches: Alignments, starts: np.ndarray, mode: str,
