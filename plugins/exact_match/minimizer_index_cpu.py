@@ -10,10 +10,41 @@ _CHUNK = 2048
 _U32, _U64 = np.uint32, np.uint64
 
 
+# What goes over a chunk word by word is a function of its own each, so that it becomes vectors.
+
+
 @kernel
-def _pairwise_minimum(source, target, size, step):  # a function of its own, so that it becomes vectors
+def _pack(text, codes, bits, letters, first, size, words):
+    """Words of ``letters`` letters that end at each of ``size`` places of the text from ``first`` on."""
+    mask = _U32((_U64(1) << _U64(bits * letters)) - _U64(1))
+    word = _U32(0)
+    for i in range(_U64(size)):
+        word = (_U32(word << _U32(bits)) | _U32(codes[text[_U64(first) + i]])) & mask
+        words[i] = word
+
+
+@kernel
+def _scramble(words, hashes, again, size):
+    """Hashes of words, written twice."""
     for i in range(size):
-        target[i] = min(source[i], source[i + step])
+        word = words[i]
+        word = _U32((word ^ (word >> _U32(15))) * _U32(0x2C1B3C6D))
+        hashes[i] = again[i] = word ^ (word >> _U32(13))
+
+
+@kernel
+def _invert(source, target, size, margin):
+    """The greatest becomes the least; what is outside, on either side, is greater than all."""
+    for i in range(margin):
+        target[i] = target[margin + size + i] = ~_U32(0)
+    for i in range(size):
+        target[margin + i] = ~source[i]
+
+
+@kernel
+def _pairwise_minimum(one, other, target, size):
+    for i in range(size):
+        target[i] = min(one[i], other[i])
 
 
 @kernel
@@ -23,15 +54,19 @@ def _window_minimum(x, y, size, window):
     while width < window:
         step = min(width, window - width)
         size -= step
-        _pairwise_minimum(x, y, size, step)
+        _pairwise_minimum(x, x[step:], y, size)
         x, y, width = y, x, width + step
     return x, y
 
 
-@inline
-def _scrambled(word):
-    word = _U32((word ^ (word >> _U32(15))) * _U32(0x2C1B3C6D))
-    return word ^ (word >> _U32(13))
+@kernel
+def _gather(hashes, greatest, first, begin, end, place, value, found):
+    """Write place and hash of the words that equal the greatest of the minima of their windows, from ``found`` on."""
+    for i in range(_U64(begin), _U64(end)):
+        place[found] = _U64(first) + i
+        value[found] = hashes[i]
+        found += _U64(greatest[i] == _U32(~hashes[i]))
+    return found
 
 
 @inline
@@ -44,29 +79,20 @@ def bucket_of(value, bits):
 def _minimizers(text, codes, bits, letters, window, begin, end, place, value):
     """Write places and hashes of the window minima of ``text`` among words begin … end − 1, ties all; their number."""
     span = _CHUNK + 3 * window + letters
-    h, x, y = np.empty(span, _U32), np.empty(span, _U32), np.empty(span, _U32)
-    mask = _U32((_U64(1) << _U64(bits * letters)) - _U64(1))
+    hashes, x, y = np.empty(span, _U32), np.empty(span, _U32), np.empty(span, _U32)
     words = len(text) - letters + 1
     found = _U64(0)
     for start in range(begin, end if words >= window else begin, _CHUNK):
         # Words first … last − 1 decide on start … stop − 1.
         first, stop = max(0, start - (window - 1)), min(start + _CHUNK, end)
         last = min(stop + window - 1, words)
-        word = _U32(0)
-        for i in range(_U64(last - first + letters - 1)):
-            word = (_U32(word << _U32(bits)) | _U32(codes[text[_U64(first) + i]])) & mask
-            y[i] = word
-        for i in range(last - first):
-            x[i] = h[i] = _scrambled(y[i + letters - 1])
-        x, y = _window_minimum(x, y, last - first, window)
-        # A word counts if it equals the greatest of the minima of its windows.
-        y[: last - first + window - 1] = ~_U32(0)
-        y[window - 1 : last - first] = ~x[: last - first - window + 1]
-        x, y = _window_minimum(y, x, last - first + window - 1, window)
-        for i in range(_U64(start - first), _U64(stop - first)):
-            place[found] = _U64(first) + i
-            value[found] = h[i]
-            found += _U64(x[i] == _U32(~h[i]))
+        size = last - first
+        _pack(text, codes, bits, letters, first, size + letters - 1, y)
+        _scramble(y[letters - 1 :], hashes, x, size)
+        x, y = _window_minimum(x, y, size, window)
+        _invert(x, y, size - window + 1, window - 1)
+        x, y = _window_minimum(y, x, size + window - 1, window)
+        found = _gather(hashes, x, first, start - first, stop - first, place, value, found)
     return found
 
 

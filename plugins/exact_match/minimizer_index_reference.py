@@ -16,18 +16,19 @@ class MinimizerIndex(IndexStage):
 
     Arrays: ``text`` u8[n], symbols of all targets with separators before, between and behind; ``starts`` i8[k], where
     each target begins; ``place`` u4[m] (u8 from 4 G letters on), grouped: bucket b is ``place[head[b]:head[b + 1]]``,
-    ascending; ``sieve`` u1, a bit for each of 16 times as many finer buckets, whether there is something in it.
+    ascending; ``sieve`` u1, a bit for each of 8 times as many finer buckets, whether there is something in it.
     """
 
     name: ClassVar[str] = "minimizer-index"
     side: ClassVar[Side] = "target"
     provides: ClassVar[str] = KIND
     depends: ClassVar[tuple[str, ...] | None] = ("length", "acgt_only")
+    version: ClassVar[int] = 2
 
     def footprint(self, shape: Shape) -> Footprint:
-        # Words of equal letters are all minimizers: then bucket, place and sieve take 16 bytes a letter of the text.
+        # Words of equal letters are all minimizers: then bucket, place and sieve take 24 bytes a letter of the text.
         text = shape.target_letters + shape.targets + 2
-        return Footprint(host=48 * text, stays=17 * text)
+        return Footprint(host=56 * text, stays=25 * text)
 
     def run(self, context: Context, batch: "SequenceBatch | ModelBatch") -> Index:
         assert isinstance(batch, SequenceBatch)

@@ -29,18 +29,6 @@ def _sift(value, sieve, bits, chosen):
     return count
 
 
-@kernel(helpers=(minimizer_index_cpu,))
-def _work(head, bits, value, chosen):
-    """Sum of the squares of the sizes of the buckets that are looked at, and the size of the largest."""
-    total, largest = 0.0, _U64(0)
-    for j in chosen:
-        b = bucket_of(value[j], bits)
-        size = _U64(head[b + _U64(1)]) - _U64(head[b])
-        total += np.float64(size) * np.float64(size)
-        largest = max(largest, size)
-    return total, largest
-
-
 @kernel
 def _leftmost_minimum(place, value, j, start, window):
     """Is minimizer ``j`` the first of the least words at start … start + window − 1?"""
@@ -87,17 +75,20 @@ def _hopeless(text, places, low, high, x, lefts, query, begin, right):
 
 
 @kernel(helpers=(minimizer_index_cpu,))
-def _matches(text, head, places, bits, query, letters, window, place, value, chosen, unique, lefts, out):
-    """Write (query place, text place, length) of every match that counts; their number, also when ``out`` is full.
+def _matches(text, head, places, bits, query, letters, window, place, value, chosen, unique, most_work, out):
+    """Write (query place, text place, length) of every match that counts.
 
-    lefts: u8, as long as the largest bucket: letters to the left of the word that the query shares, up to ``window``.
+    Returns:
+        The number of matches, also when ``out`` is full, and the work, which is the sum of the squares of the sizes of
+        the buckets that were looked at. No more are looked at once it is above ``most_work``.
     """
     window = _U64(window)
     least = _U64(letters) + window - _U64(1)
-    found = _U64(0)
+    found, work = _U64(0), 0.0
     diagonal, start, end = np.int64(0), _U64(0), _U64(0)  # of the match that was found last
     lows, highs = np.empty(_FLIGHT, np.uint64), np.empty(_FLIGHT, np.uint64)
     firsts, letter = np.empty(_FLIGHT, np.uint64), np.empty(_FLIGHT, np.uint8)
+    lefts = np.empty(64, np.uint64)  # letters to the left of the word that the query shares, up to ``window``
     for n in range(_U64(len(chosen))):
         ahead = n % _U64(_FLIGHT)
         if ahead == _U64(0):
@@ -112,6 +103,11 @@ def _matches(text, head, places, bits, query, letters, window, place, value, cho
                 letter[i] = text[firsts[i]]
         j = chosen[n]
         p, low, high = _U64(place[j]), lows[ahead], highs[ahead]
+        work += np.float64(high - low) * np.float64(high - low)
+        if work > most_work:
+            break
+        if high - low > _U64(len(lefts)):
+            lefts = np.empty(_U64(2) * (high - low), np.uint64)
         open_ = False
         for x in range(low, high):
             r = _U64(places[x])
@@ -140,7 +136,7 @@ def _matches(text, head, places, bits, query, letters, window, place, value, cho
             if found < _U64(len(out)):
                 out[found, 0], out[found, 1], out[found, 2] = p - left, r - left, left + right
             found += _U64(1)
-    return found
+    return found, work
 
 
 class MinimizerMatchesCpu(MinimizerMatches):
@@ -154,22 +150,25 @@ class MinimizerMatchesCpu(MinimizerMatches):
         chosen = np.empty(len(value) + 1, np.uint64)
         chosen = chosen[: _sift(value, index["sieve"], fine, chosen)]
         context.cancellation.check()
-        work, largest = _work(index["head"], bits, value, chosen)
-        if unique and work > _MOST_WORK * (len(index["text"]) + len(strand.symbols)):
+        most_work = float(_MOST_WORK * (len(index["text"]) + len(strand.symbols))) if unique else np.inf
+
+        def part(n: int, first: int, last: int) -> tuple[np.ndarray, float]:
+            work = 0.0
+
+            def launch(capacity: int) -> tuple[int, np.ndarray]:
+                nonlocal work
+                out = np.empty((capacity, 3), np.int64)
+                count, work = _matches(index["text"], index["head"], index["place"], bits, strand.symbols,
+                                       words.letters, words.window, place, value, chosen[first:last], unique,
+                                       most_work, out)
+                return int(count), out[:count]
+
+            return with_capacity(launch, (last - first) // 4 + 64), work
+
+        parts = by_threads(context.threads, 0, len(chosen), part)
+        if sum(work for _, work in parts) > most_work:
             from seqloom.plugins.exact_match.repeats_cpu import longest_matches  # with kernels that are seldom needed
 
             context.count("repetitive")
             return longest_matches(index["text"], strand.symbols, context.options.length)
-
-        def part(n: int, first: int, last: int) -> np.ndarray:
-            lefts = np.empty(int(largest), np.uint64)
-
-            def launch(capacity: int) -> tuple[int, np.ndarray]:
-                out = np.empty((capacity, 3), np.int64)
-                count = int(_matches(index["text"], index["head"], index["place"], bits, strand.symbols, words.letters,
-                                     words.window, place, value, chosen[first:last], unique, lefts, out))
-                return count, out[:count]
-
-            return with_capacity(launch, (last - first) // 4 + 64)
-
-        return np.concatenate(by_threads(context.threads, 0, len(chosen), part))
+        return np.concatenate([rows for rows, _ in parts])

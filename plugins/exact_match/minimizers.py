@@ -32,7 +32,7 @@ def words_of(alphabet: Alphabet, length: int) -> Words:
 
     Words are long enough to be rare, and windows of some 8 words where the length leaves room for them.
     """
-    bits, usual, most = (2, 13, 16) if len(alphabet) <= 16 else (5, 5, 6)
+    bits, usual, most = (2, 14, 16) if len(alphabet) <= 16 else (5, 5, 6)
     letters = min(length, max(usual, min(most, length - 7)))
     return Words(bits, letters, length - letters + 1)
 
@@ -57,9 +57,9 @@ def buckets(hashes: np.ndarray, bits: int) -> np.ndarray:
 
 
 def table_bits(count: int) -> tuple[int, int]:
-    """Bits of the bucket number and of the sieve's, for a table of ``count`` minimizers."""
-    bits = max(8, min(28, int(count).bit_length()))
-    return bits, min(30, bits + 4)
+    """Bits of the bucket number and of the sieve's: two to four buckets for each of ``count`` minimizers."""
+    bits = max(8, min(28, int(count).bit_length() + 1))
+    return bits, min(30, bits + 3)
 
 
 def minimizers(text: np.ndarray, codes: np.ndarray, words: Words) -> tuple[np.ndarray, np.ndarray]:
