@@ -1,4 +1,4 @@
-"""Rows into tables: columns are handed to DuckDB as they are in memory, as an Arrow stream.
+"""Rows into tables: columns are handed to DuckDB as they are in memory, as an Arrow stream; a few rows as text.
 
 With duckdb 1.5 any bound parameter, registered array or Arrow table imports pandas and pyarrow where they are
 installed, 0.2 s in every process; a search of one query is over in less. The bare capsule of a stream (the Arrow
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Values = Sequence[Any] | np.ndarray | Ragged
 
+FEW, SHORT = 500, 16 << 10
+"""Values, and letters, bytes or items in a column of them, up to which text is the quicker way: it needs no import."""
+
 _NOTHING: dict[str, Any] = {"VARCHAR": "", "JSON": "", "BLOB": b""}
 """SQL types of texts and bytes, with what stands in the place of an absent one."""
 
@@ -38,12 +41,35 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
         return
     constants = constants or {}
     names = ", ".join(map(identifier, (*constants, *columns)))
-    values = ", ".join([*map(literal, constants.values()), *map(identifier, columns)])
+    fixed = list(map(literal, constants.values()))
+    if rows * len(columns) <= FEW and all(_short(*column) for column in columns.values()):
+        lists = [map(literal, _plain(*column)) for column in columns.values()]
+        texts = ("(" + ", ".join([*fixed, *row]) + ")" for row in zip(*lists, strict=True))
+        connection.execute(f"INSERT INTO {table} ({names}) VALUES {', '.join(texts)}")
+        return
     connection.register("new_rows", _stream(rows, columns))
     try:
+        values = ", ".join([*fixed, *map(identifier, columns)])
         connection.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM new_rows")
     finally:
         connection.unregister("new_rows")
+
+
+def _short(kind: str, values: Values) -> bool:
+    """Whether a column may be written as text: it is no longer than that is worth, and SQL has a text for it."""
+    if isinstance(values, Ragged):
+        return len(values.values) <= SHORT
+    if kind not in _NOTHING:
+        return True
+    there = [v for v in values if v is not None]
+    return sum(map(len, there)) <= SHORT and (kind == "BLOB" or not any("\0" in text for text in there))
+
+
+def _plain(kind: str, values: Values) -> Sequence[Any]:
+    """Python's values of a column."""
+    if isinstance(values, Ragged):
+        return [row.tobytes() for row in values] if kind == "BLOB" else [row.tolist() or None for row in values]
+    return values.tolist() if isinstance(values, np.ndarray) else values
 
 
 def _stream(rows: int, columns: Mapping[str, tuple[str, Values]]) -> Any:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["sequences", "results"]
 WORDS = {"sequences": "sequence database", "results": "results store"}
+RESULT_BLOCK = 1 << 16
+"""Bytes of a block of a results file. Every column of every table takes one at least, and most runs fill few; DuckDB's
+own blocks are four times as large."""
 
 
 def connect(path: "str | Path", read_only: bool, kind: Kind, create: bool = False, memory: int | None = None,
@@ -45,7 +48,7 @@ def connect(path: "str | Path", read_only: bool, kind: Kind, create: bool = Fals
         raise StoreError(f"there is no {WORDS[kind]} {path}")
     if not new and not os.path.isfile(path):
         raise SchemaError(f"{path} is not a file; give the path of a {WORDS[kind]}")
-    connection = _open(path, read_only, memory, threads)
+    connection = _open(path, read_only, memory, threads, RESULT_BLOCK if new and kind == "results" else None)
     try:
         with translated(path):
             if new or (create and not _tables(connection)):
@@ -109,11 +112,14 @@ def make_tables(connection: "duckdb.DuckDBPyConnection", kind: Kind) -> None:
     connection.execute(f"BEGIN; {sql}; {stamp} COMMIT")
 
 
-def _open(path: str, read_only: bool, memory: int | None, threads: int | None) -> "duckdb.DuckDBPyConnection":
+def _open(path: str, read_only: bool, memory: int | None, threads: int | None,
+          block: int | None = None) -> "duckdb.DuckDBPyConnection":
+    """``block``: bytes of a block of a new file."""
     import duckdb
 
     with translated(path):
-        connection = duckdb.connect(path, read_only=read_only and path != ":memory:")
+        connection = duckdb.connect(path, read_only=read_only and path != ":memory:",
+                                    config={"default_block_size": str(block)} if block else {})
         configure(connection, memory, threads)
         return connection
 

@@ -9,8 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.records import Ragged
+from seqloom.storage import arrow
 from seqloom.storage.arrow import insert
 from seqloom.storage.literals import literal
+
+
+@pytest.fixture(scope="module", autouse=True, params=["few rows as text", "all rows as a stream"])
+def way(request):
+    """Both ways into a table, also for rows that would take the other one."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "all rows as a stream":
+            patch.setattr(arrow, "FEW", 0)
+        yield
 
 
 @pytest.mark.parametrize("value", [None, True, False, 0, -5, 2**70, 0.1, 1e-300, float("inf"), "", "it's", "ß\n\t\"",

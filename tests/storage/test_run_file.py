@@ -13,6 +13,7 @@ from seqloom.core.memory import MemorySource
 from seqloom.core.ports import SlotStats, UnitPlan
 from seqloom.core.records import Alignments, Column, Hits, Pairs, Ragged, Seeds
 from seqloom.core.sequences import Intervals, ModelBatch, SequenceBatch
+from seqloom.storage import arrow
 from seqloom.storage.connection import connect
 from seqloom.storage.record_bytes import from_bytes, to_bytes
 from seqloom.storage.report import RunReport
@@ -267,13 +268,15 @@ def hits_with_everything(draw):
 
 
 @settings(max_examples=25, deadline=None)
-@given(hits_with_everything())
-def test_every_type_of_column_survives(hits):
+@given(hits_with_everything(), st.sampled_from([0, arrow.FEW]))
+def test_every_type_of_column_survives(hits, few):
     run = begin()
     run.begin(toy_runs.PLAN)
     run.commit_unit(0, 0, hits, {})
     assert_same_hits(run.partials(0)[0], hits)
-    run.commit_batch(0, hits, toy_runs.info(np.unique(hits.target)), {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrow, "FEW", few)
+        run.commit_batch(0, hits, toy_runs.info(np.unique(hits.target)), {})
     if len(hits):
         assert_same_hits(hits_of(run), hits)
     run.close()

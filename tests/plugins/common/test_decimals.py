@@ -23,4 +23,4 @@ def test_what_fits() -> None:
 @given(st.lists(st.tuples(*[st.integers(0, 99_999_999)] * 3), max_size=8))
 def test_lines_of_mummer(rows: list[tuple[int, int, int]]) -> None:
     columns = list(np.array(rows, np.int64).reshape(-1, 3).T)
-    assert _lines_of_numbers(columns) == "".join("%8d  %8d  %8d\n" % row for row in rows)
+    assert _lines_of_numbers(columns) == "".join(f"{a:8d}  {b:8d}  {c:8d}\n" for a, b, c in rows)
