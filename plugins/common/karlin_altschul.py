@@ -144,15 +144,10 @@ def _series_k(distribution: ScoreDistribution, lambda_: float, h: float) -> floa
             mean = float((distribution.scores * probabilities).sum())
             ratio = mean * mean / ratio
         return ratio * (1.0 - math.exp(-lambda_))
-    total, walk = 0.0, np.ones(1)
+    from .random_walk_cpu import walk_series  # most scoring systems of nucleotides get by without a kernel
+
     weights = np.exp(lambda_ * np.minimum(np.arange(_K_TERMS * low, _K_TERMS * high + 1), 0))
-    for terms in range(1, _K_TERMS + 1):
-        walk = np.convolve(walk, probabilities)  # over the sums terms · low … terms · high
-        first = (terms - _K_TERMS) * low
-        term = float((walk * weights[first : first + len(walk)]).sum()) / terms
-        total += term
-        if term <= _K_SMALLEST_TERM:
-            break
+    total = walk_series(probabilities, weights, low, _K_TERMS, _K_SMALLEST_TERM)
     return -math.exp(-2.0 * total) * lambda_ / (h * math.expm1(-lambda_))
 
 

@@ -27,17 +27,25 @@ COLUMNS = 12
 
 @kernel
 def _assign(order, lengths, gap, lane_of, begin_of, ends):
-    """Put each of ``order``, longest first, behind the shortest queue."""
-    ends[:] = 0
+    """Put each of ``order``, longest first, behind the shortest queue, the first of equal ones."""
+    lanes = len(ends)
+    heap = np.arange(lanes)  # end of a queue · lanes + lane
     for place in order:
-        lane = 0
-        for other in range(1, len(ends)):
-            if ends[other] < ends[lane]:
-                lane = other
-        begin = ends[lane] + gap if ends[lane] else 0
+        end, lane = heap[0] // lanes, heap[0] % lanes
+        begin = end + gap if end else end
         begin += (begin + lengths[place]) % 2
         lane_of[place], begin_of[place] = lane, begin
-        ends[lane] = begin + lengths[place]
+        key, node, child = (begin + lengths[place]) * lanes + lane, 0, 1
+        while child < lanes:
+            if child + 1 < lanes and heap[child + 1] < heap[child]:
+                child += 1
+            if heap[child] > key:
+                break
+            heap[node] = heap[child]
+            node, child = child, 2 * child + 1
+        heap[node] = key
+    for key in heap:
+        ends[key % lanes] = key // lanes
 
 
 @kernel(helpers=(lane_tiles,))
