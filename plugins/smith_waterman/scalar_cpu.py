@@ -1,9 +1,9 @@
 """The Smith–Waterman recurrence of one pair in numbers of 32 or 64 bits, for scores beyond what small lanes hold.
 
-Row by row, as the reference does it: what depends on the row above first, then the gap along the row, then the rest,
-so that all but the gap are loops without a chain. To trace a pair, h and f are kept before every so many rows; the rows
-between two such places are computed again when the alignment, followed back from its end, comes to them. Memory grows
-with the length of the target times the square root of the query's.
+As many rows as a vector has lanes go along the target side by side, each one column behind the row above it, so that a
+cell finds what it depends on in the lane below, computed one step before. To trace a pair, h and f are kept before
+every so many rows; the rows between two such places are computed again when the alignment, followed back from its end,
+comes to them. Memory grows with the length of the target times the square root of the query's.
 """
 
 import math
@@ -12,53 +12,97 @@ from typing import NamedTuple
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
-from seqloom.core.simd import LOOKUP_ENTRIES
+from seqloom.core.simd import (
+    BYTE_LANES,
+    LOOKUP_ENTRIES,
+    choose_greater,
+    greater_lanes,
+    load,
+    maximum,
+    shift_in,
+    splat,
+    spread,
+    store,
+)
 
+LANES = BYTE_LANES // 4
+"""Rows that are done side by side."""
+_PAD = LOOKUP_ENTRIES - 1
+"""Code of what stands beside a target; no letter has it."""
+_STEPS = 128
+"""Steps whose letter scores are looked up together."""
 NOT_PAIR, NOT_INSERT, INSERT_GOES_ON, DELETE_GOES_ON = 1, 2, 4, 8
 """Bits of a cell: h isn't reached by a pair of letters; h isn't reached by query letters against a gap; a gap in query
 (target) letters that has come here, seen from behind, goes on: to open it here would have been worse."""
+_BITS = 16
+"""Of a word of cells for each kind of bits: at least as many as lanes."""
 
 
 @kernel
-def _rows(profile, places, width, first, further, begin, end, h, f, pair, e, bits, mark, found):
-    """Rows begin…end − 1 of ``width`` columns; h and f (of the row to come) and ``found`` are updated.
+def _look_up(table, lines, letters, first, last, scores):
+    """Letter scores of steps first … last − 1, those of each step side by side."""
+    for lane in range(LANES):
+        line = table[lines[lane]]
+        for step in range(first, last):
+            scores[(step - first) * LANES + lane] = line[letters[step - lane + LANES]]
+
+
+@kernel
+def _strips(table, places, letters, width, first, further, begin, end, h_row, f_row, scores, bits, mark, found):
+    """Rows begin … end − 1 of ``width`` columns; h, f (of the row to come) and ``found`` are updated.
+
+    What cells beside the target hold is never more than the cell before, in the last column, and what rows behind
+    ``end`` hold is less than what it comes from: both can be neither the best nor a way to it.
 
     Args:
-        profile: [letters, n], score of each query letter in each column; the type of the costs and of all rows.
-        h, f: [n + 1], place j + 1 for column j; h[0] is 0.
-        pair, e: [n + 1], working space.
-        bits: u8[end − begin, n], filled if ``mark``.
+        table: [letters + 1, 32], score of each query letter with each code, and a line for no letter; the type of the
+            costs and of all rows.
+        letters: u1[LANES + n + LANES], codes of the columns between padding.
+        h_row, f_row: [n + 1 + LANES], place j + 1 for column j.
+        scores: [_STEPS · LANES], working space.
+        bits: u8[strips, n + LANES] words, filled if ``mark``: of each step the cells' bits, kind by kind.
         found: i8[3], best score and its first row and column, so far.
     """
-    zero = first - first
-    for i in range(begin, end):
-        line = profile[places[i]]
-        for j in range(width):
-            pair[j + 1] = h[j] + line[j]
-        for j in range(1, width + 1):
-            h[j] = max(max(pair[j], f[j]), zero)
-        # A gap that starts behind a gap of its own direction is never the better one, so h without e will do.
-        gap = -first - further
-        best = zero
-        for j in range(1, width + 1):
-            e[j] = gap
-            gap = max(gap - further, h[j] - first)
-        for j in range(1, width + 1):
-            h[j] = max(h[j], e[j])
-            best = max(best, h[j])
-        if mark:
-            for j in range(1, width + 1):
-                opened = h[j] - first
-                bits[i - begin, j - 1] = (np.uint8(h[j] != pair[j]) * NOT_PAIR | np.uint8(h[j] != f[j]) * NOT_INSERT
-                                          | np.uint8(f[j] - further > opened) * INSERT_GOES_ON
-                                          | np.uint8(e[j] - further > opened) * DELETE_GOES_ON)
-        for j in range(1, width + 1):
-            f[j] = max(f[j] - further, h[j] - first)
-        if best > found[0]:
-            found[0], found[1] = best, i
-            for j in range(width, 0, -1):
-                if h[j] == best:
-                    found[2] = j - 1
+    opening, longer = splat(first, LANES), splat(further, LANES)
+    floor = spread(0, opening)
+    lines = np.empty(LANES, np.int64)
+    one, other = np.empty(LANES, table.dtype), np.empty(LANES, table.dtype)
+    for row in range(begin, end, LANES):
+        for lane in range(LANES):
+            lines[lane] = places[row + lane] if row + lane < end else len(table) - 1
+        h = diagonal = top = where = floor
+        e = f_below = floor - opening
+        for block in range(0, width + LANES - 1, _STEPS):
+            behind = min(block + _STEPS, width + LANES - 1)
+            _look_up(table, lines, letters, block, behind, scores)
+            for step in range(block, behind):
+                # In the lane below stands the cell above, of the step before.
+                above, f = shift_in(h, h_row[step + 1]), shift_in(f_below, f_row[step + 1])
+                pair = diagonal + load(scores, (step - block) * LANES, LANES)
+                diagonal = above
+                open_or_pair = maximum(maximum(pair, f), floor)
+                # A gap that starts behind a gap of its own direction is never the better one: h without e will do.
+                h = maximum(open_or_pair, e)
+                opened, e_further, f_further = h - opening, e - longer, f - longer
+                if mark:
+                    bits[(row - begin) // LANES, step] = (
+                        greater_lanes(h, pair) | greater_lanes(h, f) << np.uint64(_BITS)
+                        | greater_lanes(f_further, opened) << np.uint64(2 * _BITS)
+                        | greater_lanes(e_further, opened) << np.uint64(3 * _BITS))
+                e = maximum(e_further, open_or_pair - opening)
+                f_below = maximum(f_further, opened)
+                where = choose_greater(h, top, spread(step, where), where)
+                top = maximum(top, h)
+                # The last lane is done with a column that the first one has left behind.
+                if step >= LANES - 1:
+                    store(one, 0, h)
+                    store(other, 0, f_below)
+                    h_row[step - LANES + 2], f_row[step - LANES + 2] = one[LANES - 1], other[LANES - 1]
+        store(one, 0, top)
+        store(other, 0, where)
+        for lane in range(LANES):
+            if one[lane] > found[0]:
+                found[0], found[1], found[2] = one[lane], row + lane, other[lane] - lane
 
 
 ROW, COLUMN, GAP, SCORE, USED, SIMILAR = range(6)
@@ -102,9 +146,15 @@ def step(state, bits, scores, place, query_letter, target_letter, gap_open, gap_
 @kernel
 def _follow(state, bits, begin, scores, places, query, target, gap_open, gap_extend, path):
     """Follow the alignment back through rows ``begin`` and later, whose cells are in ``bits``."""
+    one = np.uint64(1)
     while state[SCORE] > 0 and state[ROW] >= begin:
         i, j = state[ROW], state[COLUMN]
-        step(state, bits[i - begin, j], scores, places[i], query[i], target[j], gap_open, gap_extend, path)
+        lane = (i - begin) % LANES
+        word = bits[(i - begin) // LANES, j + lane] >> np.uint64(lane)
+        how = (np.int64(word & one) * NOT_PAIR + np.int64(word >> np.uint64(_BITS) & one) * NOT_INSERT
+               + np.int64(word >> np.uint64(2 * _BITS) & one) * INSERT_GOES_ON
+               + np.int64(word >> np.uint64(3 * _BITS) & one) * DELETE_GOES_ON)
+        step(state, how, scores, places[i], query[i], target[j], gap_open, gap_extend, path)
 
 
 class ScalarTrace(NamedTuple):
@@ -121,11 +171,14 @@ class ScalarTrace(NamedTuple):
 
 def scalar_bytes(query_length: int, target_length: int) -> int:
     """Host memory that ``scalar_trace`` takes at most."""
-    return (2 * _stride(query_length) + 8 * (LOOKUP_ENTRIES + 8)) * (target_length + 1) + 8 * query_length
+    stride = _stride(query_length)
+    kept = 16 * (query_length // stride + 2)
+    return (kept + 8 * stride // LANES + 2) * (target_length + 2 * LANES) + 8 * query_length + (1 << 16)
 
 
 def _stride(rows: int) -> int:
-    return max(16, math.isqrt(16 * rows))
+    """Rows between two places where h and f are kept, so that these and the bits take about equal memory."""
+    return max(1, math.isqrt(2 * LANES * rows) // LANES) * LANES
 
 
 def scalar_score(scores: np.ndarray, places: np.ndarray, target: np.ndarray, gap_open: int, gap_extend: int) -> int:
@@ -141,7 +194,7 @@ def scalar_score(scores: np.ndarray, places: np.ndarray, target: np.ndarray, gap
     return int(pair.found[0])
 
 
-_NO_BITS = np.empty((0, 0), np.uint8)
+_NO_BITS = np.empty((0, 0), np.uint64)
 
 
 class _Pair:
@@ -151,20 +204,23 @@ class _Pair:
                  gap_extend: int) -> None:
         most = max(0, int(scores.max(initial=0))) * min(len(places), len(target)) + gap_open + 2 * gap_extend
         self.dtype = np.dtype(np.int32) if most < 1 << 30 and scores.min(initial=0) > -(1 << 30) else np.dtype(np.int64)
-        self.profile = scores[:, target].astype(self.dtype)
-        self.places = places
+        self.table = np.full((len(scores) + 1, LOOKUP_ENTRIES), np.iinfo(self.dtype).min, self.dtype)
+        self.table[:-1, : min(scores.shape[1], _PAD)] = scores[:, :_PAD]
+        self.letters = np.full(len(target) + 2 * LANES, _PAD, np.uint8)
+        self.letters[LANES:-LANES] = target
+        self.places, self.width = places, len(target)
         self.first, self.further = self.dtype.type(gap_open + gap_extend), self.dtype.type(gap_extend)
-        self.pair, self.e = (np.empty(len(target) + 1, self.dtype) for _ in range(2))
+        self.scores = np.empty(_STEPS * LANES, self.dtype)
         self.found = np.array([0, -1, -1], np.int64)
 
     def start(self) -> tuple[np.ndarray, np.ndarray]:
         """h and f before the first row."""
-        size = len(self.pair)
+        size = self.width + 1 + LANES
         return np.zeros(size, self.dtype), np.full(size, -self.first - self.further, self.dtype)
 
     def rows(self, begin: int, end: int, width: int, h: np.ndarray, f: np.ndarray, bits: np.ndarray) -> None:
-        _rows(self.profile, self.places, width, self.first, self.further, begin, end, h, f, self.pair, self.e, bits,
-              bits is not _NO_BITS, self.found)
+        _strips(self.table, self.places, self.letters, width, self.first, self.further, begin, end, h, f, self.scores,
+                bits, bits is not _NO_BITS, self.found)
 
 
 def scalar_trace(scores: np.ndarray, places: np.ndarray, query: np.ndarray, target: np.ndarray, gap_open: int,
@@ -181,7 +237,7 @@ def scalar_trace(scores: np.ndarray, places: np.ndarray, query: np.ndarray, targ
         return ScalarTrace(0, 0, 0, 0, 0, 0, np.empty(0, np.uint32))
     state = np.array([row, column, 0, score, 0, 0], np.int64)
     width = column + 1
-    bits = np.empty((min(stride, len(places)), width), np.uint8)
+    bits = np.empty((-(-min(stride, len(places)) // LANES), width + LANES), np.uint64)
     path = np.empty(2 * min(row, column) + 4, np.uint32)
     while state[SCORE] > 0:
         block = int(state[ROW]) // stride

@@ -13,10 +13,12 @@ from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.jit import SIMD_LEVELS
 from seqloom.core.records import DELETE, INSERT, MATCH
 from seqloom.core.sequences import Intervals, SequenceBatch
-from seqloom.plugins.smith_waterman import trace_cpu
+from seqloom.plugins.smith_waterman import scalar_cpu, trace_cpu
 from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
+from seqloom.plugins.smith_waterman.extend_reference import trace
 from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
-from seqloom.plugins.smith_waterman.scalar_cpu import scalar_trace
+from seqloom.plugins.smith_waterman.recurrence import Packed
+from seqloom.plugins.smith_waterman.scalar_cpu import scalar_score, scalar_trace
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
 from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
@@ -197,6 +199,26 @@ def test_pipelines_give_the_same_on_both_back_ends(pipeline, alphabet, letters, 
     queries, targets = related(np.random.default_rng(7), letters, 60)
     check_pipeline(pipeline, SequenceBatch.of(alphabet, queries), SequenceBatch.of(alphabet, targets), options,
                    backends=("reference", "cpu"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 200), st.sampled_from([(11, 1), (0, 1), (3, 0), (0, 0), (9, 2), (2, 1)]),
+       st.sampled_from([1, 1 << 24]), st.sampled_from(["ACDEFGHIKLMNPQRSTVWY", "WA", "W"]), st.integers(1, 3))
+def test_pairs_in_wide_numbers_equal_the_reference(seed, length, gap_costs, times, letters, strips):
+    rng, scoring = np.random.default_rng(seed), protein_scoring(*gap_costs, times=times)
+    query = PROTEIN.encode(letters)[rng.integers(0, len(letters), length)]
+    kept = query[rng.random(length) < 0.9]
+    target = np.insert(kept, np.sort(rng.integers(0, len(kept) + 1, 9)), query[:1].repeat(9)[:9]) if length else query
+    codes, places = np.unique(query, return_inverse=True)
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        for stride in (lambda rows: strips * scalar_cpu.LANES, scalar_cpu._stride):
+            patch.setattr(scalar_cpu, "_stride", stride)
+            found.append(scalar_trace(scoring.matrix[codes].astype(np.int64), places, query, target, *gap_costs))
+    [wanted] = trace(query, Packed.of([target], scoring))
+    for traced in found:
+        assert traced[:5] == wanted[:5] and traced.path.tolist() == wanted.path
+    assert scalar_score(scoring.matrix[codes].astype(np.int64), places, target, *gap_costs) == wanted.score
 
 
 def test_a_score_beyond_32_bits():
