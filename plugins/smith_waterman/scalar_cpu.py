@@ -40,11 +40,12 @@ _BITS = 16
 
 @kernel
 def _look_up(table, lines, letters, first, last, scores):
-    """Letter scores of steps first … last − 1, those of each step side by side."""
-    for lane in range(LANES):
-        line = table[lines[lane]]
-        for step in range(first, last):
-            scores[(step - first) * LANES + lane] = line[letters[step - lane + LANES]]
+    """Letter scores of steps first … last − 1, those of each step side by side; ``lines`` u8, places in the table."""
+    lanes = np.uint64(LANES)
+    for step in range(np.uint64(first), np.uint64(last)):
+        for lane in range(lanes):
+            score = table[lines[lane] + np.uint64(letters[step - lane + lanes])]
+            scores[(step - np.uint64(first)) * lanes + lane] = score
 
 
 @kernel
@@ -55,8 +56,8 @@ def _strips(table, places, letters, width, first, further, begin, end, h_row, f_
     ``end`` hold is less than what it comes from: both can be neither the best nor a way to it.
 
     Args:
-        table: [letters + 1, 32], score of each query letter with each code, and a line for no letter; the type of the
-            costs and of all rows.
+        table: [(letters + 1) · 32], score of each query letter with each code, and a line for no letter; the type of
+            the costs and of all rows.
         letters: u1[LANES + n + LANES], codes of the columns between padding.
         h_row, f_row: [n + 1 + LANES], place j + 1 for column j.
         scores: [_STEPS · LANES], working space.
@@ -65,11 +66,12 @@ def _strips(table, places, letters, width, first, further, begin, end, h_row, f_
     """
     opening, longer = splat(first, LANES), splat(further, LANES)
     floor = spread(0, opening)
-    lines = np.empty(LANES, np.int64)
+    nothing = len(table) // LOOKUP_ENTRIES - 1
+    lines = np.empty(LANES, np.uint64)
     one, other = np.empty(LANES, table.dtype), np.empty(LANES, table.dtype)
     for row in range(begin, end, LANES):
         for lane in range(LANES):
-            lines[lane] = places[row + lane] if row + lane < end else len(table) - 1
+            lines[lane] = (places[row + lane] if row + lane < end else nothing) * LOOKUP_ENTRIES
         h = diagonal = top = where = floor
         e = f_below = floor - opening
         for block in range(0, width + LANES - 1, _STEPS):
@@ -204,8 +206,9 @@ class _Pair:
                  gap_extend: int) -> None:
         most = max(0, int(scores.max(initial=0))) * min(len(places), len(target)) + gap_open + 2 * gap_extend
         self.dtype = np.dtype(np.int32) if most < 1 << 30 and scores.min(initial=0) > -(1 << 30) else np.dtype(np.int64)
-        self.table = np.full((len(scores) + 1, LOOKUP_ENTRIES), np.iinfo(self.dtype).min, self.dtype)
-        self.table[:-1, : min(scores.shape[1], _PAD)] = scores[:, :_PAD]
+        table = np.full((len(scores) + 1, LOOKUP_ENTRIES), np.iinfo(self.dtype).min, self.dtype)
+        table[:-1, : min(scores.shape[1], _PAD)] = scores[:, :_PAD]
+        self.table = table.reshape(-1)
         self.letters = np.full(len(target) + 2 * LANES, _PAD, np.uint8)
         self.letters[LANES:-LANES] = target
         self.places, self.width = places, len(target)
