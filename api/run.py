@@ -45,7 +45,8 @@ class Run:
         self._source_open = False
         assert self._run_file is not None
         if self._home:
-            self._run_file.close()
+            if not self._home.take(self._run_file):
+                self._run_file.close()
             self._run_file = None
             self._home.merge_pending()
         else:

@@ -4,7 +4,8 @@ A run writes to a file of its own, ``<store>.runs/<id>.duckdb``; an empty file `
 is finished and waits to be merged. Whoever finishes a run tries the store's lock without waiting. If another process
 has it, that process looks into the folder again after letting the lock go, so that no finished run stays behind when
 many end at once. A run is merged in one transaction and its file is deleted afterwards; a file whose run is in the
-store already is only deleted.
+store already is only deleted. Who has just finished a run merges it while its file is still open, where the store is
+free; the file needs no mark then.
 """
 
 import logging
@@ -126,6 +127,34 @@ class ResultStore:
             self.runs_folder.rmdir()  # only an empty folder goes
         return merged
 
+    def take(self, run: RunFile) -> bool:
+        """Merge a finished run whose file is open here, which spares reading it from disk; its file is deleted.
+
+        Returns:
+            False where that can't be: the run's file is as it was, to be closed and merged as any other.
+        """
+        import duckdb
+
+        own, connection = run.database, run.connection
+        try:
+            if not self.path.exists():
+                self._open_for_writing().close()
+            connection.execute(f"ATTACH {literal(str(self.path))} AS results_store; USE results_store")
+        except (SeqloomError, duckdb.Error):  # in use, or not as it should be: who merges finds out and says so
+            return False
+        merged = False
+        with suppress(SeqloomError), translated(self.path):
+            is_ours = [("results", HEAD["results"])]
+            if connection.execute("SELECT kind, schema_revision FROM seqloom_file").fetchall() == is_ours:
+                with _transaction(connection):
+                    self._copy(connection, own)
+                merged = True
+        with suppress(duckdb.Error):
+            connection.execute(f"USE {identifier(own)}; DETACH results_store")
+        if merged:
+            run.discard()
+        return merged
+
     def _pending(self) -> list[Path]:
         """Files of finished runs. Marks whose files are gone are deleted on the way."""
         found = []
@@ -156,19 +185,21 @@ class ResultStore:
             remove(path)
             return []
         with translated(path), _attached(store, path), translated(self.path), _transaction(store):
-            number = store.execute("SELECT nextval('run_numbers')").fetchall()[0][0]
-            self._copy(store, number)
+            self._copy(store, "run_file")
         remove(path)
         return [run_id]
 
-    def _copy(self, store: "duckdb.DuckDBPyConnection", number: int) -> None:
-        changes = [change for (level,) in store.execute("SELECT DISTINCT level FROM run_file.extra_columns").fetchall()
-                   for change in _column_changes(store, level)]
+    def _copy(self, store: "duckdb.DuckDBPyConnection", run: str) -> None:
+        """Rows of the database ``run`` that is attached into the tables of the store."""
+        number = store.execute("SELECT nextval('run_numbers')").fetchall()[0][0]
+        levels = store.execute(f"SELECT DISTINCT level FROM {identifier(run)}.extra_columns").fetchall()
+        changes = [change for (level,) in levels for change in _column_changes(store, run, level)]
         if changes:
             drop_views(store)
             store.execute(";".join(changes))
         for table in TABLES:
-            store.execute(f"INSERT INTO {table} BY NAME SELECT * REPLACE ({number} AS run) FROM run_file.{table}")
+            store.execute(f"INSERT INTO {table} BY NAME SELECT * REPLACE ({number} AS run) "
+                          f"FROM {identifier(run)}.{table}")
         if changes:
             create_views(store)
 
@@ -481,9 +512,9 @@ def _all_runs(connection: "duckdb.DuckDBPyConnection") -> list[dict[str, Any]]:
     return [dict(zip(names, row)) for row in connection.execute(f"SELECT {chosen} FROM runs").fetchall()]
 
 
-def _column_changes(store: "duckdb.DuckDBPyConnection", table: str) -> list[str]:
-    """Statements that make room for columns that plugins added to a table of the attached run."""
-    theirs, ours = (_columns(store, database, table) for database in ("'run_file'", "current_database()"))
+def _column_changes(store: "duckdb.DuckDBPyConnection", run: str, table: str) -> list[str]:
+    """Statements that make room for columns that plugins added to a table of the attached database ``run``."""
+    theirs, ours = (_columns(store, database, table) for database in (literal(run), "current_database()"))
     changes = []
     for name, kind in theirs.items():
         if name not in ours:

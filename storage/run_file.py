@@ -73,6 +73,11 @@ class RunFile:
                 "SELECT slot, seconds, records_in, records_out, counters FROM run_slots ORDER BY position").fetchall()}
         self._targets = np.array(connection.execute("SELECT target FROM targets").fetchall(), np.int64).ravel()
 
+    @property
+    def database(self) -> str:
+        """DuckDB's name of the file on ``connection``."""
+        return self.connection.execute("SELECT current_database()").fetchall()[0][0]
+
     @classmethod
     def create(cls, where: str | Path, provenance: Mapping[str, Any], queries: SequenceBatch | ModelBatch,
                databases: Sequence[Mapping[str, Any]], memory: int | None = None,

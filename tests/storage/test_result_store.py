@@ -386,3 +386,53 @@ def test_fifty_searches_that_end_at_once(store):
     assert [r["id"] for r in runs] == ids and sorted(r["run"] for r in runs) == list(range(1, count + 1))
     each = store.sql("SELECT count(*) AS n FROM hit GROUP BY run").to_pydict()["n"]
     assert each == [len(toy_runs.expected_hits(batches=1))] * count
+
+
+def worked(store: ResultStore) -> RunFile:
+    """A finished run whose file is open."""
+    run = toy_runs.create(store)
+    toy_runs.work(run)
+    return run
+
+
+def test_a_run_whose_file_is_open_is_taken_as_it_is(store):
+    first, second = worked(store), worked(store)
+    for run in (first, second):
+        assert store.take(run) and not run.is_open
+        assert_same_hits(rows_of(store, run.id), toy_runs.expected_hits())
+    assert not list(store.runs_folder.glob("*")) and store.merge_pending() == []
+    assert [(r["run"], r["id"], r["state"]) for r in store.runs()] == [
+        (1, first.id, "stored"), (2, second.id, "stored")]
+    with store.open_run(second.id) as (connection, number):
+        assert connection.execute(f"SELECT count(*) FROM hsps WHERE run = {number}").fetchall() == [(ROWS[1],)]
+
+
+def test_a_run_is_not_taken_while_the_store_is_in_use(store):
+    toy_runs.run_once(store)
+    store.merge_pending()
+    run = worked(store)
+    release = hold(store.path)
+    assert not store.take(run) and run.is_open
+    run.close()
+    assert store.merge_pending() == []
+    release()
+    assert store.merge_pending() == [run.id]
+    assert_same_hits(rows_of(store, run.id), toy_runs.expected_hits())
+
+
+def test_a_run_that_does_not_fit_the_store_is_not_taken(store):
+    with_column(store, Column("depth", "str"), ["a"])
+    store.merge_pending()
+    run = toy_runs.create(store)
+    run.begin(toy_runs.PLAN)
+    run.commit_batch(0, Hits({"query": [0], "target": [0], "score": [1], "depth": [2]}, [Column("depth", "i4")]),
+                     toy_runs.info(np.array([0])), {})
+    run.finish("done")
+    assert not store.take(run)
+    assert run.is_open and run.connection.execute("SELECT count(*) FROM hit").fetchall() == [(1,)]
+    run.close()
+    assert len(store.runs()) == 2 and store.merge_pending() == []
+    connection = connect(store.path, False, "results")
+    connection.execute("UPDATE seqloom_file SET schema_revision = 'another'")
+    connection.close()
+    assert not store.take(worked(store))

@@ -102,5 +102,6 @@ def process(path: Path, resume: bool) -> None:
     left = [r["id"] for r in store.runs() if r["state"] == "incomplete"] if resume else []
     run = store.open_incomplete(left[0]) if left else create(store)
     work(run)
-    run.close()
+    if not store.take(run):
+        run.close()
     store.merge_pending()
