@@ -1,4 +1,4 @@
-"""``sw-traceback`` on the CPU: targets of a query side by side in lanes; what is too large for them pair by pair."""
+"""``sw-traceback`` on the CPU: targets of a query side by side in lanes; those alone, or too large, one by one."""
 
 import numpy as np
 from seqloom.core.context import Context
@@ -92,6 +92,8 @@ def _trace(context: Context, profile: Profile, strand: np.ndarray, stretches: St
     left = mine
     for arithmetic in profile.widths:
         fits = (scores[left] < arithmetic.ceiling) & _small(len(strand), stretches.lengths[left])
+        if fits.sum() == 1:  # whose diagonals fill vectors better
+            continue
         now, left = left[fits], left[~fits]
         if len(now):
             lanes = stretches.interleaved(now)

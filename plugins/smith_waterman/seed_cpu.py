@@ -99,6 +99,8 @@ def exact_scores(profile: Profile, scoring: Scoring, stretches: Stretches, lanes
         return scores
     left = lanes["order"]
     for arithmetic in profile.widths:
+        if len(left) == 1:  # whose diagonals fill vectors better
+            break
         found = lane_scores(profile, arithmetic, lanes, workers)
         scores[lanes["order"]] = found
         left = lanes["order"][found >= arithmetic.ceiling]
