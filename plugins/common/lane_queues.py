@@ -13,6 +13,7 @@ from seqloom.core.jit import kernel
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.simd import BYTE_LANES, LOOKUP_ENTRIES, aligned
 from seqloom.core.stages import Footprint, IndexStage, Shape
+from seqloom.core.threads import by_threads, in_turn
 from seqloom.plugins.common import lane_tiles
 from seqloom.plugins.common.lane_tiles import TILE, lay, turn
 
@@ -49,12 +50,12 @@ def _assign(order, lengths, gap, lane_of, begin_of, ends):
 
 
 @kernel(helpers=(lane_tiles,))
-def _interleave(residues, offsets, numbers, firsts, places, begins, pad, tile, columns, present):
-    """Fill ``columns`` tile by tile, lane by lane within a tile; mark what is ``present``."""
+def _interleave(residues, offsets, numbers, firsts, places, begins, pad, start, stop, tile, columns, present):
+    """Fill columns ``start`` … ``stop`` − 1 tile by tile, lane by lane within a tile; mark what is ``present``."""
     lanes = len(firsts) - 1
     current = firsts[:-1].copy()
-    for first in range(0, len(columns) // lanes, TILE):
-        width = min(TILE, len(columns) // lanes - first)
+    for first in range(start, stop, TILE):
+        width = min(TILE, stop - first)
         tile[:] = pad
         for lane in range(lanes):
             entry = current[lane]
@@ -62,7 +63,9 @@ def _interleave(residues, offsets, numbers, firsts, places, begins, pad, tile, c
                 number, begin = numbers[places[entry]], begins[entry] - first  # in this tile, or before it
                 end = begin + offsets[number + 1] - offsets[number]
                 column = max(begin, 0)
-                lay(tile, lane * TILE + column, residues, offsets[number] + column - begin, min(end, width) - column)
+                if end > column:
+                    source = offsets[number] + column - begin
+                    lay(tile, lane * TILE + column, residues, source, min(end, width) - column)
                 if end > width:
                     break
                 entry += 1
@@ -72,7 +75,8 @@ def _interleave(residues, offsets, numbers, firsts, places, begins, pad, tile, c
         turn(tile, width, columns, first * lanes, lanes)
 
 
-def queued(targets: SequenceBatch, numbers: np.ndarray | None = None, lanes: int = BYTE_LANES) -> Index:
+def queued(targets: SequenceBatch, numbers: np.ndarray | None = None, lanes: int = BYTE_LANES,
+           threads: int = 1) -> Index:
     """Lane queues of a volume, or of the targets at i8[k] ``numbers`` in it. Hard-masked letters read as unknown.
 
     ``lanes`` is a multiple of eight.
@@ -87,15 +91,22 @@ def queued(targets: SequenceBatch, numbers: np.ndarray | None = None, lanes: int
     lane_of, begin_of = np.empty(len(numbers), np.uint8), np.empty(len(numbers), np.int64)
     ends = np.empty(lanes, np.int64)
     order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
-    _assign(order, lengths, GAP, lane_of, begin_of, ends)
+    # Residues that have to be read first are, meanwhile.
+    in_turn(threads, lambda task: task(), [
+        targets.load, lambda: _assign(order, lengths, GAP, lane_of, begin_of, ends)])
     places = order[np.argsort(lane_of[order], kind="stable")]
     firsts = np.searchsorted(lane_of[places], np.arange(lanes + 1))
     height = -(-(int(ends.max()) + GAP) // COLUMNS) * COLUMNS
     columns = aligned(-(-height // 8) * 8 * lanes, np.uint8)
     begins = begin_of[places]
     present = np.zeros(256, np.bool_)
-    _interleave(targets.searched(), targets.offsets, numbers, firsts, places, begins, PAD,
-                aligned(lanes * TILE, np.uint8), columns, present)
+    residues = targets.searched()
+
+    def interleave(_: int, first: int, last: int) -> None:
+        _interleave(residues, targets.offsets, numbers, firsts, places, begins, PAD, first * TILE,
+                    min(last * TILE, len(columns) // lanes), aligned(lanes * TILE, np.uint8), columns, present)
+
+    by_threads(threads, 0, -(-(len(columns) // lanes) // TILE), interleave)
     present[PAD] = False
     arrays = {"columns": columns[: height * lanes], "firsts": firsts, "places": places, "begins": begins,
               "letters": np.flatnonzero(present)}
@@ -115,4 +126,4 @@ class LaneQueues(IndexStage):
         return Footprint(host=shape.target_letters + (shape.longest_target + 64) * BYTE_LANES + 48 * shape.targets)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
-        return queued(batch)
+        return queued(batch, threads=context.threads)

@@ -87,12 +87,13 @@ def test_nothing_to_scan(query: str, targets: list[str]) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 300), max_size=80), st.sampled_from([8, 16, 32, 64]), st.booleans())
-def test_queues(lengths: list[int], lanes: int, some: bool) -> None:
+@given(st.lists(st.integers(0, 300) | st.integers(0, 3000), max_size=80), st.sampled_from([8, 16, 32, 64]),
+       st.booleans(), st.integers(1, 3))
+def test_queues(lengths: list[int], lanes: int, some: bool, threads: int) -> None:
     generator = np.random.default_rng(len(lengths))
     targets = SequenceBatch.of(PROTEIN, [generator.integers(1, 28, length).astype(np.uint8) for length in lengths])
     numbers = np.arange(len(lengths))[:: 2 if some else 1]
-    index = queued(targets, numbers, lanes)
+    index = queued(targets, numbers, lanes, threads)
     columns = index["columns"].reshape(-1, lanes)
     assert len(columns) % COLUMNS == 0
     taken = np.full_like(columns, PAD)
