@@ -4,7 +4,7 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Run:
         self._source_open = False
         assert self._run_file is not None
         if self._home:
-            if not self._home.take(self._run_file):
+            if not self._home.take(cast("RunFile", self._run_file)):
                 self._run_file.close()
             self._run_file = None
             self._home.merge_pending()

@@ -173,9 +173,11 @@ class _HeldReport(Reporting):
         batch = self._queries.take(first, min(last, len(self._queries)))
         nothing = [""] * len(batch)
         accessions = getattr(batch, "accessions", None) or nothing
-        codes = [batch[n] for n in range(len(batch))] if residues and isinstance(batch, SequenceBatch) else None
+        codes: list[Any] = [None] * len(batch)
+        if residues and isinstance(batch, SequenceBatch):
+            codes = [batch[n] for n in range(len(batch))]
         return list(zip(batch.ordinals.tolist(), batch.names, accessions, batch.descriptions or nothing,
-                        batch.lengths.tolist(), codes or [None] * len(batch), strict=True))
+                        batch.lengths.tolist(), codes, strict=True))
 
     def hits(self, first: int, last: int) -> Hits:
         low, high = np.searchsorted(self._all.query, [first, last])
