@@ -22,6 +22,8 @@ from .user_cache import user_cache
 _FILES = ("entry_points.txt", "METADATA", "PKG-INFO")
 _SETTLED = 2_000_000_000
 """Nanoseconds after a change from which on a further one has another time, whatever the file system."""
+_PATHS = 8
+"""Different ``sys.path`` for which entries are kept, the last ones: the command's, a notebook's, those of tests."""
 
 
 class Entry(NamedTuple):
@@ -48,13 +50,15 @@ def entries(group: str) -> list[Entry]:
     """All entry points of a group."""
     paths = [os.path.abspath(path) for path in sys.path]
     place = _place(group)
-    kept = _read(place) if place else {}
-    if kept.get("paths") == paths and kept["times"] == _times(kept["times"]):
-        return [Entry(*entry) for entry in kept["entries"]]
+    kept = _read(place) if place else []
+    same = next((one for one in kept if one["paths"] == paths), None)
+    if same and same["times"] == _times(same["times"]):
+        return [Entry(*entry) for entry in same["entries"]]
     times = _times([*paths, *(os.path.join(folder, name) for folder in _packages(paths) for name in _FILES)])
     found = _found(group)
     if place and max(times.values()) < time.time_ns() - _SETTLED:
-        _keep(place, {"paths": paths, "times": times, "entries": found})
+        others = [one for one in kept if one is not same]
+        _keep(place, [{"paths": paths, "times": times, "entries": found}, *others][:_PATHS])
     return found
 
 
@@ -94,15 +98,15 @@ def _times(paths: Iterable[str]) -> dict[str, int]:
     return times
 
 
-def _read(place: Path) -> dict[str, Any]:
+def _read(place: Path) -> list[dict[str, Any]]:
     try:
         kept = json.loads(place.read_bytes())
-        return kept if kept.keys() >= {"paths", "times", "entries"} else {}
-    except (OSError, ValueError, AttributeError):
-        return {}
+        return [one for one in kept if one.keys() >= {"paths", "times", "entries"}]
+    except (OSError, ValueError, TypeError, AttributeError):
+        return []
 
 
-def _keep(place: Path, what: dict[str, Any]) -> None:
+def _keep(place: Path, what: list[dict[str, Any]]) -> None:
     """Write the file whole or not at all; the next process looks anew where it can't be written."""
     temporary = place.with_name(f"{place.name}.{os.getpid()}.tmp")
     try:

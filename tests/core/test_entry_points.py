@@ -77,13 +77,30 @@ def test_changes_are_seen(site: Path, searched: list[str], tmp_path: Path, monke
     assert sorted(e.name for e in entries("toys")) == ["b", "d"]
 
 
+def test_each_path_has_its_own(site: Path, searched: list[str], tmp_path: Path, monkeypatch) -> None:
+    package(site, "first", "a = os")
+    folders = [tmp_path / str(n) for n in range(entry_points._PATHS + 1)]
+    for folder in folders:
+        folder.mkdir()
+        settle(folder)
+
+    def on(folder: Path) -> int:
+        monkeypatch.setattr(sys, "path", [str(folder), str(site)])
+        assert len(entries("toys")) == 1
+        return len(searched)
+
+    assert [on(folders[n]) for n in (0, 1, 0, 1)] == [1, 2, 2, 2]
+    assert [on(folder) for folder in folders[2:]] == list(range(3, len(folders) + 1))
+    assert on(folders[1]) == len(folders) and on(folders[0]) == len(folders) + 1
+
+
 def test_what_changed_just_now_is_not_remembered(site: Path, searched: list[str]) -> None:
     os.utime(package(site, "first", "a = os") / "METADATA")
     assert len(entries("toys")) == len(entries("toys")) == 1
     assert len(searched) == 2
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", json.dumps({"paths": 1})])
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", "3", "[3]", json.dumps([{"paths": 1}])])
 def test_a_damaged_file_is_made_anew(site: Path, searched: list[str], content: str) -> None:
     package(site, "first", "a = os")
     entries("toys")
