@@ -1,4 +1,5 @@
-"""Where what can be made again is kept for this user: compiled kernels, generated sources, what was measured."""
+"""Where what can be made again is kept for this user: compiled kernels, generated sources,
+what was measured, entry points that were found."""
 
 import os
 from pathlib import Path
