@@ -35,7 +35,7 @@ from .backends import current_device, on_device
 from .errors import BackendError
 from .jit import Kernel, kernel
 from .packed16 import SIMULATED
-from .threads import by_threads
+from .threads import by_threads, in_turn
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 intrinsic: Any = _intrinsic
@@ -316,23 +316,26 @@ def _sender(fill: Kernel) -> Kernel:
     """The kernel that has ``fill`` fill buffers, one after the other, and sends them as they are filled."""
 
     @kernel(helpers=(sys.modules[fill.py_func.__module__], *fill.helpers))
-    def send(functions, context, first, last, there, buffers, events, stream, given):
-        """Fill items first … last − 1 of what begins at an address of the device.
+    def send(functions, context, reached, last, there, buffers, events, stream, given):
+        """Fill items reached … last − 1 of what begins at an address of the device, with others who do the same.
 
-        buffers: the two of them, as the items' type. What is on its way in the end, the events tell. 0, or an error's
-        code.
+        reached: u8[1], the next item that nobody has taken. buffers: the two of them, as the items' type. What is on
+        its way in the end, the events tell. 0, or an error's code.
         """
         each, size, turn = np.uint64(len(buffers[0])), np.uint64(buffers[0].itemsize), np.uint64(0)
+        home, last = np.uint64(reached.ctypes.data), np.uint64(last)
         error = _call(functions[_ENTER], (context,))
-        for begin in range(np.uint64(first), np.uint64(last), each):
+        while True:
+            begin = _added(home, each) - each
+            if begin >= last:
+                return error
             error = error or _call(functions[_WAIT], (events[turn],))
-            count, buffer = min(each, np.uint64(last) - begin), buffers[turn]
+            count, buffer = min(each, last - begin), buffers[turn]
             fill(buffer[:count], begin, given)
-            home = np.uint64(buffer.ctypes.data)
-            error = error or _call(functions[_SEND], (there + begin * size, home, count * size, stream))
+            place = np.uint64(buffer.ctypes.data)
+            error = error or _call(functions[_SEND], (there + begin * size, place, count * size, stream))
             error = error or _call(functions[_RECORD], (events[turn], stream))
             turn ^= np.uint64(1)
-        return error
 
     return send
 
@@ -567,15 +570,16 @@ def _sent(fill: Kernel, given: tuple[Any, ...], address: int, kind: np.dtype, fi
 
     least: bytes that it is worth calling a thread for. piece: bytes that go at a time.
     """
-    device, send = _current(), _sender(fill)
+    device, send, reached = _current(), _sender(fill), np.array([first], np.uint64)
 
-    def part(_: int, begin: int, end: int) -> int:
+    def work(_: int) -> int:
         with device.lane() as lane:
             buffers = tuple(buffer[:piece].view(kind) for buffer in lane.buffers)
-            return send(device.functions, device.context, begin, end, np.uint64(address), buffers, lane.events,
+            return send(device.functions, device.context, reached, last, np.uint64(address), buffers, lane.events,
                         _handle(stream), given)
 
-    _checked(by_threads(_threads(threads, (last - first) * kind.itemsize // least), first, last, part, _COPY))
+    together = _threads(threads, (last - first) * kind.itemsize // least)
+    _checked(in_turn(together, work, range(together), _COPY))
     if not stream:
         cuda.default_stream().synchronize()
 

@@ -22,7 +22,7 @@ class Driver:
     """The six functions: copies are done when an event that was recorded behind them, or the stream, is waited for."""
 
     def __init__(self) -> None:
-        self.entered, self.queued, self.recorded, self.failing, self.most = False, [], {}, False, SIZE
+        self.entered, self.queued, self.done, self.recorded, self.failing, self.most = False, [], 0, {}, False, SIZE
         self.lock = threading.Lock()  # carriers call it side by side
         shapes = (self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1), (self.settle, 1)
         self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
@@ -54,9 +54,9 @@ class Driver:
         return 0
 
     def _do(self, count: int) -> None:
-        for target, source, size in self.queued[:count]:
+        for target, source, size in self.queued[self.done : count]:
             ctypes.memmove(target, source, size)
-        self.queued[:count] = [(0, 0, 0)] * count
+        self.done = max(self.done, count)
 
 
 def buffers() -> np.ndarray:
@@ -70,7 +70,7 @@ def _same(out, first, given):
 
 
 def send(driver: Driver, source: np.ndarray, there: int, between: np.ndarray, fill=_same) -> int:
-    return copies._sender(fill)(driver.functions, CONTEXT, 0, len(source), np.uint64(there),
+    return copies._sender(fill)(driver.functions, CONTEXT, np.zeros(1, np.uint64), len(source), np.uint64(there),
                                 tuple(part.view(source.dtype) for part in between), EVENTS, STREAM, (source,))
 
 
