@@ -135,8 +135,8 @@ class _Carriers:
         with self._changed:
             self._changed.wait_for(lambda: self._under_way + len(begins) <= _PIECES)
             places = (self._given + np.arange(len(begins))) % _PIECES
-            words = source + begins, there + begins, np.minimum(each, size - begins), stream, sent.ctypes.data
-            for word, values in enumerate(words):
+            lengths: Any = np.minimum(each, size - begins)
+            for word, values in enumerate((source + begins, there + begins, lengths, stream, sent.ctypes.data)):
                 self._pieces[places, word] = values
             self._given += len(begins)
             self._under_way += len(begins)
