@@ -193,12 +193,25 @@ def bus_rate() -> float:
     return len(host) / best_of(send)
 
 
+def copy_rate(targets: SequenceBatch) -> float:
+    """Bytes a second of letters to the device from where they lie, by as many threads as a search has for that."""
+    from numba import cuda
+    from seqloom.core.copies_cuda import to_device
+    from seqloom.plugins.smith_waterman.resident_cuda import COPIERS
+
+    letters = targets.residues[: 1 << 28]
+    there = cuda.device_array(len(letters), np.uint8)
+    return len(letters) / best_of(lambda: to_device(letters, COPIERS, there))
+
+
 def streamed(targets: SequenceBatch, lengths: Sequence[int], threads: Sequence[int], volume_letters: int | None,
              generator: np.random.Generator) -> Iterator[Timing]:
     """Searches with room on the device for parts of the targets, held to what binds: computing, or the bus."""
     rate = bus_rate()
     on_the_bus = targets.letters / rate
     yield Timing(f"{targets.letters:,} letters on the bus", on_the_bus, f"{rate / 1e9:.1f} GB/s")
+    copying = copy_rate(targets)
+    yield Timing("copied from elsewhere", targets.letters / copying, f"{copying / 1e9:.1f} GB/s")
     for query in proteins(lengths, generator):
         batch = SequenceBatch.of(PROTEIN, [PROTEIN.decode(query)])
         with resident(targets) as device:

@@ -1,5 +1,4 @@
-"""Where what can be made again is kept for this user: compiled kernels, generated sources,
-what was measured, entry points that were found."""
+"""Where is kept for this user what can be made again: kernels, sources, what was measured, entry points found."""
 
 import os
 from pathlib import Path

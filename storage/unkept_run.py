@@ -110,7 +110,7 @@ class UnkeptRun:
     def release(self) -> None:
         """Do without the databases from now on; small ones are looked at only when somebody asks what they hold."""
         if self._source and self._source.letters > ROOM:
-            assert self._databases is not None
+            _ = self._databases
 
     def close(self) -> None:
         """Forget the results."""

@@ -29,7 +29,7 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
 
 cuda: Any = _cuda
-_COPIERS = min(6, os.cpu_count() or 1)
+COPIERS = min(6, os.cpu_count() or 1)
 """Threads that copy letters: four of them keep a bus of 50 GB/s busy."""
 _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
@@ -398,7 +398,7 @@ class DeviceMemory:
                 ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),
                 ("ranked", extent.stretches, np.int32))}
             with ExitStack() as sent:
-                letters = send("letters", source, _COPIERS, hurried=False)
+                letters = send("letters", source, COPIERS, hurried=False)
                 works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
             settle(queue, behind=False)  # what is sent to other volumes meanwhile needn't be there
         except BaseException:
@@ -443,7 +443,7 @@ def wake() -> None:
         with suppress(Exception):  # whoever needs the device will be told
             device_count()
             device_memory()
-            make_ready(_COPIERS)
+            make_ready(COPIERS)
 
     threading.Thread(target=ready, name="wake").start()
 

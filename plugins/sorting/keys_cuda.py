@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numba import int64, uint64
+from seqloom.core.backends import current_device
 from seqloom.core.copies_cuda import to_device, to_device_made, to_host, touch
 from seqloom.core.jit import kernel as host_kernel
 from seqloom.core.jit_cuda import kernel
@@ -157,7 +158,7 @@ def _room(count: int, letters: int, dtype: np.dtype) -> Iterator[tuple[DeviceWor
     To take and to give back memory makes up a tenth of a short sort; so what takes less than a sixteenth of the memory
     of the device is kept for the next one.
     """
-    device = 0 if SIMULATED else int(cuda.get_current_device().id)
+    device = current_device()
     there, values = _kept.pop(device, (None, None))
     if there is None or len(there.words) < count or len(values) < -(-letters // EIGHT) or values.dtype != dtype:
         there = values = None  # given back before more is taken
@@ -240,7 +241,7 @@ class DeviceKeys:
 @contextmanager
 def turn() -> Iterator[None]:
     """Sorts on one device take turns: memory that one finds free is not taken by another."""
-    with _turns.setdefault(0 if SIMULATED else int(cuda.get_current_device().id), Lock()):
+    with _turns.setdefault(current_device(), Lock()):
         yield
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
-from seqloom.core.backends import on_device
+from seqloom.core.backends import current_device, on_device
 from seqloom.core.copies_cuda import to_host
 from seqloom.core.jit_cuda import kernel
 from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
@@ -422,7 +422,7 @@ class _Feeder:
     """A thread that sends part after part while another one works on those that are there."""
 
     def __init__(self, send: Callable[[int, int], Any], parts: list[tuple[int, int]]) -> None:
-        device = 0 if SIMULATED else int(cuda.get_current_device().id)
+        device = current_device()
 
         def send_part(first: int, last: int) -> Any:
             with on_device(device):
@@ -455,7 +455,7 @@ def recorded(stream: Any) -> Any:
 
 def streams() -> tuple[Any, Any]:
     """One for kernels and one for copies, of the current device."""
-    return (0, 0) if SIMULATED else _streams(int(cuda.get_current_device().id))
+    return (0, 0) if SIMULATED else _streams(current_device())
 
 
 @cache
