@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from seqloom.core.errors import OptionError, UnknownNameError
 from seqloom.plugins.common.karlin_altschul import (
@@ -52,6 +52,7 @@ def distributions(draw):
 def test_lambda_solves_its_equation(distribution):
     parameters = ungapped_parameters(distribution)
     mean = (distribution.scores * distribution.probabilities).sum()
+    assume(abs(mean) > 1e-9)  # of a mean of 0 rounding decides on the sign
     if mean >= 0:
         assert parameters is None
         return
