@@ -159,6 +159,11 @@ def host_features() -> frozenset[str]:
     return frozenset(name for name, there in binding.get_host_cpu_features().items() if there)
 
 
+def host_cpu() -> str:
+    """LLVM's name of the CPU that is compiled for."""
+    return SIMD_LEVELS.get(level) or binding.get_host_cpu_name()
+
+
 # ---- before compiling
 
 

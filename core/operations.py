@@ -14,7 +14,7 @@ from numba.core.datamodel import models
 from numba.extending import intrinsic as _intrinsic
 from numba.extending import overload, register_model
 
-from .simd import BYTE_LANES, HAS_AVX2, HAS_BYTE_PERMUTE, HAS_SSSE3
+from .simd import BYTE_LANES, HAS_AVX2, HAS_BYTE_PERMUTE, HAS_SSSE3, SATURATES_ON_ONE_PORT
 
 intrinsic: Any = _intrinsic
 """As it is; numba's own type counts the typing context among the arguments of a call."""
@@ -137,8 +137,8 @@ def _overload_subtract(left, right):
     return None
 
 
-def _bitwise(name: str) -> Any:
-    """An intrinsic for two equal vectors that is one of LLVM's operations on bits."""
+def _instruction(name: str) -> Any:
+    """An intrinsic for two equal vectors that is one of LLVM's instructions."""
 
     def typed(typing_context: Any, left: Any, right: Any) -> Any:
         if not isinstance(left, Vector) or left != right:
@@ -148,7 +148,8 @@ def _bitwise(name: str) -> Any:
     return intrinsic(typed)
 
 
-_and, _or, _xor = _bitwise("and_"), _bitwise("or_"), _bitwise("xor")
+_and, _or, _xor = _instruction("and_"), _instruction("or_"), _instruction("xor")
+wrapped_sum, wrapped_difference = _instruction("add"), _instruction("sub")
 
 
 @overload(operator.and_)
@@ -184,6 +185,21 @@ def greater_lanes(typing_context: Any, left: Any, right: Any) -> Any:
         return mask if left.lanes == 64 else builder.zext(mask, ir.IntType(64))
 
     return types.uint64(left, right), build
+
+
+@intrinsic
+def lowered(typing_context: Any, left: Any, right: Any) -> Any:
+    """``left`` − ``right``, but at least 0, of signed lanes that hold no number below 0."""
+    if not isinstance(left, Vector) or left != right or not left.signed:
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if SATURATES_ON_ONE_PORT:
+            return builder.select(builder.icmp_signed(">", *arguments), builder.sub(*arguments),
+                                  ir.Constant(left.ir, None))
+        return _call(builder, f"llvm.usub.sat.v{left.lanes}i{left.bits}", left.ir, list(arguments))
+
+    return left(left, right), build
 
 
 @intrinsic

@@ -2,15 +2,16 @@
 
 Plain loops vectorise several times worse than vectors that are spelled out, so kernels that decide the speed say what
 they mean: ``h = load(column, place, LANES) + lookup(profile, row, letters)``. ``+`` and ``-`` saturate, signed or
-unsigned as the lanes are; ``&``, ``|`` and ``^`` are those of bits. ``BYTE_LANES`` is the number of 8-bit lanes that
-this CPU handles best. What the operations do stands in ``core/operations.py``.
+unsigned as the lanes are; ``wrapped_sum`` and ``wrapped_difference`` don't; ``&``, ``|`` and ``^`` are those of bits.
+``BYTE_LANES`` is the number of 8-bit lanes that this CPU handles best. What the operations do stands in
+``core/operations.py``.
 """
 
 from typing import Any
 
 import numpy as np
 
-from .jit import Operation, host_features
+from .jit import Operation, host_cpu, host_features
 
 _FEATURES = host_features()
 HAS_BYTE_PERMUTE = {"avx512vbmi", "avx512bw"} <= _FEATURES
@@ -19,12 +20,18 @@ HAS_SSSE3 = "ssse3" in _FEATURES
 CACHE_LINE = 64
 BYTE_LANES: int = 64 if HAS_BYTE_PERMUTE else 32 if HAS_AVX2 else 16
 """Lanes of 8 bits per vector on this CPU; as many lanes of 16 bits take two registers."""
+SATURATES_ON_ONE_PORT: bool = HAS_BYTE_PERMUTE and not host_cpu().startswith("znver")
+"""Whether a cycle takes one of those operations on whole registers that saturate or choose the greater, but two sums
+that wrap around, and a comparison beside them: so it is with AVX-512 of Intel, not of AMD."""
 
 load: Any = Operation("load")
 store: Any = Operation("store")
 splat: Any = Operation("splat")
 spread: Any = Operation("spread")
 widened: Any = Operation("widened")
+wrapped_sum: Any = Operation("wrapped_sum")
+wrapped_difference: Any = Operation("wrapped_difference")
+lowered: Any = Operation("lowered")
 maximum: Any = Operation("maximum")
 minimum: Any = Operation("minimum")
 choose_greater: Any = Operation("choose_greater")

@@ -1,14 +1,17 @@
 """The Smith–Waterman recurrence in vectors: one query against as many interleaved targets as a vector has lanes.
 
-A lane holds score − 2^(bits − 1), so that saturation at the lower end is the floor of 0, for h as for the gaps e and f
-(a gap that costs all that was gained is of no use to any alignment). Four columns are taken at a time; their scores
-against every letter of the query are looked up first, so that a cell is nine operations on registers:
+Four columns are taken at a time; their scores against every letter of the query are looked up first, so that a cell is
+nine operations on registers, with one more for the best of all:
 
-    h = max(diagonal + score, e, f);  opened = h - first;  e = max(e - further, opened);  f = max(f - further, opened)
+    h = max(diagonal + score, e, f);  opened = h - first
+    e = max(e - further, opened);  f = max(f - further, opened, 0)
+
+Only f has a floor: h then has it too, and e is at least −first. So sums needn't saturate, of which many CPUs do more at
+a time than of those that do. What would grow beyond a lane has been at ``Arithmetic.ceiling`` before.
 
 Along the query h and e of the fourth column are kept; f and the diagonals stay in registers. The arithmetic is exact
-for a target whose best score is below ``Arithmetic.ceiling``, and at or above it where that isn't so: eight bits take
-all but the best targets, sixteen take those, and ``scalar_cpu`` what is left.
+for a target whose best score is below the ceiling, and at or above it where that isn't so: eight bits take all but the
+best targets, sixteen take those, and ``scalar_cpu`` what is left.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +31,13 @@ from seqloom.core.simd import (
     load,
     lookup,
     lookup_tables,
+    lowered,
     maximum,
     splat,
+    spread,
     store,
+    wrapped_difference,
+    wrapped_sum,
 )
 from seqloom.core.threads import in_turn
 
@@ -49,7 +56,7 @@ class Arithmetic:
 
     Attributes:
         dtype: of a lane.
-        first, further: costs of the first letter of a gap and of each further one, at most the dtype's largest value.
+        first, further: costs of the first letter of a gap and of each further one.
         ceiling: scores below it are exact; a score at or above it may be any that is at or above it.
         source: how column scores come about.
     """
@@ -59,11 +66,6 @@ class Arithmetic:
     further: int
     ceiling: int
     source: int
-
-    @property
-    def floor(self) -> int:
-        """Score 0 as a lane holds it."""
-        return int(np.iinfo(self.dtype).min)
 
 
 class Profile:
@@ -99,33 +101,33 @@ class Profile:
 def _widths(lowest: int, highest: int, scoring: Scoring) -> list[Arithmetic]:
     """Arithmetics for letter scores in lowest…highest, the narrowest first.
 
-    Gap costs and negative scores that are clipped make scores too high, never too low, and make no difference while no
-    score is above what they are clipped to. Clipped positive scores would be too low.
+    Before a number grows beyond its width it has been at the ceiling. Gap costs and negative scores that are clipped
+    make scores too high, never too low, and make no difference while no score is above what they are clipped to.
     """
     widths = []
     first, further = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
     for dtype in (np.dtype(np.int8), np.dtype(np.int16)):
-        limits = np.iinfo(dtype)
-        if highest > limits.max:
+        most = int(np.iinfo(dtype).max)
+        if highest > most // 2:
             continue
-        ceiling = limits.max - limits.min
-        if first > limits.max:
-            ceiling = limits.max + 1
-        elif lowest < limits.min:
-            ceiling = limits.max + 2
-        narrow = dtype == np.int8
+        # A gap that has cost all there was goes on for a letter before it counts for nothing.
+        longer = min(further, most // 2)
+        ceiling = most + 1 - max(0, highest)
+        if first > most - longer:
+            ceiling = min(ceiling, most - longer + 1)
         # An eight-bit look-up gives what sixteen bits need only if it clips nothing.
-        source = LOOKED_UP if narrow else WIDENED if lowest >= -128 and highest <= 127 else GATHERED
-        widths.append(Arithmetic(dtype, min(first, limits.max), min(further, limits.max), ceiling, source))
+        source = (LOOKED_UP if dtype == np.int8 else
+                  WIDENED if lowest >= -128 and highest <= 127 else GATHERED)
+        widths.append(Arithmetic(dtype, min(first, most - longer), longer, ceiling, source))
     return widths
 
 
 @inline
 def cell(diagonal, score, e, f, first, further):
     """One cell: h, and e and f for the cells beside and below it."""
-    h = maximum(maximum(diagonal + score, f), e)
-    opened = h - first
-    return h, maximum(e - further, opened), maximum(f - further, opened)
+    h = maximum(maximum(wrapped_sum(diagonal, score), f), e)
+    opened = wrapped_difference(h, first)
+    return h, maximum(wrapped_difference(e, further), opened), maximum(lowered(f, further), opened)
 
 
 @kernel
@@ -152,12 +154,12 @@ def fill_columns(rows, tables, columns, begin, source, narrow, scores):
 
 
 @kernel
-def _best(rows, places, tables, columns, starts, first_group, last_group, zero, gap_first, gap_further, source, narrow,
+def _best(rows, places, tables, columns, starts, first_group, last_group, gap_first, gap_further, source, narrow,
           scores, h_row, e_row, best):
     """Best score of each lane of groups first_group…last_group − 1."""
-    floor = splat(zero, LANES)
     first = splat(gap_first, LANES)
     further = splat(gap_further, LANES)
+    floor = spread(0, first)
     for group in range(first_group, last_group):
         top = floor
         for i in range(len(places)):
@@ -190,8 +192,8 @@ class Workspace:
         self.scores = self.narrow if arithmetic.source == LOOKED_UP else aligned(size, dtype)
         self.h_row = aligned(profile.length * LANES, dtype)
         self.e_row = aligned(profile.length * LANES, dtype)
-        self.arguments = (dtype.type(arithmetic.floor), dtype.type(arithmetic.first), dtype.type(arithmetic.further),
-                          arithmetic.source, self.narrow, self.scores, self.h_row, self.e_row)
+        self.arguments = (dtype.type(arithmetic.first), dtype.type(arithmetic.further), arithmetic.source, self.narrow,
+                          self.scores, self.h_row, self.e_row)
 
 
 class Workers:
@@ -225,7 +227,7 @@ def lane_scores(profile: Profile, arithmetic: Arithmetic, lanes: Index, workers:
               *Workspace(profile, arithmetic).arguments, best)
 
     workers.map(score, _chunks(starts * profile.length, workers.threads))
-    return best[: len(order)].astype(np.int32) - arithmetic.floor
+    return best[: len(order)].astype(np.int32)
 
 
 def _chunks(cells: np.ndarray, threads: int) -> list[tuple[int, int]]:

@@ -11,7 +11,18 @@ import math
 import numpy as np
 from seqloom.core.index import Index
 from seqloom.core.jit import inline, kernel
-from seqloom.core.simd import greater_lanes, load, lowest_bit, maximum, splat, store
+from seqloom.core.simd import (
+    greater_lanes,
+    load,
+    lowered,
+    lowest_bit,
+    maximum,
+    splat,
+    spread,
+    store,
+    wrapped_difference,
+    wrapped_sum,
+)
 from seqloom.plugins.smith_waterman import recurrence_cpu, scalar_cpu
 from seqloom.plugins.smith_waterman.recurrence_cpu import (
     LANES,
@@ -65,16 +76,16 @@ def _note(h, above, i, j, ends):
 
 
 @kernel(helpers=(recurrence_cpu,))
-def _find_ends(rows, places, tables, columns, begin, end, block, zero, gap_first, gap_further, source, narrow, scores,
+def _find_ends(rows, places, tables, columns, begin, end, block, gap_first, gap_further, source, narrow, scores,
                h_row, e_row, below, kept_h, kept_e, ends):
     """First place of each lane's best score, one more than ``below``; h and e before every block of columns."""
-    floor = splat(zero, LANES)
     first = splat(gap_first, LANES)
     further = splat(gap_further, LANES)
+    floor = spread(0, first)
     above = load(below, 0, LANES)
     ends[:] = -1
-    h_row[:] = zero
-    e_row[:] = zero
+    h_row[:] = 0
+    e_row[:] = 0
     number = 0
     column = 0
     for position in range(begin, end, WIDTH * LANES):
@@ -106,11 +117,11 @@ def _find_ends(rows, places, tables, columns, begin, end, block, zero, gap_first
 @inline
 def _marked(diagonal, score, e, f, first, further, bits, place):
     """One cell as ``cell`` gives it, and its four words of bits."""
-    pair = diagonal + score
+    pair = wrapped_sum(diagonal, score)
     h = maximum(maximum(pair, f), e)
-    opened = h - first
-    longer = e - further
-    higher = f - further
+    opened = wrapped_difference(h, first)
+    longer = wrapped_difference(e, further)
+    higher = lowered(f, further)
     bits[place] = greater_lanes(h, pair)
     bits[place + 1] = greater_lanes(h, f)
     bits[place + 2] = greater_lanes(higher, opened)
@@ -119,12 +130,12 @@ def _marked(diagonal, score, e, f, first, further, bits, place):
 
 
 @kernel(helpers=(recurrence_cpu,))
-def _mark_block(rows, places, last_row, tables, columns, begin, end, zero, gap_first, gap_further, source, narrow,
+def _mark_block(rows, places, last_row, tables, columns, begin, end, gap_first, gap_further, source, narrow,
                 scores, h_row, e_row, bits):
     """Cells of a block of columns, rows 0…last_row: how each came about."""
-    floor = splat(zero, LANES)
     first = splat(gap_first, LANES)
     further = splat(gap_further, LANES)
+    floor = spread(0, first)
     place_of_bits = 0
     for position in range(begin, end, WIDTH * LANES):
         fill_columns(rows, tables, columns, position, source, narrow, scores)
@@ -165,10 +176,10 @@ def _follow_lanes(bits, first_column, last_row, columns, begin, rows, places, qu
 
 
 @kernel(helpers=(recurrence_cpu, scalar_cpu))
-def _trace_group(rows, places, tables, columns, begin, end, block, zero, gap_first, gap_further, source, narrow, scores,
+def _trace_group(rows, places, tables, columns, begin, end, block, gap_first, gap_further, source, narrow, scores,
                  h_row, e_row, below, kept_h, kept_e, ends, bits, query, gap_open, gap_extend, wanted, states, paths):
     """Alignments of one group: ``ends`` i8[lanes, 2], ``states`` i8[lanes, 6] as they stand at the beginnings."""
-    _find_ends(rows, places, tables, columns, begin, end, block, zero, gap_first, gap_further, source, narrow, scores,
+    _find_ends(rows, places, tables, columns, begin, end, block, gap_first, gap_further, source, narrow, scores,
                h_row, e_row, below, kept_h, kept_e, ends)
     for lane in range(LANES):
         states[lane, ROW] = ends[lane, 0]
@@ -188,7 +199,7 @@ def _trace_group(rows, places, tables, columns, begin, end, block, zero, gap_fir
         h_row[:] = kept_h[number]
         e_row[:] = kept_e[number]
         stop = begin + (last_column // WIDTH + 1) * WIDTH * LANES
-        _mark_block(rows, places, last_row, tables, columns, begin + first_column * LANES, stop, zero, gap_first,
+        _mark_block(rows, places, last_row, tables, columns, begin + first_column * LANES, stop, gap_first,
                     gap_further, source, narrow, scores, h_row, e_row, bits)
         _follow_lanes(bits, first_column, last_row, columns, begin, rows, places, query, gap_open, gap_extend, states,
                       paths)
@@ -221,7 +232,7 @@ def trace_lanes(profile: Profile, arithmetic: Arithmetic, lanes: Index, query: n
         mine = np.zeros(LANES, np.int64)
         there = wanted[group * LANES : (group + 1) * LANES]
         mine[: len(there)] = there
-        below = np.where(mine > 0, mine - 1 + arithmetic.floor, np.iinfo(arithmetic.dtype).max).astype(arithmetic.dtype)
+        below = np.where(mine > 0, mine - 1, np.iinfo(arithmetic.dtype).max).astype(arithmetic.dtype)
         _trace_group(profile.short_rows, profile.places, profile.tables, lanes["columns"], starts[group],
                      starts[group + 1], block, *work.arguments, below, kept[0], kept[1], ends, bits, query, gap_open,
                      gap_extend, mine, states, paths)

@@ -13,12 +13,15 @@ from seqloom.core.simd import (
     load,
     lookup,
     lookup_tables,
+    lowered,
     lowest_bit,
     maximum,
     minimum,
     shift_in,
     splat,
     store,
+    wrapped_difference,
+    wrapped_sum,
 )
 
 LANES = BYTE_LANES
@@ -34,6 +37,19 @@ def _arithmetic(left, right, results, place):
     store(results, 2 * LANES, maximum(a, b))
     store(results, 3 * LANES, minimum(a, b))
     return greater_lanes(a, b)
+
+
+@kernel
+def _wrapping(left, right, results):
+    a = load(left, 0, LANES)
+    b = load(right, 0, LANES)
+    store(results, 0, wrapped_sum(a, b))
+    store(results, LANES, wrapped_difference(a, b))
+
+
+@kernel
+def _lowered(left, right, results):
+    store(results, 0, lowered(load(left, 0, LANES), load(right, 0, LANES)))
 
 
 @kernel
@@ -93,6 +109,24 @@ def test_arithmetic_saturates(dtype: type, seed: int, place: int) -> None:
               np.maximum(a, b), np.minimum(a, b)]
     assert np.array_equal(results.reshape(4, LANES), np.array(wanted).astype(dtype))
     assert [above >> lane & 1 for lane in range(64)] == [*(a > b).astype(int).tolist(), *[0] * (64 - LANES)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_arithmetic_wraps_where_asked(dtype: type) -> None:
+    generator = np.random.default_rng(6)
+    a, b = (lanes_of(generator, dtype, LANES) for _ in range(2))
+    results = np.empty(2 * LANES, dtype)
+    _wrapping(a, b, results)
+    assert np.array_equal(results.reshape(2, LANES), np.array([a + b, a - b]))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_lowered_stops_at_0(dtype: type) -> None:
+    generator = np.random.default_rng(7)
+    a, b = (lanes_of(generator, dtype, LANES) & np.iinfo(dtype).max for _ in range(2))
+    results = np.empty(LANES, dtype)
+    _lowered(a, b, results)
+    assert np.array_equal(results, np.where(a > b, a - b, 0))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
