@@ -188,6 +188,28 @@ def greater_lanes(typing_context: Any, left: Any, right: Any) -> Any:
 
 
 @intrinsic
+def not_greater_lanes(typing_context: Any, left: Any, right: Any, among: Any) -> Any:
+    """u64 with the bits of ``among`` but for those of lanes where ``left`` is greater than ``right``; up to 64 lanes.
+
+    With AVX-512 this is one comparison under a mask, however many are made in a row.
+    """
+    if not isinstance(left, Vector) or left != right or left.lanes > 64 or among != types.uint64:
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bits, mask = ir.IntType(left.lanes), ir.VectorType(ir.IntType(1), left.lanes)
+        before = arguments[2] if left.lanes == 64 else builder.trunc(arguments[2], bits)
+        compare = builder.icmp_signed if left.signed else builder.icmp_unsigned
+        kept = builder.and_(builder.bitcast(before, mask), compare("<=", *arguments[:2]))
+        if HAS_BYTE_PERMUTE:  # no instruction, but LLVM can't see through it; it would make maxima of several
+            kept = builder.asm(ir.FunctionType(mask, [mask]), "", "=^Yk,0", [kept], False)
+        kept = builder.bitcast(kept, bits)
+        return kept if left.lanes == 64 else builder.zext(kept, ir.IntType(64))
+
+    return types.uint64(left, right, among), build
+
+
+@intrinsic
 def lowered(typing_context: Any, left: Any, right: Any) -> Any:
     """``left`` − ``right``, but at least 0, of signed lanes that hold no number below 0."""
     if not isinstance(left, Vector) or left != right or not left.signed:

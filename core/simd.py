@@ -20,6 +20,8 @@ HAS_SSSE3 = "ssse3" in _FEATURES
 CACHE_LINE = 64
 BYTE_LANES: int = 64 if HAS_BYTE_PERMUTE else 32 if HAS_AVX2 else 16
 """Lanes of 8 bits per vector on this CPU; as many lanes of 16 bits take two registers."""
+ALL_LANES = np.uint64(2**BYTE_LANES - 1)
+"""The bits of all of ``BYTE_LANES`` lanes, from which ``not_greater_lanes`` starts."""
 SATURATES_ON_ONE_PORT: bool = HAS_BYTE_PERMUTE and not host_cpu().startswith("znver")
 """Whether a cycle takes one of those operations on whole registers that saturate or choose the greater, but two sums
 that wrap around, and a comparison beside them: so it is with AVX-512 of Intel, not of AMD."""
@@ -36,6 +38,7 @@ maximum: Any = Operation("maximum")
 minimum: Any = Operation("minimum")
 choose_greater: Any = Operation("choose_greater")
 greater_lanes: Any = Operation("greater_lanes")
+not_greater_lanes: Any = Operation("not_greater_lanes")
 lowest_bit: Any = Operation("lowest_bit")
 shift_in: Any = Operation("shift_in")
 move_up: Any = Operation("move_up")

@@ -9,16 +9,19 @@ is the number of vector instructions, so there are as few as can be:
   exceeds that are looked at exactly. Targets end in odd columns, and a last row of zeros stands for the query's end.
 - Scores of cells come partly from byte permutations and partly from memory, where the scores of every letter of the
   query with the columns at hand are laid out once per block: both paths run side by side.
+- Odd columns are compared by way of their maximum, or one by one where maxima would wait for the additions.
 """
 
 import numpy as np
 from seqloom.core.index import Index
-from seqloom.core.jit import kernel
+from seqloom.core.jit import inline, kernel
 from seqloom.core.simd import (
+    ALL_LANES,
     BYTE_LANES,
     HAS_BYTE_PERMUTE,
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
+    SATURATES_ON_ONE_PORT,
     aligned,
     greater_lanes,
     load,
@@ -26,6 +29,7 @@ from seqloom.core.simd import (
     lookup_tables,
     lowest_bit,
     maximum,
+    not_greater_lanes,
     splat,
     store,
 )
@@ -83,6 +87,17 @@ def _note(ends, rows, near, below, scores, query, columns, first, span, firsts, 
     return count
 
 
+@inline
+def _near(h1, h3, h5, h7, h9, h11, hint):
+    """Whether a lane of any of these is above that of ``hint``."""
+    if SATURATES_ON_ONE_PORT:
+        below = not_greater_lanes(h3, hint, not_greater_lanes(h1, hint, ALL_LANES))
+        below = not_greater_lanes(h7, hint, not_greater_lanes(h5, hint, below))
+        return not_greater_lanes(h11, hint, not_greater_lanes(h9, hint, below)) != ALL_LANES
+    top = maximum(maximum(maximum(h1, h3), maximum(h5, h7)), maximum(h9, h11))
+    return greater_lanes(top, hint) != np.uint64(0)
+
+
 @kernel
 def _scan(scores, rows, used, query, columns, near, below, span, firsts, places, begins, laid, row, ends, rows_of,
           latest, found):
@@ -130,8 +145,7 @@ def _scan(scores, rows, used, query, columns, near, below, span, firsts, places,
             h9 = d9 + (load(laid, here + 9 * LANES, LANES) if LAID == WIDTH else lookup(rows, table, x9))
             h10 = d10 + (load(laid, here + 10 * LANES, LANES) if LAID == WIDTH else lookup(rows, table, x10))
             h11 = d11 + (load(laid, here + 11 * LANES, LANES) if LAID == WIDTH else lookup(rows, table, x11))
-            top = maximum(maximum(maximum(h1, h3), maximum(h5, h7)), maximum(h9, h11))
-            if greater_lanes(top, hint):
+            if _near(h1, h3, h5, h7, h9, h11, hint):
                 store(ends, near_rows * PARTS * LANES, h1)
                 store(ends, (near_rows * PARTS + 1) * LANES, h3)
                 store(ends, (near_rows * PARTS + 2) * LANES, h5)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.jit import kernel
 from seqloom.core.simd import (
+    ALL_LANES,
     BYTE_LANES,
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
@@ -17,6 +18,7 @@ from seqloom.core.simd import (
     lowest_bit,
     maximum,
     minimum,
+    not_greater_lanes,
     shift_in,
     splat,
     store,
@@ -37,6 +39,14 @@ def _arithmetic(left, right, results, place):
     store(results, 2 * LANES, maximum(a, b))
     store(results, 3 * LANES, minimum(a, b))
     return greater_lanes(a, b)
+
+
+@kernel
+def _compared_in_a_row(rows, limit, among):
+    limits = load(limit, 0, LANES)
+    for k in range(len(rows) // LANES):
+        among = not_greater_lanes(load(rows, k * LANES, LANES), limits, among)
+    return among
 
 
 @kernel
@@ -109,6 +119,18 @@ def test_arithmetic_saturates(dtype: type, seed: int, place: int) -> None:
               np.maximum(a, b), np.minimum(a, b)]
     assert np.array_equal(results.reshape(4, LANES), np.array(wanted).astype(dtype))
     assert [above >> lane & 1 for lane in range(64)] == [*(a > b).astype(int).tolist(), *[0] * (64 - LANES)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(0, 4), among=st.integers(0, int(ALL_LANES)))
+def test_comparisons_in_a_row(dtype: type, seed: int, count: int, among: int) -> None:
+    generator = np.random.default_rng(seed)
+    rows, limit = lanes_of(generator, dtype, count * LANES), lanes_of(generator, dtype, LANES)
+    kept = (rows.reshape(count, LANES) <= limit).all(axis=0)
+    wanted = [among >> lane & 1 if kept[lane] else 0 for lane in range(LANES)]
+    found = int(_compared_in_a_row(rows, limit, np.uint64(among)))
+    assert [found >> lane & 1 for lane in range(64)] == [*wanted, *[0] * (64 - LANES)]
 
 
 @pytest.mark.parametrize("dtype", TYPES)
