@@ -15,7 +15,7 @@ from seqloom.core import prefetch as prefetch_module
 from seqloom.core.jit import kernel
 from seqloom.core.prefetch import prefetch
 from seqloom.plugins.common import sort_words_cpu as words_cpu
-from seqloom.plugins.common.sort_words_cpu import insertion_sort, radix_sort, sort_numbered
+from seqloom.plugins.common.sort_words_cpu import insertion_sort, radix_sort, sort_numbered, top_digit
 from seqloom.plugins.exact_match.suffix_array import suffix_type
 
 _ROUNDS = 4  # words compared before doubling, at most
@@ -61,7 +61,8 @@ def _by_words(text: np.ndarray) -> np.ndarray | None:
         letters += 1
     keys, spare = np.empty(count, np.uint64), np.empty(count, np.uint64)
     _numerals(text, ranks, base, letters, keys)
-    sort_numbered(keys, spare, place_bits, (base**letters - 1).bit_length())
+    key_bits = (base**letters - 1).bit_length()
+    sort_numbered(keys, spare, place_bits, key_bits, top_digit(count, key_bits))
     order, tied = np.empty(count, suffix_type(count)), np.empty(count + 1, np.bool_)
     left = _split(spare, place_bits, order, tied)
     del keys, spare
