@@ -309,7 +309,8 @@ def by_induction(text: np.ndarray) -> np.ndarray:
     """
     count = len(text)
     kind = suffix_type(count)
-    sizes = np.bincount(text)
+    sizes = np.zeros(int(text.max()) + 1, np.int64)
+    _count(text, sizes)
     used = np.flatnonzero(sizes)
     ranks = np.zeros(len(sizes), kind)
     ranks[used] = np.arange(len(used))
@@ -329,6 +330,13 @@ def by_induction(text: np.ndarray) -> np.ndarray:
         order = np.empty(count, kind)
     _induce(codes, sizes, seeds, order, np.empty(0, kind))
     return order
+
+
+@kernel
+def _count(text, sizes):
+    """How often each symbol occurs; ``np.bincount`` would make a text of eight-byte integers first."""
+    for place in range(len(text)):
+        sizes[text[place]] += 1
 
 
 @kernel
