@@ -4,7 +4,7 @@ A word holds as many symbols as fit. Symbols are coded densely: DNA takes 2 bits
 where 8 bytes would hold 8. Where keys differ in length, code 0 is the end of a key, below every letter.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from seqloom.core.jit import inline, kernel
@@ -14,6 +14,10 @@ from seqloom.core.threads import by_threads
 
 _SAMPLE = 1 << 14  # letters or rows looked at to guess what all are like
 _AHEAD = 16  # rows whose letters are asked for from memory before the first is looked at
+_DIGIT = 9  # bits
+_FEW = 48  # words that are sorted by insertion
+ROOM_AHEAD = 4
+"""How many words ahead of the one that is written a bucket asks for its memory: half a line of the cache."""
 INVALID = 0x8000
 """Code of a letter that a guess left out."""
 _U64 = np.uint64
@@ -45,7 +49,7 @@ def coding_of(keys: Ragged, threads: int = 1, sample: bool = False,
     seen = np.zeros((threads, 256), np.bool_)  # a part each: a line of memory that many write to goes to and fro
     first, last = int(keys.offsets[0]), int(keys.offsets[-1])
     last = min(last, first + _SAMPLE) if sample else last
-    by_threads(threads, first, last, lambda n, a, b: _mark(keys.values, a, b, seen[n]))
+    by_threads(threads, first, last, lambda n, a, b: mark_letters(keys.values, a, b, seen[n]))
     shortest, longest = length_range(keys, threads) if lengths is None else lengths
     return dense_coding(np.bitwise_or.reduce(seen), shortest < longest)
 
@@ -131,7 +135,8 @@ def _pairs(coding: Coding) -> np.ndarray:
 
 
 @kernel
-def _mark(values, first, last, seen):
+def mark_letters(values, first, last, seen):
+    """Set bool[256] ``seen`` for each letter of ``values[first:last]``."""
     for place in range(first, last):
         seen[values[place]] = True
 
@@ -374,16 +379,21 @@ def number(words, first, last, bits):
         words[place] = (words[place] << np.uint64(bits)) | place
 
 
-@kernel
-def sort_numbered(words, spare, place_bits, bits):
-    """Number ``words`` by their places, in ``place_bits`` bits below the words, and write them into ``spare`` in order.
-
-    One pass makes buckets that fit the cache; they are sorted there by least significant digits.
-    """
-    total = len(words)
+def top_digit(total: int, bits: int) -> int:
+    """By how many bits at the top of words of some ``bits`` one pass parts them into buckets that fit the cache."""
     digit = min(11, bits)
     while digit > 1 and total >> digit < 512:  # or buckets are too small for passes to pay
         digit -= 1
+    return digit
+
+
+@kernel
+def sort_numbered(words, spare, place_bits, bits, digit):
+    """Number ``words`` by their places, in ``place_bits`` bits below the words, and write them into ``spare`` in order.
+
+    One pass by ``top_digit`` makes buckets that fit the cache; they are sorted there.
+    """
+    total = len(words)
     shift = np.uint64(place_bits + bits - digit)
     at = np.zeros((1 << digit) + 1, np.int64)
     number(words, 0, total, place_bits)
@@ -397,22 +407,79 @@ def sort_numbered(words, spare, place_bits, bits):
         to = np.uint64(at[value])
         at[value] += 1
         spare[to] = words[place]
+        prefetch(spare, to + np.uint64(ROOM_AHEAD))
     sort_buckets(spare, words, starts, place_bits, bits - digit)
 
 
 @kernel
 def sort_buckets(words, spare, starts, shift, bits):
-    """Sort each stretch of ``words`` from one of ``starts`` to the next by ``bits`` bits from ``shift`` on."""
-    none = np.empty(0, np.int64)
+    """Sort each stretch of ``words`` from one of ``starts`` to the next by ``bits`` bits from ``shift`` on.
+
+    Words of a stretch don't differ in higher bits, and stand in order of the lower ones.
+    """
+    room = spare[starts[0] :]  # the same for all, so that it stays in the cache
     for bucket in range(len(starts) - 1):
-        low, high = starts[bucket], starts[bucket + 1]
-        if high - low > 48:
-            radix_sort(words, none, spare, none, low, high, shift, bits, 8)
-        else:
-            for place in range(low + 1, high):
-                word = words[place]
-                hole = place
-                while hole > low and words[hole - 1] > word:
-                    words[hole] = words[hole - 1]
-                    hole -= 1
-                words[hole] = word
+        sort_bucket(words[starts[bucket] : starts[bucket + 1]], room, shift, bits)
+
+
+@kernel
+def sort_bucket(words, spare, shift, bits):
+    """Sort ``words`` by ``bits`` bits from ``shift`` on: by two digits at the top, if these tell most apart.
+
+    Words don't differ in higher bits, and stand in order of the lower ones. ``spare``: as much room at least.
+    """
+    none = np.empty(0, np.int64)
+    size = len(words)
+    if size <= _FEW:
+        insert(words, size * size)
+    elif bits <= 2 * _DIGIT or not (_sort_by_two_digits(words, spare, np.uint64(shift + bits - 2 * _DIGIT))
+                                    and insert(words, 2 * size)):
+        radix_sort(words, none, spare, none, 0, size, shift, bits, _DIGIT)
+
+
+@kernel
+def _sort_by_two_digits(words, spare, shift):
+    """Two passes of radix sort, from bit ``shift`` on; False, with nothing moved, if most words share the upper one."""
+    low, high = np.zeros(1 << _DIGIT, np.int64), np.zeros(1 << _DIGIT, np.int64)
+    mask, digit, size = np.uint64((1 << _DIGIT) - 1), np.uint64(_DIGIT), np.uint64(len(words))
+    for place in range(size):
+        value = words[place] >> shift
+        low[value & mask] += 1
+        high[value >> digit & mask] += 1
+    if high.max() > len(words) >> 1:
+        return False
+    below = lower = 0
+    for value in range(1 << _DIGIT):
+        here, there = low[value], high[value]
+        low[value], high[value] = below, lower
+        below += here
+        lower += there
+    for place in range(size):
+        value = words[place] >> shift & mask
+        to = np.uint64(low[value])
+        low[value] += 1
+        spare[to] = words[place]
+    for place in range(size):
+        value = spare[place] >> shift >> digit & mask
+        to = np.uint64(high[value])
+        high[value] += 1
+        words[to] = spare[place]
+    return True
+
+
+@kernel
+def insert(words, most):
+    """Sort words by insertion; False if that takes more than some ``most`` moves."""
+    moves = np.uint64(0)
+    for place in range(np.uint64(1), np.uint64(len(words))):
+        word = words[place]
+        if words[place - np.uint64(1)] > word:
+            hole: Any = place
+            while hole > np.uint64(0) and words[hole - np.uint64(1)] > word:
+                words[hole] = words[hole - np.uint64(1)]
+                hole -= np.uint64(1)
+            words[hole] = word
+            moves += place - hole
+            if moves > np.uint64(most):
+                return False
+    return True

@@ -8,21 +8,61 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4; G. Nong, S. 
 algorithms for linear time suffix array construction", IEEE Transactions on Computers 60 (2011).
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from seqloom.core import prefetch as prefetch_module
-from seqloom.core.jit import kernel
+from seqloom.core.jit import inline, kernel
 from seqloom.core.prefetch import prefetch
 from seqloom.plugins.common import sort_words_cpu as words_cpu
-from seqloom.plugins.common.sort_words_cpu import insertion_sort, radix_sort, sort_numbered
+from seqloom.plugins.common.sort_words_cpu import (
+    ROOM_AHEAD,
+    insertion_sort,
+    mark_letters,
+    radix_sort,
+    sort_bucket,
+    top_digit,
+)
 from seqloom.plugins.exact_match.suffix_array import suffix_type
 
 _ROUNDS = 4  # words compared before doubling, at most
 _REPETITIVE = 16  # SA-IS if more than a 16th of the suffixes still tie with a neighbour
 _WINDOW = 128  # length of the stretches that tell a repetitive text; about what the rounds compare
 _SAMPLED = 8  # one stretch in 2 ** 8 is looked at
+_ODD = 0x9E3779B97F4A7C15
+_WEIGHTS = np.cumprod(np.full(_WINDOW, _ODD, np.uint64))
 _AHEAD = 32  # places whose memory is asked for before they are needed
+
+
+class Keys(NamedTuple):
+    """How suffixes become numbers: their first ``letters`` symbols as digits of this base, in ``bits`` bits.
+
+    The last symbol of the text, and what would stand behind it, counts as the greatest of the other digits: so a text
+    of four letters has base 4. Of suffixes with equal numbers those that reach the end of the text come last then, the
+    longest first: all in order of their places.
+    """
+
+    digits: np.ndarray  # u8[256]
+    leaving: np.ndarray  # u8[256]: what a symbol stands for that is in front of those of a number
+    base: int
+    letters: int
+    bits: int
+    place_bits: int  # that hold a place in the text, below those of the number
+
+    @classmethod
+    def of(cls, text: np.ndarray) -> "Keys":
+        seen = np.zeros(256, np.bool_)
+        mark_letters(text, 0, len(text), seen)
+        used = np.flatnonzero(seen)
+        base, letters = max(2, len(used) - 1), 1
+        place_bits = max(1, (len(text) - 1).bit_length())
+        while base ** (letters + 1) <= 1 << (64 - place_bits):
+            letters += 1
+        digits = np.zeros(256, np.uint64)
+        digits[used] = np.arange(len(used))
+        digits[used[-1]] = base - 1
+        return cls(digits, digits * np.uint64(base**letters), base, letters, (base**letters - 1).bit_length(),
+                   place_bits)
 
 
 def suffix_array(text: np.ndarray) -> np.ndarray:
@@ -30,182 +70,234 @@ def suffix_array(text: np.ndarray) -> np.ndarray:
 
     The last symbol of the text must be greater than all others.
     """
-    order = None if repeats(text) else _by_words(text)
+    keys = Keys.of(text)
+    sizes, repetitive = survey(text, keys)
+    order = None if repetitive else _by_words(text, keys, sizes)
     return by_induction(text) if order is None else order
 
 
-def repeats(text: np.ndarray) -> bool:
-    """Whether many stretches of the text occur twice, as far as a sample of them tells.
+def survey(text: np.ndarray, keys: Keys) -> tuple[np.ndarray, bool]:
+    """How many keys begin with each value of ``top_digit``, and whether many stretches of the text occur twice.
 
-    The sample is drawn by content, so that equal stretches are in it together or not at all.
+    That is told by a sample, as far as it can tell. The sample is drawn by content, so that equal stretches are in it
+    together or not at all.
     """
-    if len(text) < _WINDOW << _SAMPLED + 4:
-        return False
+    digit = top_digit(len(text), keys.bits)
+    sizes = np.zeros(1 << digit, np.int64)
     sample = np.empty(len(text) >> (_SAMPLED - 1), np.uint64)
-    found = int(_sample(text, sample))
+    found = int(_survey(text, *keys[:4], keys.bits - digit, sizes, _WEIGHTS, sample))
+    if len(text) < _WINDOW << _SAMPLED + 4:
+        return sizes, False
     if not len(sample) >> 2 <= found <= len(sample):  # half and twice what random text has
-        return True
-    return found - len(np.unique(sample[:found])) > found // _REPETITIVE
+        return sizes, True
+    return sizes, found - len(np.unique(sample[:found])) > found // _REPETITIVE
 
 
-def _by_words(text: np.ndarray) -> np.ndarray | None:
+def _by_words(text: np.ndarray, keys: Keys, sizes: np.ndarray) -> np.ndarray | None:
     """The suffix array by radix sort; None if the text is repetitive."""
-    count = len(text)
-    used = np.flatnonzero(np.bincount(text, minlength=256))
-    ranks = np.zeros(256, np.uint8)
-    ranks[used] = np.arange(len(used))
-    bits = max(1, (len(used) - 1).bit_length())
-    place_bits = max(1, (count - 1).bit_length())
-    base, letters = max(2, len(used)), 1
-    while base ** (letters + 1) <= 1 << (64 - place_bits):
-        letters += 1
-    keys, spare = np.empty(count, np.uint64), np.empty(count, np.uint64)
-    _numerals(text, ranks, base, letters, keys)
-    sort_numbered(keys, spare, place_bits, (base**letters - 1).bit_length())
-    order, tied = np.empty(count, suffix_type(count)), np.empty(count + 1, np.bool_)
-    left = _split(spare, place_bits, order, tied)
-    del keys, spare
+    count, letters, place_bits = len(text), keys.letters, keys.place_bits
+    words, order = np.empty(count, np.uint64), np.empty(count, suffix_type(count))
+    runs, others = np.empty((2, count // 2 + 1, 2), order.dtype)
+    shift = keys.bits - (len(sizes) - 1).bit_length()
+    _scatter(text, *keys[:4], place_bits, shift, sizes, words)
+    found, left = _sort_keys(words, sizes, place_bits, shift, letters, order, runs)
+    bits = (keys.base - 1).bit_length()
     per = 64 // bits
     for done in range(_ROUNDS):
         if not left or (done and left <= count // _REPETITIVE):
             break
         if left > count // 2:
             return None
-        left = _refine(text, ranks, bits, per, letters, order, tied, *_runs(tied))
+        found, left = _refine(text, keys.digits, bits, per, letters, order, runs[:found], others)
+        runs, others = others, runs
         letters += per
     if left > count // _REPETITIVE:
         return None
+    rank = words.view(order.dtype)[:count]  # which are needed no more
     if left:
-        rank = np.empty_like(order)
-        _rank(order, tied, rank)
+        _rank(order, runs[:found], letters, rank)
     while left:
-        left = _double(rank, letters, place_bits, order, tied, *_runs(tied))
+        found, left = _double(rank, letters, place_bits, order, runs[:found], others)
+        runs, others = others, runs
         letters *= 2
     return order
 
 
 @kernel
-def _sample(text, sample):
-    """Hashes of stretches of the text; those that are drawn, as far as there is room. Returns how many are."""
-    base, top = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
-    for _ in range(_WINDOW):
-        top *= base
-    mixer = np.uint64(0xD6E8FEB86659FD93)
-    rolling, found = np.uint64(0), np.uint64(0)
-    for place in range(np.uint64(len(text))):
-        rolling = rolling * base + text[place] + np.uint64(1)
-        if place >= _WINDOW:
-            rolling -= (text[place - np.uint64(_WINDOW)] + np.uint64(1)) * top
-            mixed = (rolling ^ rolling >> np.uint64(29)) * mixer
-            if mixed >> np.uint64(64 - _SAMPLED) == 0:
-                if found < len(sample):
-                    sample[found] = mixed
-                found += np.uint64(1)
+def _first_key(text, digits, base, letters):
+    """The number of the suffix that is the whole text."""
+    number, last = np.uint64(0), np.uint64(len(text) - 1)
+    for place in range(np.uint64(letters)):
+        number = number * np.uint64(base) + digits[text[min(place, last)]]
+    return number
+
+
+@inline
+def _next_key(number, text, place, digits, leaving, base, letters, last):
+    """The number of the suffix behind ``place``, from that of the one at it; ``last``: place of the last symbol."""
+    return number * np.uint64(base) + (digits[text[min(place + np.uint64(letters), last)]] - leaving[text[place]])
+
+
+@kernel
+def _survey(text, digits, leaving, base, letters, shift, sizes, weights, sample):
+    """Count the keys by their bits from ``shift`` on, and hash the stretches that are drawn, as far as there is room.
+
+    Returns how many are drawn.
+    """
+    count, last, window = np.uint64(len(text)), np.uint64(len(text) - 1), np.uint64(len(weights))
+    number, found = _first_key(text, digits, base, letters), np.uint64(0)
+    for place in range(count):
+        sizes[number >> np.uint64(shift)] += 1
+        if (number * np.uint64(_ODD)) >> np.uint64(64 - _SAMPLED) == 1 and place + window <= count:
+            if found < len(sample):
+                mixed = np.uint64(0)
+                for n in range(window):
+                    mixed += weights[n] * text[place + n]
+                sample[found] = mixed
+            found += np.uint64(1)
+        number = _next_key(number, text, place, digits, leaving, base, letters, last)
     return found
 
 
-def _runs(tied: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """i8[k] first place and i8[k] size of each run of suffixes that tie."""
-    edges = np.flatnonzero(tied[1:] != tied[:-1])
-    return edges[::2], edges[1::2] + 1 - edges[::2]
-
-
-@kernel
-def _numerals(text, ranks, base, letters, keys):
-    """The first ``letters`` symbols of every suffix as digits of a number of this base; 0 stands behind the end."""
-    top = np.uint64(1)
-    for _ in range(letters - 1):
-        top *= np.uint64(base)
-    number = np.uint64(0)
-    count = len(text)
-    for place in range(letters):
-        number = number * np.uint64(base) + np.uint64(ranks[text[place]] if place < count else 0)
-    for place in range(count):
-        keys[place] = number
-        ahead = place + letters
-        number = (number - np.uint64(ranks[text[place]]) * top) * np.uint64(base)
-        if ahead < count:
-            number += np.uint64(ranks[text[ahead]])
-
-
-@kernel
-def _split(numbered, place_bits, order, tied):
-    """Take sorted numbers apart: places, and whether each key equals the one before; returns how many do."""
-    mask = (np.uint64(1) << np.uint64(place_bits)) - np.uint64(1)
-    before = ~np.uint64(0)
-    left = 0
-    for n in range(len(numbered)):
-        key = numbered[n] >> np.uint64(place_bits)
-        order[n] = numbered[n] & mask
-        tied[n] = n > 0 and key == before
-        left += tied[n]
-        before = key
-    tied[len(numbered)] = False
-    return left
+@kernel(helpers=(prefetch_module,))
+def _scatter(text, digits, leaving, base, letters, place_bits, shift, sizes, words):
+    """Write the key of each suffix, with its place below, into the bucket of the key's bits from ``shift`` on."""
+    last = np.uint64(len(text) - 1)
+    at = np.cumsum(sizes) - sizes
+    number = _first_key(text, digits, base, letters)
+    for place in range(np.uint64(len(text))):
+        value = number >> np.uint64(shift)
+        to = np.uint64(at[value])
+        at[value] += 1
+        words[to] = number << np.uint64(place_bits) | place
+        prefetch(words, to + np.uint64(ROOM_AHEAD))
+        number = _next_key(number, text, place, digits, leaving, base, letters, last)
 
 
 @kernel(helpers=(words_cpu,))
-def _sort_run(words, rows, spare_words, spare_rows, size, bits, first, order, tied):
-    """Sort the run of ``size`` suffixes at place ``first`` by their words; returns how many still tie."""
+def _sort_keys(words, sizes, place_bits, bits, letters, order, runs):
+    """Sort each bucket of ``words`` by key; ``order`` takes the places.
+
+    runs: takes the first place and the size of each run of suffixes that tie.
+
+    Returns:
+        How many runs there are, and how many suffixes tie with the one before.
+    """
+    spare = np.empty(sizes.max(), np.uint64)
+    mask = (np.uint64(1) << np.uint64(place_bits)) - np.uint64(1)
+    limit = np.uint64(max(0, len(words) - letters))  # suffixes from here on reach the end
+    found, left, high = 0, np.uint64(0), np.uint64(0)
+    for size in sizes:
+        low, high = high, high + np.uint64(size)
+        sort_bucket(words[low:high], spare, place_bits, bits)
+        for n in range(low, high):
+            order[n] = words[n] & mask
+        first: Any = low
+        for behind in range(low + np.uint64(1), high + np.uint64(1)):
+            if (behind == high or (words[behind] ^ words[first]) >> np.uint64(place_bits)
+                    or words[behind] & mask >= limit):
+                if behind - first > 1:
+                    runs[found, 0], runs[found, 1] = first, behind - first
+                    found += 1
+                    left += behind - first - np.uint64(1)
+                first = behind
+    return found, left
+
+
+@kernel(helpers=(words_cpu,))
+def _sort_run(words, rows, spare_words, spare_rows, size, bits, first, limit, order, runs, found):
+    """Sort the run of ``size`` suffixes at place ``first`` by their words.
+
+    limit: suffixes from here on tie with none before them.
+    runs: takes those that still tie, from ``found`` on.
+
+    Returns:
+        How many runs there are then, and how many suffixes of this one tie with the one before.
+    """
     if size <= 32:
         insertion_sort(words, rows, 0, size)
     else:
         radix_sort(words, rows, spare_words, spare_rows, 0, size, 0, bits, 8 if size < 10000 else 11)
-    left = 0
+    begin = left = 0
     for n in range(size):
         order[first + n] = rows[n]
-        tied[first + n] = n > 0 and words[n] == words[n - 1]
-        left += tied[first + n]
-    return left
+        if n + 1 == size or words[n + 1] != words[n] or rows[n + 1] >= limit:
+            if n > begin:
+                runs[found, 0], runs[found, 1] = first + begin, n + 1 - begin
+                found += 1
+                left += n - begin
+            begin = n + 1
+    return found, left
 
 
 @kernel(helpers=(words_cpu,))
-def _refine(text, ranks, bits, per, depth, order, tied, firsts, sizes):
-    """Sort each run of tied suffixes by its next ``per`` symbols, the first after ``depth``; returns the ties left."""
-    most, count, left = sizes.max(), len(text), 0
+def _refine(text, digits, bits, per, depth, order, runs, others):
+    """Sort each run of tied suffixes by its next ``per`` symbols, the first after ``depth``.
+
+    Returns:
+        How many runs of ties are left, which ``others`` takes, and how many suffixes tie with the one before.
+    """
+    most, last, found, left = np.int64(runs[:, 1].max()), np.uint64(len(text) - 1), 0, 0
     words, spare_words = np.empty(most, np.uint64), np.empty(most, np.uint64)
     rows, spare_rows = np.empty(most, order.dtype), np.empty(most, order.dtype)
-    for run in range(len(firsts)):
-        first = firsts[run]
-        for n in range(sizes[run]):
-            suffix = np.int64(order[first + n])
-            word = np.uint64(0)
-            for place in range(suffix + depth, suffix + depth + per):
-                word <<= np.uint64(bits)
-                if place < count:
-                    word |= np.uint64(ranks[text[place]])
-            words[n], rows[n] = word, suffix
-        left += _sort_run(words, rows, spare_words, spare_rows, sizes[run], bits * per, first, order, tied)
-    return left
+    limit = len(text) - depth - per
+    for run in range(len(runs)):
+        first, size = np.int64(runs[run, 0]), np.int64(runs[run, 1])
+        for n in range(size):
+            place, word = np.uint64(order[first + n]) + np.uint64(depth), np.uint64(0)
+            for ahead in range(np.uint64(per)):
+                word = word << np.uint64(bits) | digits[text[min(place + ahead, last)]]
+            words[n], rows[n] = word, order[first + n]
+        found, ties = _sort_run(words, rows, spare_words, spare_rows, size, bits * per, first, limit, order, others,
+                                found)
+        left += ties
+    return found, left
 
 
 @kernel
-def _rank(order, tied, rank):
-    """Rank of every suffix: the first place of its run."""
-    first = 0
-    for n in range(len(order)):
-        if not tied[n]:
-            first = n
-        rank[order[n]] = first
+def _rank(order, runs, depth, rank):
+    """Ranks that doubling asks for: of suffixes that tie, the first place of their run; of what follows them.
+
+    That is, ``depth`` behind each. Deeper ones are among these: where two suffixes are equal in more symbols than
+    ``depth``, so are two that stand ``depth`` before the end of what is equal.
+    """
+    needed = np.zeros((len(order) >> 6) + 1, np.uint64)
+    for run in range(len(runs)):
+        for n in range(runs[run, 0], runs[run, 0] + runs[run, 1]):
+            place = np.uint64(order[n] + depth)
+            needed[place >> np.uint64(6)] |= np.uint64(1) << (place & np.uint64(63))
+    for n in range(np.uint64(len(order))):
+        place = np.uint64(order[n])
+        if needed[place >> np.uint64(6)] >> (place & np.uint64(63)) & np.uint64(1):
+            rank[place] = n
+    for run in range(len(runs)):
+        for n in range(runs[run, 0], runs[run, 0] + runs[run, 1]):
+            rank[order[n]] = runs[run, 0]
 
 
 @kernel(helpers=(words_cpu,))
-def _double(rank, depth, bits, order, tied, firsts, sizes):
-    """Sort each run of tied suffixes, equal in ``depth`` symbols, by the rank of what follows; returns what ties."""
-    most, left = sizes.max(), 0
+def _double(rank, depth, bits, order, runs, others):
+    """Sort each run of tied suffixes, equal in ``depth`` symbols, by the rank of what follows.
+
+    Returns:
+        How many runs of ties are left, which ``others`` takes, and how many suffixes tie with the one before.
+    """
+    most, found, left = np.int64(runs[:, 1].max()), 0, 0
     words, spare_words = np.empty(most, np.uint64), np.empty(most, np.uint64)
     rows, spare_rows = np.empty(most, order.dtype), np.empty(most, order.dtype)
-    for run in range(len(firsts)):
-        first, size = firsts[run], sizes[run]
+    for run in range(len(runs)):
+        first, size = np.int64(runs[run, 0]), np.int64(runs[run, 1])
         for n in range(size):  # within the text: a suffix that reaches its end ties with none
             words[n], rows[n] = rank[np.int64(order[first + n]) + depth], order[first + n]
-        left += _sort_run(words, rows, spare_words, spare_rows, size, bits, first, order, tied)
-        place = first
-        for n in range(first, first + size):
-            if not tied[n]:
+        found, ties = _sort_run(words, rows, spare_words, spare_rows, size, bits, first, len(order), order, others,
+                                found)
+        left += ties
+        place = 0
+        for n in range(size):
+            if words[n] != words[place]:
                 place = n
-            rank[order[n]] = place
-    return left
+            rank[rows[n]] = first + place
+    return found, left
 
 
 def by_induction(text: np.ndarray) -> np.ndarray:
@@ -217,7 +309,8 @@ def by_induction(text: np.ndarray) -> np.ndarray:
     """
     count = len(text)
     kind = suffix_type(count)
-    sizes = np.bincount(text)
+    sizes = np.zeros(int(text.max()) + 1, np.int64)
+    _count(text, sizes)
     used = np.flatnonzero(sizes)
     ranks = np.zeros(len(sizes), kind)
     ranks[used] = np.arange(len(used))
@@ -237,6 +330,13 @@ def by_induction(text: np.ndarray) -> np.ndarray:
         order = np.empty(count, kind)
     _induce(codes, sizes, seeds, order, np.empty(0, kind))
     return order
+
+
+@kernel
+def _count(text, sizes):
+    """How often each symbol occurs; ``np.bincount`` would make a text of eight-byte integers first."""
+    for place in range(len(text)):
+        sizes[text[place]] += 1
 
 
 @kernel

@@ -29,8 +29,8 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
 
 cuda: Any = _cuda
-COPIERS = min(6, os.cpu_count() or 1)
-"""Threads that copy letters: four of them keep a bus of 50 GB/s busy."""
+COPIERS = min(8, os.cpu_count() or 1)
+"""Threads that copy letters: of hosts that were tried, four to eight keep a bus of 50 GB/s as busy as it gets."""
 _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
@@ -74,10 +74,9 @@ class Extent(NamedTuple):
     def nbytes(self) -> int:
         return self.letters + BYTES_PER_STRETCH * self.stretches
 
-    def suits(self, other: "Extent") -> bool:
-        """Whether a volume of that extent finds room here that isn't mostly more than it needs."""
-        return (other.letters <= self.letters and other.stretches <= self.stretches
-                and 2 * self.nbytes <= 3 * other.nbytes)
+    def holds(self, other: "Extent") -> bool:
+        """Whether a volume of that extent finds room here."""
+        return other.letters <= self.letters and other.stretches <= self.stretches
 
 
 class Room:
@@ -191,6 +190,11 @@ class Volume:
     ahead: bool = True
 
 
+def _wanted(volume: Volume) -> bool:
+    """Whether somebody is going to use a volume that was brought ahead."""
+    return volume.ahead and volume.source() is not None
+
+
 class DeviceMemory:
     """What one device holds. All sizes are in bytes.
 
@@ -284,12 +288,13 @@ class DeviceMemory:
                 self._used -= self._idle.pop().size
             self._changed.notify_all()
 
-    def _reserve(self, size: int, budget: int | None, what: str,
-                 suits: Callable[[Volume], bool] = lambda volume: False) -> Volume | None:
-        """Take ``size`` bytes of the budget, or the place of a volume that nobody uses and that ``suits``.
+    def _reserve(self, size: int, budget: int | None, what: str, extent: Extent | None = None) -> Volume | None:
+        """Take ``size`` bytes of the budget, or the place of a volume that nobody uses and that holds ``extent``.
 
-        What nobody uses goes until there is room: volumes, longest unused first and those that somebody is going to
-        use last, then working space, which the next unit of work will want.
+        The smallest such place is taken if the budget is used up, since a device gives memory back when all its work is
+        done only; otherwise one that isn't mostly more than needed. What nobody uses goes until there is room: volumes,
+        longest unused first and those that somebody is going to use last, then working space, which the next unit of
+        work will want.
 
         Raises:
             BudgetError: as ``working_space``.
@@ -297,11 +302,12 @@ class DeviceMemory:
         limit = self._limit(budget)
         with self._changed:
             while True:
-                unused = sorted((held for held in self._held if not held.users),
-                                key=lambda held: held.ahead and held.source() is not None)
+                unused = sorted((held for held in self._held if not held.users), key=_wanted)
                 full = self._used + size > limit
-                old = next((held for held in unused if (full or held.source() is None) and suits(held)), None)
-                if old is not None and self._used <= limit:
+                places = [held for held in unused if extent and held.extent.holds(extent) and (
+                    full or (held.source() is None and 2 * held.extent.nbytes <= 3 * size))]
+                if places and self._used <= limit:
+                    old = min(places, key=lambda held: (_wanted(held), held.extent.nbytes))
                     self._held.remove(old)
                     return old
                 if not full:
@@ -383,7 +389,7 @@ class DeviceMemory:
 
     def _copied(self, source: np.ndarray, targets: SequenceBatch, budget: int | None) -> Volume:
         extent = Extent.of(len(source), len(targets))
-        old = self._reserve(extent.nbytes, budget, "a volume on the device", lambda held: held.extent.suits(extent))
+        old = self._reserve(extent.nbytes, budget, "a volume on the device", extent)
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
         with self._changed:
             queue = self._queue

@@ -75,6 +75,13 @@ def _note(h, above, i, j, ends):
             ends[lane, 1] = j
 
 
+@kernel
+def _copy(values, copies):
+    """By vectors; numba's own assignment takes several times as long."""
+    for place in range(0, len(values), LANES):
+        store(copies, place, load(values, place, LANES))
+
+
 @kernel(helpers=(recurrence_cpu,))
 def _find_ends(rows, places, tables, columns, begin, end, block, gap_first, gap_further, source, narrow, scores,
                h_row, e_row, below, kept_h, kept_e, ends):
@@ -90,8 +97,8 @@ def _find_ends(rows, places, tables, columns, begin, end, block, gap_first, gap_
     column = 0
     for position in range(begin, end, WIDTH * LANES):
         if column == number * block:
-            kept_h[number] = h_row
-            kept_e[number] = e_row
+            _copy(h_row, kept_h[number])
+            _copy(e_row, kept_e[number])
             number += 1
         fill_columns(rows, tables, columns, position, source, narrow, scores)
         d0 = d1 = d2 = d3 = f0 = f1 = f2 = f3 = floor
@@ -196,8 +203,8 @@ def _trace_group(rows, places, tables, columns, begin, end, block, gap_first, ga
             break
         number = last_column // block
         first_column = number * block
-        h_row[:] = kept_h[number]
-        e_row[:] = kept_e[number]
+        _copy(kept_h[number], h_row)
+        _copy(kept_e[number], e_row)
         stop = begin + (last_column // WIDTH + 1) * WIDTH * LANES
         _mark_block(rows, places, last_row, tables, columns, begin + first_column * LANES, stop, gap_first,
                     gap_further, source, narrow, scores, h_row, e_row, bits)

@@ -18,6 +18,7 @@ from seqloom.plugins.common.sort_words_cpu import (
     sort_buckets,
     sort_numbered,
     sort_strings,
+    top_digit,
     whole_words,
 )
 from seqloom.plugins.sorting.msd_radix_reference import MsdRadix
@@ -176,7 +177,7 @@ def _whole_order(whole: Words, threads: int) -> np.ndarray:
                                lambda arrays, starts, left, depth: _sort_rows(*arrays, starts, left))[1]
     if threads == 1:
         order = np.empty_like(words)
-        sort_numbered(words, order, place_bits, bits)
+        sort_numbered(words, order, place_bits, bits, top_digit(count, bits))
     else:
         by_threads(threads, 0, count, lambda n, first, last: number(words, first, last, place_bits))
 

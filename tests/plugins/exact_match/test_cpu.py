@@ -14,7 +14,7 @@ from seqloom.plugins.exact_match.minimizer_index_cpu import MinimizerIndexCpu
 from seqloom.plugins.exact_match.minimizer_index_reference import MinimizerIndex
 from seqloom.plugins.exact_match.options import MatchOptions
 from seqloom.plugins.exact_match.repeats_cpu import longest_matches
-from seqloom.plugins.exact_match.suffix_array_cpu import by_induction, repeats, suffix_array
+from seqloom.plugins.exact_match.suffix_array_cpu import Keys, by_induction, suffix_array, survey
 from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 
 from tests.plugins.exact_match.mummer import MODES
@@ -64,6 +64,7 @@ def long_texts() -> dict[str, np.ndarray]:
     return {
         "random": genome, "one letter": np.zeros(100_000, np.int64), "two letters": np.tile([0, 1], 50_000),
         "near copies": np.concatenate(copies), "exact copies": np.tile(genome[:5000], 20),
+        "ties at the end": np.concatenate([genome, np.zeros(45, np.int64)]), "greatest letters": np.tile([3, 1, 3], 9),
         "some repeats": np.concatenate([genome, genome[5000:7000], genome[:500]]),
         "Fibonacci": np.frombuffer(longer.encode(), np.uint8) - 97,
         "all symbols": rng.integers(0, 18, 50_000),
@@ -78,6 +79,17 @@ def test_suffixes_of_long_texts_are_sorted(build, name):
     assert order.dtype == np.int32 and is_sorted(text, order.astype(np.int64))
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 60), st.integers(0, 60), st.randoms(use_true_random=False))
+def test_suffixes_that_end_in_a_tie_are_sorted(symbols, unit, kept, random):
+    """A repeat of several words' length, whose last copy the end of the text cuts off."""
+    repeat = [random.randrange(symbols) for _ in range(unit)] * 4
+    between = [random.randrange(symbols) for _ in range(200)]
+    text = np.array([*repeat, *between, *repeat, *between[:kept], *repeat[:kept], 9], np.uint8)
+    assert suffix_array(text).tolist() == by_induction(text).tolist()
+    assert is_sorted(text, suffix_array(text).astype(np.int64))
+
+
 @pytest.mark.parametrize("symbols", [2, 128, 129, 256, 70_000])
 def test_any_integers_are_sorted_by_induction(symbols):
     rng = np.random.default_rng(symbols)
@@ -85,6 +97,11 @@ def test_any_integers_are_sorted_by_induction(symbols):
     for given_ in (text, np.tile(text[:40], 30), text[:1]):
         suffixes = [given_[n:].tolist() for n in range(len(given_))]
         assert by_induction(given_).tolist() == sorted(range(len(given_)), key=suffixes.__getitem__)
+
+
+def repeats(text: np.ndarray) -> bool:
+    ended = np.append(text, np.uint8(9))
+    return survey(ended, Keys.of(ended))[1]
 
 
 def test_repetitive_texts_are_told_from_others():
