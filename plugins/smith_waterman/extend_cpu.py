@@ -40,12 +40,17 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         return records.with_alignments(Alignments.concat(parts) if parts else Alignments.empty())
 
     def best_parts(self, context: Context, directions: list[np.ndarray], profiles: list[Profile],
-                   stretches: Stretches, workers: Workers) -> tuple[np.ndarray, list[Stretches]]:
+                   stretches: Stretches, said: np.ndarray | None,
+                   workers: Workers) -> tuple[np.ndarray, list[Stretches]]:
         """i8[strands, k] best scores of each strand of a query with each stretch, and where to look for alignments.
 
         That is for each strand the stretches themselves, or parts of them that hold all best alignments which end
         where the first of them does; of those that don't score most of their target, anything.
+
+        said: scores that may be taken for the best ones, as it will be seen whether they are.
         """
+        if said is not None:
+            return said, [stretches]
         lanes = stretches.interleaved(np.arange(len(stretches)))
         scores = [exact_scores(profile, context.scoring, stretches, lanes, workers) for profile in profiles]
         return np.stack(scores), [stretches] * len(profiles)
@@ -54,16 +59,35 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         """Best alignments of one query's hits, in their order."""
         queries, targets, scoring = context.queries, context.targets, context.scoring
         place = int(queries.locate(query))
-        numbers = hits.target[hits.query == query]
+        mine = hits.query == query
+        numbers = hits.target[mine]
         places = targets.locate(numbers)
-        wanted = distinct(places)
+        wanted, order = distinct(places), np.argsort(places, kind="stable")
         stretches = Stretches.of(targets, wanted, reach_of(scoring, [int(queries.lengths[place])]))
         directions = strands(context, place)
         letters = letters_of(np.concatenate([stretches[n] for n in range(len(stretches))]))
         profiles = [Profile(strand, scoring, letters) for strand in directions]
-        scores, parts = self.best_parts(context, directions, profiles, stretches, workers)
-        firsts = np.searchsorted(stretches.owners, wanted)
-        best = np.maximum.reduceat(scores, firsts, axis=1)
+        said = hits.score[mine][order[np.searchsorted(places, wanted, sorter=order)]]
+        found = None
+        if len(directions) == 1 and len(stretches) == len(wanted) and (said > 0).all():
+            found = self._traced(context, directions, profiles, stretches, wanted, said[None], workers)
+        if found is None:
+            found = self._traced(context, directions, profiles, stretches, wanted, None, workers)
+        assert found is not None
+        chosen, rows, paths = found
+        back = np.searchsorted(wanted, places)
+        return _records(context, query, profiles[0].length, numbers, places, np.array(scoring.frames)[chosen[back]],
+                        rows[back], Ragged.of([paths[n] for n in back.tolist()]))
+
+    def _traced(self, context: Context, directions: list[np.ndarray], profiles: list[Profile], stretches: Stretches,
+                wanted: np.ndarray, said: np.ndarray | None,
+                workers: Workers) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]] | None:
+        """Of each target, at places i8[k] ``wanted``, the strand of its best alignment, that one's numbers, its path.
+
+        ``stretches`` are of these targets. None if the scores that hits said aren't the best ones.
+        """
+        scores, parts = self.best_parts(context, directions, profiles, stretches, said, workers)
+        best = np.maximum.reduceat(scores, np.searchsorted(stretches.owners, wanted), axis=1)
         chosen = best.argmax(axis=0)  # of equal scores the first
         # Of a target that is cut, all pieces with its best score are traced; the earliest end of them is the target's.
         owner = np.searchsorted(wanted, stretches.owners)
@@ -73,21 +97,18 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         for n, (strand, profile) in enumerate(zip(directions, profiles, strict=True)):
             mine = np.flatnonzero((chosen[owner] == n) & (scores[n] == best[n, owner]) & (scores[n] > 0))
             candidate[mine] = True
-            _trace(context, profile, np.ascontiguousarray(strand), parts[n], mine, scores[n], rows, paths)
+            if not _trace(context, profile, np.ascontiguousarray(strand), parts[n], mine, scores[n], rows, paths):
+                return None
             rows[mine, TARGET_START] += parts[n].starts[mine]
             rows[mine, TARGET_END] += parts[n].starts[mine]
         order = np.lexsort([rows[:, TARGET_END], rows[:, QUERY_END], ~candidate, owner])
         picked = order[np.searchsorted(owner, np.arange(len(wanted)))]
-        back = np.searchsorted(wanted, places)
-        frames = np.array(scoring.frames)[chosen[back]]
-        back = picked[back]
-        return _records(context, query, profiles[0].length, numbers, places, frames, rows[back],
-                        Ragged.of([paths[n] for n in back.tolist()]))
+        return chosen, rows[picked], [paths[n] for n in picked.tolist()]
 
 
 def _trace(context: Context, profile: Profile, strand: np.ndarray, stretches: Stretches, mine: np.ndarray,
-           scores: np.ndarray, rows: np.ndarray, paths: list[np.ndarray]) -> None:
-    """Fill ``rows`` and ``paths`` at ``mine``, numbers of stretches whose best scores are ``scores[mine]``."""
+           scores: np.ndarray, rows: np.ndarray, paths: list[np.ndarray]) -> bool:
+    """Fill ``rows`` and ``paths`` at ``mine``, numbers of stretches; whether their best scores are ``scores[mine]``."""
     scoring = context.scoring
     left = mine
     for arithmetic in profile.widths:
@@ -98,15 +119,18 @@ def _trace(context: Context, profile: Profile, strand: np.ndarray, stretches: St
         if len(now):
             lanes = stretches.interleaved(now)
             order = lanes["order"]
-            found, traced = trace_lanes(profile, arithmetic, lanes, strand, scores[order], scoring.gap_open,
-                                        scoring.gap_extend, context.cancellation.check)
-            rows[order] = found
-            for n, path in zip(order.tolist(), traced, strict=True):
+            traced = trace_lanes(profile, arithmetic, lanes, strand, scores[order], scoring.gap_open,
+                                 scoring.gap_extend, context.cancellation.check)
+            if traced is None:
+                return False
+            rows[order] = traced[0]
+            for n, path in zip(order.tolist(), traced[1], strict=True):
                 paths[n] = path
     for n in left.tolist():
         context.cancellation.check()
         *rows[n], paths[n] = scalar_trace(profile.rows, profile.places, strand, stretches[n], scoring.gap_open,
                                           scoring.gap_extend)
+    return bool((rows[mine, SCORE] == scores[mine]).all())
 
 
 def _small(query_length: int, lengths: np.ndarray) -> np.ndarray:

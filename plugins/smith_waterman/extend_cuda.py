@@ -31,14 +31,15 @@ class SmithWatermanTracebackCuda(SmithWatermanTracebackCpu):
         return Footprint(host=host, device=working_bytes(need))
 
     def best_parts(self, context: Context, directions: list[np.ndarray], profiles: list[Profile],
-                   stretches: Stretches, workers: Workers) -> tuple[np.ndarray, list[Stretches]]:
+                   stretches: Stretches, said: np.ndarray | None,
+                   workers: Workers) -> tuple[np.ndarray, list[Stretches]]:
         cells = sum(len(d) for d in directions) * int(stretches.lengths.sum())
         if cells >= LEAST_CELLS:
             found = _best_parts(context, directions, stretches)
             if found is not None:
                 context.count("ends found on the device", len(stretches))
                 return found
-        return super().best_parts(context, directions, profiles, stretches, workers)
+        return super().best_parts(context, directions, profiles, stretches, said, workers)
 
 
 def _best_parts(context: Context, directions: list[np.ndarray],

@@ -64,8 +64,8 @@ def trace_bytes(query_length: int, longest: int) -> int:
 
 
 @kernel
-def _note(h, above, i, j, ends):
-    """Note (i, j) as the end of the alignments of those lanes whose best score stands there."""
+def _note(h, above, best, i, j, ends):
+    """Note (i, j) as the end of the alignments of those lanes whose best score stands there; lanes that score more."""
     there = greater_lanes(h, above)
     while there != 0:
         lane = np.int64(lowest_bit(there))
@@ -73,6 +73,7 @@ def _note(h, above, i, j, ends):
         if ends[lane, 0] < 0 or i < ends[lane, 0]:
             ends[lane, 0] = i
             ends[lane, 1] = j
+    return greater_lanes(h, best)
 
 
 @kernel
@@ -85,11 +86,17 @@ def _copy(values, copies):
 @kernel(helpers=(recurrence_cpu,))
 def _find_ends(rows, places, tables, columns, begin, end, block, gap_first, gap_further, source, narrow, scores,
                h_row, e_row, below, kept_h, kept_e, ends):
-    """First place of each lane's best score, one more than ``below``; h and e before every block of columns."""
+    """First place of each lane's best score, one more than ``below``; h and e before every block of columns.
+
+    Returns:
+        u64, the lanes that score more.
+    """
     first = splat(gap_first, LANES)
     further = splat(gap_further, LANES)
     floor = spread(0, first)
     above = load(below, 0, LANES)
+    best = above + spread(1, above)
+    more = np.uint64(0)
     ends[:] = -1
     h_row[:] = 0
     e_row[:] = 0
@@ -113,12 +120,13 @@ def _find_ends(rows, places, tables, columns, begin, end, block, gap_first, gap_
             store(h_row, i * LANES, h3)
             store(e_row, i * LANES, e)
             if greater_lanes(maximum(maximum(h0, h1), maximum(h2, h3)), above) != 0:
-                _note(h0, above, i, column, ends)
-                _note(h1, above, i, column + 1, ends)
-                _note(h2, above, i, column + 2, ends)
-                _note(h3, above, i, column + 3, ends)
+                more |= _note(h0, above, best, i, column, ends)
+                more |= _note(h1, above, best, i, column + 1, ends)
+                more |= _note(h2, above, best, i, column + 2, ends)
+                more |= _note(h3, above, best, i, column + 3, ends)
             d0, d1, d2, d3 = left, h0, h1, h2
         column += WIDTH
+    return more
 
 
 @inline
@@ -185,15 +193,21 @@ def _follow_lanes(bits, first_column, last_row, columns, begin, rows, places, qu
 @kernel(helpers=(recurrence_cpu, scalar_cpu))
 def _trace_group(rows, places, tables, columns, begin, end, block, gap_first, gap_further, source, narrow, scores,
                  h_row, e_row, below, kept_h, kept_e, ends, bits, query, gap_open, gap_extend, wanted, states, paths):
-    """Alignments of one group: ``ends`` i8[lanes, 2], ``states`` i8[lanes, 6] as they stand at the beginnings."""
-    _find_ends(rows, places, tables, columns, begin, end, block, gap_first, gap_further, source, narrow, scores,
-               h_row, e_row, below, kept_h, kept_e, ends)
+    """Alignments of one group: ``ends`` i8[lanes, 2], ``states`` i8[lanes, 6] as they stand at the beginnings.
+
+    Returns:
+        Whether the ``wanted`` scores are the best ones; nothing is traced otherwise.
+    """
+    more = _find_ends(rows, places, tables, columns, begin, end, block, gap_first, gap_further, source, narrow, scores,
+                      h_row, e_row, below, kept_h, kept_e, ends)
+    right = not more
     for lane in range(LANES):
+        right = right and (wanted[lane] == 0 or ends[lane, 0] >= 0)
         states[lane, ROW] = ends[lane, 0]
         states[lane, COLUMN] = ends[lane, 1]
         states[lane, GAP] = states[lane, USED] = states[lane, SIMILAR] = 0
         states[lane, SCORE] = wanted[lane] if ends[lane, 0] >= 0 else 0
-    while True:
+    while right:
         last_row = last_column = -1
         for lane in range(LANES):
             if states[lane, SCORE] > 0:
@@ -210,10 +224,11 @@ def _trace_group(rows, places, tables, columns, begin, end, block, gap_first, ga
                     gap_further, source, narrow, scores, h_row, e_row, bits)
         _follow_lanes(bits, first_column, last_row, columns, begin, rows, places, query, gap_open, gap_extend, states,
                       paths)
+    return right
 
 
 def trace_lanes(profile: Profile, arithmetic: Arithmetic, lanes: Index, query: np.ndarray, wanted: np.ndarray,
-                gap_open: int, gap_extend: int, check=lambda: None) -> tuple[np.ndarray, list[np.ndarray]]:
+                gap_open: int, gap_extend: int, check=lambda: None) -> tuple[np.ndarray, list[np.ndarray]] | None:
     """The alignment that the reference chooses for the query and each interleaved target.
 
     Args:
@@ -223,7 +238,7 @@ def trace_lanes(profile: Profile, arithmetic: Arithmetic, lanes: Index, query: n
 
     Returns:
         i8[k, 6] with score, query start and end, target start and end (0-based half-open), similar unequal pairs; and
-        k u4 paths; in the order of ``lanes["order"]``.
+        k u4 paths; in the order of ``lanes["order"]``. None if one of the scores isn't the best.
     """
     starts, order = lanes["starts"], lanes["order"]
     longest = int(np.diff(starts).max(initial=0)) // LANES
@@ -240,9 +255,12 @@ def trace_lanes(profile: Profile, arithmetic: Arithmetic, lanes: Index, query: n
         there = wanted[group * LANES : (group + 1) * LANES]
         mine[: len(there)] = there
         below = np.where(mine > 0, mine - 1, np.iinfo(arithmetic.dtype).max).astype(arithmetic.dtype)
-        _trace_group(profile.short_rows, profile.places, profile.tables, lanes["columns"], starts[group],
-                     starts[group + 1], block, *work.arguments, below, kept[0], kept[1], ends, bits, query, gap_open,
-                     gap_extend, mine, states, paths)
+        right = _trace_group(
+            profile.short_rows, profile.places, profile.tables, lanes["columns"], starts[group], starts[group + 1],
+            block, *work.arguments, below, kept[0], kept[1], ends, bits, query, gap_open, gap_extend, mine, states,
+            paths)
+        if not right:
+            return None
         for lane in range(len(there)):
             found[group * LANES + lane] = (
                 there[lane], states[lane, ROW] + 1, ends[lane, 0] + 1, states[lane, COLUMN] + 1, ends[lane, 1] + 1,

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.context import Context
 from seqloom.core.jit import SIMD_LEVELS
-from seqloom.core.records import DELETE, INSERT, MATCH
+from seqloom.core.records import DELETE, INSERT, MATCH, Hits
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.smith_waterman import scalar_cpu, trace_cpu
 from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
@@ -19,7 +20,7 @@ from seqloom.plugins.smith_waterman.extend_reference import trace
 from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
 from seqloom.plugins.smith_waterman.recurrence import Packed
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_score, scalar_trace
-from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
+from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWatermanScoring
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
 from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 
@@ -150,6 +151,23 @@ def test_scores_are_parasails():
                   for t in targets]
         ours = cpu_scores(PROTEIN.encode(queries[2]), batch(targets), protein_scoring(gap_open, gap_extend, name))
         assert ours == theirs
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(-2, 2), st.sampled_from([1, 3000]))
+def test_scores_that_hits_say_are_looked_for_and_no_more_than_that(seed, off, times):
+    rng, scoring = np.random.default_rng(seed), protein_scoring(times=times)
+    queries, targets = (batch(texts) for texts in related(rng, AMINO_ACIDS, 50))
+    query = queries.take(1, 2)
+    scores = np.array(cpu_scores(query[0], targets, scoring))
+    wrong = np.where(rng.random(len(scores)) < 0.1, scores + off, scores)
+    context = Context(queries=query, targets=targets, scoring=scoring, options=SmithWatermanOptions())
+    high = np.flatnonzero(scores > 0)
+    hits, plain = (Hits({"query": np.full(len(high), query.ordinals[0]), "target": targets.ordinals[high],
+                         "score": said}) for said in (wrong[high], np.zeros(len(high), np.int64)))
+    found, wanted = (SmithWatermanTracebackCpu().run(context, given_) for given_ in (hits, plain))
+    assert_same_hits(found, hits.with_alignments(wanted.alignments))
+    assert [row["score"] for row in found.alignments.rows()] == scores[high].tolist()
 
 
 def test_hard_masked_targets_are_searched_as_unknown():
