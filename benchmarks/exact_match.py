@@ -70,7 +70,7 @@ def measure() -> Iterator[Timing]:
     letters = [np.frombuffer("".join(line for line in text.splitlines() if line[:1] != ">").encode(), np.uint8)
                for text in (one, other)]
     yield from _mapped(letters[0])
-    yield from _suffix_arrays(letters[0])
+    yield from _suffix_arrays(*letters)
     yield from _indexes(letters[0])
     yield from _sorters(np.concatenate(letters))
 
@@ -141,13 +141,15 @@ def _indexes(letters: np.ndarray) -> Iterator[Timing]:
                     lambda database=database, stored=stored: read_piece(database, stored, stored.pieces[0])))
 
 
-def _suffix_arrays(letters: np.ndarray) -> Iterator[Timing]:
+def _suffix_arrays(letters: np.ndarray, other: np.ndarray) -> Iterator[Timing]:
     from seqloom.plugins.exact_match.suffix_array_cpu import suffix_array
 
     rng = np.random.default_rng(2)
     copy = letters[:1_000_000]
     copies = [np.where(rng.random(len(copy)) < 0.001, ord("A"), copy).astype(np.uint8) for _ in range(50)]
-    for what, text in (("genome", letters), ("50 Mb of near-copies", np.concatenate(copies)),
+    for what, text in (("genome", letters), ("two strains", np.concatenate([letters, other])),
+                       ("5 M random letters of proteins", rng.integers(65, 85, 5_000_000, np.uint8)),
+                       ("50 Mb of near-copies", np.concatenate(copies)),
                        ("10 Mb of one letter", np.full(10_000_000, ord("A"), np.uint8)),
                        ("10 Mb of copies", np.tile(copy, 10))):
         ended = np.append(text, np.uint8(127))

@@ -16,9 +16,10 @@ from seqloom.core.context import Scoring
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.lanes import interleaved
+from seqloom.plugins.common.letters_cpu import letters_of
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
 from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers
-from seqloom.plugins.smith_waterman.seed_cpu import exact_scores, letters_of
+from seqloom.plugins.smith_waterman.seed_cpu import exact_scores
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
 from tests.shared import SHARED, read_fasta, read_text

@@ -217,7 +217,7 @@ def _machine() -> tuple[str, ...]:
     """What machine code depends on beside its source: processor, interpreter, numba, llvmlite."""
     features = ",".join(sorted(host_features()))
     numba = _stamp(str(Path(_numba_folder()) / "_version.py"))
-    return (binding.get_process_triple(), level or binding.get_host_cpu_name(), features,
+    return (binding.get_process_triple(), host_cpu(), features,
             str(sys.implementation.cache_tag), str(numba), llvmlite.__version__)
 
 

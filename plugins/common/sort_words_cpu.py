@@ -11,6 +11,7 @@ from seqloom.core.jit import inline, kernel
 from seqloom.core.prefetch import prefetch
 from seqloom.core.records import Ragged
 from seqloom.core.threads import by_threads
+from seqloom.plugins.common.letters_cpu import mark_letters
 
 _SAMPLE = 1 << 14  # letters or rows looked at to guess what all are like
 _AHEAD = 16  # rows whose letters are asked for from memory before the first is looked at
@@ -132,13 +133,6 @@ def _pairs(coding: Coding) -> np.ndarray:
     first, second = coding.codes[None, :], coding.codes[:, None]
     both = (first << np.uint16(coding.bits)) | second
     return np.where((first | second) & INVALID, np.uint16(INVALID), both).astype(np.uint16).reshape(-1)
-
-
-@kernel
-def mark_letters(values, first, last, seen):
-    """Set bool[256] ``seen`` for each letter of ``values[first:last]``."""
-    for place in range(first, last):
-        seen[values[place]] = True
 
 
 @kernel

@@ -15,10 +15,10 @@ from seqloom.core import prefetch as prefetch_module
 from seqloom.core.jit import inline, kernel
 from seqloom.core.prefetch import prefetch
 from seqloom.plugins.common import sort_words_cpu as words_cpu
+from seqloom.plugins.common.letters_cpu import letters_of
 from seqloom.plugins.common.sort_words_cpu import (
     ROOM_AHEAD,
     insertion_sort,
-    mark_letters,
     radix_sort,
     sort_bucket,
     top_digit,
@@ -51,9 +51,7 @@ class Keys(NamedTuple):
 
     @classmethod
     def of(cls, text: np.ndarray) -> "Keys":
-        seen = np.zeros(256, np.bool_)
-        mark_letters(text, 0, len(text), seen)
-        used = np.flatnonzero(seen)
+        used = letters_of(text)
         base, letters = max(2, len(used) - 1), 1
         place_bits = max(1, (len(text) - 1).bit_length())
         while base ** (letters + 1) <= 1 << (64 - place_bits):

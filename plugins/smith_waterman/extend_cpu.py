@@ -2,14 +2,15 @@
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.distinct import distinct
+from seqloom.core.distinct import distinct, ranked
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, Alignments, Hits, Ragged, Records
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.letters_cpu import letters_of
 from seqloom.plugins.smith_waterman.extend_reference import SmithWatermanTraceback
 from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_bytes, scalar_trace
-from seqloom.plugins.smith_waterman.seed_cpu import exact_scores, letters_of
+from seqloom.plugins.smith_waterman.seed_cpu import exact_scores
 from seqloom.plugins.smith_waterman.seed_reference import strands
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, interleaved_bytes, reach_of, usual_piece
 from seqloom.plugins.smith_waterman.trace_cpu import MOST_BYTES, trace_bytes, trace_lanes
@@ -62,12 +63,13 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         mine = hits.query == query
         numbers = hits.target[mine]
         places = targets.locate(numbers)
-        wanted, order = distinct(places), np.argsort(places, kind="stable")
+        wanted, back = ranked(places)
         stretches = Stretches.of(targets, wanted, reach_of(scoring, [int(queries.lengths[place])]))
         directions = strands(context, place)
         letters = letters_of(np.concatenate([stretches[n] for n in range(len(stretches))]))
         profiles = [Profile(strand, scoring, letters) for strand in directions]
-        said = hits.score[mine][order[np.searchsorted(places, wanted, sorter=order)]]
+        said = np.zeros(len(wanted), np.int64)
+        said[back] = hits.score[mine]
         found = None
         if len(directions) == 1 and len(stretches) == len(wanted) and (said > 0).all():
             found = self._traced(context, directions, profiles, stretches, wanted, said[None], workers)
@@ -75,7 +77,6 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
             found = self._traced(context, directions, profiles, stretches, wanted, None, workers)
         assert found is not None
         chosen, rows, paths = found
-        back = np.searchsorted(wanted, places)
         return _records(context, query, profiles[0].length, numbers, places, np.array(scoring.frames)[chosen[back]],
                         rows[back], Ragged.of([paths[n] for n in back.tolist()]))
 

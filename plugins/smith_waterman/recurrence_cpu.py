@@ -1,7 +1,7 @@
 """The Smith–Waterman recurrence in vectors: one query against as many interleaved targets as a vector has lanes.
 
 Four columns are taken at a time; their scores against every letter of the query are looked up first, so that a cell is
-nine operations on registers, with one more for the best of all:
+eight operations on registers, with one more for the best of all:
 
     h = max(diagonal + score, e, f);  opened = h - first
     e = max(e - further, opened);  f = max(f - further, opened, 0)

@@ -12,6 +12,7 @@ from seqloom.core.simd import LOOKUP_ENTRIES
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.karlin_altschul import GappedParameters
 from seqloom.plugins.common.lanes import KIND
+from seqloom.plugins.common.letters_cpu import letters_of
 from seqloom.plugins.smith_waterman import all_scores
 from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers, lane_scores
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_score
@@ -21,19 +22,6 @@ from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, interleaved_
 
 _SLACK = 1 + 1e-6
 """Factor on an E-value within which an estimate doesn't decide; it is good to some 1e-12."""
-
-
-@kernel
-def _mark_letters(residues, seen):
-    for letter in residues:
-        seen[letter] = True
-
-
-def letters_of(residues: np.ndarray) -> np.ndarray:
-    """i8[k]: the codes that occur in u8[n] ``residues``, ascending."""
-    seen = np.zeros(256, bool)
-    _mark_letters(residues, seen)
-    return np.flatnonzero(seen)
 
 
 @kernel

@@ -11,13 +11,14 @@ from seqloom.core.context import Context, Scoring
 from seqloom.core.records import Hits
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.lanes import interleaved
+from seqloom.plugins.common.letters_cpu import letters_of
 from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
 from seqloom.plugins.smith_waterman.extend_reference import SmithWatermanTraceback
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
 from seqloom.plugins.smith_waterman.recurrence import Packed
 from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWatermanScoring
-from seqloom.plugins.smith_waterman.seed_cpu import exact_scores, letters_of
+from seqloom.plugins.smith_waterman.seed_cpu import exact_scores
 from seqloom.plugins.smith_waterman.seed_reference import best_scores
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 from seqloom.testing import assert_same_hits
