@@ -182,3 +182,61 @@ def test_kernels_do_the_same_when_they_are_loaded_without_numba(folder: Path) ->
                               text=True, timeout=100)
         assert done.returncode == 0, done.stderr
         assert done.stdout == f"{before} TypingError\n"
+
+
+COUNTED = """
+import numpy as np
+from seqloom.core.jit import kernel
+
+@kernel
+def part(values, begin, end):
+    return values[begin:end]
+
+@kernel
+def sums_of_slices(values, fail):
+    total = 0
+    for k in range(len(values)):
+        piece = part(values, 0, k)
+        other = values[k:]
+        if k % 2:
+            piece, other = other, piece
+        total += len(piece) - len(other)
+    if fail:
+        raise ValueError("asked for")
+    return total
+
+@kernel
+def one_of_them(first, second, which):
+    return (first, second)[0] if which else second
+
+@kernel
+def slice_and_copy(values):
+    return values[1:], values[:3].copy()
+"""
+COUNTS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from kernels import one_of_them, slice_and_copy, sums_of_slices
+
+first, second = np.arange(9), np.arange(5)
+before = sys.getrefcount(first), sys.getrefcount(second)
+for _ in range(50):
+    assert sums_of_slices(first, False) == -1
+    try:
+        sums_of_slices(second, True)
+    except ValueError:
+        pass
+    assert (one_of_them(first, second, True) == first).all() and (one_of_them(first, second, False) == second).all()
+    kept = slice_and_copy(first)
+    assert kept[0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8] and kept[1].tolist() == [0, 1, 2]
+del kept
+assert (sys.getrefcount(first), sys.getrefcount(second)) == before, before
+"""
+
+
+def test_kernels_keep_and_give_back_the_arrays_that_they_are_given(folder: Path) -> None:
+    (folder / "installed" / "kernels.py").write_text(COUNTED)
+    done = subprocess.run([sys.executable, "-c", COUNTS, str(folder / "installed")], cwd=folder, capture_output=True,
+                          text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
