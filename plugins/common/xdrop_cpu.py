@@ -47,11 +47,13 @@ CHOICES = 4
 """Sets of lanes that a traceback keeps of a vector: column gap chosen over the diagonal, row gap chosen over both, row
 gap continued, column gap continued."""
 
-ROW_START, HEIGHT, COLUMN_START, WIDTH, TOP, TOP_ROW, TOP_COLUMN, _BASE, _LOW, _HIGH, _LENGTH, _USED, _ALIVE = range(13)
+(ROW_START, HEIGHT, COLUMN_START, WIDTH, TOP, TOP_ROW, TOP_COLUMN, _BASE, _ROW, _LOW, _HIGH, _LENGTH, _USED,
+ _ALIVE) = range(14)
 """What is known of a pass; the last ones are the kernel's own."""
-STATE = 13
+STATE = 14
 
 _ONE, _LAST = np.uint64(1), np.uint64(1 << (LANES - 1))
+_EDGES = _ONE | _LAST
 _NUMBERS = np.arange(LANES, dtype=np.int8)
 _MAY_GAP = (np.arange(LANES + RESTRICTION) % RESTRICTION == 0).astype(np.int8)
 """From place ``column % RESTRICTION`` on: which columns may have gaps in restricted mode."""
@@ -99,19 +101,101 @@ def _spread_row_gaps(opened, carried, dead, reach, extend_1, extend_2, extend_3,
     return row_gap
 
 
+@inline
+def _risen(better, passes, side, row, place, top, failing, x_drop, best, scores, numbers):
+    """The best score when some lanes (``better``) of a row's vector have a new one, and the floor of each lane then."""
+    store(best, side * best.shape[1] + place, scores)
+    while better:
+        lane = np.int64(lowest_bit(better))
+        if best[side, place + lane] > top:
+            top = np.int64(best[side, place + lane])
+            passes[side, TOP_ROW] = row
+            passes[side, TOP_COLUMN] = row + place + lane - _middle(passes[side, HEIGHT])
+            failing = choose_greater(spread(lane, numbers), numbers, failing, spread(top - x_drop - 1, scores))
+        better &= better - _ONE
+    return top, failing
+
+
+@inline
+def _multiples(step):
+    """0, 1, 2 … times ``step`` in the lanes."""
+    none = step - step
+    found = move_up(none, step, 1)
+    found = found + move_up(none, found, 1)
+    found = found + move_up(none, found, 2)
+    found = found + move_up(none, found, 4)
+    found = found + move_up(none, found, 8)
+    found = found + move_up(none, found, 16)
+    return found + move_up(none, found, 32)
+
+
+@inline
+def _narrow_rows(side, rows, columns, passes, tables, x_drop, best, gaps, numbers, dead, forbidden, extend_1, open_cost,
+                 opens, reach):
+    """Go on with a pass while its band is within a vector.
+
+    Cells needn't go through memory meanwhile, and row gaps spread by maxima alone: they start higher by what they lose
+    on the way from lane 0. A row after which the band would be wider, or scores would be too high, is left to the
+    caller.
+    """
+    own, low, row, top = side * best.shape[1], passes[side, _LOW], passes[side, _ROW], passes[side, TOP]
+    height, shift, too_high = passes[side, HEIGHT], low - _middle(passes[side, HEIGHT]), np.iinfo(best.dtype).max // 2
+    end, letters = passes[side, WIDTH] - shift, side * columns.shape[1] + passes[side, COLUMN_START] + shift
+    lost = _multiples(extend_1)
+    started = lost - opens
+    scores, opened = load(best, own + low, LANES), load(gaps, own + low, LANES)
+    dead = load(gaps, own + low + LANES, LANES)  # a constant would come out of memory for each move of lanes
+    failing, highest = spread(top - x_drop - 1, dead), spread(top, dead)
+    alive = _ONE
+    while row < height:
+        table = np.int64(rows[side, passes[side, ROW_START] + row]) * LOOKUP_STRIDE
+        pair_scores = lookup(tables, table, load(columns, letters + row, LANES))
+        pair_scores = choose_greater(pair_scores, spread(-128, numbers), widened(pair_scores, dead), forbidden)
+        from_above = move_down(opened, dead, 1)
+        cells = maximum(scores + pair_scores, from_above)
+        gap = cells + started
+        gap = maximum(maximum(gap, move_up(dead, gap, 1)), maximum(move_up(dead, gap, 2), move_up(dead, gap, 3)))
+        gap = maximum(maximum(gap, move_up(dead, gap, 4)), maximum(move_up(dead, gap, 8), move_up(dead, gap, 12)))
+        if reach > 16:
+            gap = maximum(gap, move_up(dead, gap, 16))
+            if reach > 32:
+                gap = maximum(gap, move_up(dead, gap, 32))
+        cells = maximum(cells, gap - lost)
+        if end - row < LANES:
+            cells = choose_greater(numbers, spread(max(end - row, 0) - 1, numbers), dead, cells)
+        better = greater_lanes(cells, highest)
+        new, floor = top, failing
+        if better:
+            new, floor = _risen(better, passes, side, row + 1, low, top, failing, x_drop, best, cells, numbers)
+            if new > too_high:
+                break
+            failing, highest = spread(new - x_drop - 1, dead), spread(new, dead)
+        here = greater_lanes(cells, floor)
+        if here & _EDGES:
+            break
+        alive, top, row = here, new, row + 1
+        scores, opened = choose_greater(cells, floor, cells, dead), maximum(from_above - extend_1, cells - open_cost)
+        if not alive:
+            break
+    store(best, own + low, scores)
+    store(gaps, own + low, opened)
+    passes[side, TOP], passes[side, _ROW] = top, row
+    passes[side, _ALIVE] = alive != 0 and row < height
+
+
 @kernel
-def extend(rows, columns, passes, matrix, tables, gap_open, gap_extend, x_drop, restricted, best, gaps, codes,
-           row_codes):
+def extend(rows, columns, passes, matrix, tables, highest, gap_open, gap_extend, x_drop, restricted, best, gaps,
+           codes, row_codes):
     """Score, rows and columns of the best extension from (0, 0), of two passes at once.
 
     The passes have nothing to do with each other. They take turns, a row each, because a row waits for the one before:
-    meanwhile the other's can be computed.
+    meanwhile the other's can be computed. While a band is within a vector, `_narrow_rows` goes on with it.
 
     Args:
         rows, columns: u1[2, …], letters of `both_ways`; pass p reads row p of each.
         passes: i8[2, STATE]. Given are ``ROW_START`` and ``COLUMN_START``, from where a pass reads on, and ``HEIGHT``
             and ``WIDTH``, how many letters at most. Found are ``TOP``, the score, ``TOP_ROW`` and ``TOP_COLUMN``.
-        matrix, tables: i4[a, a] and its `score_tables`.
+        matrix, tables, highest: i4[a, a], its `score_tables` and its highest score.
         restricted: whether gaps live in every tenth row and column only.
         best, gaps: of `workspace`; bytes only where `fits_bytes`.
         codes, row_codes: None, or where to keep the choices, see `walk_back`.
@@ -131,20 +215,25 @@ def extend(rows, columns, passes, matrix, tables, gap_open, gap_extend, x_drop, 
     extend_16, extend_32 = spread(min(16 * gap_extend, most), like), spread(min(32 * gap_extend, most), like)
     extend_48 = spread(min(48 * gap_extend, most), like)
     reach = (x_drop - opening) // gap_extend + 1 if gap_extend else LANES
+    raised = most // 2 + highest + (LANES - 1) * gap_extend - gap_open
+    may_be_narrow = codes is None and not restricted and raised <= most
+    opens = spread(gap_open, like)
     for side in range(2):
-        for place in (TOP, TOP_ROW, TOP_COLUMN, _BASE, _USED):
+        for place in (TOP, TOP_ROW, TOP_COLUMN, _BASE, _ROW, _USED):
             passes[side, place] = 0
         passes[side, _ALIVE] = passes[side, HEIGHT] > 0 and passes[side, WIDTH] > 0
         if passes[side, _ALIVE]:
             passes[side, _LOW], passes[side, _HIGH], passes[side, _LENGTH] = _begin(
                 best[side], gaps[side], _middle(passes[side, HEIGHT]), passes[side, WIDTH], opening, gap_extend, x_drop)
-    row = 0
     while passes[0, _ALIVE] or passes[1, _ALIVE]:
-        row += 1
         for side in range(2):
+            if may_be_narrow and passes[side, _ALIVE] and passes[side, _LOW] == passes[side, _HIGH]:
+                _narrow_rows(side, rows, columns, passes, tables, x_drop, best, gaps, numbers, dead, forbidden,
+                             extend_1, open_cost, opens, reach)
             if not passes[side, _ALIVE]:
                 continue
-            own = side * best.shape[1]
+            row, own = passes[side, _ROW] + 1, side * best.shape[1]
+            passes[side, _ROW] = row
             width, middle, top = passes[side, WIDTH], _middle(passes[side, HEIGHT]), passes[side, TOP]
             low, high, used = passes[side, _LOW], passes[side, _HIGH], passes[side, _USED]
             row_letter = np.int64(rows[side, passes[side, ROW_START] + row - 1])
@@ -188,18 +277,10 @@ def extend(rows, columns, passes, matrix, tables, gap_open, gap_extend, x_drop, 
                 if spreads:
                     carried = maximum(row_gap, opened)
                 store(gaps, own + place, maximum(from_above, opened))
-                failing, highest = spread(top - x_drop - 1, like), spread(top, like)
-                better = greater_lanes(scores, highest)
+                failing = spread(top - x_drop - 1, like)
+                better = greater_lanes(scores, spread(top, like))
                 if better:
-                    store(best, own + place, scores)
-                    while better:
-                        lane = np.int64(lowest_bit(better))
-                        if best[side, place + lane] > top:
-                            top = np.int64(best[side, place + lane])
-                            passes[side, TOP_ROW], passes[side, TOP_COLUMN] = row, row + place + lane - middle
-                            failing = choose_greater(spread(lane, numbers), numbers, failing,
-                                                     spread(top - x_drop - 1, like))
-                        better &= better - _ONE
+                    top, failing = _risen(better, passes, side, row, place, top, failing, x_drop, best, scores, numbers)
                 alive = greater_lanes(scores, failing)
                 store(best, own + place, choose_greater(scores, failing, scores, dead))
                 if alive:

@@ -113,8 +113,8 @@ def save(saved, count, hsp):
 
 
 @kernel(helpers=(xdrop_cpu,))
-def _extend_pair(matrix, tables, query, query_begin, query_end, target, target_begin, target_end, segments, gap_open,
-                 gap_extend, x_drop, cutoff, doubtful, restricted, best, gaps, passes, saved, found, first):
+def _extend_pair(matrix, tables, highest, query, query_begin, query_end, target, target_begin, target_end, segments,
+                 gap_open, gap_extend, x_drop, cutoff, doubtful, restricted, best, gaps, passes, saved, found, first):
     """HSPs of one pair that reach the cutoff, written to ``found`` from row ``first`` on.
 
     query, target: u1[2, …] of ``both_ways``; the pair's letters lie between begin and end. Returns the number of rows
@@ -129,7 +129,8 @@ def _extend_pair(matrix, tables, query, query_begin, query_end, target, target_b
                              PADDING + target_begin + target_pos, length)
         split_query, split_target = query_pos + shift + 1, target_pos + shift + 1
         set_out(passes, query, query_begin, split_query, query_end, target, target_begin, split_target, target_end)
-        extend(query, target, passes, matrix, tables, gap_open, gap_extend, x_drop, restricted, best, gaps, None, None)
+        extend(query, target, passes, matrix, tables, highest, gap_open, gap_extend, x_drop, restricted, best, gaps,
+               None, None)
         score = passes[LEFT, TOP] + passes[RIGHT, TOP]
         if score >= cutoff:
             hsp = found[count]
@@ -153,15 +154,16 @@ def _extend_pairs(matrix, tables, query, query_offsets, target, target_offsets, 
                   gap_extend, x_drop, cutoffs, doubtfuls, may_restrict, best, gaps, passes, saved, found):
     """``_extend_pair`` for every pair; returns the number of HSPs and of pairs that were begun again."""
     count = restarts = NONE
+    highest = np.int64(matrix.max())
     for pair in range(len(pairs)):
         number, place = pairs[pair]
         own = segments[bounds[pair] : bounds[pair + 1]]
         restricted = may_restrict and own[0, 0] < doubtfuls[number]
         while True:
-            after = _extend_pair(matrix, tables, query, query_offsets[number], query_offsets[number + 1], target,
-                                 target_offsets[place], target_offsets[place + 1], own, gap_open, gap_extend, x_drop,
-                                 cutoffs[number], doubtfuls[number], restricted, best, gaps, passes, saved, found,
-                                 count)
+            after = _extend_pair(matrix, tables, highest, query, query_offsets[number], query_offsets[number + 1],
+                                 target, target_offsets[place], target_offsets[place + 1], own, gap_open, gap_extend,
+                                 x_drop, cutoffs[number], doubtfuls[number], restricted, best, gaps, passes, saved,
+                                 found, count)
             if after >= 0:
                 break
             restarts += 1

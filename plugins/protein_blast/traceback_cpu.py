@@ -72,6 +72,7 @@ def _trace_pairs(matrix, tables, similar, query, real, query_offsets, target, ta
     best first within a pair (``bounds``). found: i8[n, 8]; counts: i4[n, 6]; path_offsets: i8[n + 1] into paths u4.
     """
     count = used = NONE
+    highest = np.int64(matrix.max())
     path_offsets[0] = 0
     for pair in range(len(pairs)):
         number, place = pairs[pair]
@@ -86,8 +87,8 @@ def _trace_pairs(matrix, tables, similar, query, real, query_offsets, target, ta
             split_query, split_target = hsp[ANCHOR_QUERY] + 1, hsp[ANCHOR_TARGET] + 1
             set_out(passes, query, query_begin, split_query, query_after, target, target_begin, split_target,
                     target_after)
-            if not extend(query, target, passes, matrix, tables, gap_open, gap_extend, x_drop, False, best, gaps,
-                          codes, row_codes):
+            if not extend(query, target, passes, matrix, tables, highest, gap_open, gap_extend, x_drop, False, best,
+                          gaps, codes, row_codes):
                 return MORE_CHOICES, count
             score = passes[LEFT, TOP] + passes[RIGHT, TOP]
             # Walking back gives the outermost step first: right for the left half, else the wrong way round.

@@ -81,7 +81,8 @@ class Passes:
         other = self.passes[1 - self.side]
         other[[HEIGHT, WIDTH]] = np.minimum(other[[HEIGHT, WIDTH]] * 2 // 3, 90)
         return xdrop_cpu.extend(*self.sequences, self.passes, self.matrix, xdrop_cpu.score_tables(self.matrix),
-                                *self.cost, self.x_drop, restricted, *self.space, codes, row_codes)
+                                int(self.matrix.max()), *self.cost, self.x_drop, restricted, *self.space, codes,
+                                row_codes)
 
     def score(self, restricted: bool) -> tuple[int, int, int]:
         assert self._extend(restricted, None, None)
