@@ -6,7 +6,7 @@ host do this and call the driver themselves, since a bus that takes 20 microseco
 interpreter that serves sixteen threads. Buffers are few and small enough to stay in the processor's caches, so that the
 host's memory is read once and written once.
 
-What is sent as it is goes by threads of its own (``carriers_cuda.py``).
+What is sent as it is, or packed, goes by threads of its own (``carriers_cuda.py``).
 
 What is small goes by way of page-locked memory of its owner. To copy it and to wait for it is one call of a kernel:
 every call of the driver from the interpreter gives that away, and several threads would wait for it again each time.
@@ -49,6 +49,7 @@ from .driver_cuda import (
     new_lane,
 )
 from .jit import Kernel, kernel
+from .letters_cuda import arrived
 from .packed16 import SIMULATED
 from .threads import by_threads, in_turn
 
@@ -67,7 +68,7 @@ class _Device:
     """One device as the driver knows it, by its number.
 
     Attributes:
-        functions: u8[6], addresses of the driver's functions.
+        functions: u8[7], addresses of the driver's functions.
         context: handle of the device's context, which every thread has to enter.
     """
 
@@ -285,21 +286,21 @@ def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: An
     return there
 
 
-def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at: int = 0,
-                    hurried: bool = False) -> Callable[[], None]:
+def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at: int = 0, hurried: bool = False,
+                    packed: bool = False) -> Callable[[], None]:
     """As ``to_device``, but the array has to stay as it is until what this returns has been called, which waits.
 
     Copies that are begun one after the other are done in that order, without a gap; those that are ``hurried`` overtake
-    others.
+    others. What is ``packed`` are letters, u1 below 32, which the device has to ``unpack`` when they have arrived.
     """
     array = np.ascontiguousarray(array)
     if SIMULATED or not len(array):
         if len(array):
-            there[at : at + len(array)].copy_to_device(array)
+            there[at : at + len(array)].copy_to_device(arrived(array) if packed else array)
         return lambda: None
     target = there.device_ctypes_pointer.value + at * array.itemsize
     carriers = _current().carriers(_threads(threads, array.nbytes // BUFFER), hurried)
-    finish = carriers.send(array.ctypes.data, target, array.nbytes, handle_of(stream))
+    finish = carriers.send(array.ctypes.data, target, array.nbytes, handle_of(stream), packed)
 
     def finished(sent: np.ndarray = array) -> None:  # holds the array
         finish()
