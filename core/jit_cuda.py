@@ -5,6 +5,7 @@ own file alone. Here the stamp covers all modules that a kernel's functions come
 """
 
 import hashlib
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,8 @@ from numba import cuda as _cuda
 from .packed16 import SIMULATED
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
+launching = threading.Lock()
+"""Held by whoever starts a kernel: two threads don't load one at a time, and the simulator runs one at a time."""
 
 
 def _loaded(kept: Any, signature: Any, target: Any) -> Any:

@@ -1,8 +1,9 @@
 """What is kept on CUDA devices: volumes while they live and memory lasts, and working space for the next stage at work.
 
-Letters go as they are: kernels take targets longest first, and ask for letters long before they need them. Threads of
-the host copy them on a stream of its own, so that copying hides behind computing. Volumes stay for later query batches
-until something else needs the room; what was used longest ago goes first.
+Letters stand there as they are, a byte each: kernels take targets longest first, and ask for letters long before they
+need them. Threads of the host copy them on a stream of its own, so that copying hides behind computing; three go in two
+bytes, since short queries take no longer than the bus. Volumes stay for later query batches until something else needs
+the room; what was used longest ago goes first.
 
 A device finishes all its work before it gives memory back. So working space stays too, and the room of a volume that
 goes is handed to the one that comes: a search that gave memory back between two queries or two volumes would wait for
@@ -23,7 +24,9 @@ import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import current_device, device_count, on_device
 from seqloom.core.copies_cuda import begin_to_device, make_ready, receive_through, send_through, settle
+from seqloom.core.driver_cuda import urgent_stream
 from seqloom.core.errors import BudgetError
+from seqloom.core.letters_cuda import bring, packable, unpack
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
@@ -336,6 +339,12 @@ class DeviceMemory:
         self._held.remove(volume)
         self._used -= volume.extent.nbytes
 
+    def make_ready(self) -> None:
+        """Have what volumes need to come, before kernels are at work."""
+        make_ready(COPIERS)
+        with self._changed:
+            _ = self._unpacking
+
     def bring(self, targets: SequenceBatch, budget: int | None) -> None:
         """Have a volume on the device before it is used.
 
@@ -392,10 +401,11 @@ class DeviceMemory:
         old = self._reserve(extent.nbytes, budget, "a volume on the device", extent)
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
         with self._changed:
-            queue = self._queue
+            queue, unpacking = self._queue, self._unpacking
+        packed = packable(targets.alphabet)
 
-        def send(name: str, array: np.ndarray, threads: int = 1, hurried: bool = True) -> Any:
-            sent.callback(begin_to_device(array, places[name], threads, queue, hurried=hurried))
+        def send(name: str, array: np.ndarray) -> Any:
+            sent.callback(begin_to_device(array, places[name], 1, queue, hurried=True))
             return places[name]
 
         try:
@@ -404,9 +414,13 @@ class DeviceMemory:
                 ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),
                 ("ranked", extent.stretches, np.int32))}
             with ExitStack() as sent:
-                letters = send("letters", source, COPIERS, hurried=False)
+                letters = places["letters"]
+                sent.callback(begin_to_device(source, letters, COPIERS, queue, packed=packed))
                 works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
             settle(queue, behind=False)  # what is sent to other volumes meanwhile needn't be there
+            if packed:
+                unpack(letters, len(source), unpacking)
+                settle(unpacking, behind=False)
         except BaseException:
             self._release(extent.nbytes)
             raise
@@ -420,6 +434,17 @@ class DeviceMemory:
     def _queue(self) -> Any:
         """The stream to the device; not the default one, which waits for all others. Asked for under a lock."""
         return 0 if SIMULATED else cuda.stream()
+
+    @cached_property
+    def _unpacking(self) -> Any:
+        """The stream in which letters are unpacked, likewise: copies that follow needn't wait for it.
+
+        Kernels that score fill the device, and what is in line behind them would wait for several.
+        """
+        stream = urgent_stream()
+        if not SIMULATED:
+            bring(stream)
+        return stream
 
     @cached_property
     def _back(self) -> Any:
@@ -448,8 +473,7 @@ def wake() -> None:
     def ready() -> None:
         with suppress(Exception):  # whoever needs the device will be told
             device_count()
-            device_memory()
-            make_ready(COPIERS)
+            device_memory().make_ready()
 
     threading.Thread(target=ready, name="wake").start()
 

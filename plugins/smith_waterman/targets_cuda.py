@@ -22,6 +22,7 @@ from numba import int32, int64
 from seqloom.core.backends import current_device
 from seqloom.core.context import Scoring
 from seqloom.core.jit_cuda import kernel as kept_kernel
+from seqloom.core.jit_cuda import launching
 from seqloom.core.packed16 import SIMULATED, has_packed_maxima, packed_arithmetic
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.recurrence_cuda import (
@@ -196,7 +197,7 @@ class DeviceTargets:
 
     def _launch(self, simple: Callable[..., None], size: int, stream: Any, *arguments: Any) -> None:
         """Start a kernel that has a thread for each of ``size`` numbers."""
-        with _launching:
+        with launching:
             _compiled(simple)[-(-size // _SELECTING), _SELECTING, stream](*arguments)
 
     def _cleared(self, name: str, size: int, dtype: Any, counters: str, few: int, stream: Any) -> tuple[Any, Any]:
@@ -230,7 +231,7 @@ class DeviceTargets:
         for begin, end in parts:
             for tile, (rows, first) in enumerate(zip(tiles.shape.rows, tiles.shape.firsts, strict=True)):
                 self._check()
-                with _launching:
+                with launching:
                     made = kernel(rows, tiles.shape.lanes, way, scoring, goal, tile > 0, tile < last_tile, backwards)
                     made[_blocks(), 32 * WARPS, self._space.streams[slot]](
                         profiles, tiles.words[tile], self._letters, works.ranked_there, works.begins, works.ends,
@@ -272,7 +273,7 @@ class DeviceTargets:
         found, counters = self._cleared("scores 0", 1, np.int32, "counters 0", 1, space.streams[0])
         for variant in missing:
             self._check()
-            with _launching:
+            with launching:
                 made = kernel(variant.rows, variant.lanes, variant.way, scoring, BEST, variant.bordered,
                               variant.continued)
                 made[1, 32 * WARPS, space.streams[0]](
@@ -466,8 +467,6 @@ class DeviceTargets:
         return None
 
 
-_launching = threading.Lock()
-"""Modules aren't loaded by two threads at a time."""
 _alone: Any = threading.RLock() if SIMULATED else nullcontext()
 """The simulator runs one kernel at a time."""
 

@@ -1,66 +1,17 @@
 """Copies to a device and back by way of buffers, with a driver of memory moves in place of CUDA's."""
 
-import ctypes
-import threading
-from collections import deque
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seqloom.core.errors import BackendError
 from seqloom.core.jit import kernel
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+from tests.core.cuda_driver import CONTEXT, EVENTS, SIZE, STREAM, Driver, buffers
+
 copies = pytest.importorskip("seqloom.core.copies_cuda")
-WORD = ctypes.c_uint64
-SIZE = 64
-CONTEXT, STREAM, EVENTS = np.uint64(5), np.uint64(6), np.array([7, 8], np.uint64)
-
-
-class Driver:
-    """The six functions: copies are done when an event that was recorded behind them, or the stream, is waited for."""
-
-    def __init__(self) -> None:
-        self.entered, self.queued, self.done, self.recorded, self.failing, self.most = False, [], 0, {}, False, SIZE
-        self.lock = threading.Lock()  # carriers call it side by side
-        shapes = (self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1), (self.settle, 1)
-        self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
-        self.functions = np.array([ctypes.cast(f, ctypes.c_void_p).value for f in self._kept], np.uint64)
-
-    def enter(self, context: int) -> int:
-        self.entered = context == CONTEXT
-        return 0
-
-    def copy(self, target: int, source: int, size: int, stream: int) -> int:
-        assert self.entered and size <= self.most and stream == STREAM
-        with self.lock:
-            self.queued.append((target, source, size))
-        return 700 if self.failing else 0
-
-    def record(self, event: int, stream: int) -> int:
-        with self.lock:
-            self.recorded[event] = len(self.queued)
-        return 0
-
-    def wait(self, event: int) -> int:
-        with self.lock:
-            self._do(self.recorded.get(event, 0))
-        return 0
-
-    def settle(self, stream: int) -> int:
-        with self.lock:
-            self._do(len(self.queued))
-        return 0
-
-    def _do(self, count: int) -> None:
-        for target, source, size in self.queued[self.done : count]:
-            ctypes.memmove(target, source, size)
-        self.done = max(self.done, count)
-
-
-def buffers() -> np.ndarray:
-    return np.zeros((2, SIZE), np.uint8)
 
 
 @kernel
@@ -80,78 +31,8 @@ def _doubled(out, first, given):
         out[n] = 2 * given[0][np.int64(first) + n]
 
 
-class Carriers(copies._Carriers):
-    """So many, with that driver and buffers of their own."""
-
-    def __init__(self, driver: Driver, count: int, size: int = SIZE) -> None:
-        super().__init__(driver.functions, CONTEXT, size)
-        self.events = [EVENTS + 2 * np.uint64(n) for n in range(count)]
-        for events in self.events:
-            self.add(copies._Lane(buffers(), events, (None, None)))
-
-    def settle(self, driver: Driver) -> None:
-        for event in np.concatenate(self.events).tolist():
-            driver.wait(event)
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("piece", [SIZE - 3, SIZE, 3 * SIZE])
-def test_what_carriers_are_given_arrives(threads: int, piece: int) -> None:
-    driver, rng = Driver(), np.random.default_rng(1)
-    carriers = Carriers(driver, threads, piece)
-    for sizes in ([0], [5], [1000], [7 * SIZE, 0, 3], [SIZE] * 100, [piece * copies._MOST_PIECES + 5] * 9):
-        sources = [rng.integers(0, 255, size).astype(np.uint8) for size in sizes]
-        there = [np.zeros(size + 1, np.uint8) for size in sizes]
-        waiting = deque()
-        for source, target in zip(sources, there, strict=True):
-            if len(waiting) == 7:
-                waiting.popleft()()
-            waiting.append(carriers.send(source.ctypes.data, target.ctypes.data, len(source), STREAM))
-        while waiting:
-            waiting.popleft()()
-        carriers.settle(driver)
-        for source, target in zip(sources, there, strict=True):
-            assert (target[:-1] == source).all() and target[-1] == 0
-
-
-def test_whoever_sends_waits_for_room_in_the_line() -> None:
-    driver, there = Driver(), []
-    carriers = Carriers(driver, 2)
-    source = (np.arange(SIZE * copies._MOST_PIECES) % 251).astype(np.uint8)
-    waiting: deque = deque()
-
-    def send() -> None:
-        there.append(np.zeros(len(source), np.uint8))
-        waiting.append(carriers.send(source.ctypes.data, there[-1].ctypes.data, len(source), STREAM))
-
-    for _ in range(copies._PIECES // copies._MOST_PIECES):
-        send()
-    late = threading.Thread(target=send)
-    late.start()
-    late.join(0.05)
-    assert late.is_alive()
-    waiting.popleft()()
-    late.join()
-    while waiting:
-        waiting.popleft()()
-    carriers.settle(driver)
-    assert all((target == source).all() for target in there)
-
-
-def test_errors_of_carriers_are_told_and_gone_with_what_was_sent() -> None:
-    driver, source, there = Driver(), np.ones(300, np.uint8), np.zeros(300, np.uint8)
-    carriers = Carriers(driver, 2)
-    driver.failing = True
-    with pytest.raises(copies.BackendError, match="code 700"):
-        carriers.send(source.ctypes.data, there.ctypes.data, 300, STREAM)()
-    driver.failing = False
-    carriers.send(source.ctypes.data, there.ctypes.data, 300, STREAM)()
-    carriers.settle(driver)
-    assert (there == source).all()
-
-
 def test_small_arrays_go_by_way_of_locked_memory_and_are_waited_for() -> None:
-    driver, host = Driver(), copies._host_functions()
+    driver, host = Driver(), copies.host_functions()
     array, locked, there, back = (np.arange(7) * n for n in (1, 0, 0, 0))
     addresses = [np.uint64(a.ctypes.data) for a in (array, locked, there, back)]
     known = driver.functions, host, CONTEXT
@@ -230,5 +111,5 @@ def test_errors_of_the_driver_are_told() -> None:
     source = np.zeros(100, np.uint8)
     error = send(driver, source, 0, buffers())
     assert error == 700
-    with pytest.raises(copies.BackendError, match="code 700"):
-        copies._checked([0, error])
+    with pytest.raises(BackendError, match="code 700"):
+        copies.checked([0, error])

@@ -13,7 +13,7 @@ from tests.simulator import simulated
 
 
 @pytest.mark.parametrize("check", [
-    "packed-linear", "overflow", "pipelines", "memory", "streaming", "side-by-side", "shares",
+    "packed-linear", "overflow", "pipelines", "memory", "letters", "streaming", "side-by-side", "shares",
     *(pytest.param(name, marks=pytest.mark.gold) for name in ("packed", "packed-flat", "ordinary", "single")),
 ])
 def test_in_the_simulator(check: str) -> None:
