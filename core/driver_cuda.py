@@ -92,6 +92,15 @@ def urgent_stream() -> Any:
     return cuda.external_stream(int(stream))
 
 
+def mark(stream: Any) -> Any:
+    """An event that comes when all is done that is queued on a stream by now; none in the simulator, which waits."""
+    if SIMULATED:
+        return None
+    event = cuda.event(timing=False)
+    event.record(stream)
+    return event
+
+
 def checked(errors: list[int]) -> None:
     """Raise ``BackendError`` if any of these is the code of an error."""
     if any(errors):

@@ -24,7 +24,7 @@ import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import current_device, device_count, on_device
 from seqloom.core.copies_cuda import begin_to_device, make_ready, receive_through, send_through, settle
-from seqloom.core.driver_cuda import urgent_stream
+from seqloom.core.driver_cuda import mark, urgent_stream
 from seqloom.core.errors import BudgetError
 from seqloom.core.letters_cuda import bring, packable, unpack
 from seqloom.core.packed16 import SIMULATED
@@ -164,6 +164,12 @@ class Workspace:
         locked = self._locked.array(f"fetched {array.dtype}", last - first, array.dtype)
         return receive_through(locked, array, first, last, self.back, self.streams[slot])
 
+    def begin_after(self, event: Any) -> None:
+        """Have what will be queued wait for an event, if there is one."""
+        if event is not None:
+            for stream in self.streams:
+                event.wait(stream)
+
     def wait(self, slot: int | None = None) -> None:
         """Until all is done that is queued on a stream, or on all of them."""
         for stream in self.streams if slot is None else (self.streams[slot],):
@@ -180,6 +186,7 @@ class Volume:
         works: all its targets.
         room: what both are in.
         extent: for which there is room.
+        unpacked: event before which letters aren't as kernels read them; the host doesn't wait for it.
         users: how many use it now.
         ahead: nobody has used it yet.
     """
@@ -189,6 +196,7 @@ class Volume:
     works: Works
     room: Room
     extent: Extent
+    unpacked: Any = None
     users: int = 0
     ahead: bool = True
 
@@ -285,11 +293,13 @@ class DeviceMemory:
                 self._changed.notify_all()
 
     def release_idle(self) -> None:
-        """Give back all working space that nobody uses."""
+        """Give back all working space that nobody uses, now rather than in the midst of the next search."""
         with self._changed:
             while self._idle:
                 self._used -= self._idle.pop().size
             self._changed.notify_all()
+        if not SIMULATED:
+            cuda.current_context().deallocations.clear()
 
     def _reserve(self, size: int, budget: int | None, what: str, extent: Extent | None = None) -> Volume | None:
         """Take ``size`` bytes of the budget, or the place of a volume that nobody uses and that holds ``extent``.
@@ -400,6 +410,8 @@ class DeviceMemory:
         extent = Extent.of(len(source), len(targets))
         old = self._reserve(extent.nbytes, budget, "a volume on the device", extent)
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
+        if old is not None and old.unpacked is not None:
+            old.unpacked.synchronize()  # if nobody has used it
         with self._changed:
             queue, unpacking = self._queue, self._unpacking
         packed = packable(targets.alphabet)
@@ -418,13 +430,14 @@ class DeviceMemory:
                 sent.callback(begin_to_device(source, letters, COPIERS, queue, packed=packed))
                 works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
             settle(queue, behind=False)  # what is sent to other volumes meanwhile needn't be there
+            unpacked = None
             if packed:
                 unpack(letters, len(source), unpacking)
-                settle(unpacking, behind=False)
+                unpacked = mark(unpacking)
         except BaseException:
             self._release(extent.nbytes)
             raise
-        held = Volume(weakref.ref(source), letters, works, room, extent, 1)
+        held = Volume(weakref.ref(source), letters, works, room, extent, unpacked, 1)
         with self._changed:
             self._held.append(held)
         self.copies += 1

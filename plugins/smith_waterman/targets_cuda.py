@@ -489,6 +489,7 @@ def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.nda
     what = "exact Smith–Waterman on the device"
     with (_alone, memory.volume(batch, budget) as volume,
           memory.workspace(need, border_columns(need), partial(working_bytes, need), budget, what) as space):
+        space.begin_after(volume.unpacked)
         yield DeviceTargets(volume, stretches, chosen, letters, space, check)
 
 

@@ -1,8 +1,10 @@
 """Checks of the CUDA kernels of exact Smith–Waterman: in the simulator on tiny tiles, on a device on whole ones.
 
-``python -m tests.plugins.smith_waterman.on_cuda CHECK…`` runs some of them; ``NUMBA_ENABLE_CUDASIM=1`` simulates.
+``python -m tests.plugins.smith_waterman.on_cuda CHECK…`` runs some of them, or all, each in a process of its own, since
+some choose the kernels for good; ``NUMBA_ENABLE_CUDASIM=1`` simulates.
 """
 
+import subprocess
 import sys
 import tempfile
 import threading
@@ -274,6 +276,10 @@ CHECKS = {
 }
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or CHECKS:
-        CHECKS[name]()
-        print(name, "passed")
+    names = sys.argv[1:] or list(CHECKS)
+    if len(names) == 1:
+        CHECKS[names[0]]()
+        print(names[0], "passed")
+    else:
+        for name in names:
+            subprocess.run([sys.executable, "-m", "tests.plugins.smith_waterman.on_cuda", name], check=True)
