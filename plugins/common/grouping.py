@@ -17,7 +17,7 @@ def group_starts(*columns: np.ndarray) -> np.ndarray:
     changes = np.zeros(max(count - 1, 0), bool)
     for column in columns:
         changes |= column[1:] != column[:-1]
-    return np.r_[np.zeros(min(count, 1), np.int64), np.flatnonzero(changes) + 1, [count]].astype(np.int64)
+    return np.concatenate([np.zeros(min(count, 1), np.int64), np.flatnonzero(changes) + 1, np.array([count], np.int64)])
 
 
 def even_parts(rows: int, threads: int) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.distinct import ranked
 from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import ScoreStage
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring
@@ -23,7 +24,8 @@ class FiniteSizeEvalue(ScoreStage):
         scoring, queries, targets = context.scoring, context.queries, context.targets
         expected = self.evalues(scoring, records.score, queries.lengths[queries.locate(records.query)],
                                 targets.lengths[targets.locate(records.target)])
-        bits = np.array([scoring.bit_score(score) for score in records.score.tolist()], float)
+        scores, places = ranked(records.score)
+        bits = np.array([scoring.bit_score(score) for score in scores.tolist()], float)[places]
         return records.replace(evalue=expected, bit_score=bits).take(expected <= scoring.evalue_limit)
 
     def evalues(self, scoring: ProteinBlastScoring, score: np.ndarray, query_length: np.ndarray,
