@@ -214,14 +214,45 @@ def lowered(typing_context: Any, left: Any, right: Any) -> Any:
     """``left`` − ``right``, but at least 0, of signed lanes that hold no number below 0."""
     if not isinstance(left, Vector) or left != right or not left.signed:
         return None
+    return left(left, right), lambda context, builder, signature, arguments: _call(
+        builder, f"llvm.usub.sat.v{left.lanes}i{left.bits}", left.ir, list(arguments))
+
+
+@intrinsic
+def lowered_to(typing_context: Any, floor: Any, left: Any, right: Any) -> Any:
+    """``left`` − ``right``, but at least ``floor``, of signed lanes where neither difference nor sum overflows."""
+    if not isinstance(left, Vector) or left != right or left != floor or not left.signed:
+        return None
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        least, number, by = arguments
         if SATURATES_ON_ONE_PORT:
-            return builder.select(builder.icmp_signed(">", *arguments), builder.sub(*arguments),
-                                  ir.Constant(left.ir, None))
-        return _call(builder, f"llvm.usub.sat.v{left.lanes}i{left.bits}", left.ir, list(arguments))
+            greater = builder.icmp_signed(">", number, builder.add(least, by))
+            return builder.select(greater, builder.sub(number, by), least)
+        return _call(builder, f"llvm.smax.v{left.lanes}i{left.bits}", left.ir, [builder.sub(number, by), least])
 
-    return left(left, right), build
+    return left(floor, left, right), build
+
+
+@intrinsic
+def in_place(typing_context: Any, vector: Any) -> Any:
+    """The vector as it is, reckoned before what comes next: LLVM puts off what it needs only behind a branch."""
+    if not isinstance(vector, Vector):
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        register = ir.VectorType(vector.ir.element, BYTE_LANES * 8 // vector.bits)
+        places = [ir.Constant(ir.VectorType(ir.IntType(32), register.count), [*range(begin, begin + register.count)])
+                  for begin in range(0, vector.lanes, register.count)]
+        if not HAS_SSSE3 or len(places) not in (1, 2):
+            return arguments[0]
+        same = ir.FunctionType(register, [register])
+        parts = [builder.asm(same, "", "=v,0" if HAS_BYTE_PERMUTE else "=x,0",
+                             [builder.shuffle_vector(arguments[0], arguments[0], place)], True) for place in places]
+        everything = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [*range(vector.lanes)])
+        return builder.shuffle_vector(parts[0], parts[-1], everything)
+
+    return vector(vector), build
 
 
 @intrinsic

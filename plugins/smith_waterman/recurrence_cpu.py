@@ -1,19 +1,31 @@
 """The Smith–Waterman recurrence in vectors: one query against as many interleaved targets as a vector has lanes.
 
-Four columns are taken at a time; their scores against every letter of the query are looked up first, so that a cell is
-eight operations on registers, with one more for the best of all:
+Columns are taken by spans of four, one or two at a time; their scores against every letter of the query are looked up
+first, so that a cell is eight operations on registers:
 
-    h = max(diagonal + score, e, f);  opened = h - first
-    e = max(e - further, opened);  f = max(f - further, opened, 0)
+    gap = max(f − further, floor);  pair = max(diagonal + score, gap);  h = max(pair, e)
+    opened = pair − open;  e = max(e, opened);  f = max(gap, opened)
 
-Only f has a floor: h then has it too, and e is at least −first. So sums needn't saturate, of which many CPUs do more at
-a time than of those that do. What would grow beyond a lane has been at ``Arithmetic.ceiling`` before.
+Numbers of a column are raised by ``further`` over those of the column before, so that e costs nothing to go on; scores
+that are looked up do the same for diagonals, and return from the last column of a span to the first of the next. f is
+kept as e is, before its ``further`` is taken off, so that both open alike. A gap in the query right behind one in the
+target scores what they do the other way round, hence neither opens from e: that one is waited for by one maximum in
+each column only. Only ``gap`` has a floor, a score of 0; pair and h then have it too, and no sum needs to saturate, of
+which many CPUs do more at a time than of those that do.
 
-Along the query h and e of the fourth column are kept; f and the diagonals stay in registers. The arithmetic is exact
-for a target whose best score is below the ceiling, and at or above it where that isn't so: eight bits take all but the
-best targets, sixteen take those, and ``scalar_cpu`` what is left.
+The best of all isn't looked for in every cell. Behind a row of a span e is at least each of its h less the opening;
+only where it is more than the best score so far less the opening are they looked at.
+
+Without ``RAISED``, where 16 registers don't hold all that, each column subtracts ``further`` from e, the floor is 0 for
+all columns, and the best of all takes one operation a cell.
+
+Along the query h and e of the last column are kept; f and the diagonals stay in registers. The arithmetic is exact for
+a target whose best score is below ``Arithmetic.ceiling``, and at or above it where that isn't so; what would grow
+beyond a lane has been there before. Eight bits take all but the best targets, sixteen take those, and ``scalar_cpu``
+what is left.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,17 +36,21 @@ from seqloom.core.distinct import ranked
 from seqloom.core.index import Index
 from seqloom.core.jit import inline, kernel
 from seqloom.core.simd import (
+    ALL_LANES,
     BYTE_LANES,
+    HAS_BYTE_PERMUTE,
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
     aligned,
+    in_place,
     load,
     lookup,
     lookup_tables,
     lowered,
+    lowered_to,
     maximum,
+    not_greater_lanes,
     splat,
-    spread,
     store,
     wrapped_difference,
     wrapped_sum,
@@ -43,8 +59,10 @@ from seqloom.core.threads import in_turn
 
 LANES = BYTE_LANES
 STRIDE = LOOKUP_STRIDE
-WIDTH = 4
-"""Columns taken at a time."""
+SPAN = 4
+"""Columns over which numbers rise."""
+RAISED = HAS_BYTE_PERMUTE
+"""Whether numbers rise from column to column; so it is where there are 32 registers."""
 LOOKED_UP, WIDENED, GATHERED = range(3)
 """How the scores of a column come about: by vector look-up; by that and widening; letter by letter."""
 _CHUNK_CELLS = 1 << 32  # between two looks at the cancellation flag: about a tenth of a second
@@ -57,15 +75,21 @@ class Arithmetic:
     Attributes:
         dtype: of a lane.
         first, further: costs of the first letter of a gap and of each further one.
+        lowest: score of a letter below which none need be, and that of padding.
+        floor: the number for a score of 0 in the first column of a span.
         ceiling: scores below it are exact; a score at or above it may be any that is at or above it.
         source: how column scores come about.
+        spans: numbers of the spans taken at a time; kernels are compiled for how many there are.
     """
 
     dtype: np.dtype
     first: int
     further: int
+    lowest: int
+    floor: int
     ceiling: int
     source: int
+    spans: tuple[int, ...]
 
 
 class Profile:
@@ -78,9 +102,7 @@ class Profile:
 
     Attributes:
         rows: i4[letters, 32], score of each different query letter with each code; the padding scores least.
-        short_rows: i2, ``rows`` clipped to sixteen bits.
         places: i8[m], row of each query letter.
-        tables: i1, ``rows`` for ``lookup``, clipped to eight bits.
         widths: the arithmetics that can be used, the narrowest first.
     """
 
@@ -92,94 +114,152 @@ class Profile:
         self.places = places.astype(np.int64).reshape(-1)
         self.rows = np.full((len(letters), LOOKUP_ENTRIES), -(1 << 15), np.int32)
         self.rows[:, : scores.shape[1]] = scores
-        self.short_rows = np.clip(self.rows, -(1 << 15), (1 << 15) - 1).astype(np.int16)
-        self.tables = lookup_tables(np.clip(self.rows, -128, 127).astype(np.int8))
         seen = scores[:, target_letters]
-        self.widths = _widths(int(seen.min(initial=0)), int(seen.max(initial=0)), scoring)
+        lowest, highest = int(seen.min(initial=-1)), int(seen.max(initial=1))
+        costs = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
+        widths = [_arithmetic(np.dtype(kind), lowest, highest, *costs) for kind in (np.int8, np.int16)]
+        self.widths = [width for width in widths if width is not None]
 
 
-def _widths(lowest: int, highest: int, scoring: Scoring) -> list[Arithmetic]:
-    """Arithmetics for letter scores in lowest…highest, the narrowest first.
+def _arithmetic(dtype: np.dtype, lowest: int, highest: int, first: int, further: int) -> Arithmetic | None:
+    """Numbers of a width for letter scores in ``lowest``…``highest`` and gap costs; None if they don't hold a letter's.
 
-    Before a number grows beyond its width it has been at the ceiling. Gap costs and negative scores that are clipped
-    make scores too high, never too low, and make no difference while no score is above what they are clipped to.
+    A lane holds what is below 0 by a gap or a letter, and what is above the ceiling by a letter in the last column of a
+    span. Costs that come to the ceiling leave nothing of any score below it, and needn't be larger.
     """
-    widths = []
-    first, further = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
-    for dtype in (np.dtype(np.int8), np.dtype(np.int16)):
-        most = int(np.iinfo(dtype).max)
-        if highest > most // 2:
-            continue
-        # A gap that has cost all there was goes on for a letter before it counts for nothing.
-        longer = min(further, most // 2)
-        ceiling = most + 1 - max(0, highest)
-        if first > most - longer:
-            ceiling = min(ceiling, most - longer + 1)
-        # An eight-bit look-up gives what sixteen bits need only if it clips nothing.
-        source = (LOOKED_UP if dtype == np.int8 else
-                  WIDENED if lowest >= -128 and highest <= 127 else GATHERED)
-        widths.append(Arithmetic(dtype, min(first, most - longer), longer, ceiling, source))
-    return widths
+    least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    size = most - least + 1
+
+    def below(ceiling: int) -> int:
+        return min(ceiling, max(first, -lowest)) if RAISED else -least
+
+    def numbers(ceiling: int) -> int:
+        return below(ceiling) + ceiling + highest + RAISED * (SPAN - 1) * min(further, ceiling)
+
+    ceiling = bisect_right(range(size + 1), size, key=numbers) - 1
+    if ceiling <= highest:
+        return None
+    low, longer = min(-lowest, ceiling), min(further, ceiling)
+    # An eight-bit look-up gives what sixteen bits need only if it clips nothing.
+    narrow = low + RAISED * (SPAN - 1) * longer <= 128 and highest + RAISED * longer <= 127
+    source = LOOKED_UP if dtype == np.int8 else WIDENED if narrow else GATHERED
+    spans = (0, 1) if dtype == np.int8 and HAS_BYTE_PERMUTE else (0,)
+    return Arithmetic(dtype, min(first, ceiling), longer, -low, least + below(ceiling), ceiling, source, spans)
 
 
 @inline
-def cell(diagonal, score, e, f, first, further):
+def rise_of(further):
+    """By how much the numbers of a column are raised over those of the one before."""
+    return further if RAISED else wrapped_difference(further, further)
+
+
+@inline
+def bound_of(top, opening, further):
+    """What e behind a row of a span exceeds if one of its h exceeds ``top``."""
+    return top - opening if RAISED else top - opening - further - further - further
+
+
+@inline
+def cell(diagonal, score, e, f, floor, opening, further):
     """One cell: h, and e and f for the cells beside and below it."""
-    h = maximum(maximum(wrapped_sum(diagonal, score), f), e)
-    opened = wrapped_difference(h, first)
-    return h, maximum(wrapped_difference(e, further), opened), maximum(lowered(f, further), opened)
+    gap = lowered_to(floor, f, further) if RAISED else lowered(f, further)
+    e = e if RAISED else wrapped_difference(e, further)
+    pair = maximum(wrapped_sum(diagonal, score), gap)
+    opened = wrapped_difference(pair, opening)
+    return maximum(pair, e), maximum(e, opened), in_place(maximum(gap, opened))
+
+
+@inline
+def cells(d0, d1, d2, d3, scores, place, e, f0, f1, f2, f3, z0, z1, z2, z3, opening, further):
+    """A row of a span: h of its columns, e behind it, which is raised by a span, and f below it."""
+    h0, e, f0 = cell(d0, load(scores, place, LANES), e, f0, z0, opening, further)
+    h1, e, f1 = cell(d1, load(scores, place + LANES, LANES), e, f1, z1, opening, further)
+    h2, e, f2 = cell(d2, load(scores, place + 2 * LANES, LANES), e, f2, z2, opening, further)
+    h3, e, f3 = cell(d3, load(scores, place + 3 * LANES, LANES), e, f3, z3, opening, further)
+    return h0, h1, h2, h3, e, f0, f1, f2, f3
+
+
+@inline
+def highest_of(h0, h1, h2, h3, rise):
+    """The greatest h of a row of a span, in the numbers of its first column."""
+    h2 = maximum(h2, wrapped_difference(h3, rise))
+    h1 = maximum(h1, wrapped_difference(h2, rise))
+    return maximum(h0, wrapped_difference(h1, rise))
 
 
 @kernel
-def fill_columns(rows, tables, columns, begin, source, narrow, scores):
-    """Scores of ``WIDTH`` columns from ``begin`` on against every row: ``scores[(row * WIDTH + column) * LANES …]``."""
+def fill_columns(rows, tables, columns, begin, width, source, narrow, scores):
+    """Scores of ``width`` columns from ``begin`` on against every row: ``scores[(row * width + column) * LANES …]``."""
+    letters = len(rows) // 2
     if source == GATHERED:
-        for row in range(len(rows)):
-            for place in range(WIDTH * LANES):
-                scores[row * WIDTH * LANES + place] = rows[row, columns[begin + place]]
+        for row in range(letters):
+            for column in range(width):
+                raised = row if column % SPAN == 0 else letters + row
+                for lane in range(column * LANES, (column + 1) * LANES):
+                    scores[row * width * LANES + lane] = rows[raised, columns[begin + lane]]
         return
-    x0 = load(columns, begin, LANES)
-    x1 = load(columns, begin + LANES, LANES)
-    x2 = load(columns, begin + 2 * LANES, LANES)
-    x3 = load(columns, begin + 3 * LANES, LANES)
-    for row in range(len(rows)):
-        place = row * WIDTH * LANES
-        store(narrow, place, lookup(tables, row * STRIDE, x0))
-        store(narrow, place + LANES, lookup(tables, row * STRIDE, x1))
-        store(narrow, place + 2 * LANES, lookup(tables, row * STRIDE, x2))
-        store(narrow, place + 3 * LANES, lookup(tables, row * STRIDE, x3))
+    for span in range(0, width, SPAN):
+        x0 = load(columns, begin + span * LANES, LANES)
+        x1 = load(columns, begin + (span + 1) * LANES, LANES)
+        x2 = load(columns, begin + (span + 2) * LANES, LANES)
+        x3 = load(columns, begin + (span + 3) * LANES, LANES)
+        for row in range(letters):
+            place, first, other = (row * width + span) * LANES, row * STRIDE, (letters + row) * STRIDE
+            store(narrow, place, lookup(tables, first, x0))
+            store(narrow, place + LANES, lookup(tables, other, x1))
+            store(narrow, place + 2 * LANES, lookup(tables, other, x2))
+            store(narrow, place + 3 * LANES, lookup(tables, other, x3))
     if source == WIDENED:
-        for place in range(len(rows) * WIDTH * LANES):
+        for place in range(letters * width * LANES):
             scores[place] = narrow[place]
 
 
 @kernel
-def _best(rows, places, tables, columns, starts, first_group, last_group, gap_first, gap_further, source, narrow,
-          scores, h_row, e_row, best):
+def _best(rows, places, tables, columns, starts, first_group, last_group, zero, gap_first, gap_further, source, spans,
+          narrow, scores, h_row, e_row, best):
     """Best score of each lane of groups first_group…last_group − 1."""
-    first = splat(gap_first, LANES)
-    further = splat(gap_further, LANES)
-    floor = spread(0, first)
+    width = SPAN * len(spans)
+    z0, further = splat(zero, LANES), splat(gap_further, LANES)
+    opening = wrapped_difference(splat(gap_first, LANES), further)
+    rise = rise_of(further)
+    z1 = wrapped_sum(z0, rise)
+    z2 = wrapped_sum(z1, rise)
+    z3 = wrapped_sum(z2, rise)
+    span = wrapped_difference(wrapped_sum(z3, rise), z0)
     for group in range(first_group, last_group):
-        top = floor
+        top = z0
+        bound = bound_of(top, opening, further)
         for i in range(len(places)):
-            store(h_row, i * LANES, floor)
-            store(e_row, i * LANES, floor)
-        for begin in range(starts[group], starts[group + 1], WIDTH * LANES):
-            fill_columns(rows, tables, columns, begin, source, narrow, scores)
-            d0 = d1 = d2 = d3 = f0 = f1 = f2 = f3 = floor
+            store(h_row, i * LANES, z3)
+            store(e_row, i * LANES, z0)
+        for begin in range(starts[group], starts[group + 1], width * LANES):
+            fill_columns(rows, tables, columns, begin, width, source, narrow, scores)
+            d0, d1, d2, d3, f0, f1, f2, f3 = z3, z0, z1, z2, z0, z1, z2, z3
+            d4, d5, d6, d7, f4, f5, f6, f7 = z3, z0, z1, z2, z0, z1, z2, z3
             for i in range(len(places)):
-                place = places[i] * (WIDTH * LANES)
+                place = places[i] * (width * LANES)
                 left = load(h_row, i * LANES, LANES)
                 e = load(e_row, i * LANES, LANES)
-                h0, e, f0 = cell(d0, load(scores, place, LANES), e, f0, first, further)
-                h1, e, f1 = cell(d1, load(scores, place + LANES, LANES), e, f1, first, further)
-                h2, e, f2 = cell(d2, load(scores, place + 2 * LANES, LANES), e, f2, first, further)
-                h3, e, f3 = cell(d3, load(scores, place + 3 * LANES, LANES), e, f3, first, further)
-                store(h_row, i * LANES, h3)
+                h0, h1, h2, h3, e, f0, f1, f2, f3 = cells(d0, d1, d2, d3, scores, place, e, f0, f1, f2, f3,
+                                                          z0, z1, z2, z3, opening, further)
+                d0, d1, d2, d3, last = left, h0, h1, h2, h3
+                within = not_greater_lanes(e, bound, ALL_LANES)
+                e = wrapped_difference(e, span)
+                if len(spans) == 2:
+                    h4, h5, h6, h7, e, f4, f5, f6, f7 = cells(d4, d5, d6, d7, scores, place + SPAN * LANES, e, f4, f5,
+                                                              f6, f7, z0, z1, z2, z3, opening, further)
+                    d4, d5, d6, d7, last = h3, h4, h5, h6, h7
+                    within = not_greater_lanes(e, bound, within)
+                    e = wrapped_difference(e, span)
+                store(h_row, i * LANES, last)
                 store(e_row, i * LANES, e)
-                top = maximum(top, maximum(maximum(h0, h1), maximum(h2, h3)))
-                d0, d1, d2, d3 = left, h0, h1, h2
+                if not RAISED:
+                    top = maximum(top, highest_of(d1, d2, d3, h3, rise))
+                elif within != ALL_LANES:
+                    top = maximum(top, highest_of(d1, d2, d3, h3, rise))
+                    if len(spans) == 2:
+                        top = maximum(top, highest_of(d5, d6, d7, last, rise))
+                    bound = bound_of(top, opening, further)
         store(best, group * LANES, top)
 
 
@@ -187,12 +267,18 @@ class Workspace:
     """Arrays that a kernel works in, for one profile and arithmetic."""
 
     def __init__(self, profile: Profile, arithmetic: Arithmetic) -> None:
-        dtype, size = arithmetic.dtype, len(profile.rows) * WIDTH * LANES
+        dtype, size = arithmetic.dtype, len(profile.rows) * SPAN * len(arithmetic.spans) * LANES
+        rows = np.maximum(profile.rows, arithmetic.lowest)
+        # From the last column of a span to the next one's first, and from each column to the one beside it.
+        rise = RAISED * arithmetic.further
+        raised = np.concatenate([rows - (SPAN - 1) * rise, rows + rise])
+        self.rows, self.tables = raised.astype(np.int16), lookup_tables(raised.astype(np.int8))
         self.narrow = aligned(size, np.int8)
         self.scores = self.narrow if arithmetic.source == LOOKED_UP else aligned(size, dtype)
         self.h_row = aligned(profile.length * LANES, dtype)
         self.e_row = aligned(profile.length * LANES, dtype)
-        self.arguments = (dtype.type(arithmetic.first), dtype.type(arithmetic.further), arithmetic.source, self.narrow,
+        self.arguments = (dtype.type(arithmetic.floor), dtype.type(arithmetic.first),
+                          dtype.type(arithmetic.further), arithmetic.source, arithmetic.spans, self.narrow,
                           self.scores, self.h_row, self.e_row)
 
 
@@ -223,11 +309,11 @@ def lane_scores(profile: Profile, arithmetic: Arithmetic, lanes: Index, workers:
 
     def score(groups: tuple[int, int]) -> None:
         workers.check()
-        _best(profile.short_rows, profile.places, profile.tables, lanes["columns"], starts, *groups,
-              *Workspace(profile, arithmetic).arguments, best)
+        work = Workspace(profile, arithmetic)
+        _best(work.rows, profile.places, work.tables, lanes["columns"], starts, *groups, *work.arguments, best)
 
     workers.map(score, _chunks(starts * profile.length, workers.threads))
-    return best[: len(order)].astype(np.int32)
+    return best[: len(order)].astype(np.int32) - arithmetic.floor
 
 
 def _chunks(cells: np.ndarray, threads: int) -> list[tuple[int, int]]:

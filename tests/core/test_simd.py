@@ -11,10 +11,12 @@ from seqloom.core.simd import (
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
     greater_lanes,
+    in_place,
     load,
     lookup,
     lookup_tables,
     lowered,
+    lowered_to,
     lowest_bit,
     maximum,
     minimum,
@@ -60,6 +62,12 @@ def _wrapping(left, right, results):
 @kernel
 def _lowered(left, right, results):
     store(results, 0, lowered(load(left, 0, LANES), load(right, 0, LANES)))
+
+
+@kernel
+def _lowered_to(floor, left, right, results):
+    least = load(floor, 0, LANES)
+    store(results, 0, in_place(lowered_to(least, load(left, 0, LANES), load(right, 0, LANES))))
 
 
 @kernel
@@ -149,6 +157,16 @@ def test_lowered_stops_at_0(dtype: type) -> None:
     results = np.empty(LANES, dtype)
     _lowered(a, b, results)
     assert np.array_equal(results, np.where(a > b, a - b, 0))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_lowered_to_stops_at_the_floor(dtype: type) -> None:
+    generator = np.random.default_rng(8)
+    most = np.iinfo(dtype).max // 4
+    floor, above, by = (generator.integers(low, most + 1, LANES).astype(dtype) for low in (-3 * most, 0, 0))
+    results = np.empty(LANES, dtype)
+    _lowered_to(floor, floor + above, by, results)
+    assert np.array_equal(results, np.maximum(floor + above - by, floor))
 
 
 @pytest.mark.parametrize("dtype", TYPES)

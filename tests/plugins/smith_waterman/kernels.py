@@ -74,7 +74,8 @@ def check(rounds: int) -> None:
     """Generated pairs under several matrices and costs."""
     rng = np.random.default_rng(20)
     systems = [("BLOSUM62", 11, 1), ("BLOSUM62", 0, 1), ("BLOSUM62", 0, 0), ("BLOSUM62", 3, 0), ("PAM30", 9, 1),
-               ("BLOSUM45", 126, 1), ("BLOSUM62", 127, 1), ("BLOSUM62", 40_000, 2), ("PAM250", 5, 300)]
+               ("BLOSUM45", 126, 1), ("BLOSUM62", 127, 1), ("BLOSUM62", 40_000, 2), ("PAM250", 5, 300),
+               ("PAM30", 126, 20)]
     for number in range(rounds):
         name, gap_open, gap_extend = systems[number % len(systems)]
         matrix = printed_matrix(name)
