@@ -94,6 +94,8 @@ class _Host(CPU):
 class _Library(_CodeLibrary):
     """A translated function, and in the end what it calls."""
 
+    _final_module: Any
+
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self.codegen._data_layout
 

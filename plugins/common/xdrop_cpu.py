@@ -47,10 +47,10 @@ CHOICES = 4
 """Sets of lanes that a traceback keeps of a vector: column gap chosen over the diagonal, row gap chosen over both, row
 gap continued, column gap continued."""
 
-(ROW_START, HEIGHT, COLUMN_START, WIDTH, TOP, TOP_ROW, TOP_COLUMN, _BASE, _ROW, _LOW, _HIGH, _LENGTH, _USED,
- _ALIVE) = range(14)
-"""What is known of a pass; the last ones are the kernel's own."""
-STATE = 14
+(ROW_START, HEIGHT, COLUMN_START, WIDTH, TOP, TOP_ROW, TOP_COLUMN, _MIDDLE, _BASE, _ROW, _LOW, _HIGH, _LENGTH, _USED,
+ _ALIVE) = range(15)
+"""What is known of a pass; the last ones are the kernel's own. ``_MIDDLE`` is the place of diagonal 0."""
+STATE = 15
 
 _ONE, _LAST = np.uint64(1), np.uint64(1 << (LANES - 1))
 _EDGES = _ONE | _LAST
@@ -67,7 +67,7 @@ def _begin(best, gaps, middle, width, opening, gap_extend, x_drop):
     while length <= width and score >= -x_drop:
         length += 1
         score -= gap_extend
-    low = middle // LANES * LANES
+    low = (middle - 1) // LANES * LANES
     high = (middle + length - 1) // LANES * LANES
     best[low : high + LANES] = lowest
     gaps[low : high + 2 * LANES] = lowest
@@ -110,7 +110,7 @@ def _risen(better, passes, side, row, place, top, failing, x_drop, best, scores,
         if best[side, place + lane] > top:
             top = np.int64(best[side, place + lane])
             passes[side, TOP_ROW] = row
-            passes[side, TOP_COLUMN] = row + place + lane - _middle(passes[side, HEIGHT])
+            passes[side, TOP_COLUMN] = row + place + lane - passes[side, _MIDDLE]
             failing = choose_greater(spread(lane, numbers), numbers, failing, spread(top - x_drop - 1, scores))
         better &= better - _ONE
     return top, failing
@@ -139,7 +139,7 @@ def _narrow_rows(side, rows, columns, passes, tables, x_drop, best, gaps, number
     caller.
     """
     own, low, row, top = side * best.shape[1], passes[side, _LOW], passes[side, _ROW], passes[side, TOP]
-    height, shift, too_high = passes[side, HEIGHT], low - _middle(passes[side, HEIGHT]), np.iinfo(best.dtype).max // 2
+    height, shift, too_high = passes[side, HEIGHT], low - passes[side, _MIDDLE], np.iinfo(best.dtype).max // 2
     end, letters = passes[side, WIDTH] - shift, side * columns.shape[1] + passes[side, COLUMN_START] + shift
     lost = _multiples(extend_1)
     started = lost - opens
@@ -221,10 +221,12 @@ def extend(rows, columns, passes, matrix, tables, highest, gap_open, gap_extend,
     for side in range(2):
         for place in (TOP, TOP_ROW, TOP_COLUMN, _BASE, _ROW, _USED):
             passes[side, place] = 0
+        # Bands that a vector holds begin in the middle of one, others between two; below is a vector to spare.
+        passes[side, _MIDDLE] = (passes[side, HEIGHT] // LANES + 2) * LANES + (HALF if reach <= HALF else 0)
         passes[side, _ALIVE] = passes[side, HEIGHT] > 0 and passes[side, WIDTH] > 0
         if passes[side, _ALIVE]:
             passes[side, _LOW], passes[side, _HIGH], passes[side, _LENGTH] = _begin(
-                best[side], gaps[side], _middle(passes[side, HEIGHT]), passes[side, WIDTH], opening, gap_extend, x_drop)
+                best[side], gaps[side], passes[side, _MIDDLE], passes[side, WIDTH], opening, gap_extend, x_drop)
     while passes[0, _ALIVE] or passes[1, _ALIVE]:
         for side in range(2):
             if may_be_narrow and passes[side, _ALIVE] and passes[side, _LOW] == passes[side, _HIGH]:
@@ -234,7 +236,7 @@ def extend(rows, columns, passes, matrix, tables, highest, gap_open, gap_extend,
                 continue
             row, own = passes[side, _ROW] + 1, side * best.shape[1]
             passes[side, _ROW] = row
-            width, middle, top = passes[side, WIDTH], _middle(passes[side, HEIGHT]), passes[side, TOP]
+            width, middle, top = passes[side, WIDTH], passes[side, _MIDDLE], passes[side, TOP]
             low, high, used = passes[side, _LOW], passes[side, _HIGH], passes[side, _USED]
             row_letter = np.int64(rows[side, passes[side, ROW_START] + row - 1])
             table = row_letter * LOOKUP_STRIDE
@@ -331,12 +333,6 @@ def extend(rows, columns, passes, matrix, tables, highest, gap_open, gap_extend,
     return True
 
 
-@inline
-def _middle(height):
-    """Place of diagonal 0: in the middle of a vector, with a vector to spare below the lowest diagonal."""
-    return (height // LANES + 2) * LANES + HALF
-
-
 @kernel
 def walk_back(passes, side, codes, row_codes, steps):
     """Number of steps of the best path of a pass of ``extend``, written outermost first.
@@ -345,7 +341,7 @@ def walk_back(passes, side, codes, row_codes, steps):
     of a row would begin if it had all vectors from place 0 on. steps: u1[height + width].
     """
     row, column = passes[side, TOP_ROW], passes[side, TOP_COLUMN]
-    middle = _middle(passes[side, HEIGHT])
+    middle = passes[side, _MIDDLE]
     count, step = 0, BOTH
     while row:
         place = middle + column - row
