@@ -139,6 +139,8 @@ class Kernel(Deferred):
 def kernel(function: Callable[..., Any] | None = None, *, helpers: tuple[ModuleType, ...] = ()) -> Any:
     """Compile a host kernel: cached, without the interpreter lock, IEEE arithmetic without contraction.
 
+    It takes numbers, arrays, None and tuples of these, and gives back such.
+
     Args:
         helpers: modules whose kernels this one calls.
     """
