@@ -215,8 +215,9 @@ def extend(rows, columns, passes, matrix, tables, highest, gap_open, gap_extend,
     extend_16, extend_32 = spread(min(16 * gap_extend, most), like), spread(min(32 * gap_extend, most), like)
     extend_48 = spread(min(48 * gap_extend, most), like)
     reach = (x_drop - opening) // gap_extend + 1 if gap_extend else LANES
-    raised = most // 2 + highest + (LANES - 1) * gap_extend - gap_open
-    may_be_narrow = codes is None and not restricted and raised <= most
+    lost = (LANES - 1) * gap_extend
+    may_be_narrow = (codes is None and not restricted and lost <= most
+                     and most // 2 + highest + lost - gap_open <= most)
     opens = spread(gap_open, like)
     for side in range(2):
         for place in (TOP, TOP_ROW, TOP_COLUMN, _BASE, _ROW, _USED):

@@ -410,8 +410,6 @@ class DeviceMemory:
         extent = Extent.of(len(source), len(targets))
         old = self._reserve(extent.nbytes, budget, "a volume on the device", extent)
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
-        if old is not None and old.unpacked is not None:
-            old.unpacked.synchronize()  # if nobody has used it
         with self._changed:
             queue, unpacking = self._queue, self._unpacking
         packed = packable(targets.alphabet)
@@ -421,6 +419,8 @@ class DeviceMemory:
             return places[name]
 
         try:
+            if old is not None and old.unpacked is not None:
+                old.unpacked.synchronize()  # it may be pending where nobody has used the volume
             # Before letters are on their way: while they are, whoever asks the driver for memory waits long.
             places = {name: room.array(name, size, dtype) for name, size, dtype in (
                 ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),

@@ -212,12 +212,16 @@ def one_of_them(first, second, which):
 @kernel
 def slice_and_copy(values):
     return values[1:], values[:3].copy()
+
+@kernel
+def sum_of_many_ones(count):
+    return np.ones(count).sum()
 """
 COUNTS = """
-import sys
+import resource, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
-from kernels import one_of_them, slice_and_copy, sums_of_slices
+from kernels import one_of_them, slice_and_copy, sum_of_many_ones, sums_of_slices
 
 first, second = np.arange(9), np.arange(5)
 before = sys.getrefcount(first), sys.getrefcount(second)
@@ -232,6 +236,12 @@ for _ in range(50):
     assert kept[0].tolist() == [1, 2, 3, 4, 5, 6, 7, 8] and kept[1].tolist() == [0, 1, 2]
 del kept
 assert (sys.getrefcount(first), sys.getrefcount(second)) == before, before
+count = 1 << 20
+sum_of_many_ones(count)
+most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for _ in range(100):
+    assert sum_of_many_ones(count) == count
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most < 100 << 10  # KiB; 800 MiB if none were given back
 """
 
 
