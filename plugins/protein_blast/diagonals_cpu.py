@@ -1,5 +1,8 @@
 """``segment-diagonals`` on the CPU: the eight-bit scan of queued targets; beyond eight bits, its finds exactly."""
 
+from collections.abc import Iterable
+from itertools import pairwise
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.jit import kernel
@@ -35,18 +38,52 @@ def best_on_diagonals(context: Context, query: np.ndarray, places: np.ndarray, d
     return scores
 
 
-def promising_diagonals(context: Context, query: np.ndarray, chosen: np.ndarray,
-                        cutoff: int) -> tuple[np.ndarray, np.ndarray]:
-    """Place i8[n] and diagonal i8[n] in the targets at ``chosen`` where a segment scores ``cutoff``, and few others.
+Task = tuple[int, np.ndarray]
+"""Position of a query in its batch, and those of the targets that it is compared with."""
+TOGETHER = 4096
+"""Letters of the queries that are scanned together, at most: so many that what all queries need of the targets, once
+for a block of columns, takes little beside the rest."""
+PARTS = 8
+"""Into how many groups of queries the work of a thread is split, so that all threads end at about the same time."""
 
-    Both rise as ``chosen`` does.
+
+def _whole(context: Context, task: Task) -> bool:
+    """Whether a query meets all targets of the volume in a scan."""
+    return len(task[1]) == len(context.targets) and context.scoring.filter_cutoff(task[0]) > 0
+
+
+def scanned_together(context: Context, tasks: Iterable[Task]) -> list[list[Task]]:
+    """The tasks, in their order; neighbours that meet all targets of the volume are put together."""
+    sizes = context.queries.lengths
+    most = TOGETHER if context.threads == 1 else min(TOGETHER, context.queries.letters // (PARTS * context.threads))
+    groups: list[list[Task]] = []
+    letters = 0
+    for task in tasks:
+        letters += int(sizes[task[0]])
+        if groups and letters <= most and _whole(context, task) and _whole(context, groups[-1][-1]):
+            groups[-1].append(task)
+        else:
+            groups.append([task])
+            letters = int(sizes[task[0]])
+    return groups
+
+
+def promising_diagonals(context: Context, letters: np.ndarray,
+                        group: list[Task]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Place i8[n] and diagonal i8[n], for each query of a group, where a segment scores its cutoff, and few others.
+
+    ``letters`` are those of all queries, as they are searched. Places and diagonals rise as the tasks' targets do.
     """
-    if cutoff <= 0:
-        return _every_diagonal(len(query), context.targets, chosen)
+    queries = [letters[context.queries.offsets[number] : context.queries.offsets[number + 1]] for number, _ in group]
+    cutoffs = [context.scoring.filter_cutoff(number) for number, _ in group]
+    chosen = group[0][1]
+    if min(cutoffs) <= 0:
+        return [_every_diagonal(len(query), context.targets, chosen) for query in queries]
     whole = len(chosen) == len(context.targets)
     queues = context.index(KIND) if whole else queued(context.targets, chosen)
-    places, diagonals = good_diagonals(context.scoring.matrix, query, queues, cutoff)
-    return chosen[places], diagonals
+    numbers, places, diagonals = good_diagonals(context.scoring.matrix, queries, queues, cutoffs)
+    bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
+    return [(chosen[places[first:last]], diagonals[first:last]) for first, last in pairwise(bounds)]
 
 
 class SegmentDiagonalsCpu(SegmentDiagonals):
@@ -61,27 +98,31 @@ class SegmentDiagonalsCpu(SegmentDiagonals):
         queries, targets = context.queries, context.targets
         letters = read_as_query(queries.searched())
 
-        def of_query(task: tuple[int, np.ndarray]) -> tuple[Seeds, int]:
-            number, chosen = task
+        def of_group(group: list[Task]) -> list[tuple[Seeds, int]]:
             context.cancellation.check()
-            query = letters[queries.offsets[number] : queries.offsets[number + 1]]
-            cutoff = context.scoring.filter_cutoff(number)
-            places, diagonals = promising_diagonals(context, query, chosen, cutoff)
-            if cutoff > CEILING:
-                good = best_on_diagonals(context, query, places, diagonals) >= cutoff
-                places, diagonals = places[good], diagonals[good]
-            sizes = len(query), targets.lengths[places]
-            rows = diagonal_rows(queries.ordinals[number], targets.ordinals[places], sizes, diagonals)
-            return Seeds(rows), len(chosen) - (len(group_starts(places)) - 1)
+            parts = []
+            for (number, chosen), found in zip(group, promising_diagonals(context, letters, group), strict=True):
+                places, diagonals = found
+                size = int(queries.lengths[number])
+                cutoff = context.scoring.filter_cutoff(number)
+                if cutoff > CEILING:
+                    query = letters[queries.offsets[number] : queries.offsets[number + 1]]
+                    good = best_on_diagonals(context, query, places, diagonals) >= cutoff
+                    places, diagonals = places[good], diagonals[good]
+                sizes = size, targets.lengths[places]
+                rows = diagonal_rows(queries.ordinals[number], targets.ordinals[places], sizes, diagonals)
+                parts.append((Seeds(rows), len(chosen) - (len(group_starts(places)) - 1)))
+            return parts
 
-        parts = in_turn(context.threads, of_query, list(pairs_to_search(context, records)))
+        groups = scanned_together(context, pairs_to_search(context, records))
+        parts = [part for parts in in_turn(context.threads, of_group, groups) for part in parts]
         context.count("pairs left out", sum(out for _, out in parts))
         return Seeds.concat([seeds for seeds, _ in parts])
 
 
 def scan_footprint(shape: Shape) -> Footprint:
     """Rows of the scan, and what is noted of the queries that threads are at."""
-    return Footprint(host=shape.threads * (8 * LANES * shape.longest_query + 64 * shape.targets))
+    return Footprint(host=shape.threads * ((LANES + 64) * (shape.longest_query + TOGETHER) + 128 * shape.targets))
 
 
 def _every_diagonal(size: int, targets: SequenceBatch, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

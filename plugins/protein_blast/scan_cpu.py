@@ -6,7 +6,13 @@ from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.core.threads import in_turn
 from seqloom.plugins.common.lane_queues import KIND
-from seqloom.plugins.protein_blast.diagonals_cpu import best_on_diagonals, promising_diagonals, scan_footprint
+from seqloom.plugins.protein_blast.diagonals_cpu import (
+    Task,
+    best_on_diagonals,
+    promising_diagonals,
+    scan_footprint,
+    scanned_together,
+)
 from seqloom.plugins.protein_blast.scan_reference import UngappedScan
 from seqloom.plugins.protein_blast.scoring import read_as_query
 
@@ -24,17 +30,21 @@ class UngappedScanCpu(UngappedScan):
         letters = read_as_query(queries.searched())
         everything = np.arange(len(targets))
 
-        def of_query(place: int) -> Pairs:
+        def of_group(group: list[Task]) -> list[Pairs]:
             context.cancellation.check()
-            query = letters[queries.offsets[place] : queries.offsets[place + 1]]
-            cutoff = scoring.filter_cutoff(place)
-            places, diagonals = promising_diagonals(context, query, everything, cutoff)
-            scores = np.zeros(len(targets), np.int64)
-            np.maximum.at(scores, places, best_on_diagonals(context, query, places, diagonals))
-            kept = np.flatnonzero(scores >= cutoff)
-            number = np.full(len(kept), queries.ordinals[place])
-            return Pairs({"query": number, "target": targets.ordinals[kept], "score": scores[kept]})
+            parts = []
+            for (place, _), found in zip(group, promising_diagonals(context, letters, group), strict=True):
+                places, diagonals = found
+                query = letters[queries.offsets[place] : queries.offsets[place + 1]]
+                scores = np.zeros(len(targets), np.int64)
+                np.maximum.at(scores, places, best_on_diagonals(context, query, places, diagonals))
+                kept = np.flatnonzero(scores >= scoring.filter_cutoff(place))
+                number = np.full(len(kept), queries.ordinals[place])
+                parts.append(Pairs({"query": number, "target": targets.ordinals[kept], "score": scores[kept]}))
+            return parts
 
-        parts = in_turn(context.threads, of_query, np.flatnonzero(scoring.valid).tolist())
+        tasks = ((place, everything) for place in np.flatnonzero(scoring.valid).tolist())
+        groups = in_turn(context.threads, of_group, scanned_together(context, tasks))
+        parts = [pairs for group in groups for pairs in group]
         context.count("pairs left out", len(parts) * len(targets) - sum(map(len, parts)))
         return Pairs.concat(parts)

@@ -29,7 +29,7 @@ def slow_diagonals(matrix: np.ndarray, query: np.ndarray, target: np.ndarray, cu
 
 def check(matrix: np.ndarray, query: np.ndarray, targets: list[np.ndarray], cutoff: int) -> int:
     """Compare with the slow way; gives the number of diagonals."""
-    places, diagonals = good_diagonals(matrix, query, queued(SequenceBatch.of(PROTEIN, targets)), cutoff)
+    _, places, diagonals = good_diagonals(matrix, [query], queued(SequenceBatch.of(PROTEIN, targets)), [cutoff])
     expected = [(place, diagonal) for place, target in enumerate(targets)
                 for diagonal in slow_diagonals(matrix, query, target, cutoff)]
     assert list(zip(places.tolist(), diagonals.tolist(), strict=True)) == expected
@@ -64,6 +64,36 @@ def test_ends_of_queries_and_targets(size: int, cutoff: int) -> None:
     assert check(matrix, match, [np.concatenate([match, other[:k]]) for k in range(9)], cutoff) >= 9
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.lists(st.tuples(st.integers(0, 30), st.integers(1, 300)), min_size=1, max_size=6),
+       st.sampled_from([(-4, 11), (-128, 127), (-20, 40)]))
+def test_queries_together(seed: int, sizes: list[tuple[int, int]], span: tuple[int, int]) -> None:
+    """Queries of any lengths and cutoffs have the diagonals that each has alone."""
+    generator = np.random.default_rng(seed)
+    matrix = generator.integers(*span, (28, 28), endpoint=True).astype(np.int32)
+    queries = [generator.integers(1, 28, size).astype(np.uint8) for size, _ in sizes]
+    queues = queued(SequenceBatch.of(PROTEIN, [generator.integers(1, 28, n).astype(np.uint8)
+                                               for n in generator.integers(0, 60, 2 * BYTE_LANES)]))
+    cutoffs = [cutoff for _, cutoff in sizes]
+    together = np.stack(good_diagonals(matrix, queries, queues, cutoffs))
+    alone = [np.stack(good_diagonals(matrix, [query], queues, [cutoff]))
+             for query, cutoff in zip(queries, cutoffs, strict=True)]
+    for number, columns in enumerate(alone):
+        columns[0] = number
+    assert np.array_equal(together, np.concatenate(alone, axis=1))
+
+
+@pytest.mark.parametrize("span", [(5, 9), (-4, 11)])
+def test_long_segments(span: tuple[int, int]) -> None:
+    """Segments that reach the cutoff again and again, and others beside them."""
+    generator = np.random.default_rng(1)
+    matrix = generator.integers(-9, -2, (28, 28)).astype(np.int32)
+    matrix[np.arange(28), np.arange(28)] = generator.integers(*span, 28, endpoint=True)
+    query = generator.integers(1, 28, 200).astype(np.uint8)
+    targets = [np.concatenate([query[k:], query[:k], query[k // 2 :]]) for k in range(0, 200, 7)]
+    assert check(matrix, query, targets, 40) >= 60
+
+
 def test_a_good_target_doesn_t_help_the_one_behind_it() -> None:
     """Even the largest score is gone after the letters between two targets."""
     matrix = np.full((28, 28), 1, np.int32)
@@ -74,16 +104,15 @@ def test_a_good_target_doesn_t_help_the_one_behind_it() -> None:
 
 def test_beyond_the_ceiling_the_ceiling_counts() -> None:
     matrix = np.full((28, 28), 50, np.int32)
-    found = good_diagonals(matrix, np.ones(9, np.uint8), queued(SequenceBatch.of(PROTEIN, ["A" * 9])), 400)[1]
+    found = good_diagonals(matrix, [np.ones(9, np.uint8)], queued(SequenceBatch.of(PROTEIN, ["A" * 9])), [400])[2]
     assert found.tolist() == slow_diagonals(matrix, np.ones(9, np.int64), np.ones(9, np.int64), CEILING)
 
 
 @pytest.mark.parametrize(("query", "targets"), [("", ["MKV"]), ("MKV", []), ("MKV", ["", ""])])
 def test_nothing_to_scan(query: str, targets: list[str]) -> None:
     letters = SequenceBatch.of(PROTEIN, [query]).residues
-    places, diagonals = good_diagonals(np.ones((28, 28), np.int32), letters,
-                                       queued(SequenceBatch.of(PROTEIN, targets)), 1)
-    assert len(places) == len(diagonals) == 0
+    found = good_diagonals(np.ones((28, 28), np.int32), [letters], queued(SequenceBatch.of(PROTEIN, targets)), [1])
+    assert [len(column) for column in found] == [0, 0, 0]
 
 
 @settings(max_examples=40, deadline=None)
