@@ -59,8 +59,8 @@ def _look_up(residues, offsets, chosen, size, starts, query, position, query_of,
 
 
 @kernel
-def _along_diagonals(tables, used, letters, starting, residues, tail, query_begins, target_begins, lengths, size,
-                     threshold, scores, row_of, step_of):
+def _along_diagonals(tables, used, letters, starting, poor, next_poor, residues, tail, query_begins, target_begins,
+                     lengths, size, threshold, scores, row_of, step_of):
     """Hits on whole diagonals by scoring the words that lie opposite each other; their number.
 
     A word of the table scores at least ``threshold`` with the query's word, or is the query's word itself. On a
@@ -68,7 +68,9 @@ def _along_diagonals(tables, used, letters, starting, residues, tail, query_begi
 
     tables: look-up tables of the scores of every letter. used: the letters of queries, rising. letters: u1, queries,
     with ``LANES`` more behind them. starting: bool, by place in ``letters``, whether a word that is looked for begins
-    there. residues: u1, targets. tail: u1, the last ``LANES`` of them, or all, with ``LANES`` more behind them.
+    there. poor: i8, where words begin that don't reach the threshold with themselves, rising, and a place behind all;
+    next_poor: i4, by place, the first of them from there on. residues: u1, targets. tail: u1, the last ``LANES`` of
+    them, or all, with ``LANES`` more behind them.
     query_begins, target_begins, lengths: i8[n], where diagonals begin in letters and residues, and their lengths.
     scores: i1[longest + 2 · LANES], working space.
     row_of, step_of: i4[capacity], diagonal of a hit and its distance from the diagonal's begin; hits beyond the
@@ -94,6 +96,14 @@ def _along_diagonals(tables, used, letters, starting, residues, tail, query_begi
             for letter in range(1, size):
                 total = total + load(scores, step + letter, LANES)
             above = greater_lanes(total, least)
+            later = next_poor[query + step]
+            while poor[later] < query + min(step + LANES, words):
+                place, equal = poor[later] - query, 0
+                while equal < size and letters[query + place + equal] == residues[target + place + equal]:
+                    equal += 1
+                if equal == size:
+                    above |= np.uint64(1) << np.uint64(place - step)
+                later += 1
             while above:
                 place = step + np.int64(lowest_bit(above))
                 above &= above - np.uint64(1)
@@ -102,43 +112,6 @@ def _along_diagonals(tables, used, letters, starting, residues, tail, query_begi
                         row_of[count], step_of[count] = row, place
                     count += 1
     return count
-
-
-@kernel
-def _poor_words(letters, poor, next_poor, residues, query_begins, target_begins, lengths, size, row_of, step_of):
-    """Hits on diagonals of words with themselves that don't reach the threshold, as ``_along_diagonals`` gives them.
-
-    poor: i8, where such words begin in ``letters``, rising. next_poor: i8, by place, the first of them from there on.
-    """
-    count = 0
-    for row in range(len(lengths)):
-        query, target = query_begins[row], target_begins[row]
-        for n in range(next_poor[query], len(poor)):
-            place = poor[n] - query
-            if place > lengths[row] - size:
-                break
-            equal = 0
-            while equal < size and letters[query + place + equal] == residues[target + place + equal]:
-                equal += 1
-            if equal == size:
-                if count < len(row_of):
-                    row_of[count], step_of[count] = row, place
-                count += 1
-    return count
-
-
-@kernel
-def _merge(row_of, step_of, other_row, other_step, rows, steps):
-    """Merge two lists of hits, each in the order of rows, then steps."""
-    hit = other = 0
-    for place in range(len(rows)):
-        if other == len(other_row) or (hit < len(row_of) and (row_of[hit] < other_row[other] or (
-                row_of[hit] == other_row[other] and step_of[hit] < other_step[other]))):
-            rows[place], steps[place] = row_of[hit], step_of[hit]
-            hit += 1
-        else:
-            rows[place], steps[place] = other_row[other], other_step[other]
-            other += 1
 
 
 @kernel
@@ -179,7 +152,8 @@ class WordHitsCpu(WordHits):
         starting[places] = True
         alone = sum(matrix.diagonal()[letters[places + letter]] for letter in range(size))
         poor = places[alone < threshold]
-        next_poor = np.searchsorted(poor, np.arange(len(letters) + 1)) if len(poor) else poor
+        next_poor = np.cumsum(np.bincount(poor + 1, minlength=len(letters) + 1), dtype=np.int32)
+        poor = np.append(poor, np.iinfo(np.int64).max)
         number, place = queries.locate(records.query), targets.locate(records.target)
         diagonals = (queries.offsets[number] + records.query_pos, targets.offsets[place] + records.target_pos,
                      records.length.astype(np.int64))
@@ -188,20 +162,13 @@ class WordHitsCpu(WordHits):
         tables, used = lookup_tables(scores), np.append(distinct(letters), END).astype(np.int64)
         padded, tail = (np.concatenate([part, padding]) for part in (letters, targets.residues[-LANES:]))
 
-        def find(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        def find(rows: slice) -> list[np.ndarray]:
             """Rows of diagonals, counted from the first of these, and steps of the hits on some of them."""
             context.cancellation.check()
             mine = [column[rows] for column in diagonals]
             room = np.empty(int(mine[2].max(initial=0)) + 2 * LANES, np.int8)
-            row, step = _filled(2, 8 * len(mine[0]) + 1024, _along_diagonals, tables, used, padded, starting,
-                                targets.residues, tail, *mine, size, threshold, room)
-            if len(poor):
-                more = _filled(2, 1024, _poor_words, letters, poor, next_poor, targets.residues, *mine, size)
-                if len(more[0]):
-                    merged = np.empty((2, len(row) + len(more[0])), np.int32)
-                    _merge(row, step, *more, *merged)
-                    row, step = merged
-            return row, step
+            return _filled(2, 8 * len(mine[0]) + 1024, _along_diagonals, tables, used, padded, starting, poor,
+                           next_poor, targets.residues, tail, *mine, size, threshold, room)
 
         parts = [slice(*part) for part in even_parts(len(records), context.threads)]
         found = in_turn(context.threads, find, parts)
@@ -209,7 +176,7 @@ class WordHitsCpu(WordHits):
         hits = {name: np.empty(ends[-1] if ends else 0, np.int64 if name == "target" else np.int32)
                 for name in ("query", "target", "query_pos", "target_pos")}
 
-        def fill(part: tuple[slice, tuple[np.ndarray, np.ndarray], int]) -> None:
+        def fill(part: tuple[slice, list[np.ndarray], int]) -> None:
             rows, (row, step), end = part
             _fill(row, step, *(records.data[name][rows] for name in hits),
                   *(column[end - len(row) : end] for column in hits.values()))

@@ -5,7 +5,7 @@ from seqloom.core.context import Context
 from seqloom.core.jit import kernel
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Records, Seeds
-from seqloom.plugins.protein_blast.sort_diagonal_reference import TwoHitDiagonals, packed_keys
+from seqloom.plugins.protein_blast.sort_diagonal_reference import TwoHitDiagonals, packed_keys, without_lone
 
 
 @kernel
@@ -49,5 +49,4 @@ class TwoHitDiagonalsCpu(TwoHitDiagonals):
             return seeds
         near = np.zeros(len(seeds), np.bool_)
         _near_another(seeds.query, seeds.target, seeds.query_pos, seeds.target_pos, window, near)
-        context.count("lone hits dropped", len(seeds) - int(near.sum()))
-        return seeds.take(near)
+        return without_lone(context, seeds, near)

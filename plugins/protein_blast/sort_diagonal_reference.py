@@ -4,7 +4,8 @@ Sort and filter are those of the paper, with one difference. The paper drops a h
 the diagonal; here a hit goes only if it has no neighbour within the window on *either* side, because the first of two
 hits is still needed to judge the second. Dropping such a lone hit is sound. It can't be the second of a pair. And where
 the extension stage would remember it as a first hit, the next hit on the diagonal is a window or more away and takes
-its place with or without it; the state after that hit is the same.
+its place with or without it; the state after that hit is the same. So lone hits may as well stay, and do where they are
+so few that moving all others takes longer than extending past them.
 """
 
 from __future__ import annotations
@@ -51,8 +52,21 @@ def near_another(seeds: Seeds, window: int) -> np.ndarray:
     return np.r_[near, False] | np.r_[False, near]
 
 
+FEW = 0.25
+"""Share of lone hits up to which they stay."""
+
+
+def without_lone(context: Context, seeds: Seeds, near: np.ndarray) -> Seeds:
+    """The sorted hits that are ``near`` another, or all of them where that is nearly all."""
+    lone = len(seeds) - int(np.count_nonzero(near))
+    if lone <= FEW * len(seeds):
+        return seeds
+    context.count("lone hits dropped", lone)
+    return seeds.take(near)
+
+
 class TwoHitDiagonals(SortStage):
-    """Sorts word hits by query, target, diagonal and position; drops those that have no partner in the window."""
+    """Sorts word hits by query, target, diagonal and position; drops those without a partner in the window, if many."""
 
     name = "two-hit-diagonals"
     backend = "reference"
@@ -70,6 +84,4 @@ class TwoHitDiagonals(SortStage):
         window = context.options.window()
         if window == 0:
             return seeds
-        kept = near_another(seeds, window)
-        context.count("lone hits dropped", len(seeds) - int(kept.sum()))
-        return seeds.take(kept)
+        return without_lone(context, seeds, near_another(seeds, window))

@@ -75,51 +75,55 @@ def _one_hit(matrix, query, target, query_pos, target_pos, size, x_drop):
 
 
 @kernel
-def _extend(matrix, letters, query_offsets, residues, target_offsets, query_of, target_of, query_from, target_from,
+def _extend(matrix, letters, query_offsets, residues, target_offsets, bounds, numbers, places, query_from, target_from,
             size, window, x_drops, cutoffs, found):
     """Extend sorted hits; returns the number of segments kept and of extensions made.
 
-    query_of, target_of, query_from, target_from: i8, i8, i4, i4[n], places and positions of hits, sorted by query,
-    target, diagonal and position. found: i8[n, 6]: ``QUERY`` and ``TARGET`` by place, ``SCORE`` and so on.
+    bounds: i8[p + 1], where the hits of each pair begin; numbers, places: i8[p], its query and target. query_from,
+    target_from: i4[n], positions of hits, sorted by pair, diagonal and target position. found: i8[n, 6]:
+    ``QUERY`` and ``TARGET`` by place, ``SCORE`` and so on.
     """
     count = extensions = 0
-    last, extended = np.int64(0), False
-    for hit in range(len(query_of)):
-        number, place = query_of[hit], target_of[hit]
-        query_pos, target_pos = np.int64(query_from[hit]), np.int64(target_from[hit])
-        if (hit == 0 or query_of[hit - 1] != number or target_of[hit - 1] != place
-                or target_from[hit - 1] - query_from[hit - 1] != target_pos - query_pos):
-            last, extended = np.int64(-window), False
+    for pair in range(len(numbers)):
+        number, place = numbers[pair], places[pair]
         query = letters[query_offsets[number] : query_offsets[number + 1]]
         target = residues[target_offsets[place] : target_offsets[place + 1]]
-        if window == 0:
-            if target_pos < last:
-                continue
-            segment = _one_hit(matrix, query, target, query_pos, target_pos, size, x_drops[number])
-            last = segment[4] - (size - 1)
-        else:
-            if extended:
-                if target_pos >= last:
-                    last, extended = target_pos, False
-                continue
-            distance = target_pos - last
-            if distance >= window:
-                last = target_pos
-                continue
-            if distance < size:
-                continue
-            segment = _two_hit(matrix, query, target, query_pos, target_pos, size, last + size, x_drops[number])
-            extended = segment[4] >= 0
-            last = segment[4] - (size - 1) if extended else target_pos
-        extensions += 1
-        if segment[0] >= cutoffs[number]:
-            found[count, QUERY] = number
-            found[count, TARGET] = place
-            found[count, SCORE] = segment[0]
-            found[count, QUERY_START] = segment[1]
-            found[count, TARGET_START] = segment[2]
-            found[count, LENGTH] = segment[3]
-            count += 1
+        x_drop, cutoff = x_drops[number], cutoffs[number]
+        last, extended = np.int64(-window), False
+        diagonal = np.int64(len(target))  # none
+        for hit in range(bounds[pair], bounds[pair + 1]):
+            query_pos, target_pos = np.int64(query_from[hit]), np.int64(target_from[hit])
+            if target_pos - query_pos != diagonal:
+                diagonal = target_pos - query_pos
+                last, extended = np.int64(-window), False
+            if window == 0:
+                if target_pos < last:
+                    continue
+                segment = _one_hit(matrix, query, target, query_pos, target_pos, size, x_drop)
+                last = segment[4] - (size - 1)
+            else:
+                if extended:
+                    if target_pos >= last:
+                        last, extended = target_pos, False
+                    continue
+                distance = target_pos - last
+                if distance >= window:
+                    last = target_pos
+                    continue
+                if distance < size:
+                    continue
+                segment = _two_hit(matrix, query, target, query_pos, target_pos, size, last + size, x_drop)
+                extended = segment[4] >= 0
+                last = segment[4] - (size - 1) if extended else target_pos
+            extensions += 1
+            if segment[0] >= cutoff:
+                found[count, QUERY] = number
+                found[count, TARGET] = place
+                found[count, SCORE] = segment[0]
+                found[count, QUERY_START] = segment[1]
+                found[count, TARGET_START] = segment[2]
+                found[count, LENGTH] = segment[3]
+                count += 1
     return count, extensions
 
 
@@ -132,17 +136,18 @@ class TwoHitUngappedCpu(TwoHitUngapped):
         scoring, queries, targets = context.scoring, context.queries, context.targets
         cutoffs = np.minimum(scoring.trigger, scoring.cutoff)
         letters, window = read_as_query(queries.searched()), context.options.window()
-        # Several threads share the pairs, one takes all rows at once.
-        bounds = group_starts(records.query, records.target) if context.threads > 1 else np.array([0, len(records)])
+        bounds = group_starts(records.query, records.target)
+        numbers, places = queries.locate(records.query[bounds[:-1]]), targets.locate(records.target[bounds[:-1]])
 
         def part(groups: tuple[int, int]) -> tuple[np.ndarray, int]:
             context.cancellation.check()
-            rows = slice(bounds[groups[0]], bounds[groups[1]])
-            found = np.empty((rows.stop - rows.start, 6), np.int64)
+            own = slice(*groups)
+            starts = bounds[groups[0] : groups[1] + 1]
+            found = np.empty((starts[-1] - starts[0], 6), np.int64)
             count, extensions = _extend(
-                scoring.matrix, letters, queries.offsets, targets.residues, targets.offsets,
-                queries.locate(records.query[rows]), targets.locate(records.target[rows]), records.query_pos[rows],
-                records.target_pos[rows], context.options.word_size, window, scoring.x_drop_ungapped, cutoffs, found)
+                scoring.matrix, letters, queries.offsets, targets.residues, targets.offsets, starts, numbers[own],
+                places[own], records.query_pos, records.target_pos, context.options.word_size, window,
+                scoring.x_drop_ungapped, cutoffs, found)
             found = found[:count]
             by = [(SCORE, FALLING), (TARGET_START, RISING), (LENGTH, FALLING), (QUERY_START, RISING)]
             return found[order_in_groups(found, group_starts(found[:, QUERY], found[:, TARGET]), by)], extensions
