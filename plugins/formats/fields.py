@@ -160,14 +160,15 @@ def _query_title(lines: Lines) -> str:
 
 
 def _numbers(values: Sequence[int], present: Sequence[bool]) -> list[str]:
+    if all(present) and min(values, default=0) >= 0:
+        return list(map(str, values))
     return [str(v) if p and v >= 0 else ABSENT for v, p in zip(values, present)]
 
 
 def _coordinate(forward: str, backward: str, forward_shift: int, backward_shift: int) -> Callable[[Lines], list[str]]:
     def texts(lines: Lines) -> list[str]:
         ahead, back = lines.rows.data[forward] + forward_shift, lines.rows.data[backward] + backward_shift
-        chosen = np.where(lines.turned, back, ahead).tolist()
-        return [str(v) if p else ABSENT for v, p in zip(chosen, lines.located.tolist())]
+        return _numbers(np.where(lines.turned, back, ahead).tolist(), lines.located.tolist())
 
     return texts
 
