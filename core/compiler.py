@@ -24,6 +24,8 @@ from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, 
 from numba.extending import overload
 from numba.np import arrayobj
 
+from .jit import SIMD_LEVELS, host_cpu, level
+
 TARGET = "seqloom"
 """Name of the target in numba's registries."""
 
@@ -134,7 +136,15 @@ def _uncounted(module: Any, entry: str) -> Any:
 
 
 class _Codegen(_JitCodegen):
+    """For the CPU that vectors are chosen for, whatever numba compiles for otherwise."""
+
     _library_class = _Library
+
+    def _get_host_cpu_name(self) -> str:
+        return host_cpu()
+
+    def _get_host_cpu_features(self) -> str:
+        return "" if SIMD_LEVELS.get(level) else super()._get_host_cpu_features()
 
 
 class _Context(_CpuContext):

@@ -39,8 +39,6 @@ SIMD_LEVELS = {"avx512": "", "avx2": "x86-64-v3", "portable": "x86-64"}
 level = os.environ.get("SEQLOOM_SIMD", "")
 if level and level not in SIMD_LEVELS:
     raise ImportError(f"SEQLOOM_SIMD must be one of {', '.join(SIMD_LEVELS)}, not '{level}'")
-if SIMD_LEVELS.get(level):  # numba reads it when it is imported
-    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = SIMD_LEVELS[level], ""
 
 on_compile: Callable[[str], None] | None = None
 """Told the name of every function that has to be compiled, before it is, for programs that want to say so."""
