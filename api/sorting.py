@@ -16,7 +16,7 @@ import numpy as np
 
 from .core.errors import OptionError, StoreError, UnknownNameError
 from .core.records import Ragged
-from .core.stages import Sorter
+from .core.stages import Sorter, row_type
 from .core.threads import in_turn
 from .inputs import HEAD, Stream, opened
 from .record_blocks import UTF8_MARK, Block, blocks, copied, counted, first_of_equal, skip_to_records
@@ -168,7 +168,7 @@ class _Work:
                 rows, counts = rows[:-1], counts[:-1]
             yield together, rows, counts
         for part, counts in kept:
-            yield part, np.zeros(1, np.int64), counts
+            yield part, np.zeros(1, row_type(1)), counts
 
 
 class _Pieces:

@@ -96,7 +96,7 @@ class Ragged:
 
     def take(self, index: np.ndarray) -> "Ragged":
         """Rows at ``index`` (integers or a bool mask), in that order."""
-        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
+        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64, copy=False)
         if len(index) and index[-1] - index[0] == len(index) - 1 and (np.diff(index) == 1).all():
             return self.between(index[0], index[-1] + 1)
         lengths = (self.offsets[1:] - self.offsets[:-1])[index]
@@ -174,7 +174,7 @@ class Records:
     def take(self, index: np.ndarray) -> Self:
         """Rows at ``index`` (integers or a bool mask), in that order."""
         index = np.asarray(index)
-        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64)
+        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64, copy=False)
         return self._of({n: v.take(index) if isinstance(v, Ragged) else v[index] for n, v in self.data.items()},
                         len(index))
 

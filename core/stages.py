@@ -228,7 +228,12 @@ class SortStage(Stage):
 
     def order(self, context: Context, keys: Ragged) -> np.ndarray:
         """i8[n]: stable ascending order of byte keys, by the chosen sorter."""
-        return context.sorters[self.options.sorter].order(keys)
+        return context.sorters[self.options.sorter].order(keys).astype(np.int64, copy=False)
+
+
+def row_type(count: int) -> np.dtype:
+    """The type that a sorter gives rows in: i4 while it holds those of ``count`` keys, i8 beyond."""
+    return np.dtype(np.int32 if count <= 1 << 31 else np.int64)
 
 
 class Sorter(ABC):
@@ -247,7 +252,10 @@ class Sorter(ABC):
 
     @abstractmethod
     def order(self, keys: Ragged) -> np.ndarray:
-        """i8[n]: the stable permutation that puts the rows of ``keys`` (u1) in ascending byte order."""
+        """The stable permutation that puts the rows of ``keys`` (u1) in ascending byte order.
+
+        Of ``row_type(len(keys))``: to write and to read memory is a good part of a fast sort. i8 is taken as well.
+        """
 
 
 class Masker(ABC):
@@ -353,5 +361,5 @@ __all__ = [
     "API_VERSION", "BACKENDS", "KINDS", "Alignments", "Column", "Context", "ExtendStage", "Family", "Footprint", "Hits",
     "Index", "IndexStage", "Intervals", "Masker", "Masking", "ModelBatch", "OnBad", "Pairs", "Ragged", "Reader",
     "Records", "ScoreStage", "Scoring", "SearchSpace", "SeedStage", "Seeds", "SequenceBatch", "Shape", "SortOptions",
-    "SortStage", "Sorter", "Stage", "Writer", "option",
+    "SortStage", "Sorter", "Stage", "Writer", "option", "row_type",
 ]

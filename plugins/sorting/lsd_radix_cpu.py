@@ -3,6 +3,7 @@
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
+from seqloom.core.stages import row_type
 from seqloom.core.threads import by_threads
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import (
@@ -18,7 +19,7 @@ from seqloom.plugins.common.sort_words_cpu import (
 )
 from seqloom.plugins.sorting import threads_cpu
 from seqloom.plugins.sorting.lsd_radix_reference import LsdRadix
-from seqloom.plugins.sorting.threads_cpu import load_by_threads, move_by_digit, places_of, useful_threads
+from seqloom.plugins.sorting.threads_cpu import Arrays, load_by_threads, move_by_digit, places_of, useful_threads
 
 _DIGIT = 11
 
@@ -67,61 +68,60 @@ class LsdRadixCpu(LsdRadix):
 
 
 def by_length(keys: Ragged, per: int, lengths: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """i8[n]: rows, longest first, equal ones as they stand; i8[k]: how many of them have a word 0, 1, … of ``per``.
+    """Rows, longest first, equal ones as they stand; i8[k]: how many of them have a word 0, 1, … of ``per``.
 
     Args:
         lengths: of the shortest and of the longest key.
     """
     shortest, longest = lengths
     if shortest == longest:
-        return np.arange(len(keys), dtype=np.int64), np.full(-(-longest // per), len(keys), np.int64)
+        return np.arange(len(keys), dtype=row_type(len(keys))), np.full(-(-longest // per), len(keys), np.int64)
     missing = longest - np.diff(keys.offsets)
     joined = np.cumsum(np.bincount(-(-(longest - missing) // per), minlength=1)[::-1])[::-1][1:]
     # numpy sorts numbers of 16 bits by radix, wider ones by merging.
     ranked = np.argsort(missing.astype(np.uint16) if longest < 1 << 16 else missing, kind="stable")
-    return ranked, np.ascontiguousarray(joined)
+    return ranked.astype(row_type(len(keys)), copy=False), np.ascontiguousarray(joined)
 
 
 def order_by_words(keys: Ragged, coding: Coding, ranked: np.ndarray, joined: np.ndarray, least: int) -> np.ndarray:
-    """i8: rows of the keys that have a word number ``least``, in order of what they hold from there on."""
+    """Rows of the keys that have a word number ``least``, in order of what they hold from there on."""
     if least >= len(joined):
-        return np.empty(0, np.int64)
+        return np.empty(0, ranked.dtype)
     ranked = ranked[: joined[least]]
-    rows, words = np.empty(len(ranked), np.int64), np.empty(len(ranked), np.uint64)
+    rows, words = np.empty_like(ranked), np.empty(len(ranked), np.uint64)
     _by_words(keys.values, keys.offsets, *coding[:3], ranked, joined, least, rows, words, np.empty_like(rows),
               np.empty_like(words))
     return rows
 
 
 def _order_of_words(whole: Words, threads: int) -> np.ndarray:
-    """i8[n]: stable order of numbers."""
+    """Stable order of numbers."""
     count, (words, bits) = len(whole.words), whole
-    place_bits = max(1, (count - 1).bit_length())
+    place_bits, kind = max(1, (count - 1).bit_length()), row_type(count)
     if not count or not bits:
-        return np.arange(count, dtype=np.int64)
+        return np.arange(count, dtype=kind)
     if bits + place_bits > 64:
-        return _sorted_rows(words, np.arange(count, dtype=np.int64), bits, threads)
+        return _sorted_rows(words, np.arange(count, dtype=kind), bits, threads)
     by_threads(threads, 0, count, lambda n, first, last: number(words, first, last, place_bits))
-    words = _radix_sorted(words, np.empty(0, np.int64), place_bits, bits, threads)[0]
-    return places_of(words, place_bits, threads)
+    words, _, room, _ = _radix_sorted(words, np.empty(0, kind), place_bits, bits, threads)
+    return places_of(words, place_bits, threads, room)
 
 
 def _sorted_rows(words: np.ndarray, rows: np.ndarray, bits: int, threads: int) -> np.ndarray:
     return _radix_sorted(words, rows, 0, bits, threads)[1]
 
 
-def _radix_sorted(words: np.ndarray, rows: np.ndarray, shift: int, bits: int,
-                  threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """Words in order of ``bits`` bits from ``shift`` on, and their rows, if any; the arrays given are written over."""
+def _radix_sorted(words: np.ndarray, rows: np.ndarray, shift: int, bits: int, threads: int) -> Arrays:
+    """Words in order of ``bits`` bits from ``shift`` on, their rows, if any, and room; all that is given changes."""
     count = len(words)
     digit = -(-bits // -(-bits // _DIGIT)) if count > 10000 else 8
     spare_words, spare_rows = np.empty_like(words), np.empty_like(rows)
     if threads == 1:
         radix_sort(words, rows, spare_words, spare_rows, 0, count, shift, bits, digit)
-        return words, rows
+        return words, rows, spare_words, spare_rows
     for low in range(shift, shift + bits, digit):
         width = min(digit, shift + bits - low)
         if move_by_digit(words, rows, spare_words, spare_rows, 0, count, low, width, threads) is not None:
             words, rows, spare_words, spare_rows = spare_words, spare_rows, words, rows
-    return words, rows
+    return words, rows, spare_words, spare_rows
 

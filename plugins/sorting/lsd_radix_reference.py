@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 from seqloom.core.records import Ragged
-from seqloom.core.stages import Sorter
+from seqloom.core.stages import Sorter, row_type
 
 
 class LsdRadix(Sorter):
@@ -22,9 +22,9 @@ class LsdRadix(Sorter):
 
     def order(self, keys: Ragged) -> np.ndarray:
         starts, lengths = keys.offsets[:-1], np.diff(keys.offsets)
-        by_length = np.argsort(-lengths, kind="stable")
+        by_length = np.argsort(-lengths, kind="stable").astype(row_type(len(keys)))
         joined = np.cumsum(np.bincount(lengths, minlength=1)[::-1])[::-1]  # number of strings at least so long
-        order = np.empty(0, np.int64)
+        order = by_length[:0]
         for depth in range(len(joined) - 1, 0, -1):
             order = np.concatenate([by_length[len(order) : joined[depth]], order])
             symbols = keys.values[starts[order] + depth - 1]

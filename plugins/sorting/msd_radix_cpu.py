@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
+from seqloom.core.stages import row_type
 from seqloom.core.threads import by_threads
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import (
@@ -159,21 +160,21 @@ class MsdRadixCpu(MsdRadix):
 
 
 def _order_of_few(keys: Ragged) -> np.ndarray:
-    """i8[n]: stable order of keys, by comparing them."""
+    """Stable order of keys, by comparing them."""
     first, last = keys.offsets[0], keys.offsets[-1]
     letters, bounds = keys.values[first:last].tobytes(), (keys.offsets - first).tolist()
     strings = [letters[begin:end] for begin, end in pairwise(bounds)]
-    return np.array(sorted(range(len(strings)), key=strings.__getitem__), np.int64)
+    return np.array(sorted(range(len(strings)), key=strings.__getitem__), row_type(len(strings)))
 
 
 def _whole_order(whole: Words, threads: int) -> np.ndarray:
-    """i8[n]: stable order of numbers."""
+    """Stable order of numbers."""
     count, (words, bits) = len(whole.words), whole
-    place_bits = max(1, (count - 1).bit_length())
+    place_bits, kind = max(1, (count - 1).bit_length()), row_type(count)
     if not count or not bits:
-        return np.arange(count, dtype=np.int64)
+        return np.arange(count, dtype=kind)
     if bits + place_bits > 64:
-        return sort_by_threads(words, np.arange(count, dtype=np.int64), 0, bits, threads,
+        return sort_by_threads(words, np.arange(count, dtype=kind), 0, bits, threads,
                                lambda arrays, starts, left, depth: _sort_rows(*arrays, starts, left))[1]
     if threads == 1:
         order = np.empty_like(words)
@@ -184,5 +185,5 @@ def _whole_order(whole: Words, threads: int) -> np.ndarray:
         def finish(arrays: Arrays, starts: np.ndarray, left: int, depth: int) -> None:
             sort_buckets(arrays[0], arrays[2], starts, place_bits, left)
 
-        order, _ = sort_by_threads(words, np.empty(0, np.int64), place_bits, bits, threads, finish)
-    return places_of(order, place_bits, threads)
+        order, _, words, _ = sort_by_threads(words, np.empty(0, kind), place_bits, bits, threads, finish)
+    return places_of(order, place_bits, threads, words)

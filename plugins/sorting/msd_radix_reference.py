@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 from seqloom.core.records import Ragged
-from seqloom.core.stages import Sorter
+from seqloom.core.stages import Sorter, row_type
 from seqloom.plugins.sorting.symbols import SYMBOLS, symbols_at
 
 
@@ -22,7 +22,7 @@ class MsdRadix(Sorter):
     backend: ClassVar[str] = "reference"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        order = np.arange(len(keys), dtype=np.int64)
+        order = np.arange(len(keys), dtype=row_type(len(keys)))
         places = order.copy()  # positions in ``order`` that are still open, ascending
         bucket = np.zeros(len(keys), np.int64)  # of each open position; buckets are contiguous and ascending
         depth = 0

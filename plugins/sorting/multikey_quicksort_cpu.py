@@ -3,6 +3,7 @@
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
+from seqloom.core.stages import row_type
 from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, sort_strings
 from seqloom.plugins.sorting.multikey_quicksort_reference import MultikeyQuicksort
@@ -23,7 +24,7 @@ class MultikeyQuicksortCpu(MultikeyQuicksort):
 
     def order(self, keys: Ragged) -> np.ndarray:
         if len(keys) < 2:
-            return np.arange(len(keys), dtype=np.int64)
+            return np.arange(len(keys), dtype=row_type(len(keys)))
         threads = useful_threads(self.threads, keys)
         lengths = length_range(keys, threads)
         coding, longest = coding_of(keys, threads, lengths=lengths), lengths[1]

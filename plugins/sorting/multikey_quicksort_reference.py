@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 from seqloom.core.records import Ragged
-from seqloom.core.stages import Sorter
+from seqloom.core.stages import Sorter, row_type
 from seqloom.plugins.sorting.symbols import symbols_at
 
 _LESS, _EQUAL, _GREATER = 0, 1, 2
@@ -25,7 +25,7 @@ class MultikeyQuicksort(Sorter):
     backend: ClassVar[str] = "reference"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        order = np.arange(len(keys), dtype=np.int64)
+        order = np.arange(len(keys), dtype=row_type(len(keys)))
         places = order.copy()  # positions in ``order`` that are still open, ascending
         sizes = np.array([len(keys)] if len(keys) else [], np.int64)  # of the open segments, in order of places
         depth = np.zeros(len(sizes), np.int64)  # symbols that the strings of a segment are known to share

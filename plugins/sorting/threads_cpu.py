@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from seqloom.core.jit import kernel
 from seqloom.core.records import Ragged
+from seqloom.core.stages import row_type
 from seqloom.core.threads import by_threads, in_turn
 from seqloom.plugins.common.sort_words_cpu import Coding, load_words
 
@@ -76,12 +77,18 @@ def move_by_digit(words: np.ndarray, rows: np.ndarray, spare_words: np.ndarray, 
     return starts
 
 
-def places_of(words: np.ndarray, bits: int, threads: int) -> np.ndarray:
-    """i8[n]: the lowest bits of some words, which are written over."""
-    mask = np.uint64((1 << bits) - 1)
-    by_threads(threads, 0, len(words), lambda n, first, last: np.bitwise_and(
-        words[first:last], mask, out=words[first:last]))
-    return words.view(np.int64)
+@kernel
+def _places(words, first, last, mask, places):
+    for n in range(np.uint64(first), np.uint64(last)):
+        places[n] = words[n] & np.uint64(mask)
+
+
+def places_of(words: np.ndarray, bits: int, threads: int, room: np.ndarray) -> np.ndarray:
+    """The lowest bits of some words, as ``row_type``, in the memory of as many others: it has been touched already."""
+    count = len(words)
+    places = room.view(row_type(count))[:count]
+    by_threads(threads, 0, count, lambda n, first, last: _places(words, first, last, (1 << bits) - 1, places))
+    return places
 
 
 def load_by_threads(keys: Ragged, coding: Coding, rows: np.ndarray, depth: int, threads: int) -> np.ndarray:
@@ -93,9 +100,9 @@ def load_by_threads(keys: Ragged, coding: Coding, rows: np.ndarray, depth: int, 
 
 
 def order_by_threads(keys: Ragged, coding: Coding, longest: int, threads: int, finish: Finish) -> np.ndarray:
-    """i8[n]: stable order of keys of up to ``longest`` letters."""
+    """Stable order of keys of up to ``longest`` letters."""
     count = len(keys)
-    rows = np.arange(count, dtype=np.int64)
+    rows = np.arange(count, dtype=row_type(count))
     words = load_by_threads(keys, coding, rows, 0, threads)
     if threads == 1:
         finish((words, rows, np.empty_like(words), np.empty_like(rows)), np.array([0, count]), coding.bits * coding.per,
@@ -114,7 +121,7 @@ def order_by_threads(keys: Ragged, coding: Coding, longest: int, threads: int, f
 
 def sort_by_threads(words: np.ndarray, rows: np.ndarray, shift: int, bits: int, threads: int,
                     finish: Finish, go_on: Callable[[Arrays, int, int, int], bool] = lambda *stretch: False,
-                    ) -> tuple[np.ndarray, np.ndarray]:
+                    ) -> Arrays:
     """Words in order of ``bits`` bits from ``shift`` on, then of what follows, with their rows.
 
     Args:
@@ -124,7 +131,7 @@ def sort_by_threads(words: np.ndarray, rows: np.ndarray, shift: int, bits: int, 
             none.
 
     Returns:
-        The two arrays that hold the result.
+        The two arrays that hold the result, and the room.
     """
     arrays = words, rows, np.empty_like(words), np.empty_like(rows)
     small = max(min(LEAST, _LEAST_TASK), len(words) // (4 * threads))
@@ -159,4 +166,4 @@ def sort_by_threads(words: np.ndarray, rows: np.ndarray, shift: int, bits: int, 
                 first = bucket + 1
         tasks.append((starts[first:], left, depth))
     in_turn(threads, lambda task: finish(arrays, *task), tasks)
-    return arrays[:2]
+    return arrays

@@ -17,6 +17,8 @@ from seqloom.core.errors import InputError, OptionError, StoreError, UnknownName
 from seqloom.installed import registry
 from seqloom.sorting import sort_file
 
+from tests.core.toy import ToySorter
+
 SORTER = registry().sorter("msd-radix")
 SORTER.threads = 3
 
@@ -50,6 +52,14 @@ def fasta_records(count: int) -> list[tuple[str, str, bytes]]:
         header = f"s{rng.integers(50)} number {n}"
         records.append((header, sequence, f">{header}\n{wrapped}".encode()))
     return records
+
+
+def test_sorters_that_give_rows_of_eight_bytes_serve_as_well(tmp_path, monkeypatch: pytest.MonkeyPatch, block):
+    path = tmp_path / "lines"
+    path.write_bytes(b"".join(b"%d\n" % n for n in np.random.default_rng(2).integers(0, 300, 900)))
+    wanted = [sorted_file(path, block=block, unique=unique) for unique in (False, True)]
+    monkeypatch.setattr(sys.modules[__name__], "SORTER", ToySorter())
+    assert [sorted_file(path, block=block, unique=unique) for unique in (False, True)] == wanted
 
 
 @pytest.mark.parametrize("by", ["sequence", "header", "length"])

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Ragged
-from seqloom.core.stages import Sorter
-from seqloom.plugins.sorting import msd_radix_cpu, threads_cpu
+from seqloom.core.stages import Sorter, row_type
+from seqloom.plugins.sorting import lsd_radix_cpu, msd_radix_cpu, multikey_quicksort_cpu, threads_cpu
 from seqloom.plugins.sorting.plugin import seqloom_sorters
 
 SORTERS = [(sorter, threads) for sorter in seqloom_sorters() for threads in (1, 3)
@@ -31,7 +31,7 @@ def sorter(request) -> Iterator[Sorter]:
 def check(sorter: Sorter, strings: list[bytes]) -> None:
     keys = Ragged.of([np.frombuffer(s, np.uint8) for s in strings], np.uint8)
     order = sorter.order(keys)
-    assert order.dtype == np.int64
+    assert order.dtype == np.int32 == row_type(len(strings))
     assert order.tolist() == sorted(range(len(strings)), key=strings.__getitem__)
 
 
@@ -94,8 +94,22 @@ def test_part_of_a_longer_array(sorter):
 def test_few_keys_are_compared(strings, before):
     keys = Ragged.of([np.frombuffer(s, np.uint8) for s in (before, *strings)], np.uint8)
     order = msd_radix_cpu.MsdRadixCpu().order(Ragged(keys.offsets[1:], keys.values))
-    assert order.dtype == np.int64
+    assert order.dtype == np.int32
     assert order.tolist() == sorted(range(len(strings)), key=strings.__getitem__)
+
+
+@pytest.mark.parametrize("width", [2, 8, 70])
+def test_more_keys_than_rows_of_four_bytes_have_longer_ones(sorter, monkeypatch, width):
+    for module in (threads_cpu, msd_radix_cpu, lsd_radix_cpu, multikey_quicksort_cpu):
+        monkeypatch.setattr(module, "row_type", lambda count: np.dtype(np.int64))
+    if sorter.backend == "cpu":
+        keys = [bytes(row) for row in np.random.default_rng(width).integers(0, 3, (3000, width)).tolist()]
+        order = sorter.order(Ragged.of([np.frombuffer(key, np.uint8) for key in keys], np.uint8))
+        assert order.dtype == np.int64 and order.tolist() == sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def test_rows_are_as_narrow_as_they_can_be():
+    assert [row_type(count).itemsize for count in (0, 1 << 31, (1 << 31) + 1)] == [4, 4, 8]
 
 
 def test_equal_keys_keep_their_order(sorter):
