@@ -326,6 +326,31 @@ def _shuffle_halves(context: Any, builder: Any, tables: Any, table: Any, begin: 
 
 
 @intrinsic
+def squeezed(typing_context: Any, vector: Any, like: Any) -> Any:
+    """Eight lanes of 8 bits to one number of the type of the array ``like``: the lowest bits of each, as many as it has
+    bytes; those of the first lane are the lowest. Other bits of the lanes are not set."""
+    if not isinstance(vector, Vector) or vector.bits != 8 or not isinstance(like, types.Array):
+        return None
+    result = Vector(vector.lanes // 8, like.dtype.bitwidth, False)
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.VectorType(ir.IntType(64), result.lanes)
+
+        def all_lanes(number: int) -> ir.Constant:
+            return _constant(wide, [number] * result.lanes)
+
+        numbers, each = builder.bitcast(arguments[0], wide), result.bits // 8
+        for together, apart in ((2, 16), (4, 32), (8, 64)):  # lanes of a number by now, and bits from one to the next
+            empty = all_lanes((apart - each * together) // 2)
+            mask = sum((1 << each * together) - 1 << begin for begin in range(0, 64, apart))
+            numbers = builder.or_(numbers, builder.lshr(numbers, empty))
+            numbers = builder.and_(numbers, all_lanes(mask))
+        return builder.trunc(numbers, result.ir) if each < 8 else numbers
+
+    return result(vector, like), build
+
+
+@intrinsic
 def spread(typing_context: Any, value: Any, like: Any) -> Any:
     """A vector of the type of ``like`` with the same integer in all lanes; what doesn't fit is cut off."""
     if not isinstance(like, Vector) or not isinstance(value, types.Integer):

@@ -46,6 +46,7 @@ shift_in: Any = Operation("shift_in")
 move_up: Any = Operation("move_up")
 move_down: Any = Operation("move_down")
 lookup: Any = Operation("lookup")
+squeezed: Any = Operation("squeezed")
 
 
 def aligned(size: int, dtype: Any) -> np.ndarray:

@@ -23,6 +23,7 @@ from seqloom.core.simd import (
     not_greater_lanes,
     shift_in,
     splat,
+    squeezed,
     store,
     wrapped_difference,
     wrapped_sum,
@@ -49,6 +50,11 @@ def _compared_in_a_row(rows, limit, among):
     for k in range(len(rows) // LANES):
         among = not_greater_lanes(load(rows, k * LANES, LANES), limits, among)
     return among
+
+
+@kernel
+def _squeezed(lanes, results):
+    store(results, 0, squeezed(load(lanes, 0, LANES), results))
 
 
 @kernel
@@ -194,3 +200,13 @@ def test_look_up_in_32_entries(dtype: type, seed: int, row: int) -> None:
 @given(st.integers(1, 2**64 - 1))
 def test_lowest_bit(mask: int) -> None:
     assert int(_lowest(np.uint64(mask))) == (mask & -mask).bit_length() - 1
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+@given(st.integers(0, 2**32 - 1))
+def test_low_bits_of_eight_lanes_become_a_number(bits: int, seed: int) -> None:
+    lanes = np.random.default_rng(seed).integers(0, 1 << bits, LANES).astype(np.uint8)
+    results = np.empty(LANES // 8, f"u{bits}")
+    _squeezed(lanes, results)
+    assert results.tolist() == [sum(int(lane) << bits * n for n, lane in enumerate(eight)) for eight in
+                                lanes.reshape(-1, 8)]
