@@ -114,8 +114,8 @@ def length_range(keys: Ragged, threads: int = 1) -> tuple[int, int]:
 def _length_range(offsets, first, last):
     lowest = offsets[1] - offsets[0]
     highest = lowest
-    for row in range(first, last):
-        length = offsets[row + 1] - offsets[row]
+    for row in range(np.uint64(first), np.uint64(last)):
+        length = offsets[row + np.uint64(1)] - offsets[row]
         lowest, highest = min(lowest, length), max(highest, length)
     return lowest, highest
 
