@@ -49,15 +49,15 @@ MOST_PIECES = PIECES // 8
 _FROM, _TO, _BYTES, _STREAM, _SENT, _PACKED = range(6)
 """Words of a piece: addresses on host and device, its bytes there, a stream, the address of words of what is sent, and
 whether it goes packed."""
-_LEFT, _ERROR = 4, 5
+LEFT, ERROR = 4, 5
 """Words of what is sent, behind a semaphore that is posted when the memory may change: pieces left, an error's code."""
 _TAKEN = 4
 """Word of a line of pieces, behind a semaphore that is posted for each: how many have been taken."""
 
 
-def _new_words() -> np.ndarray:
-    """Words of what is sent, or of a line of pieces, with a semaphore of POSIX at 0."""
-    words = np.zeros(6, np.uint64)
+def new_words(count: int = 6) -> np.ndarray:
+    """Words of what is sent, or of a line of pieces, with a semaphore of POSIX at 0 before them."""
+    words = np.zeros(count, np.uint64)
     library.sem_init(ctypes.c_void_p(words.ctypes.data), 0, 0)
     return words
 
@@ -78,7 +78,7 @@ class Carriers:
 
     def __init__(self, functions: np.ndarray, context: np.uint64, size: int = BUFFER, words: int = WORDS) -> None:
         self._functions, self._context, self._size, self._words = functions, context, size, words
-        self._pieces, self._line = np.zeros((PIECES, 6), np.uint64), _new_words()
+        self._pieces, self._line = np.zeros((PIECES, 6), np.uint64), new_words()
         self._lanes: list[Lane] = []
         self._given = self._under_way = 0
         self._changed = threading.Condition()
@@ -107,8 +107,8 @@ class Carriers:
         blocks = _cut(0, whole, max(1, self._size // (2 * self._words)) * block, block)
         begins = np.concatenate([blocks, _cut(whole, size, self._size)])
         lengths: Any = np.diff(begins, append=np.uint64(size))
-        sent = _new_words()
-        sent[_LEFT] = len(begins)
+        sent = new_words()
+        sent[LEFT] = len(begins)
         with self._changed:
             self._changed.wait_for(lambda: self._under_way + len(begins) <= PIECES)
             places = (self._given + np.arange(len(begins))) % PIECES
@@ -117,13 +117,13 @@ class Carriers:
                 self._pieces[places, word] = values
             self._given += len(begins)
             self._under_way += len(begins)
-            _post(host_functions(), self._line, len(begins))
+            post(host_functions(), self._line, len(begins))
 
         def finish() -> None:
             try:
                 if len(begins):
-                    _await(host_functions(), sent)
-                    checked([int(sent[_ERROR])])
+                    await_post(host_functions(), sent)
+                    checked([int(sent[ERROR])])
             finally:
                 with self._changed:
                     self._under_way -= len(begins)
@@ -163,20 +163,20 @@ def _carry(functions, host, context, line, pieces, buffers, events, blocks, word
             error = error or call(functions[RECORD], (events[turn], piece[_STREAM]))
             turn ^= np.uint64(1)
         sent = piece[_SENT]
-        raised(sent + np.uint64(_ERROR * _WORD), np.uint64(error))
-        if not subtracted(sent + np.uint64(_LEFT * _WORD), np.uint64(1)):
+        raised(sent + np.uint64(ERROR * _WORD), np.uint64(error))
+        if not subtracted(sent + np.uint64(LEFT * _WORD), np.uint64(1)):
             call(host[SEMAPHORE_POST], (sent,))
 
 
 @kernel(helpers=(driver_cuda,))
-def _post(host, semaphore, count):
+def post(host, semaphore, count):
     """Let so many through that wait for a semaphore."""
     for _ in range(count):
         call(host[SEMAPHORE_POST], (np.uint64(semaphore.ctypes.data),))
 
 
 @kernel(helpers=(driver_cuda,))
-def _await(host, semaphore):
+def await_post(host, semaphore):
     """Until a semaphore is posted."""
     while call(host[SEMAPHORE_WAIT], (np.uint64(semaphore.ctypes.data),)):
         pass

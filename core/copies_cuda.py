@@ -13,23 +13,21 @@ every call of the driver from the interpreter gives that away, and several threa
 """
 
 import atexit
-import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import cuda as _cuda
-from numba import types
-from numba.extending import intrinsic as _intrinsic
 
 from . import driver_cuda
 from .backends import current_device, on_device
 from .carriers_cuda import Carriers
+from .crossings_cuda import Crew, Crossing, Driver, Return, words_of
 from .driver_cuda import (
     BUFFER,
     COPY_MEMORY,
@@ -40,7 +38,6 @@ from .driver_cuda import (
     SETTLE,
     WAIT,
     Lane,
-    added,
     call,
     checked,
     driver_functions,
@@ -51,30 +48,25 @@ from .driver_cuda import (
 from .jit import Kernel, kernel
 from .letters_cuda import arrived
 from .packed16 import SIMULATED
-from .threads import by_threads, in_turn
+from .threads import in_turn
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
-intrinsic: Any = _intrinsic
-PIECE = 1 << 19
-"""Bytes that go at a time of what takes longer to make than to copy: the bus needn't wait long for the first."""
 _COPY = "copy"  # threads that wait for the bus alone: tasks of every other kind may wait for them
 _MOST_THREADS = 16
 _LEAST_MADE = 1 << 13  # items that it is worth calling a thread for, where the host makes them
-_LARGE = 1 << 20  # bytes of a result for each thread from which on caches don't keep it anyway
-_PAGE = 4096
 
 
 class _Device:
     """One device as the driver knows it, by its number.
 
     Attributes:
-        functions: u8[7], addresses of the driver's functions.
-        context: handle of the device's context, which every thread has to enter.
+        driver: with the context of the device, which every thread has to enter.
     """
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self.functions, self.context = driver_functions()
+        functions, context = driver_functions()
+        self.driver = Driver(functions, host_functions(), context)
         self._idle: deque[Lane] = deque()
         self._events: deque[Any] = deque()
         self.make_ready(1)  # numba registers what frees them at exit: what is registered behind that comes before it
@@ -82,7 +74,8 @@ class _Device:
         # device's context is current then.
         self._at_exit = cuda.current_context().defer_cleanup()
         atexit.register(self._at_exit.__enter__)
-        self._carriers, self._hurried = (Carriers(self.functions, self.context) for _ in range(2))
+        self._carriers, self._hurried = (Carriers(functions, context) for _ in range(2))
+        self._crews: dict[tuple[Kernel, np.dtype, np.dtype], Crew] = {}
         self._starting = threading.Lock()
 
     def make_ready(self, count: int) -> None:
@@ -117,6 +110,14 @@ class _Device:
         finally:
             self._events.append(event)
 
+    def crew(self, fill: Kernel, there: np.dtype, here: np.dtype) -> Crew:
+        """Threads that fill arrays of one type, and receive another one."""
+        with self._starting:
+            kind = fill, there, here
+            if kind not in self._crews:
+                self._crews[kind] = Crew(self.driver, fill, there, here)
+            return self._crews[kind]
+
     def carriers(self, count: int, hurried: bool = False) -> Carriers:
         """So many or more; they are started when they are first asked for. Others do what is hurried."""
         carriers = self._hurried if hurried else self._carriers
@@ -145,68 +146,14 @@ def make_ready(threads: int) -> None:
         _current().carriers(threads)
 
 
-@intrinsic
-def _put_past(typing_context, array, place, value):
-    """``array[place] = value`` past the caches, which would read the memory first; seen by others behind ``_fence``."""
-
-    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, values[0]).data
-        item = context.get_value_as_data(builder, array.dtype, values[2])
-        store = builder.store(item, builder.gep(data, [values[1]]), align=context.get_abi_sizeof(item.type))
-        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
-        return context.get_dummy_value()
-
-    return types.void(array, types.uintp, array.dtype), build
-
-
-@intrinsic
-def _fence(typing_context):
-    """What was put past the caches is in memory."""
-
-    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        builder.fence("seq_cst")
-        return context.get_dummy_value()
-
-    return types.void(), build
-
-
-@cache
-def _sender(fill: Kernel) -> Kernel:
-    """The kernel that has ``fill`` fill buffers, one after the other, and sends them as they are filled."""
-
-    @kernel(helpers=(driver_cuda, sys.modules[fill.py_func.__module__], *fill.helpers))
-    def send(functions, context, reached, last, there, buffers, events, stream, given):
-        """Fill items reached … last − 1 of what begins at an address of the device, with others who do the same.
-
-        reached: u8[1], the next item that nobody has taken. buffers: the two of them, as the items' type. What is on
-        its way in the end, the events tell. 0, or an error's code.
-        """
-        each, size, turn = np.uint64(len(buffers[0])), np.uint64(buffers[0].itemsize), np.uint64(0)
-        home, last = np.uint64(reached.ctypes.data), np.uint64(last)
-        error = call(functions[ENTER], (context,))
-        while True:
-            begin = added(home, each) - each
-            if begin >= last:
-                return error
-            error = error or call(functions[WAIT], (events[turn],))
-            count, buffer = min(each, last - begin), buffers[turn]
-            fill(buffer[:count], begin, given)
-            place = np.uint64(buffer.ctypes.data)
-            error = error or call(functions[SEND], (there + begin * size, place, count * size, stream))
-            error = error or call(functions[RECORD], (events[turn], stream))
-            turn ^= np.uint64(1)
-
-    return send
-
-
 @kernel(helpers=(driver_cuda,))
-def _settled(functions, context, stream):
+def _settled(functions, host, context, stream):
     """Wait for a stream. 0, or an error's code, as from those that follow."""
     return call(functions[ENTER], (context,)) or call(functions[SETTLE], (stream,))
 
 
 @kernel(helpers=(driver_cuda,))
-def _reached(functions, context, event, stream):
+def _reached(functions, host, context, event, stream):
     """Wait for an event that comes when a stream has done what it has now."""
     error = call(functions[ENTER], (context,)) or call(functions[RECORD], (event, stream))
     return error or call(functions[WAIT], (event,))
@@ -227,45 +174,6 @@ def _received_through(functions, host, context, there, locked, here, size, strea
     error = error or call(functions[RECEIVE], (locked, there, size, stream))
     error = error or call(functions[SETTLE], (stream,))
     call(host[COPY_MEMORY], (here, locked, size))
-    return error
-
-
-@kernel
-def _touch(out):
-    """Write something to every page of an array."""
-    for n in range(np.uint64(0), np.uint64(len(out)), np.uint64(_PAGE // out.itemsize)):
-        out[n] = 0
-
-
-@kernel(helpers=(driver_cuda,))
-def _receive(functions, context, there, items, buffers, events, stream, out):
-    """Copy from an address of the device to ``out``, of any type; ``items`` are the buffers as the device's type.
-
-    While the first copy waits for the device, the memory of ``out`` is touched. 0, or an error's code.
-    """
-    each, size, large = np.uint64(items.shape[1]), np.uint64(items.itemsize), len(out) * out.itemsize > _LARGE
-    home, error = np.uint64(buffers.ctypes.data), call(functions[ENTER], (context,))
-    for first in range(np.uint64(0), np.uint64(len(out)) + each, each):
-        turn = (first // each) & np.uint64(1)
-        if first < np.uint64(len(out)):
-            count = min(each, np.uint64(len(out)) - first)
-            buffer = home + turn * each * size
-            error = error or call(functions[WAIT], (events[turn],))  # for what is still on its way from the buffer
-            error = error or call(functions[RECEIVE], (buffer, there + first * size, count * size, stream))
-            error = error or call(functions[RECORD], (events[turn], stream))
-        if first == 0:
-            _touch(out)
-        else:
-            turn, begin = turn ^ np.uint64(1), first - each
-            error = error or call(functions[WAIT], (events[turn],))
-            part, received = out[begin : begin + each], items[turn]
-            if large:
-                for n in range(np.uint64(len(part))):
-                    _put_past(part, n, received[n])
-            else:
-                for n in range(np.uint64(len(part))):
-                    part[n] = received[n]
-    _fence()
     return error
 
 
@@ -317,10 +225,10 @@ def settle(stream: Any, behind: bool = True) -> None:
         return
     device = _current()
     if behind:
-        checked([_settled(device.functions, device.context, handle_of(stream))])
+        checked([_settled(*device.driver, handle_of(stream))])
     else:
         with device.event() as event:
-            checked([_reached(device.functions, device.context, event, handle_of(stream))])
+            checked([_reached(*device.driver, event, handle_of(stream))])
 
 
 def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any) -> None:
@@ -332,9 +240,8 @@ def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any)
         there[: len(array)].copy_to_device(array)
         return
     device, array = _current(), np.ascontiguousarray(array)
-    checked([_sent_through(device.functions, host_functions(), device.context, np.uint64(array.ctypes.data),
-                           np.uint64(locked.ctypes.data), np.uint64(there.device_ctypes_pointer.value),
-                           np.uint64(array.nbytes), handle_of(stream))])
+    checked([_sent_through(*device.driver, np.uint64(array.ctypes.data), np.uint64(locked.ctypes.data),
+                           np.uint64(there.device_ctypes_pointer.value), np.uint64(array.nbytes), handle_of(stream))])
 
 
 def receive_through(locked: np.ndarray, there: Any, first: int, last: int, stream: Any, behind: Any) -> np.ndarray:
@@ -348,9 +255,9 @@ def receive_through(locked: np.ndarray, there: Any, first: int, last: int, strea
         return here
     device = _current()
     address = there.device_ctypes_pointer.value + first * here.itemsize
-    checked([_received_through(device.functions, host_functions(), device.context, np.uint64(address),
-                               np.uint64(locked.ctypes.data), np.uint64(here.ctypes.data), np.uint64(here.nbytes),
-                               handle_of(stream), handle_of(behind))])
+    checked([_received_through(*device.driver, np.uint64(address), np.uint64(locked.ctypes.data),
+                               np.uint64(here.ctypes.data), np.uint64(here.nbytes), handle_of(stream),
+                               handle_of(behind))])
     return here
 
 
@@ -359,42 +266,68 @@ def to_device_made(fill: Kernel, given: tuple[Any, ...], there: Any, first: int,
     """Fill places of a device array with what a kernel of the host makes, piece by piece, as it goes there.
 
     Args:
-        fill: called as ``fill(out, n, given)``, by several threads: fills an array with items n, n + 1, ….
+        fill: called as ``fill(out, n, words_of(given))``, by several threads: fills an array with items n, n + 1, ….
         given: arrays and numbers for it.
         there: the device array.
         first, last: the places to be filled, first … last − 1.
         threads, stream: as of ``to_device``.
     """
-    if last <= first:
-        return
-    kind = np.dtype(there.dtype)
-    if SIMULATED:
-        here = np.empty(last - first, kind)
-        fill(here, np.uint64(first), given)
-        there[first:last].copy_to_device(here)
-        return
-    _sent(fill, given, there.device_ctypes_pointer.value, kind, first, last, _LEAST_MADE * kind.itemsize, PIECE,
-          threads, stream)
-
-
-def _sent(fill: Kernel, given: tuple[Any, ...], address: int, kind: np.dtype, first: int, last: int, least: int,
-          piece: int, threads: int, stream: Any) -> None:
-    """Have items first … last − 1 of what begins at an address filled by threads.
-
-    least: bytes that it is worth calling a thread for. piece: bytes that go at a time.
-    """
-    device, send, reached = _current(), _sender(fill), np.array([first], np.uint64)
-
-    def work(_: int) -> int:
-        with device.lane() as lane:
-            buffers = tuple(buffer[:piece].view(kind) for buffer in lane.buffers)
-            return send(device.functions, device.context, reached, last, np.uint64(address), buffers, lane.events,
-                        handle_of(stream), given)
-
-    together = _threads(threads, (last - first) * kind.itemsize // least)
-    checked(in_turn(together, work, range(together), _COPY))
-    if not stream:
+    with crossing(fill, given, there, [first, last], threads, stream):
+        pass
+    if not (stream or SIMULATED):
         cuda.default_stream().synchronize()
+
+
+@contextmanager
+def crossing(fill: Kernel, given: tuple[Any, ...], there: Any, bounds: Sequence[int], threads: int = 1,
+             stream: Any = None, back: np.ndarray | None = None) -> Iterator[Any]:
+    """Begin to fill a device array part by part; then something may come back, received by the same threads.
+
+    Args:
+        fill, given, there, threads: as of ``to_device_made``.
+        bounds: the first place of each part, and the end.
+        stream: for copies.
+        back: for what comes back, of the type that it has on the device.
+
+    Returns:
+        A ``Crossing`` or what does as one where the device is simulated.
+    """
+    if SIMULATED:
+        yield _Simulated(fill, given, there, bounds, back)
+        return
+    device, bus, here = _current(), handle_of(stream), np.dtype(np.int32) if back is None else back.dtype
+    worth = max((bounds[-1] - bounds[0]) // _LEAST_MADE, 0 if back is None else back.nbytes // BUFFER)
+    # Where a host has just as many processors, one is left to the thread that queues work of the device.
+    together = _threads(min(threads, _MOST_THREADS - 1), worth)
+    crew = device.crew(fill, np.dtype(there.dtype), here)
+    with ExitStack() as held:
+        held.enter_context(crew.taken)
+        lanes = [held.enter_context(device.lane()) for _ in range(together)]
+        events = [held.enter_context(device.event()) for _ in range(2)]
+        come = None if back is None else Return(device.driver, events[0], bus, back, here, together)
+        with Crossing(crew, given, there, bounds, lanes, events[1], bus, come) as parts:
+            yield parts
+
+
+class _Simulated:
+    """As ``Crossing``, for a simulated device: all parts go at once."""
+
+    def __init__(self, fill: Kernel, given: tuple[Any, ...], there: Any, bounds: Sequence[int],
+                 back: np.ndarray | None) -> None:
+        self._back = back
+        for first, last in pairwise(bounds):
+            here = np.empty(last - first, there.dtype)
+            fill(here, np.uint64(first), words_of(given))
+            if last > first:
+                there[first:last].copy_to_device(here)
+
+    def follow(self, part: int, stream: Any) -> None:
+        pass
+
+    def come_back(self, array: Any, behind: Any) -> None:
+        assert self._back is not None
+        if len(self._back):
+            self._back[:] = array[: len(self._back)].copy_to_host()
 
 
 def _threads(most: int, parts: int) -> int:
@@ -402,29 +335,21 @@ def _threads(most: int, parts: int) -> int:
     return max(1, min(most, parts, _MOST_THREADS))
 
 
-def touch(array: np.ndarray, threads: int = 1) -> None:
-    """Have the system find memory for a new array now: 0.6 microseconds a page, which may pass while others work."""
-    by_threads(threads, 0, len(array), lambda n, first, last: _touch(array[first:last]), _COPY)
-
-
-def to_host(array: Any, total: int, dtype: Any, threads: int = 1, stream: Any = None,
-            here: np.ndarray | None = None) -> np.ndarray:
-    """The first ``total`` items of a device array as ``dtype``, behind what is queued on the stream.
-
-    here: of that type and length, to copy to; a new array when left out.
-    """
-    here = np.empty(total, dtype) if here is None else here
-    source = np.dtype(array.dtype)
+def to_host(array: Any, total: int, dtype: Any, threads: int = 1, stream: Any = None) -> np.ndarray:
+    """The first ``total`` items of a device array as ``dtype``, behind what is queued on the stream."""
+    here = np.empty(total, dtype)
     if SIMULATED or not total:
         if total:
             here[:] = array[:total].copy_to_host()
         return here
-    device, queue, address = _current(), handle_of(stream), array.device_ctypes_pointer.value
+    device, queue, together = _current(), handle_of(stream), _threads(threads, here.nbytes // BUFFER)
+    with device.event() as event:
+        back = Return(device.driver, event, queue, here, np.dtype(array.dtype), together)
+        back.begin(array, stream)
 
-    def part(_: int, first: int, last: int) -> int:
-        with device.lane() as lane:
-            return _receive(device.functions, device.context, np.uint64(address + first * source.itemsize),
-                            lane.buffers.view(source), lane.buffers, lane.events, queue, here[first:last])
+        def part(_: int) -> int:
+            with device.lane() as lane:
+                return back.receive(lane)
 
-    checked(by_threads(_threads(threads, here.nbytes // BUFFER), 0, total, part, _COPY))
+        checked(in_turn(together, part, range(together), _COPY))
     return here

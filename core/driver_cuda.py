@@ -10,21 +10,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
+from numba import carray, types
 from numba import cuda as _cuda
-from numba import types
 from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic as _intrinsic
 
 from .errors import BackendError
+from .jit import kernel
 from .packed16 import SIMULATED
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 intrinsic: Any = _intrinsic
 BUFFER = 2 << 20
 """Bytes of a buffer."""
-ENTER, SEND, RECEIVE, RECORD, WAIT, SETTLE, SEND_ROWS = range(7)
+ENTER, SEND, RECEIVE, RECORD, WAIT, SETTLE, SEND_ROWS, ASK, FOLLOW = range(9)
 _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize",
-              "cuStreamSynchronize", "cuMemcpy2DAsync")
+              "cuStreamSynchronize", "cuMemcpy2DAsync", "cuEventQuery", "cuStreamWaitEvent")
 SEMAPHORE_WAIT, SEMAPHORE_POST, COPY_MEMORY = range(3)
 _HOST_FUNCTIONS = ("sem_wait", "sem_post", "memcpy")  # of the C library
 _VERSION = 12000
@@ -57,7 +58,7 @@ def new_lane() -> Lane:
 
 
 def driver_functions() -> tuple[np.ndarray, np.uint64]:
-    """u8[7], addresses of the driver's functions; and the current context."""
+    """u8[9], addresses of the driver's functions; and the current context."""
     from cuda.bindings import driver
 
     found = [driver.cuGetProcAddress(name.encode(), _VERSION, 0)[:2] for name in _FUNCTIONS]
@@ -137,6 +138,18 @@ def bytes_at(typing_context, address):
         return builder.inttoptr(values[0], ir.IntType(8).as_pointer())
 
     return types.CPointer(types.uint8)(types.uint64), build
+
+
+@kernel
+def bytes_from(address, count):
+    """u1: so many bytes, from an address on."""
+    return carray(bytes_at(address), (count,))
+
+
+@kernel
+def array_at(address, count, like):
+    """So many items, from an address on, of the type of the array ``like``."""
+    return bytes_from(address, count * np.uint64(like.itemsize)).view(like.dtype)
 
 
 def _atomic(operation: str) -> Any:

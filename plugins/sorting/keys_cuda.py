@@ -8,13 +8,16 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4.2 (prefixes c
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int64, uint64
+from seqloom.core import driver_cuda
 from seqloom.core.backends import current_device
-from seqloom.core.copies_cuda import to_device, to_device_made, to_host, touch
+from seqloom.core.copies_cuda import crossing, to_device, to_host
+from seqloom.core.driver_cuda import bytes_from
 from seqloom.core.jit import kernel as host_kernel
 from seqloom.core.jit_cuda import kernel
 from seqloom.core.packed16 import SIMULATED
@@ -22,7 +25,7 @@ from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu
 from seqloom.plugins.common.sort_words_cpu import INVALID, Coding, coding_of, dense_coding, load_word
 from seqloom.plugins.sorting.letter_codes import EIGHT, LetterCodes, fill_codes, letter_codes
-from seqloom.plugins.sorting.radix_cuda import DeviceWords, cuda, grid, number_rows, recorded, streams
+from seqloom.plugins.sorting.radix_cuda import DeviceWords, cuda, grid, number_rows, part_bounds, streams
 
 LEAST = 1 << 16
 """Keys from which on the device is quicker than the host."""
@@ -76,14 +79,20 @@ def _pack_whole(values, sent, width, first, total, codes, bits, words, rows):
             codes[256] = 1
 
 
-@host_kernel(helpers=(sort_words_cpu,))
+@host_kernel(helpers=(sort_words_cpu, driver_cuda))
 def fill_words(out, first, given):
-    """Words of ``per`` letters from letter ``depth`` on of keys first, first + 1, …, or of those of ``rows`` if any."""
-    values, offsets, codes, bits, per, depth, rows = given
+    """Words of ``per`` letters from letter ``depth`` on of keys first, first + 1, …, or of those of ``rows`` if any.
+
+    given: u1 letters, i8 offsets and u2 codes; bits, ``per`` and ``depth``; i4 rows.
+    """
+    values, offsets = bytes_from(given[0], given[1]), bytes_from(given[2], np.uint64(8) * given[3]).view(np.int64)
+    codes = bytes_from(given[4], np.uint64(2) * given[5]).view(np.uint16)
+    rows = bytes_from(given[9], np.uint64(4) * given[10]).view(np.int32)
+    bits, per, depth = np.int64(given[6]), np.int64(given[7]), np.int64(given[8])
     for n in range(len(out)):
         row = np.int64(first) + n
         if len(rows):
-            row = rows[row]
+            row = np.int64(rows[row])
         out[n] = load_word(values, offsets[row] + depth, offsets[row + 1], codes, bits, per)
 
 
@@ -93,22 +102,21 @@ class _Letters:
     Args:
         values: u1 letters.
         how: their codes.
-        there: device array of numbers of eight codes.
-
-    Attributes:
-        codes: u2[257] on the device, the coding's code of each that is sent, and 0.
+        room: on the device, for them.
     """
 
-    def __init__(self, values: np.ndarray, how: LetterCodes, there: Any, stream: Any = None) -> None:
-        self.there, self.bits, self._strange = there, how.bits, np.zeros(1, np.uint8)
-        self._given = values, how.bits, how.tables, self._strange
-        codes = np.zeros(257, np.uint16)
-        codes[: len(how.codes)] = how.codes
-        self.codes = to_device(codes, stream=stream)
+    def __init__(self, values: np.ndarray, how: LetterCodes, room: "_LetterRoom") -> None:
+        self.there, self.bits, self._room, self._strange = room.numbers, how.bits, room, np.zeros(1, np.uint8)
+        self._given, self._codes = (values, how.bits, how.tables, self._strange), how.codes
 
-    def send(self, first: int, last: int, threads: int, stream: Any = None) -> None:
-        """Letters first … last − 1; the first one begins a number."""
-        to_device_made(fill_codes, self._given, self.there, first // EIGHT, -(-last // EIGHT), threads, stream)
+    def sent(self, bounds: list[int], threads: int, stream: Any = None, back: np.ndarray | None = None) -> Any:
+        """A ``crossing`` of letters bounds[0] … bounds[-1] − 1, part by part; each part begins a number."""
+        numbers = [-(-n // EIGHT) for n in bounds]
+        return crossing(fill_codes, self._given, self.there, numbers, threads, stream, back)
+
+    def codes(self, stream: Any = None) -> Any:
+        """u2[257] on the device: the coding's code of each that is sent, and 0."""
+        return self._room.codes_of(self._codes, stream)
 
     @property
     def strange(self) -> bool:
@@ -117,7 +125,7 @@ class _Letters:
 
 
 def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int) -> np.ndarray | None:
-    """i8[n]: stable order of keys of one length that fit a word; None if they aren't such keys.
+    """i4[n]: stable order of keys of one length that fit a word; None if they aren't such keys.
 
     The first keys say which letters they have. Whether that is so is looked at while they are sent and sorted, so that
     nothing but the bus is waited for.
@@ -132,66 +140,86 @@ def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int) -> np.ndar
     if coding.bits * width > 64:
         return None
     work, bus = streams()
-    order, how = np.empty(count, np.int64), letter_codes(coding)
-    with _room(count, count * width, how.dtype) as (there, values):
-        letters = _Letters(keys.values[begin : begin + count * width], how, values, work)
+    order, how, bounds = np.empty(count, np.int32), letter_codes(coding), part_bounds(count)
+    with _room(count, count * width, how.dtype) as room:
+        letters = _Letters(keys.values[begin : begin + count * width], how, room.letters)
+        with letters.sent([n * width for n in bounds], threads, bus, order) as parts:
+            codes = letters.codes(work)
 
-        def send(first: int, last: int) -> Any:
-            letters.send(first * width, last * width, threads, bus)
-            return recorded(bus)
+            def make(first: int, last: int) -> None:
+                _pack_whole[(*grid(last - first), work)](letters.there, how.bits, width, first, last - first,
+                                                         codes, coding.bits, room.words.words, room.words.rows)
 
-        def make(first: int, last: int) -> None:
-            _pack_whole[(*grid(last - first), work)](values, how.bits, width, first, last - first, letters.codes,
-                                                     coding.bits, there.words, there.rows)
-
-        there.sort_parts(count, coding.bits * width, send, make, work,
-                         lambda first, last: touch(order[first:last], threads))
-        to_host(there.rows, count, np.int64, threads, work, order)
-        strange = letters.strange or to_host(letters.codes, 257, np.uint16)[256]
+            room.words.sort_parts(bounds, coding.bits * width, parts.follow, make, work)
+            parts.come_back(room.words.rows, work)
+        strange = letters.strange or (how.bits == 8 and to_host(codes, 257, np.uint16)[256])
     return None if strange else order
 
 
+class _LetterRoom:
+    """Room on the device for so many letters.
+
+    Attributes:
+        numbers: of eight codes.
+    """
+
+    def __init__(self, letters: int, dtype: np.dtype) -> None:
+        self.numbers = cuda.device_array(max(1, -(-letters // EIGHT)), dtype)
+        self._codes, self._sent = cuda.device_array(257, np.uint16), np.empty(0, np.uint16)
+
+    def codes_of(self, codes: np.ndarray, stream: Any) -> Any:
+        """u2[257] on the device: up to 256 codes, and 0; those of the last letters are there already."""
+        if len(codes) == 256 or not np.array_equal(codes, self._sent):  # of bytes, 256 tells what was found
+            sent = np.zeros(257, np.uint16)
+            sent[: len(codes)] = codes
+            to_device(sent, 1, self._codes, stream)
+            self._sent = codes
+        return self._codes
+
+
+class _Room(NamedTuple):
+    """On the device."""
+
+    words: DeviceWords
+    letters: _LetterRoom
+
+
 @contextmanager
-def _room(count: int, letters: int, dtype: np.dtype) -> Iterator[tuple[DeviceWords, Any]]:
-    """Words and numbers of eight letters on the device.
+def _room(count: int, letters: int, dtype: np.dtype) -> Iterator[_Room]:
+    """For so many words and letters.
 
     To take and to give back memory makes up a tenth of a short sort; so what takes less than a sixteenth of the memory
     of the device is kept for the next one.
     """
     device = current_device()
-    there, values = _kept.pop(device, (None, None))
-    if there is None or len(there.words) < count or len(values) < -(-letters // EIGHT) or values.dtype != dtype:
-        there = values = None  # given back before more is taken
-        there, values = DeviceWords(count), _device_letters(letters, dtype)
+    room = _kept.pop(device, None)
+    if room is None or len(room.words.words) < count or len(room.letters.numbers) < -(-letters // EIGHT) or (
+            room.letters.numbers.dtype != dtype):
+        room = None  # given back before more is taken
+        room = _Room(DeviceWords(count), _LetterRoom(letters, dtype))
     try:
-        yield there, values
+        yield room
     finally:
         total = 1 << 40 if SIMULATED else int(cuda.current_context().get_memory_info()[1])
-        if 24 * len(there.words) + values.nbytes < total // 16:
-            _kept[device] = there, values
+        if 24 * len(room.words.words) + room.letters.numbers.nbytes < total // 16:
+            _kept[device] = room
 
 
-_kept: dict[int, tuple[Any, Any]] = {}  # by device
-
-
-def _device_letters(count: int, dtype: np.dtype) -> Any:
-    return cuda.device_array(max(1, -(-count // EIGHT)), dtype)
+_kept: dict[int, _Room] = {}  # by device
 
 
 def chopped(keys: Ragged, coding: Coding, threads: int) -> DeviceWords:
     """The first letters of keys in order, with their rows: the host chops them off as they are sent (thesis, 4.4.2)."""
     work, bus = streams()
     count, there = len(keys), DeviceWords(len(keys))
-    given = (keys.values, keys.offsets, coding.codes, coding.bits, coding.per, 0, np.empty(0, np.int64))
-
-    def send(first: int, last: int) -> Any:
-        to_device_made(fill_words, given, there.words, first, last, threads, bus)
-        return recorded(bus)
+    given = (keys.values, keys.offsets, coding.codes, coding.bits, coding.per, 0, np.empty(0, np.int32))
 
     def make(first: int, last: int) -> None:
         number_rows[(*grid(last - first), work)](first, last - first, first, there.rows)
 
-    there.sort_parts(count, coding.bits * coding.per, send, make, work)
+    bounds = part_bounds(count)
+    with crossing(fill_words, given, there.words, bounds, threads, bus) as parts:
+        there.sort_parts(bounds, coding.bits * coding.per, parts.follow, make, work)
     if not SIMULATED:
         work.synchronize()
     return there
@@ -219,23 +247,24 @@ class DeviceKeys:
         if self._letters.strange:  # as they are, and the device looks which there are
             self.coding = dense_coding(np.ones(256, np.bool_), shortest < longest)
             self._letters = self._sent(values, threads)
+        self._codes = self._letters.codes()
         if self._letters.bits == 8:
             seen = to_device(np.zeros(256, np.uint8))
             _mark_letters[grid(len(values))](self._letters.there, len(values), seen)
             self.coding = dense_coding(to_host(seen, 256, np.uint8) > 0, shortest < longest)
-            to_device(self.coding.codes, 1, self._letters.codes)
+            to_device(self.coding.codes, 1, self._codes)
 
     def _sent(self, values: np.ndarray, threads: int) -> _Letters:
         how = letter_codes(self.coding)
-        letters = _Letters(values, how, _device_letters(len(values), how.dtype))
-        letters.send(0, len(values), threads)
-        return letters
+        letters = _Letters(values, how, _LetterRoom(len(values), how.dtype))
+        with letters.sent([0, len(values)], threads):
+            return letters
 
     def pack(self, rows: Any, total: int, depth: int, letters: int, words: Any) -> None:
         """Words of ``letters`` letters from ``depth`` on of the first ``total`` of ``rows``, device arrays both."""
         if total:
             _pack_rows[grid(total)](self._letters.there, self._letters.bits, self._offsets, self._width, rows, total,
-                                    self._letters.codes, self.coding.bits, letters, depth, words)
+                                    self._codes, self.coding.bits, letters, depth, words)
 
 
 @contextmanager
@@ -264,6 +293,8 @@ def fits(keys: Ragged, device_memory: int | None) -> bool:
 def sorted_there(keys: Ragged, device_memory: int | None, sort: Callable[[Ragged], np.ndarray]) -> np.ndarray | None:
     """What ``sort`` makes of keys on the device; None where that isn't worth while or has no room."""
     if many(keys):
+        keys = replace(keys, offsets=np.ascontiguousarray(keys.offsets, np.int64),
+                       values=np.ascontiguousarray(keys.values))
         with turn():
             if fits(keys, device_memory):
                 return sort(keys)

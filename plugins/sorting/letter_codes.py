@@ -7,6 +7,8 @@ operations code dozens of letters; the device takes its words out of the codes.
 from typing import NamedTuple
 
 import numpy as np
+from seqloom.core import driver_cuda
+from seqloom.core.driver_cuda import bytes_from
 from seqloom.core.jit import kernel
 from seqloom.core.prefetch import prefetch
 from seqloom.core.simd import (
@@ -17,13 +19,14 @@ from seqloom.core.simd import (
     lookup,
     lookup_tables,
     splat,
+    squeezed,
     store,
 )
 from seqloom.plugins.common.sort_words_cpu import INVALID, Coding
 
 EIGHT = 8
 """Letters of a number."""
-_BLOCK = 4096  # letters that are coded at a time, so that they stay in the fastest cache
+_AHEAD = 4096  # letters that are asked for from memory before the first of them is coded
 
 
 class LetterCodes(NamedTuple):
@@ -60,57 +63,41 @@ def letter_codes(coding: Coding) -> LetterCodes:
     return LetterCodes(bits, lookup_tables(rows), codes)
 
 
-@kernel
+@kernel(helpers=(driver_cuda,))
 def fill_codes(out, first, given):
     """Fill numbers first, first + 1, … of the codes of some letters; the last one is filled up with any codes.
 
-    given: u1 letters of keys; ``bits`` and ``tables`` of their ``LetterCodes``; u1[1], set to 1 if one of them has no
-    code.
+    given: words of u1 letters of keys, ``bits`` and ``tables`` of their ``LetterCodes``, and u1[1], set to 1 if one of
+    them has no code.
     """
-    values, bits, tables, strange = given
-    size, eight, lanes = np.uint64(_BLOCK), np.uint64(EIGHT), np.uint64(BYTE_LANES)
-    codes = np.empty(size, np.uint8)
-    numbers = codes.view(np.uint64)
-    one, two, four = np.uint64(8 - bits), np.uint64(16 - 2 * bits), np.uint64(32 - 4 * bits)
-    pair = (np.uint64(1) << np.uint64(2 * bits)) - np.uint64(1)
-    quad = (np.uint64(1) << np.uint64(4 * bits)) - np.uint64(1)
-    pairs, quads = pair * np.uint64(0x0001000100010001), quad * np.uint64(0x0000000100000001)
-    low = splat(np.uint8(LOOKUP_ENTRIES - 1), BYTE_LANES)
-    others = splat(np.uint8(0), BYTE_LANES)
-    for begin in range(np.uint64(0), np.uint64(len(out)), size // eight):
-        start = (np.uint64(first) + begin) * eight
-        some = values[start : min(start + size, np.uint64(len(values)))]
-        count = np.uint64(len(some))
-        if count < size:
-            codes[count:] = 0
-        whole = np.uint64(0)
-        if bits < 8:
-            while whole + lanes <= count:
-                prefetch(some, whole + size)
-                letters = load(some, whole, BYTE_LANES)
-                places = letters & low
-                others = others | (lookup(tables, LOOKUP_STRIDE, places) ^ letters)
-                store(codes, whole, lookup(tables, 0, places))
-                whole += lanes
-            if whole < count:
-                rest = np.zeros(BYTE_LANES, np.uint8)
-                rest[:] = some[0]
-                rest[: count - whole] = some[whole:count]
-                letters = load(rest, 0, BYTE_LANES)
-                places = letters & low
-                others = others | (lookup(tables, LOOKUP_STRIDE, places) ^ letters)
-                store(rest, 0, lookup(tables, 0, places))
-                codes[whole:count] = rest[: count - whole]
-        else:
-            for n in range(count):
-                codes[n] = some[n]
-        part = out[begin : begin + size // eight]
-        for n in range(np.uint64(len(part))):
-            number = numbers[n]
-            number = (number | number >> one) & pairs
-            number = (number | number >> two) & quads
-            part[n] = number | number >> four
-    found = np.empty(BYTE_LANES, np.uint8)
-    store(found, 0, others)
-    if found.max():
+    values, bits = bytes_from(given[0], given[1]), given[2]
+    tables, strange = bytes_from(given[3], given[4]), bytes_from(given[5], given[6])
+    eight, lanes = np.uint64(EIGHT), np.uint64(BYTE_LANES)
+    start = np.uint64(first) * eight
+    some = values[start : min(start + np.uint64(len(out)) * eight, np.uint64(len(values)))]
+    whole = np.uint64(len(some)) // lanes * lanes
+    low, others = splat(np.uint8(LOOKUP_ENTRIES - 1), BYTE_LANES), splat(np.uint8(0), BYTE_LANES)
+    rest, last = np.zeros(BYTE_LANES, np.uint8), np.zeros(BYTE_LANES // EIGHT, out.dtype)
+    left = len(some) - whole
+    rest[left:] = values[0]
+    rest[:left] = some[whole:]
+    if bits < 8:
+        for begin in range(np.uint64(0), whole, lanes):
+            prefetch(some, begin + np.uint64(_AHEAD))
+            letters = load(some, begin, BYTE_LANES)
+            places = letters & low
+            others = others | (lookup(tables, LOOKUP_STRIDE, places) ^ letters)
+            store(out, begin // eight, squeezed(lookup(tables, 0, places), out))
+        letters = load(rest, 0, BYTE_LANES)
+        places = letters & low
+        others = others | (lookup(tables, LOOKUP_STRIDE, places) ^ letters)
+        store(last, 0, squeezed(lookup(tables, 0, places), last))
+    else:
+        for begin in range(np.uint64(0), whole, lanes):
+            store(out, begin // eight, squeezed(load(some, begin, BYTE_LANES), out))
+        store(last, 0, squeezed(load(rest, 0, BYTE_LANES), last))
+    for n in range(np.uint64(len(out)) - whole // eight):
+        out[whole // eight + np.uint64(n)] = last[n]
+    store(rest, 0, others)
+    if rest.max():
         strange[0] = 1

@@ -37,13 +37,14 @@ class LsdRadixCuda(LsdRadixCpu):
         per = coding.per
         # On the device rows are places in ``ranked``, so that those that have a word at some depth are the first ones.
         if one_length:  # they stand as they are ranked
-            ranked, joined = np.arange(0 if whole is not None else count), np.full(-(-longest // per), count, np.int64)
+            ranked = np.arange(0 if whole is not None else count, dtype=np.int32)
+            joined = np.full(-(-longest // per), count, np.int64)
         else:
             ranked, joined = by_length(keys, per, lengths)
         there = DeviceWords(count)
         places = None
         if whole is not None:
-            places = numbers(count) if one_length else to_device(ranked.astype(np.int32), threads)
+            places = numbers(count) if one_length else to_device(ranked, threads)
         depths = int(np.count_nonzero(joined >= keys_cuda.LEAST))
         size = there.put(_places(order_by_words(keys, coding, ranked, joined, depths), ranked))
         for depth in range(depths - 1, -1, -1):
@@ -62,7 +63,7 @@ class LsdRadixCuda(LsdRadixCpu):
             there.load(total, fill, numbered)
             there.sort(total, coding.bits * letters)
             size = total
-        order = to_host(there.rows, size, np.int64, threads)
+        order = to_host(there.rows, size, np.int32, threads)
         return order if one_length and size == count else np.concatenate([ranked[size:], ranked[order]])
 
 

@@ -22,7 +22,7 @@ _TASKS = 16  # stretches of ties per thread
 def _part_ties(values, offsets, codes, bits, per, ended, longest, rows, firsts, sizes):
     """Sort each run of rows whose first ``per`` letters are equal by what follows."""
     most = sizes.max()
-    words, spare_words, spare_rows = np.empty(most, np.uint64), np.empty(most, np.uint64), np.empty(most, np.int64)
+    words, spare_words, spare_rows = np.empty(most, np.uint64), np.empty(most, np.uint64), np.empty(most, rows.dtype)
     for run in range(len(firsts)):
         tied = rows[firsts[run] : firsts[run] + sizes[run]]
         load_words(values, offsets, codes, bits, per, tied, 0, len(tied), per, words)
@@ -55,7 +55,7 @@ class MsdRadixCuda(MsdRadixCpu):
             coding = coding_of(keys, threads, lengths=lengths)
             coding = coding._replace(per=min(coding.per, longest))
             there = chopped(keys, coding, threads)
-        order = to_host(there.rows, count, np.int64, threads)
+        order = to_host(there.rows, count, np.int32, threads)
         if longest > coding.per:
             last = (1 << coding.bits) - 1 if coding.ended else 0
             tied = np.flatnonzero(there.ties(count, last, threads))  # with the word before

@@ -12,7 +12,6 @@ computing", Parallel Processing Letters 21 (2011).
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
-from seqloom.core.backends import current_device, on_device
+from seqloom.core.backends import current_device
 from seqloom.core.copies_cuda import to_host
 from seqloom.core.jit_cuda import kernel
 from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
@@ -35,7 +34,8 @@ WARPS: int
 BITS = 8
 """Bits of a digit; a block has one thread for each of its values."""
 WORDS_PER_THREAD = 16
-LEAST_PART = 1 << 24
+_BLOCKS = 2  # for each processor, which has room for them
+LEAST_PART = 1 << 22
 """Keys of a part that is sorted by itself: to queue what sorts it shall not take longer than to send it."""
 _MOST_PARTS = 8  # a power of two, so that parts are merged two by two
 
@@ -110,6 +110,13 @@ def count_digits(words, first, total, span, shift, counts):
     begin = uint64(first) + uint64(cuda.blockIdx.x) * uint64(span)
     end = min(begin + uint64(span), uint64(first + total))
     place = begin + uint64(thread)
+    word = registers(ITEMS)
+    while place + uint64((ITEMS - 1) * THREADS) < end:
+        for k in unrolled(ITEMS):  # all of them are on their way before the first is needed
+            word[k] = words[place + uint64(k * THREADS)]
+        for k in unrolled(ITEMS):
+            cuda.atomic.add(tally, uint32(word[k] >> uint64(shift)) & uint32(THREADS - 1), int32(1))
+        place += uint64(ITEMS * THREADS)
     while place < end:
         cuda.atomic.add(tally, uint32(words[place] >> uint64(shift)) & uint32(THREADS - 1), int32(1))
         place += uint64(THREADS)
@@ -207,23 +214,20 @@ def first_ones(words, first, middle, total, number):
     return low
 
 
-def merge_words(words, rows, first, middle, total, words_out, rows_out):
+def merge_words(words, rows, first, middle, total, splits, words_out, rows_out):
     """Kernel template: from ``first`` on, ``middle`` words in order and ``total`` − ``middle`` others to one order.
 
-    Every block merges what comes to its place in the result: it finds out which words these are by halving, and so
-    does every thread of it.
+    Every block merges what comes to its place in the result: ``_split`` has found out which words these are, and every
+    thread of the block does the same for its own.
     """
     tile_words = cuda.shared.array(THREADS * ITEMS, uint64)
     tile_rows = cuda.shared.array(THREADS * ITEMS, int32)
-    taken = cuda.shared.array(2, int64)
     thread = int64(cuda.threadIdx.x)
     begin = int64(cuda.blockIdx.x) * int64(THREADS * ITEMS)
     size = min(int64(THREADS * ITEMS), total - begin)
-    if thread < int64(2):
-        taken[thread] = first_ones(words, first, middle, total, begin + thread * size)
-    cuda.syncthreads()
-    ones, others = first + taken[0], first + middle + begin - taken[0]
-    of_ones = taken[1] - taken[0]
+    taken = int64(splits[cuda.blockIdx.x])
+    ones, others = first + taken, first + middle + begin - taken
+    of_ones = int64(splits[cuda.blockIdx.x + 1]) - taken
     for k in unrolled(ITEMS):
         place = thread + int64(k * THREADS)
         if place < size:
@@ -259,6 +263,14 @@ def merge_words(words, rows, first, middle, total, words_out, rows_out):
         if place < size:
             words_out[first + begin + place] = tile_words[place]
             rows_out[first + begin + place] = tile_rows[place]
+
+
+@kernel()
+def _split(words, first, middle, total, tile, count, splits):
+    """How many of each of the first tiles of two stretches, merged, are of the one before: by halving, for each."""
+    step = cuda.gridsize(1)
+    for n in range(cuda.grid(1), count, step):
+        splits[n] = first_ones(words, first, middle, total, min(n * tile, total))
 
 
 @kernel()
@@ -311,6 +323,12 @@ def numbers(count: int) -> Any:
     return there
 
 
+def part_bounds(total: int) -> list[int]:
+    """The first of each part of some keys, a multiple of eight, and the end."""
+    parts = min(_MOST_PARTS, 1 << max(0, (total // LEAST_PART).bit_length() - 1))
+    return [*(total * n // parts & ~7 for n in range(parts)), total]
+
+
 class DeviceWords:
     """Words on the device, each with the row that it is of, and room to sort them.
 
@@ -324,48 +342,50 @@ class DeviceWords:
     def __init__(self, capacity: int) -> None:
         self.words, self._spare_words = (cuda.device_array(max(1, capacity), np.uint64) for _ in range(2))
         self.rows, self._spare_rows = (cuda.device_array(max(1, capacity), np.int32) for _ in range(2))
-        self._counts = cuda.device_array((4 * _processors(), 1 << BITS), np.int32)
+        self._counts = cuda.device_array((_BLOCKS * _processors(), 1 << BITS), np.int32)
+        self._splits = cuda.device_array(capacity // (WORDS_PER_THREAD // 2 << BITS) + 2, np.int32)
 
     def sort(self, total: int, bits: int) -> None:
         """Put the first ``total`` words in ascending order of their lowest ``bits`` bits, equal ones as they stand."""
         if self._passes(0, total, bits, 0) % 2:
             self._swap()
 
-    def sort_parts(self, total: int, bits: int, send: Callable[[int, int], Any], make: Callable[[int, int], object],
-                   stream: Any, meanwhile: Callable[[int, int], object] = lambda first, last: None) -> None:
-        """Put ``total`` words of ``bits`` bits in ascending order, equal ones by their rows, as they come.
+    def sort_parts(self, bounds: list[int], bits: int, follow: Callable[[int, Any], object],
+                   make: Callable[[int, int], object], stream: Any) -> None:
+        """Put words of ``bits`` bits in ascending order, equal ones by their rows, as they come.
 
         Args:
-            send: queues copies to the device of what words and rows first … last − 1 are made of, ``first`` a multiple
-                of eight; gives an event that comes behind them. Called by another thread, so that the bus doesn't wait
-                for kernels to be queued.
-            make: queues on the stream what makes these words and rows, in their places of ``words`` and ``rows``.
+            bounds: of ``part_bounds``.
+            follow: has a stream wait until what words and rows of a part are made of is there.
+            make: queues on the stream what makes words and rows first … last − 1, in their places.
             stream: where all work on the device is queued.
-            meanwhile: what the host has to do for these rows, while the device sorts them.
         """
-        parts = min(_MOST_PARTS, 1 << max(0, (total // LEAST_PART).bit_length() - 1))
-        bounds = [*(total * n // parts & ~7 for n in range(parts)), total]
-        tile, merge = WORDS_PER_THREAD // 2 << BITS, _kernels()[2]
-        with _Feeder(send, list(pairwise(bounds))) as feeder:
-            for n, (first, last) in enumerate(pairwise(bounds)):
-                feeder.wait(n, stream)
-                make(first, last)
-                side = self._passes(first, last - first, bits, stream)
-                for level in range(parts.bit_length()):
-                    if (n + 1) % (2 << level):
-                        break
-                    begin, middle = bounds[n + 1 - (2 << level)], bounds[n + 1 - (1 << level)]
-                    merge[-(-(last - begin) // tile), 1 << BITS, stream](
-                        *self._side(side), begin, middle - begin, last - begin, *self._side(side + 1))
-                    side += 1
-                meanwhile(first, last)
+        side = 0
+        for n, (first, last) in enumerate(pairwise(bounds)):
+            follow(n, stream)
+            make(first, last)
+            side = self._passes(first, last - first, bits, stream)
+            for level in range((len(bounds) - 1).bit_length()):
+                if (n + 1) % (2 << level):
+                    break
+                self._merge(bounds[n + 1 - (2 << level)], bounds[n + 1 - (1 << level)], last, side, stream)
+                side += 1
         if side % 2:
             self._swap()
+
+    def _merge(self, begin: int, middle: int, end: int, side: int, stream: Any) -> None:
+        """Queue the merging of two stretches of one side into the other."""
+        tile = WORDS_PER_THREAD // 2 << BITS
+        blocks = -(-(end - begin) // tile)
+        split = (*self._side(side)[:1], begin, middle - begin, end - begin, tile, blocks + 1, self._splits)
+        _split[(*grid(blocks + 1), stream)](*split)
+        _kernels()[2][blocks, 1 << BITS, stream](*self._side(side), begin, middle - begin, end - begin, self._splits,
+                                                 *self._side(side + 1))
 
     def _passes(self, first: int, total: int, bits: int, stream: Any) -> int:
         """Queue the passes over all digits; their number, which tells the side that the words are on then."""
         tile = WORDS_PER_THREAD << BITS
-        blocks = max(1, min(4 * _processors(), -(-total // tile)))
+        blocks = max(1, min(_BLOCKS * _processors(), -(-total // tile)))
         span = -(-total // (blocks * tile)) * tile
         count, move, _ = _kernels()
         shifts = range(0, bits if total else 0, BITS)
@@ -416,41 +436,6 @@ class DeviceWords:
         if total:
             _tie[grid(total)](self.words, total, np.uint64(last), tied)
         return to_host(tied, total, np.bool_, threads)
-
-
-class _Feeder:
-    """A thread that sends part after part while another one works on those that are there."""
-
-    def __init__(self, send: Callable[[int, int], Any], parts: list[tuple[int, int]]) -> None:
-        device = current_device()
-
-        def send_part(first: int, last: int) -> Any:
-            with on_device(device):
-                return send(first, last)
-
-        self._pool = ThreadPoolExecutor(1)
-        self._sent = [self._pool.submit(send_part, *part) for part in parts]
-
-    def __enter__(self) -> "_Feeder":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
-
-    def wait(self, number: int, stream: Any) -> None:
-        """Have the stream wait for a part."""
-        event = self._sent[number].result()
-        if not SIMULATED:
-            event.wait(stream)
-
-
-def recorded(stream: Any) -> Any:
-    """An event behind all that is queued on a stream."""
-    if SIMULATED:
-        return None
-    event = cuda.event(timing=False)
-    event.record(stream)
-    return event
 
 
 def streams() -> tuple[Any, Any]:

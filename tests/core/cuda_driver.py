@@ -27,7 +27,7 @@ class Driver:
         self.entered, self.queued, self.done, self.recorded, self.failing, self.most = False, [], 0, {}, False, SIZE
         self.lock = threading.Lock()  # carriers call it side by side
         shapes = ((self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1), (self.settle, 1),
-                  (self.copy_rows, 2))
+                  (self.copy_rows, 2), (self.ask, 1), (self.follow, 3))
         self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
         self.functions = np.array([ctypes.cast(f, ctypes.c_void_p).value for f in self._kept], np.uint64)
 
@@ -58,6 +58,13 @@ class Driver:
         with self.lock:
             self._do(self.recorded.get(event, 0))
         return 0
+
+    def ask(self, event: int) -> int:
+        return 0 if self.recorded.get(event, 0) <= self.done else 600
+
+    def follow(self, stream: int, event: int, how: int) -> int:
+        assert stream != STREAM and not how
+        return self.wait(event)
 
     def settle(self, stream: int) -> int:
         with self.lock:

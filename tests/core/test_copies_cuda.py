@@ -1,5 +1,10 @@
 """Copies to a device and back by way of buffers, with a driver of memory moves in place of CUDA's."""
 
+from collections.abc import Iterator
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,107 +14,190 @@ from seqloom.core.jit import kernel
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from tests.core.cuda_driver import CONTEXT, EVENTS, SIZE, STREAM, Driver, buffers
+from seqloom.core import driver_cuda
+from seqloom.core.driver_cuda import array_at
+
+from tests.core.cuda_driver import CONTEXT, EVENTS, SIZE, STREAM, Driver
 
 copies = pytest.importorskip("seqloom.core.copies_cuda")
+crossings = pytest.importorskip("seqloom.core.crossings_cuda")
+WORK, PART, LAST = SimpleNamespace(handle=60), np.uint64(70), np.uint64(71)
+"""A stream and two events."""
 
 
-@kernel
+@kernel(helpers=(driver_cuda,))
 def _same(out, first, given):
     for n in range(len(out)):
-        out[n] = given[0][np.int64(first) + n]
+        out[n] = array_at(given[0], given[1], out)[first + np.uint64(n)]
 
 
-def send(driver: Driver, source: np.ndarray, there: int, between: np.ndarray, fill=_same) -> int:
-    return copies._sender(fill)(driver.functions, CONTEXT, np.zeros(1, np.uint64), len(source), np.uint64(there),
-                                tuple(part.view(source.dtype) for part in between), EVENTS, STREAM, (source,))
+@pytest.fixture(autouse=True, scope="module")
+def small_pieces() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crossings, "_LEAST_PIECE", SIZE)
+        patch.setattr(crossings, "BUFFER", SIZE)
+        yield
 
 
-@kernel
+def known(driver: Driver) -> Any:
+    return crossings.Driver(driver.functions, copies.host_functions(), CONTEXT)
+
+
+def lanes(count: int, size: int = SIZE) -> list[Any]:
+    """With buffers and events of their own."""
+    return [crossings.Lane(np.zeros((2, size), np.uint8), EVENTS + np.uint64(10 * n), (None, None))
+            for n in range(count)]
+
+
+def crew(driver: Driver, fill: Any, there: np.dtype, here: Any = np.int32) -> Any:
+    """That of a driver, which waits for its next crossing when one is over."""
+    crews = vars(driver).setdefault("crews", {})
+    if (fill, there, here) not in crews:
+        crews[fill, there, here] = crossings.Crew(known(driver), fill, there, np.dtype(here))
+    return crews[fill, there, here]
+
+
+@cache
+def one_driver() -> Driver:
+    return Driver()
+
+
+def on_device(array: np.ndarray) -> Any:
+    return SimpleNamespace(dtype=array.dtype, device_ctypes_pointer=SimpleNamespace(value=array.ctypes.data))
+
+
+def sent(driver: Driver, source: np.ndarray, there: np.ndarray, parts: int = 1, threads: int = 1, fill: Any = None,
+         back: Any = None) -> Any:
+    """A crossing of what is made of an array, in parts of random sizes."""
+    bounds = np.random.default_rng(parts).integers(0, len(source), parts + 1, endpoint=True)
+    bounds.sort()
+    bounds[0], bounds[-1] = 0, len(source)
+    return crossings.Crossing(crew(driver, fill or _same, source.dtype), (source,), on_device(there), bounds.tolist(),
+                              lanes(threads), PART, STREAM, back)
+
+
+def received(driver: Driver, there: np.ndarray, here: np.ndarray, lane: Any) -> int:
+    back = crossings.Return(known(driver), LAST, STREAM, here, there.dtype, 1)
+    back.begin(on_device(there), WORK)
+    return back.receive(lane)
+
+
+@kernel(helpers=(driver_cuda,))
 def _doubled(out, first, given):
     for n in range(len(out)):
-        out[n] = 2 * given[0][np.int64(first) + n]
+        out[n] = 2 * array_at(given[0], given[1], out)[first + np.uint64(n)]
 
 
 def test_small_arrays_go_by_way_of_locked_memory_and_are_waited_for() -> None:
-    driver, host = Driver(), copies.host_functions()
+    driver = Driver()
     array, locked, there, back = (np.arange(7) * n for n in (1, 0, 0, 0))
     addresses = [np.uint64(a.ctypes.data) for a in (array, locked, there, back)]
-    known = driver.functions, host, CONTEXT
     driver.most, size = array.nbytes, np.uint64(array.nbytes)
-    assert copies._sent_through(*known, *addresses[:3], size, STREAM) == 0 and (there == array).all()
+    assert copies._sent_through(*known(driver), *addresses[:3], size, STREAM) == 0 and (there == array).all()
     locked[:] = 0
-    assert copies._received_through(*known, addresses[2], addresses[1], addresses[3], size, STREAM, STREAM) == 0
+    assert copies._received_through(*known(driver), addresses[2], addresses[1], addresses[3], size, STREAM, STREAM) == 0
     assert (back == array).all()
     there[:] = 0
     driver.failing = True
-    assert copies._sent_through(*known, *addresses[:3], size, STREAM) == 700 and not there.any()
-    assert copies._received_through(*known, addresses[2], addresses[1], addresses[3], size, STREAM, STREAM) == 700
+    assert copies._sent_through(*known(driver), *addresses[:3], size, STREAM) == 700 and not there.any()
+    words = addresses[2], addresses[1], addresses[3], size, STREAM, STREAM
+    assert copies._received_through(*known(driver), *words) == 700
 
 
 def test_an_event_behind_what_is_queued_or_the_whole_stream_is_waited_for() -> None:
     driver, source, there = Driver(), np.ones(SIZE, np.uint8), np.zeros(SIZE, np.uint8)
-    for wait in (lambda: copies._settled(driver.functions, CONTEXT, STREAM),
-                 lambda: copies._reached(driver.functions, CONTEXT, EVENTS[0], STREAM)):
+    for wait in (lambda: copies._settled(*known(driver), STREAM),
+                 lambda: copies._reached(*known(driver), EVENTS[0], STREAM)):
         there[:], driver.entered = 0, True
         driver.copy(there.ctypes.data, source.ctypes.data, SIZE, STREAM)
         assert not there.any() and wait() == 0 and there.all()
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 255), max_size=5 * SIZE))
-def test_what_is_sent_arrives(letters: list[int]) -> None:
-    driver, source, there = Driver(), np.array(letters, np.uint8), np.zeros(len(letters) + 1, np.uint8)
-    assert send(driver, source, there.ctypes.data, buffers()) == 0
-    for event in EVENTS:
-        driver.wait(int(event))
-    assert there[:-1].tolist() == letters and there[-1] == 0
+@given(st.lists(st.integers(0, 255), max_size=20 * SIZE), st.integers(1, 5), st.integers(1, 3))
+def test_parts_arrive_one_after_the_other(letters: list[int], parts: int, threads: int) -> None:
+    driver, source, there = one_driver(), np.array(letters, np.uint8), np.zeros(len(letters) + 1, np.uint8)
+    bounds = np.random.default_rng(parts).integers(0, len(source), parts + 1, endpoint=True)
+    bounds.sort()
+    with sent(driver, source, there, parts, threads) as crossing:
+        for part in range(parts):
+            crossing.follow(part, WORK)
+            last = bounds[part + 1] if part < parts - 1 else len(source)
+            assert (there[:last] == source[:last]).all()
+    assert there[-1] == 0
 
 
 def test_what_a_kernel_makes_arrives() -> None:
     driver, source, there = Driver(), np.arange(100, dtype=np.uint16), np.zeros(100, np.uint16)
-    assert send(driver, source, there.ctypes.data, buffers(), _doubled) == 0
-    for event in EVENTS:
-        driver.wait(int(event))
+    with sent(driver, source, there, fill=_doubled) as crossing:
+        crossing.follow(0, WORK)
     assert (there == 2 * source).all()
 
 
+NUMBERS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20 * SIZE)
+
+
 @settings(deadline=None)
-@given(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=5 * SIZE // 4), st.sampled_from([np.int32, np.int64]))
+@given(NUMBERS, st.integers(1, 3), st.integers(0, 3))
+def test_what_comes_back_behind_what_is_sent_is_whole(numbers: list[int], threads: int, before: int) -> None:
+    driver, source, there = one_driver(), np.array(numbers, np.int32), np.zeros(len(numbers), np.int32)
+    here = np.full(before + len(numbers) + 1, 7, np.int32)
+    back = crossings.Return(known(driver), LAST, STREAM, here[before:-1], there.dtype, threads)
+    with sent(driver, source, there, 2, threads, back=back) as crossing:
+        crossing.follow(1, WORK)
+        np.negative(there, out=there)
+        crossing.come_back(on_device(there), WORK)
+    assert (here[before:-1] == -source).all() and (here[:before] == 7).all() and here[-1] == 7
+
+
+@settings(deadline=None)
+@given(NUMBERS, st.sampled_from([np.int32, np.int64]))
 def test_what_is_received_is_whole_and_of_the_type_asked_for(numbers: list[int], kind: type) -> None:
-    driver, there, between = Driver(), np.array(numbers, np.int32), buffers()
-    here = np.full(len(numbers) + 1, 7, kind)
-    address = np.uint64(there.ctypes.data)
-    assert copies._receive(driver.functions, CONTEXT, address, between.view(np.int32), between, EVENTS, STREAM,
-                           here[:-1]) == 0
+    there, here = np.array(numbers, np.int32), np.full(len(numbers) + 1, 7, kind)
+    assert received(Driver(), there, here[:-1], lanes(1)[0]) == 0
     assert here[:-1].tolist() == numbers and here[-1] == 7
 
 
-@pytest.mark.parametrize("kinds", [(np.int32, np.int64), (np.bool_, np.bool_)])
-def test_what_is_large_is_received_past_the_caches(kinds: tuple[type, type]) -> None:
-    numbers, here = (np.arange(1 << 21) % 1000).astype(kinds[0]), np.zeros(1 << 21, kinds[1])
-    driver, between = Driver(), np.zeros((2, 1 << 16), np.uint8)
+def test_memory_that_is_touched_keeps_what_it_holds() -> None:
+    array = np.arange(100_000)
+    crossings.touch(np.uint64(array.ctypes.data), np.uint64(array.ctypes.data + array.nbytes))
+    assert (array == np.arange(100_000)).all()
+
+
+def test_nothing_comes_back_when_what_was_to_make_it_fails() -> None:
+    driver, source, there, here = Driver(), np.ones(300, np.uint8), np.zeros(300, np.uint8), np.full(300, 7, np.int32)
+    back = crossings.Return(known(driver), LAST, STREAM, here, np.dtype(np.int32), 2)
+    with pytest.raises(ZeroDivisionError), sent(driver, source, there, 1, 2, back=back):
+        raise ZeroDivisionError
+    assert (here == 7).all()
+
+
+@pytest.mark.parametrize("kinds", [(np.int32, np.int64), (np.int32, np.int32), (np.bool_, np.bool_)])
+def test_what_is_large_is_received_past_the_caches(monkeypatch, kinds: tuple[type, type]) -> None:
+    numbers, here = (np.arange(1 << 23) % 1000).astype(kinds[0]), np.zeros(1 << 23, kinds[1])
+    driver = Driver()
     driver.most = 1 << 16
-    assert copies._receive(driver.functions, CONTEXT, np.uint64(numbers.ctypes.data), between.view(kinds[0]), between,
-                           EVENTS, STREAM, here) == 0
-    assert here.nbytes > copies._LARGE and (here == numbers).all()
+    monkeypatch.setattr(crossings, "BUFFER", driver.most)
+    assert received(driver, numbers, here, lanes(1, driver.most)[0]) == 0
+    assert here.nbytes > crossings._LARGE and (here == numbers).all()
 
 
 def test_what_is_still_on_its_way_is_not_written_over() -> None:
-    driver, between, there = Driver(), buffers(), np.zeros(2 * SIZE, np.uint8)
-    sent, rows, here = np.arange(2 * SIZE, dtype=np.uint8), np.arange(50, dtype=np.int32), np.empty(50, np.int64)
-    send(driver, sent, there.ctypes.data, between)
+    driver, there, lane = Driver(), np.zeros(2 * SIZE, np.uint8), lanes(1)[0]
+    source, rows, here = np.arange(2 * SIZE, dtype=np.uint8), np.arange(50, dtype=np.int32), np.empty(50, np.int64)
+    crossings.Crossing(crew(driver, _same, source.dtype), (source,), on_device(there), [0, len(source)], [lane], PART,
+                       STREAM).__exit__(None)
     assert not there.any()
-    copies._receive(driver.functions, CONTEXT, np.uint64(rows.ctypes.data), between.view(np.int32), between, EVENTS,
-                    STREAM, here)
-    assert (there == sent).all() and (here == rows).all()
+    assert received(driver, rows, here, lane) == 0
+    assert (there == source).all() and (here == rows).all()
 
 
 def test_errors_of_the_driver_are_told() -> None:
     driver = Driver()
     driver.failing = True
     source = np.zeros(100, np.uint8)
-    error = send(driver, source, 0, buffers())
-    assert error == 700
+    with pytest.raises(BackendError, match="code 700"), sent(driver, source, source.copy()) as crossing:
+        crossing.follow(0, WORK)
+    assert received(driver, source, source.copy(), lanes(1)[0]) == 700
     with pytest.raises(BackendError, match="code 700"):
-        copies.checked([0, error])
+        copies.checked([0, 700])

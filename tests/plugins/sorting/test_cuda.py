@@ -29,7 +29,10 @@ for rows in {rows}:
     keys = Ragged.of([np.frombuffer(b"zz", np.uint8), *(np.frombuffer(s, np.uint8) for s in rows)], np.uint8)
     order = sorter.order(Ragged(keys.offsets[1:], keys.values))
     wanted = sorted(range(len(rows)), key=rows.__getitem__)
-    assert order.dtype == np.int64 and order.tolist() == wanted, (rows[:9], order[:9], wanted[:9])
+    assert order.dtype == np.int32 and order.tolist() == wanted, (rows[:9], order[:9], wanted[:9])
+apart = np.repeat(np.frombuffer(b"CABCADACAB" * 20, np.uint8), 2)[::2]  # not side by side in memory
+assert sorter.order(Ragged(np.arange(101) * 2, apart)).tolist() == sorted(range(100), key=lambda n: bytes(
+    apart[2 * n : 2 * n + 2]))
 print("equal")
 """
 CASES = {

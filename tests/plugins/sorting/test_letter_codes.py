@@ -6,6 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seqloom.core.records import Ragged
 from seqloom.plugins.common.sort_words_cpu import coding_of
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from seqloom.core.crossings_cuda import words_of
 from seqloom.plugins.sorting.letter_codes import LetterCodes, fill_codes, letter_codes
 
 ALPHABETS = [b"ACGT", b"ACGTN", b"ab", b"x", b"ACDEFGHIKLMNPQRS", b"acgtACGT", bytes(range(256))]
@@ -14,7 +18,7 @@ ALPHABETS = [b"ACGT", b"ACGTN", b"ab", b"x", b"ACDEFGHIKLMNPQRS", b"acgtACGT", b
 def filled(values: np.ndarray, how: LetterCodes, first: int = 0) -> tuple[list[int], bool]:
     """Codes of the letters from number ``first`` on, and whether one has none."""
     out, strange = np.empty(-(-len(values) // 8) - first, how.dtype), np.zeros(1, np.uint8)
-    fill_codes(out, first, (values, how.bits, how.tables, strange))
+    fill_codes(out, first, words_of((values, how.bits, how.tables, strange)))
     numbers = [int(number) for number in out]
     codes = [number >> how.bits * place & (1 << how.bits) - 1 for number in numbers for place in range(8)]
     return codes[: len(values) - 8 * first], bool(strange[0])
