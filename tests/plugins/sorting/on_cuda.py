@@ -1,0 +1,105 @@
+"""Holds the sorters on a CUDA device to those of the CPU: ``python -m tests.plugins.sorting.on_cuda [MOST]``.
+
+Sorts of up to so many keys, 30 million when left out; a line is printed for each kind of keys.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+
+import numpy as np
+from seqloom.core.records import Ragged
+from seqloom.core.stages import row_type
+from seqloom.installed import registry
+from seqloom.plugins.sorting import keys_cuda
+
+DNA, BYTES = np.frombuffer(b"ACGT", np.uint8), np.arange(256, dtype=np.uint8)
+PROTEIN = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
+MANY = 3 * keys_cuda.LEAST // 2
+
+
+def even(letters: np.ndarray, width: int, count: int) -> Ragged:
+    return Ragged.even(letters[np.random.default_rng(width).integers(0, len(letters), (count, width), np.uint8)])
+
+
+def uneven(letters: np.ndarray, lengths: np.ndarray) -> Ragged:
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return Ragged(offsets, letters[np.random.default_rng(1).integers(0, len(letters), offsets[-1], np.uint8)])
+
+
+def lengths(most: int, count: int) -> np.ndarray:
+    return np.random.default_rng(most).integers(0, most, count, endpoint=True)
+
+
+def skewed(count: int) -> Ragged:
+    """Most are short, and most of their letters alike."""
+    rng = np.random.default_rng(5)
+    offsets = np.concatenate([[0], np.cumsum(np.minimum(rng.zipf(1.4, count), 200))])
+    return Ragged(offsets, rng.choice(np.array([0, 65, 66], np.uint8), offsets[-1], p=[0.02, 0.9, 0.08]))
+
+
+def late(keys: Ragged) -> Ragged:
+    """The same, with letters in the last ones that no other has."""
+    keys.values[-7:-1] = [0, 255, ord("N"), ord("a"), ord("A") + 32, ord("A") + 128]
+    return keys
+
+
+def inner(keys: Ragged) -> Ragged:
+    """All but the first and the last, of the same array."""
+    return Ragged(keys.offsets[1:-1], keys.values)
+
+
+CASES: dict[str, Callable[[int], Ragged]] = {
+    "20-mers": lambda n: even(DNA, 20, n),
+    "20-mers, with others at the end": lambda n: late(even(DNA, 20, n)),
+    "20-mers of a longer array": lambda n: inner(even(DNA, 20, n)),
+    "20-mers with N": lambda n: even(np.frombuffer(b"ACGTN", np.uint8), 20, n),
+    "20-mers, all equal": lambda n: even(DNA[:1], 20, n),
+    "two letters, 20": lambda n: even(DNA[:2], 20, n),
+    "three letters": lambda n: even(DNA, 3, n),
+    "proteins, 12 letters": lambda n: even(PROTEIN, 12, n),
+    "eight bytes": lambda n: even(BYTES, 8, n),
+    "nine bytes": lambda n: even(BYTES, 9, n),
+    "0 to 30 letters": lambda n: uneven(DNA, lengths(30, n)),
+    "0 to 30 letters, with others at the end": lambda n: late(uneven(DNA, lengths(30, n))),
+    "0 to 30 bytes": lambda n: uneven(BYTES, lengths(30, n)),
+    "0 and 1 letters": lambda n: uneven(DNA, lengths(1, n)),
+    "no letters but one": lambda n: uneven(DNA, (np.arange(n) == n // 2).astype(np.int64)),
+}
+FEWER: dict[str, Callable[[int], Ragged]] = {
+    "40 letters": lambda n: even(DNA, 40, n),
+    "100 letters": lambda n: even(DNA, 100, n),
+    "100 letters, with others at the end": lambda n: late(even(DNA, 100, n)),
+    "100 letters, all equal": lambda n: even(DNA[:1], 100, n),
+    "0 to 100 letters": lambda n: uneven(DNA, lengths(100, n)),
+    "a, aa, aaa, …": lambda n: uneven(DNA[:1], np.arange(n) % 700),
+    "skewed": skewed,
+}
+"""Of which a million are sorted at most."""
+
+
+def check(name: str, keys: Ragged) -> None:
+    """Both sorters, twice: the second one finds memory and threads that the first one left."""
+    wanted = None
+    for sorter_name in ("msd-radix", "lsd-radix"):
+        on_host, on_device = (registry().sorter(sorter_name, backend) for backend in ("cpu", "cuda"))
+        on_host.threads = on_device.threads = os.cpu_count() or 1
+        wanted = on_host.order(keys) if wanted is None else wanted
+        for _ in range(2):
+            order = on_device.order(keys)
+            assert order.dtype == row_type(len(keys)), (name, sorter_name, order.dtype)
+            assert np.array_equal(order, wanted), (name, sorter_name, np.flatnonzero(order != wanted)[:9])
+    assert keys_cuda.many(keys), f"{name}: sorted on the host"
+    print(f"{len(keys):,} keys, {name}: equal", flush=True)
+
+
+def main(most: int) -> None:
+    for count in (MANY, 1_000_003, 10_000_000, 30_000_001):
+        if count <= most:
+            cases = CASES if count < 10_000_000 else dict(list(CASES.items())[: 2 if count > 10_000_000 else 3])
+            for name, make in {**cases, **(FEWER if count <= 1_000_003 else {})}.items():
+                check(name, make(count))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else 30_000_001)
