@@ -207,11 +207,11 @@ def good_diagonals(matrix: np.ndarray, queries: Sequence[np.ndarray], queues: In
         Number i8[n] of the query, place i8[n] of the target in ``queues`` and diagonal i8[n] (target minus query
         position), sorted, each once.
     """
-    cutoffs = np.minimum(cutoffs, CEILING)
+    limits = np.minimum(cutoffs, CEILING)
     used = np.flatnonzero(np.bincount(np.concatenate(queries)))
     # A score below 1 − cutoff ends every segment that hasn't reached the cutoff, as 1 − cutoff does.
-    lowest = np.maximum(1 - cutoffs, max(-128, int(matrix[np.ix_(used, queues["letters"])].min(initial=0))))
-    found = [_with_scores_from(int(least), matrix, queries, np.flatnonzero(lowest == least), queues, cutoffs)
+    lowest = np.maximum(1 - limits, max(-128, int(matrix[np.ix_(used, queues["letters"])].min(initial=0))))
+    found = [_with_scores_from(int(least), matrix, queries, np.flatnonzero(lowest == least), queues, limits)
              for least in np.unique(lowest)]
     numbers, places, diagonals = (np.concatenate(columns) for columns in zip(*found, strict=True))
     if len(found) > 1:
