@@ -8,15 +8,16 @@ host's memory is read once and written once.
 
 What is sent as it is, or packed, goes by threads of its own (``carriers_cuda.py``).
 
-What is small goes by way of page-locked memory of its owner. To copy it and to wait for it is one call of a kernel:
-every call of the driver from the interpreter gives that away, and several threads would wait for it again each time.
+What is small goes by way of page-locked memory of its owner. To copy it and to have streams wait for it, or to wait for
+it, is one call of a kernel: every call of the driver from the interpreter gives that away, and several threads would
+wait for it again each time.
 """
 
 import atexit
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -34,6 +35,7 @@ from .driver_cuda import (
     BUFFER,
     COPY_MEMORY,
     ENTER,
+    FOLLOW,
     RECEIVE,
     RECORD,
     SEND,
@@ -68,7 +70,7 @@ class _Device:
     """One device as the driver knows it, by its number.
 
     Attributes:
-        functions: u8[7], addresses of the driver's functions.
+        functions: u8[8], addresses of the driver's functions.
         context: handle of the device's context, which every thread has to enter.
     """
 
@@ -213,11 +215,14 @@ def _reached(functions, context, event, stream):
 
 
 @kernel(helpers=(driver_cuda,))
-def _sent_through(functions, host, context, here, locked, there, size, stream):
-    """Copy from one address of the host to another, from there to the device, and wait."""
+def _sent_through(functions, host, context, here, locked, there, size, stream, event, followers):
+    """Copy from one address of the host to another, and queue the copy to the device, for which u8 streams wait."""
     call(host[COPY_MEMORY], (locked, here, size))
     error = call(functions[ENTER], (context,)) or call(functions[SEND], (there, locked, size, stream))
-    return error or call(functions[SETTLE], (stream,))
+    error = error or call(functions[RECORD], (event, stream))
+    for follower in followers:
+        error = error or call(functions[FOLLOW], (follower, event, np.uint64(0)))
+    return error
 
 
 @kernel(helpers=(driver_cuda,))
@@ -323,18 +328,21 @@ def settle(stream: Any, behind: bool = True) -> None:
             checked([_reached(device.functions, device.context, event, handle_of(stream))])
 
 
-def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any) -> None:
-    """Have a copy of ``array`` at the beginning of a device array, by way of page-locked memory of at least its size.
+def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any, followers: Sequence[Any]) -> None:
+    """Queue a copy of ``array`` to the beginning of a device array, by way of page-locked memory of at least its size.
 
-    All of one type. It is done, and so is all that was queued on the stream.
+    All of one type. What is queued on the streams ``followers`` from now on comes behind the copy. The host goes on, and
+    leaves the page-locked memory alone until one of them has come so far.
     """
     if SIMULATED:
         there[: len(array)].copy_to_device(array)
         return
     device, array = _current(), np.ascontiguousarray(array)
-    checked([_sent_through(device.functions, host_functions(), device.context, np.uint64(array.ctypes.data),
-                           np.uint64(locked.ctypes.data), np.uint64(there.device_ctypes_pointer.value),
-                           np.uint64(array.nbytes), handle_of(stream))])
+    with device.event() as event:
+        checked([_sent_through(device.functions, host_functions(), device.context, np.uint64(array.ctypes.data),
+                               np.uint64(locked.ctypes.data), np.uint64(there.device_ctypes_pointer.value),
+                               np.uint64(array.nbytes), handle_of(stream), event,
+                               np.array([handle_of(follower) for follower in followers], np.uint64))])
 
 
 def receive_through(locked: np.ndarray, there: Any, first: int, last: int, stream: Any, behind: Any) -> np.ndarray:

@@ -22,9 +22,9 @@ cuda: Any = _cuda  # numba's types don't know what code on the device may do
 intrinsic: Any = _intrinsic
 BUFFER = 2 << 20
 """Bytes of a buffer."""
-ENTER, SEND, RECEIVE, RECORD, WAIT, SETTLE, SEND_ROWS = range(7)
+ENTER, SEND, RECEIVE, RECORD, WAIT, SETTLE, SEND_ROWS, FOLLOW = range(8)
 _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize",
-              "cuStreamSynchronize", "cuMemcpy2DAsync")
+              "cuStreamSynchronize", "cuMemcpy2DAsync", "cuStreamWaitEvent")
 SEMAPHORE_WAIT, SEMAPHORE_POST, COPY_MEMORY = range(3)
 _HOST_FUNCTIONS = ("sem_wait", "sem_post", "memcpy")  # of the C library
 _VERSION = 12000
@@ -57,7 +57,7 @@ def new_lane() -> Lane:
 
 
 def driver_functions() -> tuple[np.ndarray, np.uint64]:
-    """u8[7], addresses of the driver's functions; and the current context."""
+    """u8[8], addresses of the driver's functions; and the current context."""
     from cuda.bindings import driver
 
     found = [driver.cuGetProcAddress(name.encode(), _VERSION, 0)[:2] for name in _FUNCTIONS]

@@ -151,12 +151,12 @@ class Workspace:
     def send(self, name: str, array: np.ndarray, more: int = 0) -> Any:
         """The room of that name with a copy of ``array``, and room for ``more`` behind it.
 
-        Nothing that is queued uses it any more.
+        Nothing that is queued uses it any more; what will be queued for a group waits for the copy.
         """
         there = self.room(name, len(array) + more, array.dtype)
         if len(array):
             # From memory elsewhere the driver would send piece by piece, each behind letters that are on their way.
-            send_through(self._locked.array(name, len(array), array.dtype), array, there, self.there)
+            send_through(self._locked.array(name, len(array), array.dtype), array, there, self.there, self.streams)
         return there
 
     def fetch(self, array: Any, first: int, last: int, slot: int = 0) -> np.ndarray:

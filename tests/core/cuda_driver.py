@@ -25,9 +25,10 @@ class Driver:
 
     def __init__(self) -> None:
         self.entered, self.queued, self.done, self.recorded, self.failing, self.most = False, [], 0, {}, False, SIZE
+        self.followed: dict[int, int] = {}
         self.lock = threading.Lock()  # carriers call it side by side
         shapes = ((self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1), (self.settle, 1),
-                  (self.copy_rows, 2))
+                  (self.copy_rows, 2), (self.follow, 3))
         self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
         self.functions = np.array([ctypes.cast(f, ctypes.c_void_p).value for f in self._kept], np.uint64)
 
@@ -59,9 +60,15 @@ class Driver:
             self._do(self.recorded.get(event, 0))
         return 0
 
+    def follow(self, stream: int, event: int, flags: int) -> int:
+        assert not flags
+        with self.lock:
+            self.followed[stream] = self.recorded[event]
+        return 0
+
     def settle(self, stream: int) -> int:
         with self.lock:
-            self._do(len(self.queued))
+            self._do(len(self.queued) if stream == STREAM else self.followed.get(stream, 0))
         return 0
 
     def _do(self, count: int) -> None:

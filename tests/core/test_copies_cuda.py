@@ -31,19 +31,22 @@ def _doubled(out, first, given):
         out[n] = 2 * given[0][np.int64(first) + n]
 
 
-def test_small_arrays_go_by_way_of_locked_memory_and_are_waited_for() -> None:
+def test_small_arrays_go_by_way_of_locked_memory_and_streams_wait_for_them() -> None:
     driver, host = Driver(), copies.host_functions()
     array, locked, there, back = (np.arange(7) * n for n in (1, 0, 0, 0))
     addresses = [np.uint64(a.ctypes.data) for a in (array, locked, there, back)]
     known = driver.functions, host, CONTEXT
-    driver.most, size = array.nbytes, np.uint64(array.nbytes)
-    assert copies._sent_through(*known, *addresses[:3], size, STREAM) == 0 and (there == array).all()
+    driver.most, size, followers = array.nbytes, np.uint64(array.nbytes), np.array([21, 22], np.uint64)
+    assert copies._sent_through(*known, *addresses[:3], size, STREAM, EVENTS[0], followers) == 0
+    assert (locked == array).all() and not there.any() and driver.followed == {21: 1, 22: 1}
+    driver.settle(21)
+    assert (there == array).all()
     locked[:] = 0
     assert copies._received_through(*known, addresses[2], addresses[1], addresses[3], size, STREAM, STREAM) == 0
     assert (back == array).all()
     there[:] = 0
     driver.failing = True
-    assert copies._sent_through(*known, *addresses[:3], size, STREAM) == 700 and not there.any()
+    assert copies._sent_through(*known, *addresses[:3], size, STREAM, EVENTS[0], followers) == 700 and not there.any()
     assert copies._received_through(*known, addresses[2], addresses[1], addresses[3], size, STREAM, STREAM) == 700
 
 
