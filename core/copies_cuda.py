@@ -329,9 +329,9 @@ def settle(stream: Any, behind: bool = True) -> None:
 
 
 def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any, followers: Sequence[Any]) -> None:
-    """Queue a copy of ``array`` to the beginning of a device array, by way of page-locked memory of at least its size.
+    """Queue a copy of ``array`` to the beginning of a device array, by way of page-locked memory that holds as much.
 
-    All of one type. What is queued on the streams ``followers`` from now on comes behind the copy. The host goes on, and
+    All of one type. What is queued on the streams ``followers`` from now on comes behind the copy. The host goes on; it
     leaves the page-locked memory alone until one of them has come so far.
     """
     if SIMULATED:

@@ -14,9 +14,9 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -164,12 +164,6 @@ class Workspace:
         locked = self._locked.array(f"fetched {array.dtype}", last - first, array.dtype)
         return receive_through(locked, array, first, last, self.back, self.streams[slot])
 
-    def begin_after(self, event: Any) -> None:
-        """Have what will be queued wait for an event, if there is one."""
-        if event is not None:
-            for stream in self.streams:
-                event.wait(stream)
-
     def wait(self, slot: int | None = None) -> None:
         """Until all is done that is queued on a stream, or on all of them."""
         for stream in self.streams if slot is None else (self.streams[slot],):
@@ -178,7 +172,7 @@ class Workspace:
 
 @dataclass(eq=False)
 class Volume:
-    """One volume on a device.
+    """One volume on a device, or on its way there.
 
     Attributes:
         source: its letters on the host.
@@ -186,8 +180,8 @@ class Volume:
         works: all its targets.
         room: what both are in.
         extent: for which there is room.
-        unpacked: event before which letters aren't as kernels read them; the host doesn't wait for it.
-        users: how many use it now.
+        arrival: gives an event before which letters and works aren't as kernels read them, when all has been sent.
+        users: how many use it now, or see to its arrival.
         ahead: nobody has used it yet.
     """
 
@@ -196,9 +190,16 @@ class Volume:
     works: Works
     room: Room
     extent: Extent
-    unpacked: Any = None
-    users: int = 0
+    arrival: "Future[Any]" = field(default_factory=Future)
+    users: int = 2
     ahead: bool = True
+
+    def arrived(self, streams: Sequence[Any]) -> None:
+        """Have what will be queued on some streams wait for the volume; the host waits until all has been sent."""
+        event = self.arrival.result()
+        if event is not None:
+            for stream in streams:
+                event.wait(stream)
 
 
 def _wanted(volume: Volume) -> bool:
@@ -217,8 +218,8 @@ class DeviceMemory:
     def __init__(self, free: int, device: int = 0) -> None:
         self._free, self._device = int(free * _SHARE), device
         self._changed = threading.Condition()
-        self._coming: list[np.ndarray] = []
-        """Letters of volumes that are on their way."""
+        self._begun: list[np.ndarray] = []
+        """Letters of volumes that are about to be sent."""
         self._held: list[Volume] = []
         """Those used longest ago first."""
         self._idle: list[Workspace] = []
@@ -356,7 +357,7 @@ class DeviceMemory:
             _ = self._unpacking
 
     def bring(self, targets: SequenceBatch, budget: int | None) -> None:
-        """Have a volume on the device before it is used.
+        """Have a volume on its way to the device before it is used.
 
         Raises:
             BudgetError: as ``working_space``.
@@ -366,7 +367,7 @@ class DeviceMemory:
 
     @contextmanager
     def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
-        """A volume, its letters as searched, on the current device; it stays there while it is in use.
+        """A volume, its letters as searched, on its way to the current device; it stays there while it is in use.
 
         Raises:
             BudgetError: as ``working_space``.
@@ -379,16 +380,16 @@ class DeviceMemory:
     def _using(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
         source = targets.searched()
         with self._changed:
-            while (held := self._find(source)) is None and any(source is coming for coming in self._coming):
+            while (held := self._find(source)) is None and any(source is begun for begun in self._begun):
                 self._changed.wait()
             if held is None:
-                self._coming.append(source)
+                self._begun.append(source)
         if held is None:
             try:
-                held = self._copied(source, targets, budget)
+                held = self._sent(source, targets, budget)
             finally:
                 with self._changed:
-                    self._coming = [coming for coming in self._coming if coming is not source]
+                    self._begun = [begun for begun in self._begun if begun is not source]
                     self._changed.notify_all()
         try:
             yield held
@@ -406,12 +407,12 @@ class DeviceMemory:
                 held.users += 1
             return held
 
-    def _copied(self, source: np.ndarray, targets: SequenceBatch, budget: int | None) -> Volume:
+    def _sent(self, source: np.ndarray, targets: SequenceBatch, budget: int | None) -> Volume:
         extent = Extent.of(len(source), len(targets))
         old = self._reserve(extent.nbytes, budget, "a volume on the device", extent)
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
         with self._changed:
-            queue, unpacking = self._queue, self._unpacking
+            queue, arrivals = self._queue, self._arrivals
         packed = packable(targets.alphabet)
 
         def send(name: str, array: np.ndarray) -> Any:
@@ -419,8 +420,8 @@ class DeviceMemory:
             return places[name]
 
         try:
-            if old is not None and old.unpacked is not None:
-                old.unpacked.synchronize()  # it may be pending where nobody has used the volume
+            if old is not None and (event := old.arrival.result()) is not None:
+                event.synchronize()  # it may be pending where nobody has used the volume
             # Before letters are on their way: while they are, whoever asks the driver for memory waits long.
             places = {name: room.array(name, size, dtype) for name, size, dtype in (
                 ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),
@@ -429,19 +430,44 @@ class DeviceMemory:
                 letters = places["letters"]
                 sent.callback(begin_to_device(source, letters, COPIERS, queue, packed=packed))
                 works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
-            settle(queue, behind=False)  # what is sent to other volumes meanwhile needn't be there
-            unpacked = None
-            if packed:
-                unpack(letters, len(source), unpacking)
-                unpacked = mark(unpacking)
+                volume = Volume(weakref.ref(source), letters, works, room, extent)
+                waiting = sent.pop_all()
         except BaseException:
             self._release(extent.nbytes)
             raise
-        held = Volume(weakref.ref(source), letters, works, room, extent, unpacked, 1)
         with self._changed:
-            self._held.append(held)
+            self._held.append(volume)
+        arrivals.submit(self._see_to, volume, waiting, len(source) if packed else 0)
         self.copies += 1
-        return held
+        return volume
+
+    def _see_to(self, volume: Volume, waiting: ExitStack, packed: int) -> None:
+        """Wait until a volume has been sent, so many of its letters packed, and say so."""
+        try:
+            with on_device(self._device):
+                waiting.close()
+                event = mark(self._queue)
+                if packed:
+                    with self._changed:
+                        unpacking = self._unpacking
+                    if event is not None:
+                        event.wait(unpacking)
+                    unpack(volume.letters, packed, unpacking)
+                    event = mark(unpacking)
+            volume.arrival.set_result(event)
+        except BaseException as error:
+            with self._changed:
+                self._drop(volume)
+            volume.arrival.set_exception(error)
+        finally:
+            with self._changed:
+                volume.users -= 1
+                self._changed.notify_all()
+
+    @cached_property
+    def _arrivals(self) -> ThreadPoolExecutor:
+        """The thread that sees to it that volumes arrive, whether or not somebody uses them."""
+        return ThreadPoolExecutor(1, thread_name_prefix="arrivals")
 
     @cached_property
     def _queue(self) -> Any:

@@ -6,6 +6,7 @@ those that may count are picked out; what overflows sixteen bits is scored again
 takes over.
 
 A kernel is brought to a device before anything is queued, since the device finishes all its work before it takes one.
+All that a unit of work needs but its letters is made ready while these are on their way.
 """
 
 import threading
@@ -180,6 +181,7 @@ class DeviceTargets:
     def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, letters: int, space: Workspace,
                  check: Callable[[], None]) -> None:
         self._letters, self._stretches, self._space, self._check = volume.letters, stretches, space, check
+        self._volume, self._arrived = volume, False
         self._letters_asked_for = letters
         self._packed = packed_arithmetic() if has_packed_maxima() else SINGLE
         # Borders are in the working space, since they depend on how many columns it has room for.
@@ -228,6 +230,7 @@ class DeviceTargets:
         if last_tile:
             parts, places, most = self._borders(works, way)
             crossing = self._space.room(f"crossing {slot}", most + 1, np.int64)
+        self._arrive()
         for begin, end in parts:
             for tile, (rows, first) in enumerate(zip(tiles.shape.rows, tiles.shape.firsts, strict=True)):
                 self._check()
@@ -239,6 +242,12 @@ class DeviceTargets:
                         np.int32(1), np.int32(1 << 16), np.int32(first), found, found_first)
                 counter += 1
         return counter
+
+    def _arrive(self) -> None:
+        """Have what will be queued wait for the letters: all that comes before needn't."""
+        if not self._arrived:
+            self._volume.arrived(self._space.streams)
+            self._arrived = True
 
     def _borders(self, works: Works, way: Numbers) -> Borders:
         return works.borders(way.arithmetic.numbers, self._space.columns)
@@ -489,7 +498,6 @@ def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.nda
     what = "exact Smith–Waterman on the device"
     with (_alone, memory.volume(batch, budget) as volume,
           memory.workspace(need, border_columns(need), partial(working_bytes, need), budget, what) as space):
-        space.begin_after(volume.unpacked)
         yield DeviceTargets(volume, stretches, chosen, letters, space, check)
 
 

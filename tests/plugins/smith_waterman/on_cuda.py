@@ -144,6 +144,12 @@ def check_pipelines() -> None:
     assert_same_hits(wanted, run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="auto"))
 
 
+def letters_of(volume: resident_cuda.Volume, count: int) -> np.ndarray:
+    """The letters of a volume that is on the device, or on its way there."""
+    volume.arrived([0])
+    return volume.letters[:count].copy_to_host()
+
+
 def check_memory() -> None:
     """Volumes come and go within the budget; one that is there can be used while another is copied."""
     volumes = [batch(["A" * n, "CW" * n]) for n in (40, 40, 39)]
@@ -153,7 +159,7 @@ def check_memory() -> None:
     def there(number: int) -> bool:
         with memory.volume(volumes[number], budget) as volume:
             assert volume.works.order.tolist() == [1, 0] and memory._used <= budget
-            return np.asarray(volume.letters)[: volumes[number].letters].tolist() == volumes[number].residues.tolist()
+            return letters_of(volume, volumes[number].letters).tolist() == volumes[number].residues.tolist()
 
     assert all(there(n) for n in (0, 1, 0, 1)) and memory.copies == 2
     assert there(2) and there(1) and memory.copies == 3  # the one used longest ago went
@@ -191,11 +197,11 @@ def check_letters() -> None:
         volume = SequenceBatch.of(alphabet, [letters[:100], letters[100:]])
         budget = resident_cuda.Extent.of(count, 2).nbytes
         with memory.volume(volume, budget) as held:
-            assert (np.asarray(held.letters)[:count] == letters).all() and memory._used <= budget
+            assert (letters_of(held, count) == letters).all() and memory._used <= budget
     assert not packable(large)
     masked = replace(volume, alphabet=PROTEIN, residues=letters % len(PROTEIN), hard=Intervals.of([(0, 5, 50)]))
     with memory.volume(masked, None) as held:
-        assert (np.asarray(held.letters)[:count] == masked.searched()).all()
+        assert (letters_of(held, count) == masked.searched()).all()
 
 
 def check_streaming() -> None:
@@ -239,7 +245,7 @@ def check_side_by_side() -> None:
             together.wait(30)  # all of them have a volume when they ask for working space
             with memory.workspace(need, columns, lambda room: targets_cuda.working_bytes(need, room), budget, "work"):
                 assert memory._used <= budget
-                return np.asarray(held.letters)[: volume.letters].tolist() == volume.residues.tolist()
+                return letters_of(held, volume.letters).tolist() == volume.residues.tolist()
 
     with ThreadPoolExecutor(2) as readers, ThreadPoolExecutor(flight) as units:
         ahead = [readers.submit(memory.bring, volume, budget) for volume in volumes]
