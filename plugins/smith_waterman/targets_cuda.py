@@ -22,6 +22,7 @@ from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.backends import current_device
 from seqloom.core.context import Scoring
+from seqloom.core.driver_cuda import mark
 from seqloom.core.jit_cuda import kernel as kept_kernel
 from seqloom.core.jit_cuda import launching
 from seqloom.core.packed16 import SIMULATED, has_packed_maxima, packed_arithmetic
@@ -46,7 +47,7 @@ from seqloom.plugins.smith_waterman.recurrence_cuda import (
 )
 from seqloom.plugins.smith_waterman.resident_cuda import Need, Volume, Workspace, device_memory
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
-from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, Borders, Works
+from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, Borders, Pieces, Works
 
 cuda: Any = _cuda
 _GROUP_QUERIES = 16
@@ -93,6 +94,27 @@ def clear(array, count, counters, few):
         array[n] = 0
     if n < few:
         counters[n] = 0
+
+
+def join(pieces, few, cut, ranked, bounds, count, all_ranked, begins, ends):
+    """Kernel: pieces of targets before the targets that aren't cut.
+
+    Args:
+        pieces: i8[2 · few], where they begin and end.
+        ranked, bounds: i4 and i8, of ``count`` targets, as of ``Works``; pieces are of the first ``cut`` of the ranks.
+        all_ranked, begins, ends: filled, as of ``Works`` with ``Pieces``.
+    """
+    n = int32(cuda.grid(1))
+    if n < count:
+        begins[n] = bounds[n]
+        ends[n] = bounds[n + 1]
+    elif n < count + few:
+        begins[n] = pieces[n - count]
+        ends[n] = pieces[n - count + few]
+    if n < few:
+        all_ranked[n] = count + n
+    elif n <= count + few - cut:
+        all_ranked[n] = ranked[n - few + cut]
 
 
 @cache
@@ -175,24 +197,57 @@ class DeviceTargets:
     Args:
         volume: what ``stretches`` are cut from.
         chosen: i8[k], ascending numbers of the stretches that are asked for.
-        letters: of all of them.
+        letters: of all of them, those of pieces for those of the targets that these stand for.
+        pieces: of the longest ones, where all targets are asked for.
     """
 
     def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, letters: int, space: Workspace,
-                 check: Callable[[], None]) -> None:
+                 check: Callable[[], None], pieces: Pieces | None = None) -> None:
         self._letters, self._stretches, self._space, self._check = volume.letters, stretches, space, check
         self._volume, self._arrived = volume, False
         self._letters_asked_for = letters
         self._packed = packed_arithmetic() if has_packed_maxima() else SINGLE
         # Borders are in the working space, since they depend on how many columns it has room for.
-        self._works = (replace(volume.works, send=self._sender("all"))
-                       if stretches.whole and len(chosen) == len(stretches) else
-                       self._sorted("all", chosen, stretches.begins, stretches.lengths))
+        if not (stretches.whole and len(chosen) == len(stretches)):
+            self._works = self._sorted("all", chosen, stretches.begins[chosen], stretches.lengths[chosen])
+        elif pieces is None:
+            self._works = replace(volume.works, send=self._sender("all"))
+        else:
+            count, few = len(stretches), len(pieces.begins)
+            self._works = replace(
+                volume.works, send=self._sender("all"), pieces=pieces,
+                ranked_there=space.room("all ranked", count + few - pieces.cut + 1, np.int32),
+                begins=space.room("all begins", count + few, np.int64),
+                ends=space.room("all ends", count + few, np.int64))
+            self._ends_of_pieces = space.send("all pieces", np.concatenate(
+                [pieces.begins, pieces.begins + pieces.lengths]))
         self.cells = 0
         self.beyond = 0
 
     def _sorted(self, name: str, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray) -> Works:
         return Works.of(np.asarray(chosen, np.int64), first_letters, lengths, self._sender(name))
+
+    def _bounds(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """i8[k]: first letters and lengths of stretches and pieces."""
+        begins, lengths = self._stretches.begins, self._stretches.lengths
+        pieces, count = self._works.pieces, len(begins)
+        if not pieces:
+            return begins[numbers], lengths[numbers]
+        a_piece, whole = numbers >= count, np.minimum(numbers, count - 1)
+        piece = np.maximum(numbers - count, 0)
+        return (np.where(a_piece, pieces.begins[piece], begins[whole]),
+                np.where(a_piece, pieces.lengths[piece], lengths[whole]))
+
+    def _put_together(self, found: Found) -> Found:
+        """The best of the pieces of each target, in place of all of them."""
+        pieces, count = self._works.pieces, len(self._stretches)
+        if not pieces:
+            return found
+        owners = np.where(found.numbers < count, found.numbers, pieces.owners[np.maximum(found.numbers - count, 0)])
+        order = np.argsort(owners, kind="stable")
+        owners, scores = owners[order], found.scores[order]
+        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+        return Found(owners[firsts], np.maximum.reduceat(scores, firsts) if len(firsts) else scores)
 
     def _sender(self, name: str) -> Callable[[str, np.ndarray], Any]:
         return lambda what, array: self._space.send(f"{name} {what}", array)
@@ -248,6 +303,18 @@ class DeviceTargets:
         if not self._arrived:
             self._volume.arrived(self._space.streams)
             self._arrived = True
+            if pieces := self._works.pieces:
+                self._join(pieces)
+
+    def _join(self, pieces: Pieces) -> None:
+        """Queue what puts pieces before targets."""
+        works, all_, (first, *others) = self._volume.works, self._works, self._space.streams
+        count, few = np.int32(len(self._stretches)), np.int32(len(pieces.begins))
+        self._launch(join, int(count) + int(few), first, self._ends_of_pieces, few, np.int32(pieces.cut),
+                     works.ranked_there, works.begins, count, all_.ranked_there, all_.begins, all_.ends)
+        if others and (event := mark(first)) is not None:
+            for stream in others:
+                event.wait(stream)
 
     def _borders(self, works: Works, way: Numbers) -> Borders:
         return works.borders(way.arithmetic.numbers, self._space.columns)
@@ -270,7 +337,7 @@ class DeviceTargets:
                 self._finish(*waiting.popleft(), scoring, found)
         while waiting:
             self._finish(*waiting.popleft(), scoring, found)
-        return found
+        return [self._put_together(of_query) for of_query in found]
 
     def _bring(self, variants: "set[_Variant]", scoring: Scoring) -> None:
         """Have these kernels on the device, by starting them with nothing to do."""
@@ -299,10 +366,10 @@ class DeviceTargets:
         for number, (query, ways) in enumerate(zip(asked, all_ways, strict=True)):
             if not count or not any(map(len, query.strands)):
                 if query.least <= 0:
-                    found[number] = Found(self._works.numbers, np.zeros(count, np.int64))
+                    found[number] = Found(np.sort(self._works.order), np.zeros(count, np.int64))
                 continue
             if not ways:
-                found[number] = self._on_the_host(self._works.numbers, query, scoring)
+                found[number] = self._on_the_host(self._works.order, query, scoring)
                 continue
             made = [query_profiles(strand, scoring.matrix, tiling(len(strand), ways[0].arithmetic.numbers),
                                    ways[0].arithmetic) for strand in query.strands]
@@ -408,7 +475,7 @@ class DeviceTargets:
         """As ``scores``, of some stretches, in wider numbers."""
         if not ways:
             return self._on_the_host(chosen, query, scoring)
-        works = self._sorted("again", chosen, self._stretches.begins, self._stretches.lengths)
+        works = self._sorted("again", chosen, *self._bounds(chosen))
         found: Any = None
         for strand in query.strands:
             found = self._best("again", works, strand, scoring, ways[0], BEST, slot, before=found)
@@ -424,9 +491,9 @@ class DeviceTargets:
         profiles = [Profile(strand, scoring, np.arange(LETTERS - 4)[: scoring.matrix.shape[1]])  # type: ignore[union-attr]
                     for strand in query.strands]
         scores = np.zeros(len(chosen), np.int64)
-        for n, number in enumerate(chosen.tolist()):
+        for n, (begin, length) in enumerate(zip(*(bounds.tolist() for bounds in self._bounds(chosen)), strict=True)):
             self._check()
-            target = self._stretches[number]
+            target = self._stretches.residues[begin : begin + length]
             scores[n] = max(scalar_score(p.rows, p.places, target, scoring.gap_open, scoring.gap_extend)
                             for p in profiles)
         high = scores >= query.least
@@ -465,7 +532,7 @@ class DeviceTargets:
         result = np.zeros(len(self._stretches), np.int64)
         left = chosen
         for way in ways:
-            works = self._sorted("some", left, first_letters, lengths)
+            works = self._sorted("some", left, first_letters[left], lengths[left])
             found = self._best("places", works, query, scoring, way, goal, 0, backwards=goal == LAST)
             self.cells += len(query) * int(works.lengths.sum())
             places = self._space.fetch(found, 0, len(left))
@@ -482,23 +549,31 @@ _alone: Any = threading.RLock() if SIMULATED else nullcontext()
 
 @contextmanager
 def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.ndarray, queries: int, longest_query: int,
-                      budget: int | None, check: Callable[[], None]) -> Iterator[DeviceTargets]:
+                      budget: int | None, check: Callable[[], None], reach: int | None = None
+                      ) -> Iterator[DeviceTargets]:
     """Stretches of a volume with their letters on the current device, for so many queries at a time.
+
+    Args:
+        reach: letters that an alignment can take. Where all targets are asked for, those that are much longer are then
+            scored in pieces; ends and beginnings aren't asked for.
 
     Raises:
         BudgetError: letters and working space don't fit ``budget`` bytes.
     """
-    memory = device_memory()
-    if stretches.whole and len(chosen) == len(stretches):
-        letters, longest = batch.letters, batch.longest
-    else:
-        lengths = stretches.lengths[chosen]
-        letters, longest = int(lengths.sum()), int(lengths.max(initial=0))
-    need = Need(len(chosen), letters, longest, queries, longest_query).rounded()
-    what = "exact Smith–Waterman on the device"
-    with (_alone, memory.volume(batch, budget) as volume,
-          memory.workspace(need, border_columns(need), partial(working_bytes, need), budget, what) as space):
-        yield DeviceTargets(volume, stretches, chosen, letters, space, check)
+    memory, what = device_memory(), "exact Smith–Waterman on the device"
+    with _alone, memory.volume(batch, budget) as volume:
+        pieces, count = None, len(chosen)
+        if stretches.whole and count == len(stretches):
+            letters, longest = batch.letters, batch.longest
+            if pieces := volume.works.pieces_of(batch.offsets[:-1], reach):
+                letters += int(pieces.lengths.sum()) - int(batch.lengths[volume.works.ranked[: pieces.cut]].sum())
+                count, longest = count + len(pieces.begins) - pieces.cut, int(pieces.lengths[0])
+        else:
+            lengths = stretches.lengths[chosen]
+            letters, longest = int(lengths.sum()), int(lengths.max(initial=0))
+        need = Need(count, letters, longest, queries, longest_query).rounded()
+        with memory.workspace(need, border_columns(need), partial(working_bytes, need), budget, what) as space:
+            yield DeviceTargets(volume, stretches, chosen, letters, space, check, pieces)
 
 
 def border_columns(need: Need) -> tuple[int, int]:

@@ -30,6 +30,7 @@ from seqloom.plugins.smith_waterman import (
     resident_cuda,
     seed_cuda,
     targets_cuda,
+    works_cuda,
 )
 from seqloom.plugins.smith_waterman.extend_reference import best_ends
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
@@ -37,7 +38,7 @@ from seqloom.plugins.smith_waterman.recurrence import Packed
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cuda import SmithWatermanScoresCuda, shares
 from seqloom.plugins.smith_waterman.seed_reference import best_scores
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
+from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
 from seqloom.plugins.smith_waterman.targets_cuda import Asked
 from seqloom.testing import assert_same_hits, run_pipeline
 
@@ -81,6 +82,39 @@ def check_places(arithmetic: Arithmetic, gap_open: int, gap_extend: int, lengths
             for n, (score, _, column), reach in zip(some.tolist(), zip(*ends, strict=True), reaches, strict=True):
                 part = texts[n][column + 1 - reach : column + 1]
                 assert best_scores(query, Packed.of([part], scoring)).tolist() == [score]
+
+
+def check_pieces() -> None:
+    """Long targets are scored in pieces that overlap by the reach of the queries, also where scores overflow."""
+    rng = np.random.default_rng(8)
+    scoring = Scoring(printed_matrix("BLOSUM62"), 0, 11)
+    queries = [LETTERS[rng.integers(0, 20, n)] for n in ((2, 3) if SIMULATED else (2, 40, 700))]
+    reach = reach_of(scoring, [len(q) for q in queries])
+    usual = recurrence_cuda.numbers
+    cases = [(arithmetic, lengths, ceiling) for arithmetic in (PACKED, SINGLE) for ceiling in (1 << 15, 1)
+             for lengths in ((33, 3), (32, 65), (43, 31, 5, 1))]
+    for arithmetic, lengths, ceiling in (cases[0], cases[4], cases[7]) if SIMULATED else cases:
+        targets_cuda.packed_arithmetic = lambda a=arithmetic: a
+        targets_cuda.numbers = lambda *a, c=ceiling: [  # below which scores aren't reckoned again
+            n._replace(ceiling=min(n.ceiling, c)) if n.arithmetic.numbers == 2 else n for n in usual(*a)]
+        lengths = lengths if SIMULATED else [n * reach // 6 for n in lengths]
+        texts = [LETTERS[rng.integers(0, 20, n)] for n in rng.permutation(lengths)]
+        for text in texts:  # alignments everywhere, across the border of two pieces too
+            for place in range(5, len(text) - 2, 7):
+                text[place : place + 2] = queries[0]
+        targets = SequenceBatch.of(PROTEIN, texts)
+        stretches, everything = Stretches.of(targets, np.arange(len(texts)), None), np.arange(len(texts))
+        wanted = [best_scores(query, Packed.of(texts, scoring)).tolist() for query in queries]
+        with (mock.patch.object(works_cuda, "LEAST_PIECE", 4 * reach),
+              targets_cuda.on_device_targets(targets, stretches, everything, len(queries), len(queries[-1]), None,
+                                             lambda: None, reach) as device):
+            assert device._works.pieces.cut == sum(n > 5 * reach for n in lengths)
+            for least in (0, 8):
+                found = device.scores([Asked([query], least) for query in queries], scoring)
+                for of_query, scores in zip(found, wanted, strict=True):
+                    high = [n for n, score in enumerate(scores) if score >= least]
+                    assert of_query.numbers.tolist() == high
+                    assert of_query.scores.tolist() == [scores[n] for n in high]
 
 
 def check_overflow() -> None:
@@ -272,12 +306,13 @@ CHECKS = {
     "packed-flat": lambda: check_places(PACKED, 5, 0, (9,)),
     "ordinary": lambda: check_places(ORDINARY, 11, 1, (9,)),
     "single": lambda: check_places(SINGLE, 11, 1, (9,)),
+    "pieces": check_pieces,
     "overflow": check_overflow,
     "pipelines": check_pipelines,
     "memory": check_memory,
     "letters": check_letters,
     "streaming": check_streaming,
-        "side-by-side": check_side_by_side,
+    "side-by-side": check_side_by_side,
     "shares": check_shares,
 }
 
