@@ -6,7 +6,7 @@ host do this and call the driver themselves, since a bus that takes 20 microseco
 interpreter that serves sixteen threads. Buffers are few and small enough to stay in the processor's caches, so that the
 host's memory is read once and written once.
 
-What is sent as it is, or packed, goes by threads of its own (``carriers_cuda.py``).
+What is sent as it is goes by threads of its own (``carriers_cuda.py``).
 
 What is small goes by way of page-locked memory of its owner. To copy it and to have streams wait for it, or to wait for
 it, is one call of a kernel: every call of the driver from the interpreter gives that away, and several threads would
@@ -51,7 +51,6 @@ from .driver_cuda import (
     new_lane,
 )
 from .jit import Kernel, kernel
-from .letters_cuda import arrived
 from .packed16 import SIMULATED
 from .threads import by_threads, in_turn
 
@@ -70,7 +69,7 @@ class _Device:
     """One device as the driver knows it, by its number.
 
     Attributes:
-        functions: u8[8], addresses of the driver's functions.
+        functions: u8[7], addresses of the driver's functions.
         context: handle of the device's context, which every thread has to enter.
     """
 
@@ -208,13 +207,6 @@ def _settled(functions, context, stream):
 
 
 @kernel(helpers=(driver_cuda,))
-def _reached(functions, context, event, stream):
-    """Wait for an event that comes when a stream has done what it has now."""
-    error = call(functions[ENTER], (context,)) or call(functions[RECORD], (event, stream))
-    return error or call(functions[WAIT], (event,))
-
-
-@kernel(helpers=(driver_cuda,))
 def _sent_through(functions, host, context, here, locked, there, size, stream, event, followers):
     """Copy from one address of the host to another, and queue the copy to the device, for which u8 streams wait."""
     call(host[COPY_MEMORY], (locked, here, size))
@@ -291,21 +283,21 @@ def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: An
     return there
 
 
-def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at: int = 0, hurried: bool = False,
-                    packed: bool = False) -> Callable[[], None]:
+def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at: int = 0,
+                    hurried: bool = False) -> Callable[[], None]:
     """As ``to_device``, but the array has to stay as it is until what this returns has been called, which waits.
 
     Copies that are begun one after the other are done in that order, without a gap; those that are ``hurried`` overtake
-    others. What is ``packed`` are letters, u1 below 32, which the device has to ``unpack`` when they have arrived.
+    others.
     """
     array = np.ascontiguousarray(array)
     if SIMULATED or not len(array):
         if len(array):
-            there[at : at + len(array)].copy_to_device(arrived(array) if packed else array)
+            there[at : at + len(array)].copy_to_device(array)
         return lambda: None
     target = there.device_ctypes_pointer.value + at * array.itemsize
     carriers = _current().carriers(_threads(threads, array.nbytes // BUFFER), hurried)
-    finish = carriers.send(array.ctypes.data, target, array.nbytes, handle_of(stream), packed)
+    finish = carriers.send(array.ctypes.data, target, array.nbytes, handle_of(stream))
 
     def finished(sent: np.ndarray = array) -> None:  # holds the array
         finish()
@@ -313,19 +305,11 @@ def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at
     return finished
 
 
-def settle(stream: Any, behind: bool = True) -> None:
-    """Wait until all is done that is queued on a stream of the current device.
-
-    behind: also what is queued there from now on, as long as there is any.
-    """
-    if SIMULATED:
-        return
-    device = _current()
-    if behind:
+def settle(stream: Any) -> None:
+    """Wait until all is done that is queued on a stream of the current device, or will be meanwhile."""
+    if not SIMULATED:
+        device = _current()
         checked([_settled(device.functions, device.context, handle_of(stream))])
-    else:
-        with device.event() as event:
-            checked([_reached(device.functions, device.context, event, handle_of(stream))])
 
 
 def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any, followers: Sequence[Any]) -> None:

@@ -1,9 +1,8 @@
 """What is kept on CUDA devices: volumes while they live and memory lasts, and working space for the next stage at work.
 
 Letters stand there as they are, a byte each: kernels take targets longest first, and ask for letters long before they
-need them. Threads of the host copy them on a stream of its own, so that copying hides behind computing; three go in two
-bytes, since short queries take no longer than the bus. Volumes stay for later query batches until something else needs
-the room; what was used longest ago goes first.
+need them. Threads of the host copy them on a stream of its own, so that copying hides behind computing. Volumes stay
+for later query batches until something else needs the room; what was used longest ago goes first.
 
 A device finishes all its work before it gives memory back. So working space stays too, and the room of a volume that
 goes is handed to the one that comes: a search that gave memory back between two queries or two volumes would wait for
@@ -14,7 +13,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
@@ -24,9 +23,8 @@ import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import current_device, device_count, on_device
 from seqloom.core.copies_cuda import begin_to_device, make_ready, receive_through, send_through, settle
-from seqloom.core.driver_cuda import mark, urgent_stream
+from seqloom.core.driver_cuda import mark
 from seqloom.core.errors import BudgetError
-from seqloom.core.letters_cuda import bring, packable, unpack
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
@@ -180,9 +178,11 @@ class Volume:
         works: all its targets.
         room: what both are in.
         extent: for which there is room.
-        arrival: gives an event before which letters and works aren't as kernels read them, when all has been sent.
-        users: how many use it now, or see to its arrival.
+        queue: the stream in which they come.
+        coming: waits until all has been sent, once.
+        users: how many use it now.
         ahead: nobody has used it yet.
+        failed: it can't be used, because the device failed while it was sent.
     """
 
     source: "weakref.ref[np.ndarray]"
@@ -190,16 +190,30 @@ class Volume:
     works: Works
     room: Room
     extent: Extent
-    arrival: "Future[Any]" = field(default_factory=Future)
-    users: int = 2
+    queue: Any
+    coming: ExitStack
+    users: int = 1
     ahead: bool = True
+    failed: bool = False
+    _there: Any = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def sent(self) -> Any:
+        """Wait until all has been sent, so that what it was may go; gives an event that comes when all is there."""
+        with self._lock:
+            try:
+                self.coming.close()
+                self._there = self._there or mark(self.queue)
+            except BaseException:
+                self.failed = True
+                raise
+            return self._there
 
     def arrived(self, streams: Sequence[Any]) -> None:
         """Have what will be queued on some streams wait for the volume; the host waits until all has been sent."""
-        event = self.arrival.result()
-        if event is not None:
-            for stream in streams:
-                event.wait(stream)
+        there = self.sent()
+        for stream in streams if there is not None else ():
+            there.wait(stream)
 
 
 def _wanted(volume: Volume) -> bool:
@@ -302,13 +316,15 @@ class DeviceMemory:
         if not SIMULATED:
             cuda.current_context().deallocations.clear()
 
-    def _reserve(self, size: int, budget: int | None, what: str, extent: Extent | None = None) -> Volume | None:
+    def _reserve(self, size: int, budget: int | None, what: str, extent: Extent | None = None,
+                 ahead: bool = False) -> Volume | None:
         """Take ``size`` bytes of the budget, or the place of a volume that nobody uses and that holds ``extent``.
 
         The smallest such place is taken if the budget is used up, since a device gives memory back when all its work is
         done only; otherwise one that isn't mostly more than needed. What nobody uses goes until there is room: volumes,
         longest unused first and those that somebody is going to use last, then working space, which the next unit of
-        work will want.
+        work will want. What comes ``ahead`` of its use takes no place from what is going to be used before, as long as
+        somebody is at work who will leave one.
 
         Raises:
             BudgetError: as ``working_space``.
@@ -317,6 +333,9 @@ class DeviceMemory:
         with self._changed:
             while True:
                 unused = sorted((held for held in self._held if not held.users), key=_wanted)
+                if ahead and self._working and self._used + size > limit and unused and _wanted(unused[0]):
+                    self._changed.wait(timeout=_PATIENCE)
+                    continue
                 full = self._used + size > limit
                 places = [held for held in unused if extent and held.extent.holds(extent) and (
                     full or (held.source() is None and 2 * held.extent.nbytes <= 3 * size))]
@@ -347,23 +366,21 @@ class DeviceMemory:
             self._changed.notify_all()
 
     def _drop(self, volume: Volume) -> None:
+        with suppress(Exception):  # whoever uses the device will be told
+            volume.sent()
         self._held.remove(volume)
         self._used -= volume.extent.nbytes
 
-    def make_ready(self) -> None:
-        """Have what volumes need to come, before kernels are at work."""
-        make_ready(COPIERS)
-        with self._changed:
-            _ = self._unpacking
-
-    def bring(self, targets: SequenceBatch, budget: int | None) -> None:
+    def bring(self, targets: SequenceBatch, budget: int | None) -> ExitStack:
         """Have a volume on its way to the device before it is used.
+
+        Gives what has to be closed, whether or not somebody uses the volume: that waits until it has been sent.
 
         Raises:
             BudgetError: as ``working_space``.
         """
-        with self._using(targets, budget):
-            pass
+        with self._using(targets, budget, ahead=True) as volume:
+            return volume.coming
 
     @contextmanager
     def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
@@ -377,7 +394,7 @@ class DeviceMemory:
             yield held
 
     @contextmanager
-    def _using(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
+    def _using(self, targets: SequenceBatch, budget: int | None, ahead: bool = False) -> Iterator[Volume]:
         source = targets.searched()
         with self._changed:
             while (held := self._find(source)) is None and any(source is begun for begun in self._begun):
@@ -386,7 +403,7 @@ class DeviceMemory:
                 self._begun.append(source)
         if held is None:
             try:
-                held = self._sent(source, targets, budget)
+                held = self._sent(source, targets, budget, ahead)
             finally:
                 with self._changed:
                     self._begun = [begun for begun in self._begun if begun is not source]
@@ -400,90 +417,48 @@ class DeviceMemory:
 
     def _find(self, source: np.ndarray) -> Volume | None:
         with self._changed:
-            held = next((held for held in self._held if held.source() is source), None)
+            held = next((held for held in self._held if held.source() is source and not held.failed), None)
             if held is not None:
                 self._held.remove(held)
                 self._held.append(held)
                 held.users += 1
             return held
 
-    def _sent(self, source: np.ndarray, targets: SequenceBatch, budget: int | None) -> Volume:
+    def _sent(self, source: np.ndarray, targets: SequenceBatch, budget: int | None, ahead: bool) -> Volume:
         extent = Extent.of(len(source), len(targets))
-        old = self._reserve(extent.nbytes, budget, "a volume on the device", extent)
+        old = self._reserve(extent.nbytes, budget, "a volume on the device", extent, ahead)
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
         with self._changed:
-            queue, arrivals = self._queue, self._arrivals
-        packed = packable(targets.alphabet)
+            queue = self._queue
 
         def send(name: str, array: np.ndarray) -> Any:
-            sent.callback(begin_to_device(array, places[name], 1, queue, hurried=True))
+            coming.callback(begin_to_device(array, places[name], 1, queue, hurried=True))
             return places[name]
 
         try:
-            if old is not None and (event := old.arrival.result()) is not None:
-                event.synchronize()  # it may be pending where nobody has used the volume
+            if old is not None:
+                old.sent()  # nobody may have used it
             # Before letters are on their way: while they are, whoever asks the driver for memory waits long.
             places = {name: room.array(name, size, dtype) for name, size, dtype in (
                 ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),
                 ("ranked", extent.stretches, np.int32))}
-            with ExitStack() as sent:
+            with ExitStack() as coming:
                 letters = places["letters"]
-                sent.callback(begin_to_device(source, letters, COPIERS, queue, packed=packed))
+                coming.callback(begin_to_device(source, letters, COPIERS, queue))
                 works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
-                volume = Volume(weakref.ref(source), letters, works, room, extent)
-                waiting = sent.pop_all()
+                volume = Volume(weakref.ref(source), letters, works, room, extent, queue, coming.pop_all())
         except BaseException:
             self._release(extent.nbytes)
             raise
         with self._changed:
             self._held.append(volume)
-        arrivals.submit(self._see_to, volume, waiting, len(source) if packed else 0)
         self.copies += 1
         return volume
-
-    def _see_to(self, volume: Volume, waiting: ExitStack, packed: int) -> None:
-        """Wait until a volume has been sent, so many of its letters packed, and say so."""
-        try:
-            with on_device(self._device):
-                waiting.close()
-                event = mark(self._queue)
-                if packed:
-                    with self._changed:
-                        unpacking = self._unpacking
-                    if event is not None:
-                        event.wait(unpacking)
-                    unpack(volume.letters, packed, unpacking)
-                    event = mark(unpacking)
-            volume.arrival.set_result(event)
-        except BaseException as error:
-            with self._changed:
-                self._drop(volume)
-            volume.arrival.set_exception(error)
-        finally:
-            with self._changed:
-                volume.users -= 1
-                self._changed.notify_all()
-
-    @cached_property
-    def _arrivals(self) -> ThreadPoolExecutor:
-        """The thread that sees to it that volumes arrive, whether or not somebody uses them."""
-        return ThreadPoolExecutor(1, thread_name_prefix="arrivals")
 
     @cached_property
     def _queue(self) -> Any:
         """The stream to the device; not the default one, which waits for all others. Asked for under a lock."""
         return 0 if SIMULATED else cuda.stream()
-
-    @cached_property
-    def _unpacking(self) -> Any:
-        """The stream in which letters are unpacked, likewise: copies that follow needn't wait for it.
-
-        Kernels that score fill the device, and what is in line behind them would wait for several.
-        """
-        stream = urgent_stream()
-        if not SIMULATED:
-            bring(stream)
-        return stream
 
     @cached_property
     def _back(self) -> Any:
@@ -512,7 +487,8 @@ def wake() -> None:
     def ready() -> None:
         with suppress(Exception):  # whoever needs the device will be told
             device_count()
-            device_memory().make_ready()
+            device_memory()
+            make_ready(COPIERS)
 
     threading.Thread(target=ready, name="wake").start()
 

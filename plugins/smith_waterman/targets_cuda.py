@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from seqloom.core.context import Scoring
 from seqloom.core.driver_cuda import mark
 from seqloom.core.jit_cuda import kernel as kept_kernel
 from seqloom.core.jit_cuda import launching
-from seqloom.core.packed16 import SIMULATED, has_packed_maxima, packed_arithmetic
+from seqloom.core.packed16 import SIMULATED, Arithmetic, has_packed_maxima, packed_arithmetic
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.recurrence_cuda import (
     BEST,
@@ -371,8 +371,8 @@ class DeviceTargets:
             if not ways:
                 found[number] = self._on_the_host(self._works.order, query, scoring)
                 continue
-            made = [query_profiles(strand, scoring.matrix, tiling(len(strand), ways[0].arithmetic.numbers),
-                                   ways[0].arithmetic) for strand in query.strands]
+            made = [_profiles(strand.tobytes(), scoring.matrix.tobytes(), len(scoring.matrix), ways[0].arithmetic)
+                    for strand in query.strands]
             words = sum(len(profile) for strand in made for profile in strand)
             if group.members and (len(group.members) == _GROUP_QUERIES or group.words + words > _GROUP_WORDS
                                   or (len(group.members) + 1) * (count + 1) > _GROUP_SCORES):
@@ -541,6 +541,14 @@ class DeviceTargets:
             if not len(left):
                 return place_of(result[chosen], goal)
         return None
+
+
+@lru_cache(8)
+def _profiles(query: bytes, matrix: bytes, size: int, arithmetic: Arithmetic) -> list[np.ndarray]:
+    """Profiles of all tiles of a query, which every volume asks for."""
+    scores = np.frombuffer(matrix, np.int32).reshape(size, size)
+    shape = tiling(len(query), arithmetic.numbers)
+    return query_profiles(np.frombuffer(query, np.uint8), scores, shape, arithmetic)
 
 
 _alone: Any = threading.RLock() if SIMULATED else nullcontext()

@@ -14,7 +14,7 @@ BYTES_PER_STRETCH_HERE = 12
 """Of them on the host, lengths included."""
 BYTES_PER_COLUMN = 8
 """Of a border."""
-LEAST_PIECE = 1 << 12
+LEAST_PIECE = 1 << 13
 """Letters that a piece of a long target has beside its overlap with the next one, at least."""
 _COUNTED_LENGTHS = 1 << 20
 """Lengths that are sorted by counting them."""

@@ -10,16 +10,6 @@ SIZE = 64
 CONTEXT, STREAM, EVENTS = np.uint64(5), np.uint64(6), np.array([7, 8], np.uint64)
 
 
-class Rows(ctypes.Structure):
-    """``CUDA_MEMCPY2D`` of cuda.h."""
-
-    _fields_ = (("srcXInBytes", ctypes.c_size_t), ("srcY", ctypes.c_size_t), ("srcMemoryType", ctypes.c_uint),
-                ("srcHost", WORD), ("srcDevice", WORD), ("srcArray", WORD), ("srcPitch", ctypes.c_size_t),
-                ("dstXInBytes", ctypes.c_size_t), ("dstY", ctypes.c_size_t), ("dstMemoryType", ctypes.c_uint),
-                ("dstHost", WORD), ("dstDevice", WORD), ("dstArray", WORD), ("dstPitch", ctypes.c_size_t),
-                ("WidthInBytes", ctypes.c_size_t), ("Height", ctypes.c_size_t))
-
-
 class Driver:
     """Its functions: copies are done when an event that was recorded behind them, or the stream, is waited for."""
 
@@ -28,7 +18,7 @@ class Driver:
         self.followed: dict[int, int] = {}
         self.lock = threading.Lock()  # carriers call it side by side
         shapes = ((self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1), (self.settle, 1),
-                  (self.copy_rows, 2), (self.follow, 3))
+                  (self.follow, 3))
         self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
         self.functions = np.array([ctypes.cast(f, ctypes.c_void_p).value for f in self._kept], np.uint64)
 
@@ -41,14 +31,6 @@ class Driver:
         with self.lock:
             self.queued.append((target, source, size))
         return 700 if self.failing else 0
-
-    def copy_rows(self, form: int, stream: int) -> int:
-        rows = Rows.from_buffer_copy(ctypes.string_at(form, ctypes.sizeof(Rows)))  # which may change at once
-        assert (rows.srcMemoryType, rows.dstMemoryType) == (1, 2) and rows.WidthInBytes * rows.Height <= self.most
-        assert rows.WidthInBytes <= min(rows.srcPitch, rows.dstPitch)
-        assert not any((rows.srcXInBytes, rows.srcY, rows.dstXInBytes, rows.dstY))
-        return max(self.copy(rows.dstDevice + n * rows.dstPitch, rows.srcHost + n * rows.srcPitch, rows.WidthInBytes,
-                             stream) for n in range(rows.Height))
 
     def record(self, event: int, stream: int) -> int:
         with self.lock:
