@@ -237,6 +237,7 @@ def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.rando
     t1 is the time of scores on the device, t2 that of all else that a unit of work does, t3 that of getting a volume
     and copying it.
     """
+    from seqloom.core.copies_cuda import settle
     from seqloom.plugins.smith_waterman.resident_cuda import device_memory
     from seqloom.plugins.smith_waterman.seed_cuda import SmithWatermanScoresCuda
 
@@ -249,7 +250,8 @@ def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.rando
             begin = time.perf_counter()
             volume = source.read(span)
             with device_memory().volume(volume, None) as held:
-                held.sent().synchronize()
+                held.sent()
+                settle(held.queue)
                 getting = time.perf_counter() - begin
             with resident(volume) as device:
                 computing = best_of(lambda q=query, d=device: d.scores([asked(q)], scoring()))

@@ -95,12 +95,15 @@ class Carriers:
                 self._pieces[places, word] = values
             self._given += len(begins)
             self._under_way += len(begins)
-            _post(host_functions(), self._line, len(begins))
+            line = ctypes.c_void_p(self._line.ctypes.data)
+            for _ in begins:
+                library.sem_post(line)
 
         def finish() -> None:
             try:
                 if len(begins):
-                    _await(host_functions(), sent)
+                    if library.sem_trywait(ctypes.c_void_p(sent.ctypes.data)):
+                        _await(host_functions(), sent)
                     checked([int(sent[_ERROR])])
             finally:
                 with self._changed:
@@ -131,13 +134,6 @@ def _carry(functions, host, context, line, pieces, buffers, events):
         raised(sent + np.uint64(_ERROR * _WORD), np.uint64(error))
         if not subtracted(sent + np.uint64(_LEFT * _WORD), np.uint64(1)):
             call(host[SEMAPHORE_POST], (sent,))
-
-
-@kernel(helpers=(driver_cuda,))
-def _post(host, semaphore, count):
-    """Let so many through that wait for a semaphore."""
-    for _ in range(count):
-        call(host[SEMAPHORE_POST], (np.uint64(semaphore.ctypes.data),))
 
 
 @kernel(helpers=(driver_cuda,))

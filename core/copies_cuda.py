@@ -8,16 +8,17 @@ host's memory is read once and written once.
 
 What is sent as it is goes by threads of its own (``carriers_cuda.py``).
 
-What is small goes by way of page-locked memory of its owner. To copy it and to have streams wait for it, or to wait for
-it, is one call of a kernel: every call of the driver from the interpreter gives that away, and several threads would
-wait for it again each time.
+What is small goes by way of page-locked memory of its owner. To copy it back and to wait for it is one call of a
+kernel, since whoever gives the interpreter away waits for it again: a tenth of a millisecond and more where several
+threads want it. What needn't wait for a device, like queueing a copy, is called without giving it away.
 """
 
 import atexit
+import ctypes
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -33,9 +34,11 @@ from .backends import current_device, on_device
 from .carriers_cuda import Carriers
 from .driver_cuda import (
     BUFFER,
+    CLEAR,
     COPY_MEMORY,
     ENTER,
     FOLLOW,
+    QUERY,
     RECEIVE,
     RECORD,
     SEND,
@@ -43,6 +46,7 @@ from .driver_cuda import (
     WAIT,
     Lane,
     added,
+    briefly,
     call,
     checked,
     driver_functions,
@@ -62,6 +66,8 @@ _COPY = "copy"  # threads that wait for the bus alone: tasks of every other kind
 _MOST_THREADS = 16
 _LEAST_MADE = 1 << 13  # items that it is worth calling a thread for, where the host makes them
 _LARGE = 1 << 20  # bytes of a result for each thread from which on caches don't keep it anyway
+_BRIEF = 1 << 19
+"""Bytes from which on others may have the interpreter while they are copied."""
 _PAGE = 4096
 
 
@@ -69,7 +75,7 @@ class _Device:
     """One device as the driver knows it, by its number.
 
     Attributes:
-        functions: u8[7], addresses of the driver's functions.
+        functions: u8[9], addresses of the driver's functions.
         context: handle of the device's context, which every thread has to enter.
     """
 
@@ -206,15 +212,19 @@ def _settled(functions, context, stream):
     return call(functions[ENTER], (context,)) or call(functions[SETTLE], (stream,))
 
 
-@kernel(helpers=(driver_cuda,))
-def _sent_through(functions, host, context, here, locked, there, size, stream, event, followers):
-    """Copy from one address of the host to another, and queue the copy to the device, for which u8 streams wait."""
-    call(host[COPY_MEMORY], (locked, here, size))
-    error = call(functions[ENTER], (context,)) or call(functions[SEND], (there, locked, size, stream))
-    error = error or call(functions[RECORD], (event, stream))
+def _followed(functions: np.ndarray, context: Any, event: Any, stream: Any, followers: Iterable[Any]) -> int:
+    """Have streams wait for what is queued on a stream by now. 0, or an error's code, as from those that follow."""
+    error = briefly(functions[ENTER], context) or briefly(functions[RECORD], event, stream)
     for follower in followers:
-        error = error or call(functions[FOLLOW], (follower, event, np.uint64(0)))
+        error = error or briefly(functions[FOLLOW], follower, event, 0)
     return error
+
+
+def _sent_through(functions: np.ndarray, context: Any, locked: int, there: int, size: int, event: Any, stream: Any,
+                  followers: Iterable[Any]) -> int:
+    """Queue a copy of page-locked memory to the device and have streams wait for it."""
+    error = briefly(functions[ENTER], context) or briefly(functions[SEND], there, locked, size, stream)
+    return error or _followed(functions, context, event, stream, followers)
 
 
 @kernel(helpers=(driver_cuda,))
@@ -307,9 +317,30 @@ def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at
 
 def settle(stream: Any) -> None:
     """Wait until all is done that is queued on a stream of the current device, or will be meanwhile."""
+    if SIMULATED:
+        return
+    device, handle = _current(), handle_of(stream)
+    if briefly(device.functions[ENTER], device.context) or briefly(device.functions[QUERY], handle):
+        checked([_settled(device.functions, device.context, handle)])
+
+
+def follow(stream: Any, followers: Sequence[Any]) -> None:
+    """Have what will be queued on some streams wait for what is queued on another one by now."""
     if not SIMULATED:
         device = _current()
-        checked([_settled(device.functions, device.context, handle_of(stream))])
+        with device.event() as event:
+            checked([_followed(device.functions, device.context, event, handle_of(stream), map(handle_of, followers))])
+
+
+def clear(array: Any, count: int, stream: Any) -> None:
+    """Queue zeros for the first items, of four or eight bytes, of a device array."""
+    if SIMULATED:
+        array[:count] = 0
+    if SIMULATED or not count:
+        return
+    device, address = _current(), array.device_ctypes_pointer.value
+    checked([briefly(device.functions[ENTER], device.context) or briefly(
+        device.functions[CLEAR], address, 0, count * array.dtype.itemsize // 4, handle_of(stream))])
 
 
 def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any, followers: Sequence[Any]) -> None:
@@ -322,11 +353,13 @@ def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any,
         there[: len(array)].copy_to_device(array)
         return
     device, array = _current(), np.ascontiguousarray(array)
+    if array.nbytes < _BRIEF:
+        ctypes.memmove(locked.ctypes.data, array.ctypes.data, array.nbytes)
+    else:
+        locked[: len(array)] = array
     with device.event() as event:
-        checked([_sent_through(device.functions, host_functions(), device.context, np.uint64(array.ctypes.data),
-                               np.uint64(locked.ctypes.data), np.uint64(there.device_ctypes_pointer.value),
-                               np.uint64(array.nbytes), handle_of(stream), event,
-                               np.array([handle_of(follower) for follower in followers], np.uint64))])
+        checked([_sent_through(device.functions, device.context, locked.ctypes.data, there.device_ctypes_pointer.value,
+                               array.nbytes, event, handle_of(stream), map(handle_of, followers))])
 
 
 def receive_through(locked: np.ndarray, there: Any, first: int, last: int, stream: Any, behind: Any) -> np.ndarray:

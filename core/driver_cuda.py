@@ -16,15 +16,14 @@ from numba.core.cgutils import unpack_tuple
 from numba.extending import intrinsic as _intrinsic
 
 from .errors import BackendError
-from .packed16 import SIMULATED
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 intrinsic: Any = _intrinsic
 BUFFER = 2 << 20
 """Bytes of a buffer."""
-ENTER, SEND, RECEIVE, RECORD, WAIT, SETTLE, FOLLOW = range(7)
+ENTER, SEND, RECEIVE, RECORD, WAIT, SETTLE, FOLLOW, QUERY, CLEAR = range(9)
 _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize",
-              "cuStreamSynchronize", "cuStreamWaitEvent")
+              "cuStreamSynchronize", "cuStreamWaitEvent", "cuStreamQuery", "cuMemsetD32Async")
 SEMAPHORE_WAIT, SEMAPHORE_POST, COPY_MEMORY = range(3)
 _HOST_FUNCTIONS = ("sem_wait", "sem_post", "memcpy")  # of the C library
 _VERSION = 12000
@@ -53,7 +52,7 @@ def new_lane() -> Lane:
 
 
 def driver_functions() -> tuple[np.ndarray, np.uint64]:
-    """u8[7], addresses of the driver's functions; and the current context."""
+    """u8[9], addresses of the driver's functions; and the current context."""
     from cuda.bindings import driver
 
     found = [driver.cuGetProcAddress(name.encode(), _VERSION, 0)[:2] for name in _FUNCTIONS]
@@ -71,17 +70,21 @@ def host_functions() -> np.ndarray:
                     np.uint64)
 
 
+@cache
+def _brief(address: int, words: int) -> Any:
+    return ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_uint64] * words)(address)
+
+
+def briefly(address: Any, *words: Any) -> int:
+    """What the C function at an address returns, one that doesn't wait, for arguments of 64 bits.
+
+    The thread keeps the interpreter meanwhile: to get it back takes longer than most that is asked of a driver.
+    """
+    return int(_brief(int(address), len(words))(*map(int, words)))
+
+
 def handle_of(stream: Any) -> np.uint64:
     return np.uint64(int(stream.handle) if stream else 0)
-
-
-def mark(stream: Any) -> Any:
-    """An event that comes when all is done that is queued on a stream by now; none in the simulator, which waits."""
-    if SIMULATED:
-        return None
-    event = cuda.event(timing=False)
-    event.record(stream)
-    return event
 
 
 def checked(errors: list[int]) -> None:

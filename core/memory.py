@@ -76,7 +76,9 @@ class MemorySource:
         return cut_spans(self._lengths, letters, self._batch.offsets, self._longest)
 
     def read(self, span: Span) -> SequenceBatch:
-        return self._batch.take(span.first, span.last)
+        volume = self._batch.take(span.first, span.last)
+        volume.__dict__["lengths"] = self._lengths[span.first : span.last]  # as the property would
+        return volume
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
         parts = [self._batch[int(n)] for n in numbers]

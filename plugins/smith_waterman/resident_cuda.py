@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import current_device, device_count, on_device
-from seqloom.core.copies_cuda import begin_to_device, make_ready, receive_through, send_through, settle
-from seqloom.core.driver_cuda import mark
+from seqloom.core.copies_cuda import begin_to_device, follow, make_ready, receive_through, send_through, settle
 from seqloom.core.errors import BudgetError
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
@@ -195,25 +194,21 @@ class Volume:
     users: int = 1
     ahead: bool = True
     failed: bool = False
-    _there: Any = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def sent(self) -> Any:
-        """Wait until all has been sent, so that what it was may go; gives an event that comes when all is there."""
+    def sent(self) -> None:
+        """Wait until all has been sent, so that what was sent may go."""
         with self._lock:
             try:
                 self.coming.close()
-                self._there = self._there or mark(self.queue)
             except BaseException:
                 self.failed = True
                 raise
-            return self._there
 
     def arrived(self, streams: Sequence[Any]) -> None:
         """Have what will be queued on some streams wait for the volume; the host waits until all has been sent."""
-        there = self.sent()
-        for stream in streams if there is not None else ():
-            there.wait(stream)
+        self.sent()
+        follow(self.queue, streams)
 
 
 def _wanted(volume: Volume) -> bool:

@@ -22,7 +22,7 @@ from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.backends import current_device
 from seqloom.core.context import Scoring
-from seqloom.core.driver_cuda import mark
+from seqloom.core.copies_cuda import clear, follow
 from seqloom.core.jit_cuda import kernel as kept_kernel
 from seqloom.core.jit_cuda import launching
 from seqloom.core.packed16 import SIMULATED, Arithmetic, has_packed_maxima, packed_arithmetic
@@ -85,15 +85,6 @@ def select(scores, stride, count, queries, table, limits, capacity):
             number = cuda.atomic.add(table, total, int64(1))
             if number < capacity:
                 table[total + 1 + number] = (int64(place) << int64(32)) | int64(score)
-
-
-def clear(array, count, counters, few):
-    """Kernel: zeros in two arrays."""
-    n = int32(cuda.grid(1))
-    if n < count:
-        array[n] = 0
-    if n < few:
-        counters[n] = 0
 
 
 def join(pieces, few, cut, ranked, bounds, count, all_ranked, begins, ends):
@@ -260,7 +251,8 @@ class DeviceTargets:
     def _cleared(self, name: str, size: int, dtype: Any, counters: str, few: int, stream: Any) -> tuple[Any, Any]:
         """Rooms of two names, with zeros: ``size`` of a type, and ``few`` counters."""
         arrays = self._space.room(name, size, dtype), self._space.room(counters, few, np.int32)
-        self._launch(clear, max(size, few), stream, arrays[0], np.int32(size), arrays[1], np.int32(few))
+        clear(arrays[0], size, stream)
+        clear(arrays[1], few, stream)
         return arrays
 
     def _ways(self, query: np.ndarray, scoring: Scoring, goal: int) -> list[Numbers]:
@@ -279,8 +271,7 @@ class DeviceTargets:
         ``found`` is on the device, in the order of the works; counters are 0.
         """
         together = way.arithmetic.numbers
-        parts, crossing = [(0, -(-len(works) // together))], self._space.room(f"crossing {slot}", 1, np.int64)
-        places = crossing
+        parts, crossing, places = [(0, -(-len(works) // together))], profiles, profiles  # of which one tile uses none
         last_tile = len(tiles.shape.rows) - 1
         if last_tile:
             parts, places, most = self._borders(works, way)
@@ -312,9 +303,7 @@ class DeviceTargets:
         count, few = np.int32(len(self._stretches)), np.int32(len(pieces.begins))
         self._launch(join, int(count) + int(few), first, self._ends_of_pieces, few, np.int32(pieces.cut),
                      works.ranked_there, works.begins, count, all_.ranked_there, all_.begins, all_.ends)
-        if others and (event := mark(first)) is not None:
-            for stream in others:
-                event.wait(stream)
+        follow(first, others)
 
     def _borders(self, works: Works, way: Numbers) -> Borders:
         return works.borders(way.arithmetic.numbers, self._space.columns)
@@ -345,7 +334,7 @@ class DeviceTargets:
         if not missing:
             return
         space, nothing = self._space, np.int32(0)
-        profiles, places = space.room("table 0", LETTERS * TABLE_WORDS, np.int64), space.room("crossing 0", 1, np.int64)
+        profiles = space.room("table 0", LETTERS * TABLE_WORDS, np.int64)
         found, counters = self._cleared("scores 0", 1, np.int32, "counters 0", 1, space.streams[0])
         for variant in missing:
             self._check()
@@ -353,8 +342,9 @@ class DeviceTargets:
                 made = kernel(variant.rows, variant.lanes, variant.way, scoring, BEST, variant.bordered,
                               variant.continued)
                 made[1, 32 * WARPS, space.streams[0]](
-                    profiles, 0, self._letters, self._works.ranked_there, self._works.begins, self._works.ends, places,
-                    nothing, nothing, counters, nothing, places, np.int32(1), np.int32(1 << 16), nothing, found, 0)
+                    profiles, 0, self._letters, self._works.ranked_there, self._works.begins, self._works.ends,
+                    profiles, nothing, nothing, counters, nothing, profiles, np.int32(1), np.int32(1 << 16), nothing,
+                    found, 0)
             _brought.add(variant)
 
     def _groups(self, asked: Sequence[Asked], all_ways: Sequence[list[Numbers]], scoring: Scoring,

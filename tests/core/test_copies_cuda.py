@@ -33,21 +33,22 @@ def _doubled(out, first, given):
 
 def test_small_arrays_go_by_way_of_locked_memory_and_streams_wait_for_them() -> None:
     driver, host = Driver(), copies.host_functions()
-    array, locked, there, back = (np.arange(7) * n for n in (1, 0, 0, 0))
+    array, locked, there, back = (np.arange(7) * n for n in (1, 1, 0, 0))
     addresses = [np.uint64(a.ctypes.data) for a in (array, locked, there, back)]
-    known = driver.functions, host, CONTEXT
+    known = driver.functions, CONTEXT
     driver.most, size, followers = array.nbytes, np.uint64(array.nbytes), np.array([21, 22], np.uint64)
-    assert copies._sent_through(*known, *addresses[:3], size, STREAM, EVENTS[0], followers) == 0
-    assert (locked == array).all() and not there.any() and driver.followed == {21: 1, 22: 1}
+    assert copies._sent_through(*known, *addresses[1:3], size, EVENTS[0], STREAM, followers) == 0
+    assert not there.any() and driver.followed == {21: 1, 22: 1}
     driver.settle(21)
     assert (there == array).all()
     locked[:] = 0
-    assert copies._received_through(*known, addresses[2], addresses[1], addresses[3], size, STREAM, STREAM) == 0
+    received = driver.functions, host, CONTEXT, addresses[2], addresses[1], addresses[3], size, STREAM, STREAM
+    assert copies._received_through(*received) == 0
     assert (back == array).all()
     there[:] = 0
     driver.failing = True
-    assert copies._sent_through(*known, *addresses[:3], size, STREAM, EVENTS[0], followers) == 700 and not there.any()
-    assert copies._received_through(*known, addresses[2], addresses[1], addresses[3], size, STREAM, STREAM) == 700
+    assert copies._sent_through(*known, *addresses[1:3], size, EVENTS[0], STREAM, followers) == 700 and not there.any()
+    assert copies._received_through(*received) == 700
 
 
 def test_a_stream_is_waited_for() -> None:

@@ -564,6 +564,9 @@ def test_cutting_queries_and_targets() -> None:
     assert [(s.first, s.last, s.letters, s.longest) for s in cut_spans(lengths, 12)] == [
         (0, 3, 12, 7), (3, 4, 20, 20), (4, 6, 2, 1)]
     assert cut_spans(np.array([], np.int64), 5) == []
+    source = MemorySource(TARGETS)
+    for volume in map(source.read, source.plan(60)):
+        assert (volume.lengths == np.diff(volume.offsets)).all() and len(volume) < len(TARGETS)
     queries = SequenceBatch.of(PROTEIN, ["A" * n for n in lengths])
     assert query_batches(queries, 2, 100) == [(0, 2), (2, 4), (4, 6)]
     assert query_batches(queries, 100, 12) == [(0, 3), (3, 4), (4, 6)]

@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context, Scoring
-from seqloom.core.errors import BudgetError
+from seqloom.core.errors import BackendError, BudgetError
 from seqloom.core.memory import MemorySink
 from seqloom.core.packed16 import ORDINARY, PACKED, SIMULATED, SINGLE, Arithmetic
 from seqloom.core.sequences import Intervals, SequenceBatch
@@ -211,6 +211,19 @@ def check_memory() -> None:
         assert begun.wait(30) and there(1) and not done.done()
         go_on.set()
         assert done.result()
+
+    def failing(*arguments: Any, **named: Any) -> Callable[[], None]:
+        copy(*arguments, **named)
+        raising = mock.Mock(side_effect=[BackendError("failed"), None])
+        return raising
+
+    with mock.patch.object(resident_cuda, "begin_to_device", failing):
+        for number in (2, 2):
+            try:
+                assert there(number) is None
+            except BackendError as error:
+                assert str(error) == "failed"
+    assert there(2) and there(0) and there(1) and memory._used <= budget
     with memory.volume(volumes[0], budget), memory.volume(volumes[1], budget):
         resident_cuda._PATIENCE = 0.01
         try:
