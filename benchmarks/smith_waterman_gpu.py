@@ -250,7 +250,7 @@ def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.rando
             begin = time.perf_counter()
             volume = source.read(span)
             with device_memory().volume(volume, None) as held:
-                held.sent()
+                held.sending.wait()
                 settle(held.queue)
                 getting = time.perf_counter() - begin
             with resident(volume) as device:

@@ -1,7 +1,7 @@
 """``sw-targets`` on CUDA devices: the letters of a volume are sent there while the volume before is searched."""
 
 import weakref
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from seqloom.core.backends import device_count
@@ -12,13 +12,13 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.core.threads import brisk
 from seqloom.plugins.smith_waterman.index_cpu import SmithWatermanTargets
-from seqloom.plugins.smith_waterman.resident_cuda import Extent, device_memory, on_devices
+from seqloom.plugins.smith_waterman.resident_cuda import Extent, Sending, device_memory, on_devices
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_STRETCH_HERE
 
 
-def _close(coming: ExitStack) -> None:
+def _wait(sending: Sending) -> None:
     with suppress(BackendError):  # whoever uses the device will be told
-        coming.close()
+        sending.wait()
 
 
 class SmithWatermanTargetsCuda(SmithWatermanTargets):
@@ -34,7 +34,7 @@ class SmithWatermanTargetsCuda(SmithWatermanTargets):
 
         def send(device: int) -> None:
             # Letters that nobody has used may go when the index goes.
-            weakref.finalize(index, _close, device_memory().bring(batch, context.device_memory))
+            weakref.finalize(index, _wait, device_memory().bring(batch, context.device_memory))
 
         devices = range(device_count())
         with brisk():

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -167,6 +167,29 @@ class Workspace:
             settle(stream)
 
 
+class Sending:
+    """What is on its way to a device, until it has been sent.
+
+    Args:
+        waiting: waits for it when it is closed.
+
+    Attributes:
+        failed: the device failed meanwhile.
+    """
+
+    def __init__(self, waiting: ExitStack) -> None:
+        self._waiting, self._lock, self.failed = waiting, threading.Lock(), False
+
+    def wait(self) -> None:
+        """Until all has been sent, so that what was sent may go."""
+        with self._lock:
+            try:
+                self._waiting.close()
+            except BaseException:
+                self.failed = True
+                raise
+
+
 @dataclass(eq=False)
 class Volume:
     """One volume on a device, or on its way there.
@@ -178,10 +201,9 @@ class Volume:
         room: what both are in.
         extent: for which there is room.
         queue: the stream in which they come.
-        coming: waits until all has been sent, once.
+        sending: of both.
         users: how many use it now.
         ahead: nobody has used it yet.
-        failed: it can't be used, because the device failed while it was sent.
     """
 
     source: "weakref.ref[np.ndarray]"
@@ -190,24 +212,13 @@ class Volume:
     room: Room
     extent: Extent
     queue: Any
-    coming: ExitStack
+    sending: Sending
     users: int = 1
     ahead: bool = True
-    failed: bool = False
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def sent(self) -> None:
-        """Wait until all has been sent, so that what was sent may go."""
-        with self._lock:
-            try:
-                self.coming.close()
-            except BaseException:
-                self.failed = True
-                raise
 
     def arrived(self, streams: Sequence[Any]) -> None:
         """Have what will be queued on some streams wait for the volume; the host waits until all has been sent."""
-        self.sent()
+        self.sending.wait()
         follow(self.queue, streams)
 
 
@@ -362,20 +373,18 @@ class DeviceMemory:
 
     def _drop(self, volume: Volume) -> None:
         with suppress(Exception):  # whoever uses the device will be told
-            volume.sent()
+            volume.sending.wait()
         self._held.remove(volume)
         self._used -= volume.extent.nbytes
 
-    def bring(self, targets: SequenceBatch, budget: int | None) -> ExitStack:
-        """Have a volume on its way to the device before it is used.
-
-        Gives what has to be closed, whether or not somebody uses the volume: that waits until it has been sent.
+    def bring(self, targets: SequenceBatch, budget: int | None) -> Sending:
+        """Have a volume on its way to the device before it is used. It has to be waited for even if nobody uses it.
 
         Raises:
             BudgetError: as ``working_space``.
         """
         with self._using(targets, budget, ahead=True) as volume:
-            return volume.coming
+            return volume.sending
 
     @contextmanager
     def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
@@ -412,7 +421,7 @@ class DeviceMemory:
 
     def _find(self, source: np.ndarray) -> Volume | None:
         with self._changed:
-            held = next((held for held in self._held if held.source() is source and not held.failed), None)
+            held = next((held for held in self._held if held.source() is source and not held.sending.failed), None)
             if held is not None:
                 self._held.remove(held)
                 self._held.append(held)
@@ -432,7 +441,7 @@ class DeviceMemory:
 
         try:
             if old is not None:
-                old.sent()  # nobody may have used it
+                old.sending.wait()  # nobody may have used it
             # Before letters are on their way: while they are, whoever asks the driver for memory waits long.
             places = {name: room.array(name, size, dtype) for name, size, dtype in (
                 ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),
@@ -441,7 +450,7 @@ class DeviceMemory:
                 letters = places["letters"]
                 coming.callback(begin_to_device(source, letters, COPIERS, queue))
                 works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
-                volume = Volume(weakref.ref(source), letters, works, room, extent, queue, coming.pop_all())
+                volume = Volume(weakref.ref(source), letters, works, room, extent, queue, Sending(coming.pop_all()))
         except BaseException:
             self._release(extent.nbytes)
             raise

@@ -21,9 +21,8 @@ from seqloom.plugins.smith_waterman.resident_cuda import Need, ascending, device
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import promising
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
+from seqloom.plugins.smith_waterman.stretches_cpu import LEAST_PIECE, Stretches, reach_of
 from seqloom.plugins.smith_waterman.targets_cuda import Asked, Found, on_device_targets, working_bytes
-from seqloom.plugins.smith_waterman.works_cuda import LEAST_PIECE
 
 _LADDER = 1.125
 

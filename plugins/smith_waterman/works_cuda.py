@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from seqloom.core.jit import kernel as host_kernel
+from seqloom.plugins.smith_waterman.stretches_cpu import LEAST_PIECE
 
 BYTES_PER_STRETCH = 12
 """Of a volume's ``Works`` on the device, without borders."""
@@ -14,8 +15,6 @@ BYTES_PER_STRETCH_HERE = 12
 """Of them on the host, lengths included."""
 BYTES_PER_COLUMN = 8
 """Of a border."""
-LEAST_PIECE = 1 << 13
-"""Letters that a piece of a long target has beside its overlap with the next one, at least."""
 _COUNTED_LENGTHS = 1 << 20
 """Lengths that are sorted by counting them."""
 
