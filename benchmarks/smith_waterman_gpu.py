@@ -193,20 +193,17 @@ def bus_rate() -> float:
     return len(host) / best_of(send)
 
 
-def copy_rate(targets: SequenceBatch, packed: bool) -> float:
+def copy_rate(targets: SequenceBatch) -> float:
     """Letters a second to the device from where they lie, by as many threads as a search has for that."""
     from numba import cuda
     from seqloom.core.copies_cuda import begin_to_device, settle
-    from seqloom.core.letters_cuda import unpack
     from seqloom.plugins.smith_waterman.resident_cuda import COPIERS
 
     letters, stream = targets.residues[: 1 << 28], cuda.stream()
     there = cuda.device_array(len(letters), np.uint8)
 
     def send() -> None:
-        begin_to_device(letters, there, COPIERS, stream, packed=packed)()
-        if packed:
-            unpack(there, len(letters), stream)
+        begin_to_device(letters, there, COPIERS, stream)()
         settle(stream)
 
     return len(letters) / best_of(send)
@@ -216,11 +213,10 @@ def streamed(targets: SequenceBatch, lengths: Sequence[int], threads: Sequence[i
              generator: np.random.Generator) -> Iterator[Timing]:
     """Searches with room on the device for parts of the targets, held to what binds: computing, or the bus."""
     rate = bus_rate()
-    on_the_bus = targets.letters * 2 / 3 / rate
-    yield Timing(f"{targets.letters:,} letters on the bus, packed", on_the_bus, f"{rate / 1e9:.1f} GB/s")
-    for how, packed in (("as they are", False), ("packed", True)):
-        copying = copy_rate(targets, packed)
-        yield Timing(f"copied from elsewhere, {how}", targets.letters / copying, f"{copying / 1e9:.1f} G letters/s")
+    on_the_bus = targets.letters / rate
+    yield Timing(f"{targets.letters:,} letters on the bus", on_the_bus, f"{rate / 1e9:.1f} GB/s")
+    copying = copy_rate(targets)
+    yield Timing("copied from elsewhere", targets.letters / copying, f"{copying / 1e9:.1f} GB/s")
     for query in proteins(lengths, generator):
         batch = SequenceBatch.of(PROTEIN, [PROTEIN.decode(query)])
         with resident(targets) as device:
@@ -241,6 +237,7 @@ def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.rando
     t1 is the time of scores on the device, t2 that of all else that a unit of work does, t3 that of getting a volume
     and copying it.
     """
+    from seqloom.core.copies_cuda import settle
     from seqloom.plugins.smith_waterman.resident_cuda import device_memory
     from seqloom.plugins.smith_waterman.seed_cuda import SmithWatermanScoresCuda
 
@@ -252,7 +249,9 @@ def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.rando
         for span in spans[:3]:
             begin = time.perf_counter()
             volume = source.read(span)
-            with device_memory().volume(volume, None):
+            with device_memory().volume(volume, None) as held:
+                held.sending.wait()
+                settle(held.queue)
                 getting = time.perf_counter() - begin
             with resident(volume) as device:
                 computing = best_of(lambda q=query, d=device: d.scores([asked(q)], scoring()))

@@ -2,7 +2,7 @@
 
 They wait for pieces in a kernel. Whoever sends leaves them all pieces of an array and goes on; each thread takes the
 next one when it is done with one, since some are given a slow processor, and while pieces of one array are under way,
-those of the next follow. Letters can go packed (``letters_cuda.py``): then what fills a buffer packs them.
+those of the next follow.
 """
 
 import ctypes
@@ -11,44 +11,35 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import carray
 
-from . import driver_cuda, letters_cuda
+from . import driver_cuda
 from .driver_cuda import (
     BUFFER,
     COPY_MEMORY,
     ENTER,
     RECORD,
-    ROWS,
-    ROWS_FROM,
-    ROWS_TO,
     SEMAPHORE_POST,
     SEMAPHORE_WAIT,
     SEND,
-    SEND_ROWS,
     WAIT,
     Lane,
     added,
-    bytes_at,
     call,
     checked,
     host_functions,
     library,
     raised,
-    rows,
     subtracted,
 )
 from .jit import kernel
-from .letters_cuda import TOGETHER, WORDS, pack
 
 _WORD = 8
 PIECES = 4096
 """That may be under way at a time."""
 MOST_PIECES = PIECES // 8
-"""Of one array, beside the last letters of one that is packed."""
-_FROM, _TO, _BYTES, _STREAM, _SENT, _PACKED = range(6)
-"""Words of a piece: addresses on host and device, its bytes there, a stream, the address of words of what is sent, and
-whether it goes packed."""
+"""Of one array."""
+_FROM, _TO, _BYTES, _STREAM, _SENT = range(5)
+"""Words of a piece: addresses on host and device, its bytes, a stream, and the address of words of what is sent."""
 LEFT, ERROR = 4, 5
 """Words of what is sent, behind a semaphore that is posted when the memory may change: pieces left, an error's code."""
 _TAKEN = 4
@@ -62,9 +53,17 @@ def new_words(count: int = 6) -> np.ndarray:
     return words
 
 
-def _cut(first: int, last: int, size: int, unit: int = 1) -> np.ndarray:
-    """Where pieces of first … last − 1 begin: of ``size``, or of as many units more as not to be too many."""
-    return np.arange(first, last, max(size, -(-(last - first) // (MOST_PIECES * unit)) * unit), dtype=np.uint64)
+def post(semaphore: np.ndarray, count: int) -> None:
+    """Let so many through that wait for a semaphore."""
+    address = ctypes.c_void_p(semaphore.ctypes.data)
+    for _ in range(count):
+        library.sem_post(address)
+
+
+def await_post(semaphore: np.ndarray) -> None:
+    """Wait until a semaphore is posted."""
+    if library.sem_trywait(ctypes.c_void_p(semaphore.ctypes.data)):
+        _awaited(host_functions(), semaphore)
 
 
 class Carriers:
@@ -72,13 +71,12 @@ class Carriers:
 
     Args:
         functions, context: of the driver.
-        size: bytes of a piece on the bus, if there aren't too many then.
-        words: of a block of packed letters.
+        size: bytes of a piece, if there aren't too many then.
     """
 
-    def __init__(self, functions: np.ndarray, context: np.uint64, size: int = BUFFER, words: int = WORDS) -> None:
-        self._functions, self._context, self._size, self._words = functions, context, size, words
-        self._pieces, self._line = np.zeros((PIECES, 6), np.uint64), new_words()
+    def __init__(self, functions: np.ndarray, context: np.uint64, size: int = BUFFER) -> None:
+        self._functions, self._context, self._size = functions, context, size
+        self._pieces, self._line = np.zeros((PIECES, 5), np.uint64), new_words()
         self._lanes: list[Lane] = []
         self._given = self._under_way = 0
         self._changed = threading.Condition()
@@ -89,40 +87,33 @@ class Carriers:
     def add(self, lane: Lane) -> None:
         """One more, with a lane of its own."""
         self._lanes.append(lane)
-        blocks = rows(2 * self._words, TOGETHER * self._words)
         threading.Thread(target=_carry, name="carrier", daemon=True, args=(
-            self._functions, host_functions(), self._context, self._line, self._pieces, lane.buffers, lane.events,
-            blocks, np.uint64(self._words))).start()
+            self._functions, host_functions(), self._context, self._line, self._pieces, lane.buffers,
+            lane.events)).start()
 
-    def send(self, source: int, there: int, size: int, stream: np.uint64, packed: bool = False) -> Callable[[], None]:
+    def send(self, source: int, there: int, size: int, stream: np.uint64) -> Callable[[], None]:
         """Have bytes copied from an address of the host to one of the device; gives what waits until they may change.
 
         Who has begun much has to wait for some of it before there is room for more.
-
-        Args:
-            packed: they are letters, whole blocks of which arrive as ``letters_cuda.arrived`` says.
         """
-        block = TOGETHER * self._words
-        whole = size // block * block if packed else 0
-        blocks = _cut(0, whole, max(1, self._size // (2 * self._words)) * block, block)
-        begins = np.concatenate([blocks, _cut(whole, size, self._size)])
-        lengths: Any = np.diff(begins, append=np.uint64(size))
+        each = max(self._size, -(-size // MOST_PIECES))
+        begins = each * np.arange(-(-size // each), dtype=np.uint64)
         sent = new_words()
         sent[LEFT] = len(begins)
         with self._changed:
             self._changed.wait_for(lambda: self._under_way + len(begins) <= PIECES)
             places = (self._given + np.arange(len(begins))) % PIECES
-            for word, values in enumerate((source + begins, there + begins, lengths, stream, sent.ctypes.data,
-                                           np.arange(len(begins)) < len(blocks))):
+            lengths: Any = np.minimum(each, size - begins)
+            for word, values in enumerate((source + begins, there + begins, lengths, stream, sent.ctypes.data)):
                 self._pieces[places, word] = values
             self._given += len(begins)
             self._under_way += len(begins)
-            post(host_functions(), self._line, len(begins))
+            post(self._line, len(begins))
 
         def finish() -> None:
             try:
                 if len(begins):
-                    await_post(host_functions(), sent)
+                    await_post(sent)
                     checked([int(sent[ERROR])])
             finally:
                 with self._changed:
@@ -132,34 +123,21 @@ class Carriers:
         return finish
 
 
-@kernel(helpers=(driver_cuda, letters_cuda))
-def _carry(functions, host, context, line, pieces, buffers, events, blocks, words):
-    """Send pieces (u8[n, 6], the first again behind the last) as they come into line, forever.
-
-    blocks: the form for rows that are ``words`` words each.
-    """
-    size, turn, home = np.uint64(buffers.shape[1]), np.uint64(0), np.uint64(line.ctypes.data)
-    row, block = np.uint64(2) * words, np.uint64(TOGETHER) * words
+@kernel(helpers=(driver_cuda,))
+def _carry(functions, host, context, line, pieces, buffers, events):
+    """Send pieces (u8[n, 5], the first again behind the last) as they come into line, forever."""
+    each, turn, home = np.uint64(buffers.shape[1]), np.uint64(0), np.uint64(line.ctypes.data)
     entered = call(functions[ENTER], (context,))
     while True:
         while call(host[SEMAPHORE_WAIT], (home,)):  # a signal may end it
             pass
         number = added(home + np.uint64(_TAKEN * _WORD), np.uint64(1)) - np.uint64(1)
         piece, error = pieces[number % np.uint64(len(pieces))], entered
-        packed = piece[_PACKED] != np.uint64(0)
-        each = size // row * block if packed else size
         for begin in range(np.uint64(0), piece[_BYTES], each):
             error = error or call(functions[WAIT], (events[turn],))
             count, buffer = min(each, piece[_BYTES] - begin), np.uint64(buffers[turn].ctypes.data)
-            here, there = piece[_FROM] + begin, piece[_TO] + begin
-            if packed:
-                many = count // block
-                pack(carray(bytes_at(here), (count,)), buffers[turn][: many * row].view(np.uint16), np.int64(words))
-                blocks[ROWS_FROM], blocks[ROWS_TO], blocks[ROWS] = buffer, there, many
-                error = error or call(functions[SEND_ROWS], (np.uint64(blocks.ctypes.data), piece[_STREAM]))
-            else:
-                call(host[COPY_MEMORY], (buffer, here, count))
-                error = error or call(functions[SEND], (there, buffer, count, piece[_STREAM]))
+            call(host[COPY_MEMORY], (buffer, piece[_FROM] + begin, count))
+            error = error or call(functions[SEND], (piece[_TO] + begin, buffer, count, piece[_STREAM]))
             error = error or call(functions[RECORD], (events[turn], piece[_STREAM]))
             turn ^= np.uint64(1)
         sent = piece[_SENT]
@@ -169,14 +147,7 @@ def _carry(functions, host, context, line, pieces, buffers, events, blocks, word
 
 
 @kernel(helpers=(driver_cuda,))
-def post(host, semaphore, count):
-    """Let so many through that wait for a semaphore."""
-    for _ in range(count):
-        call(host[SEMAPHORE_POST], (np.uint64(semaphore.ctypes.data),))
-
-
-@kernel(helpers=(driver_cuda,))
-def await_post(host, semaphore):
+def _awaited(host, semaphore):
     """Until a semaphore is posted."""
     while call(host[SEMAPHORE_WAIT], (np.uint64(semaphore.ctypes.data),)):
         pass

@@ -6,16 +6,18 @@ host do this and call the driver themselves, since a bus that takes 20 microseco
 interpreter that serves sixteen threads. Buffers are few and small enough to stay in the processor's caches, so that the
 host's memory is read once and written once.
 
-What is sent as it is, or packed, goes by threads of its own (``carriers_cuda.py``).
+What is sent as it is goes by threads of its own (``carriers_cuda.py``).
 
-What is small goes by way of page-locked memory of its owner. To copy it and to wait for it is one call of a kernel:
-every call of the driver from the interpreter gives that away, and several threads would wait for it again each time.
+What is small goes by way of page-locked memory of its owner. To copy it back and to wait for it is one call of a
+kernel, since whoever gives the interpreter away waits for it again: a tenth of a millisecond and more where several
+threads want it. What needn't wait for a device, like queueing a copy, is called without giving it away.
 """
 
 import atexit
+import ctypes
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import pairwise
@@ -30,14 +32,17 @@ from .carriers_cuda import Carriers
 from .crossings_cuda import Crew, Crossing, Driver, Return, words_of
 from .driver_cuda import (
     BUFFER,
+    CLEAR,
     COPY_MEMORY,
     ENTER,
+    FOLLOW,
+    QUERY,
     RECEIVE,
     RECORD,
     SEND,
     SETTLE,
-    WAIT,
     Lane,
+    briefly,
     call,
     checked,
     driver_functions,
@@ -46,7 +51,6 @@ from .driver_cuda import (
     new_lane,
 )
 from .jit import Kernel, kernel
-from .letters_cuda import arrived
 from .packed16 import SIMULATED
 from .threads import in_turn
 
@@ -54,6 +58,8 @@ cuda: Any = _cuda  # numba's types don't know what code on the device may do
 _COPY = "copy"  # threads that wait for the bus alone: tasks of every other kind may wait for them
 _MOST_THREADS = 16
 _LEAST_MADE = 1 << 13  # items that it is worth calling a thread for, where the host makes them
+_BRIEF = 1 << 19
+"""Bytes from which on others may have the interpreter while they are copied."""
 
 
 class _Device:
@@ -152,19 +158,21 @@ def _settled(functions, host, context, stream):
     return call(functions[ENTER], (context,)) or call(functions[SETTLE], (stream,))
 
 
-@kernel(helpers=(driver_cuda,))
-def _reached(functions, host, context, event, stream):
-    """Wait for an event that comes when a stream has done what it has now."""
-    error = call(functions[ENTER], (context,)) or call(functions[RECORD], (event, stream))
-    return error or call(functions[WAIT], (event,))
+def _followed(driver: Driver, event: Any, stream: Any, followers: Iterable[Any]) -> int:
+    """Have streams wait for what is queued on a stream by now. 0, or an error's code, as from those that follow."""
+    functions, _, context = driver
+    error = briefly(functions[ENTER], context) or briefly(functions[RECORD], event, stream)
+    for follower in followers:
+        error = error or briefly(functions[FOLLOW], follower, event, 0)
+    return error
 
 
-@kernel(helpers=(driver_cuda,))
-def _sent_through(functions, host, context, here, locked, there, size, stream):
-    """Copy from one address of the host to another, from there to the device, and wait."""
-    call(host[COPY_MEMORY], (locked, here, size))
-    error = call(functions[ENTER], (context,)) or call(functions[SEND], (there, locked, size, stream))
-    return error or call(functions[SETTLE], (stream,))
+def _sent_through(driver: Driver, locked: int, there: int, size: int, event: Any, stream: Any,
+                  followers: Iterable[Any]) -> int:
+    """Queue a copy of page-locked memory to the device and have streams wait for it."""
+    functions, _, context = driver
+    error = briefly(functions[ENTER], context) or briefly(functions[SEND], there, locked, size, stream)
+    return error or _followed(driver, event, stream, followers)
 
 
 @kernel(helpers=(driver_cuda,))
@@ -194,21 +202,21 @@ def to_device(array: np.ndarray, threads: int = 1, there: Any = None, stream: An
     return there
 
 
-def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at: int = 0, hurried: bool = False,
-                    packed: bool = False) -> Callable[[], None]:
+def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at: int = 0,
+                    hurried: bool = False) -> Callable[[], None]:
     """As ``to_device``, but the array has to stay as it is until what this returns has been called, which waits.
 
     Copies that are begun one after the other are done in that order, without a gap; those that are ``hurried`` overtake
-    others. What is ``packed`` are letters, u1 below 32, which the device has to ``unpack`` when they have arrived.
+    others.
     """
     array = np.ascontiguousarray(array)
     if SIMULATED or not len(array):
         if len(array):
-            there[at : at + len(array)].copy_to_device(arrived(array) if packed else array)
+            there[at : at + len(array)].copy_to_device(array)
         return lambda: None
     target = there.device_ctypes_pointer.value + at * array.itemsize
     carriers = _current().carriers(_threads(threads, array.nbytes // BUFFER), hurried)
-    finish = carriers.send(array.ctypes.data, target, array.nbytes, handle_of(stream), packed)
+    finish = carriers.send(array.ctypes.data, target, array.nbytes, handle_of(stream))
 
     def finished(sent: np.ndarray = array) -> None:  # holds the array
         finish()
@@ -216,32 +224,53 @@ def begin_to_device(array: np.ndarray, there: Any, threads: int, stream: Any, at
     return finished
 
 
-def settle(stream: Any, behind: bool = True) -> None:
-    """Wait until all is done that is queued on a stream of the current device.
-
-    behind: also what is queued there from now on, as long as there is any.
-    """
+def settle(stream: Any) -> None:
+    """Wait until all is done that is queued on a stream of the current device, or will be meanwhile."""
     if SIMULATED:
         return
-    device = _current()
-    if behind:
-        checked([_settled(*device.driver, handle_of(stream))])
-    else:
+    device, handle = _current(), handle_of(stream)
+    functions, _, context = device.driver
+    if briefly(functions[ENTER], context) or briefly(functions[QUERY], handle):
+        checked([_settled(*device.driver, handle)])
+
+
+def follow(stream: Any, followers: Sequence[Any]) -> None:
+    """Have what will be queued on some streams wait for what is queued on another one by now."""
+    if not SIMULATED:
+        device = _current()
         with device.event() as event:
-            checked([_reached(*device.driver, event, handle_of(stream))])
+            checked([_followed(device.driver, event, handle_of(stream), map(handle_of, followers))])
 
 
-def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any) -> None:
-    """Have a copy of ``array`` at the beginning of a device array, by way of page-locked memory of at least its size.
+def clear(array: Any, count: int, stream: Any) -> None:
+    """Queue zeros for the first items, of four or eight bytes, of a device array."""
+    if SIMULATED:
+        array[:count] = 0
+    if SIMULATED or not count:
+        return
+    functions, _, context = _current().driver
+    address = array.device_ctypes_pointer.value
+    checked([briefly(functions[ENTER], context) or briefly(
+        functions[CLEAR], address, 0, count * array.dtype.itemsize // 4, handle_of(stream))])
 
-    All of one type. It is done, and so is all that was queued on the stream.
+
+def send_through(locked: np.ndarray, array: np.ndarray, there: Any, stream: Any, followers: Sequence[Any]) -> None:
+    """Queue a copy of ``array`` to the beginning of a device array, by way of page-locked memory that holds as much.
+
+    All of one type. What is queued on the streams ``followers`` from now on comes behind the copy. The host goes on; it
+    leaves the page-locked memory alone until one of them has come so far.
     """
     if SIMULATED:
         there[: len(array)].copy_to_device(array)
         return
     device, array = _current(), np.ascontiguousarray(array)
-    checked([_sent_through(*device.driver, np.uint64(array.ctypes.data), np.uint64(locked.ctypes.data),
-                           np.uint64(there.device_ctypes_pointer.value), np.uint64(array.nbytes), handle_of(stream))])
+    if array.nbytes < _BRIEF:
+        ctypes.memmove(locked.ctypes.data, array.ctypes.data, array.nbytes)
+    else:
+        locked[: len(array)] = array
+    with device.event() as event:
+        checked([_sent_through(device.driver, locked.ctypes.data, there.device_ctypes_pointer.value, array.nbytes,
+                               event, handle_of(stream), map(handle_of, followers))])
 
 
 def receive_through(locked: np.ndarray, there: Any, first: int, last: int, stream: Any, behind: Any) -> np.ndarray:

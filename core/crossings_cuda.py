@@ -307,7 +307,7 @@ class Crew:
         self.words, self.done, self._count = new_words(_DONE + 1), new_words(), 0
         self.taken = threading.Lock()
         self._given = (*driver, self.words, np.empty(0, np.uint64), np.empty(0, there), np.empty(0, here))
-        post(driver.host, self.words, 1)
+        post(self.words, 1)
         _crew(fill)(*self._given)  # compiled here, where an error is seen
 
     def have(self, count: int) -> None:
@@ -352,7 +352,7 @@ class Crossing:
         for words, count in zip(self._sent, counts, strict=True):
             words[LEFT] = count
             if not count:
-                post(crew.driver.host, words, 1)
+                post(words, 1)
         firsts, before = np.array(bounds, np.uint64), np.array([0, *accumulate(counts)], np.uint64)
         sent = np.array([words.ctypes.data for words in self._sent], np.uint64)
         places = np.array([[*(buffer.ctypes.data for buffer in lane.buffers), *lane.events.tolist()]
@@ -369,7 +369,7 @@ class Crossing:
             words[_BACK], words[_BACK_SIZE] = back.words.ctypes.data, back.size
             words[_OUT], words[_COUNT] = back.out.ctypes.data, len(back.out)
         crew.have(threads)
-        post(crew.driver.host, words, threads)
+        post(words, threads)
 
     def follow(self, part: int, stream: Any) -> None:
         """Have a stream wait until a part is there."""
@@ -388,6 +388,6 @@ class Crossing:
     def __exit__(self, kind: Any, *_: object) -> None:
         if self._back is not None and not self._coming:
             self._back.begin(None, None)
-        await_post(self._crew.driver.host, self._crew.done)
+        await_post(self._crew.done)
         if not kind:
             checked([int(self._crew.words[ERROR])])

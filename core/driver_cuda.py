@@ -17,23 +17,18 @@ from numba.extending import intrinsic as _intrinsic
 
 from .errors import BackendError
 from .jit import kernel
-from .packed16 import SIMULATED
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 intrinsic: Any = _intrinsic
 BUFFER = 2 << 20
 """Bytes of a buffer."""
-ENTER, SEND, RECEIVE, RECORD, WAIT, SETTLE, SEND_ROWS, ASK, FOLLOW = range(9)
+ENTER, SEND, RECEIVE, RECORD, WAIT, SETTLE, FOLLOW, ASK, QUERY, CLEAR = range(10)
 _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize",
-              "cuStreamSynchronize", "cuMemcpy2DAsync", "cuEventQuery", "cuStreamWaitEvent")
+              "cuStreamSynchronize", "cuStreamWaitEvent", "cuEventQuery", "cuStreamQuery", "cuMemsetD32Async")
 SEMAPHORE_WAIT, SEMAPHORE_POST, COPY_MEMORY = range(3)
 _HOST_FUNCTIONS = ("sem_wait", "sem_post", "memcpy")  # of the C library
 _VERSION = 12000
 """Of the driver's functions: that of CUDA 12.0."""
-_FROM_HOST, _TO_DEVICE = 1, 2
-_KIND_FROM, ROWS_FROM, _APART_FROM, _KIND_TO, ROWS_TO, _APART_TO, _WIDTH, ROWS = 2, 3, 6, 9, 11, 13, 14, 15
-"""Words of what tells the driver of rows to be copied: kinds of memory, addresses, bytes from one row to the next
-there, bytes of a row, and how many there are."""
 
 
 class Lane(NamedTuple):
@@ -58,7 +53,7 @@ def new_lane() -> Lane:
 
 
 def driver_functions() -> tuple[np.ndarray, np.uint64]:
-    """u8[9], addresses of the driver's functions; and the current context."""
+    """u8[10], addresses of the driver's functions; and the current context."""
     from cuda.bindings import driver
 
     found = [driver.cuGetProcAddress(name.encode(), _VERSION, 0)[:2] for name in _FUNCTIONS]
@@ -76,46 +71,27 @@ def host_functions() -> np.ndarray:
                     np.uint64)
 
 
+@cache
+def _brief(address: int, words: int) -> Any:
+    return ctypes.PYFUNCTYPE(ctypes.c_int32, *[ctypes.c_uint64] * words)(address)
+
+
+def briefly(address: Any, *words: Any) -> int:
+    """What the C function at an address returns, one that doesn't wait, for arguments of 64 bits.
+
+    The thread keeps the interpreter meanwhile: to get it back takes longer than most that is asked of a driver.
+    """
+    return int(_brief(int(address), len(words))(*map(int, words)))
+
+
 def handle_of(stream: Any) -> np.uint64:
     return np.uint64(int(stream.handle) if stream else 0)
-
-
-def urgent_stream() -> Any:
-    """A stream of the current device whose kernels don't queue behind others: they take what room comes free first."""
-    if SIMULATED:
-        return 0
-    from cuda.bindings import driver
-
-    cuda.current_context()
-    _, _, most_urgent = driver.cuCtxGetStreamPriorityRange()
-    error, stream = driver.cuStreamCreateWithPriority(int(driver.CUstream_flags.CU_STREAM_DEFAULT), most_urgent)
-    checked([int(error)])
-    return cuda.external_stream(int(stream))
-
-
-def mark(stream: Any) -> Any:
-    """An event that comes when all is done that is queued on a stream by now; none in the simulator, which waits."""
-    if SIMULATED:
-        return None
-    event = cuda.event(timing=False)
-    event.record(stream)
-    return event
 
 
 def checked(errors: list[int]) -> None:
     """Raise ``BackendError`` if any of these is the code of an error."""
     if any(errors):
         raise BackendError(f"copying to or from the device failed (code {max(errors)} of the CUDA driver)")
-
-
-def rows(width: int, apart: int) -> np.ndarray:
-    """u8[16]: a ``CUDA_MEMCPY2D`` for rows of ``width`` bytes, one behind the other here and so far apart there.
-
-    The words ROWS_FROM, ROWS_TO and ROWS are left to be filled in: two addresses, and how many rows there are.
-    """
-    form = np.zeros(16, np.uint64)
-    form[[_KIND_FROM, _APART_FROM, _KIND_TO, _APART_TO, _WIDTH]] = _FROM_HOST, width, _TO_DEVICE, apart, width
-    return form
 
 
 @intrinsic

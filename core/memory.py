@@ -9,18 +9,36 @@ from .ports import ResultSink, SlotStats, Span, TargetInfo, UnitPlan
 from .records import Hits, Records
 from .sequences import SequenceBatch
 
+_TOGETHER = 1 << 12
+"""Targets whose longest one is found beforehand."""
 
-def cut_spans(lengths: np.ndarray, letters: int, offsets: np.ndarray | None = None) -> list[Span]:
+
+def longest_of_runs(lengths: np.ndarray) -> np.ndarray:
+    """The longest of every so many i8[k] ``lengths``, for ``cut_spans``."""
+    return np.maximum.reduceat(lengths, np.arange(0, len(lengths), _TOGETHER)) if len(lengths) else lengths[:0]
+
+
+def cut_spans(lengths: np.ndarray, letters: int, offsets: np.ndarray | None = None,
+              longest: np.ndarray | None = None) -> list[Span]:
     """Volumes of at most ``letters`` residues (one sequence at least) over targets of i8[k] ``lengths``, in order.
 
-    offsets: i8[k+1], letters before each target and of all, where they are known; to add up millions takes a while.
+    Looking at all of millions of targets takes a while, so two things can be handed over where they are known.
+
+    Args:
+        offsets: i8[k+1], letters before each target and of all.
+        longest: from ``longest_of_runs``.
     """
     if offsets is None:
         offsets = np.concatenate([[0], np.cumsum(lengths)])
+    longest = longest_of_runs(lengths) if longest is None else longest
     spans, first = [], 0
     while first < len(lengths):
         last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + letters, "right")) - 1)
-        spans.append(Span(first, last, int(offsets[last] - offsets[first]), int(lengths[first:last].max())))
+        # Whole runs, and what is before the first and behind the last of them.
+        begin, end = -(-first // _TOGETHER), last // _TOGETHER
+        edges = [(first, min(last, begin * _TOGETHER)), (max(first, end * _TOGETHER), last)]
+        most = max(int(part.max(initial=0)) for part in (longest[begin:end], *(lengths[a:b] for a, b in edges)))
+        spans.append(Span(first, last, int(offsets[last] - offsets[first]), most))
         first = last
     return spans
 
@@ -41,7 +59,8 @@ class MemorySource:
         self.alphabet = batch.alphabet
         self.sequences, self.letters = len(batch), batch.letters
         self._lengths = batch.lengths
-        self.longest = int(self._lengths.max(initial=0))
+        self._longest = longest_of_runs(self._lengths)
+        self.longest = int(self._longest.max(initial=0))
 
     def fingerprints(self) -> list[dict[str, Any]]:
         import hashlib
@@ -54,10 +73,12 @@ class MemorySource:
                  "sequences": self.sequences, "letters": self.letters}]
 
     def plan(self, letters: int) -> list[Span]:
-        return cut_spans(self._lengths, letters, self._batch.offsets)
+        return cut_spans(self._lengths, letters, self._batch.offsets, self._longest)
 
     def read(self, span: Span) -> SequenceBatch:
-        return self._batch.take(span.first, span.last)
+        volume = self._batch.take(span.first, span.last)
+        volume.__dict__["lengths"] = self._lengths[span.first : span.last]  # as the property would
+        return volume
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
         parts = [self._batch[int(n)] for n in numbers]

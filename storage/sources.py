@@ -13,7 +13,7 @@ import numpy as np
 from ..core.distinct import distinct, ranked
 from ..core.errors import InputError
 from ..core.index import Index
-from ..core.memory import cut_spans
+from ..core.memory import cut_spans, longest_of_runs
 from ..core.ports import Span, TargetInfo, VolumeSource
 from ..core.sequences import Intervals, SequenceBatch, UnreadBatch
 from .sequence_database import SequenceDatabase, offsets_of, unknown_names
@@ -28,7 +28,7 @@ class DatabaseSource:
         self.alphabet = database.alphabet
         self.sequences, self.letters, self.longest = database.sequences, database.letters, database.longest
         self._lengths = database.lengths()
-        self._starts = offsets_of(self._lengths)
+        self._starts, self._longest = offsets_of(self._lengths), longest_of_runs(self._lengths)
         self._indexes: dict[int, StoredIndex] = {}
 
     def fingerprints(self) -> list[dict[str, Any]]:
@@ -42,7 +42,7 @@ class DatabaseSource:
             spans = [self._span(piece.first, piece.last) for piece in stored.pieces]
             if all(span.letters <= letters or span.sequences == 1 for span in spans):
                 return spans
-        return cut_spans(self._lengths, letters, self._starts)
+        return cut_spans(self._lengths, letters, self._starts, self._longest)
 
     def _span(self, first: int, last: int) -> Span:
         lengths = self._lengths[first:last]
@@ -196,7 +196,7 @@ class PickedSource:
         self._source = source
         self.numbers = np.array(sorted(found.values()), np.int64)
         self._lengths = source.info(self.numbers).lengths
-        self._starts = offsets_of(self._lengths)
+        self._starts, self._longest = offsets_of(self._lengths), longest_of_runs(self._lengths)
         self.alphabet = source.alphabet
         self.sequences, self.letters = len(self.numbers), int(self._lengths.sum())
         self.longest = int(self._lengths.max())
@@ -205,7 +205,7 @@ class PickedSource:
         return self._source.fingerprints()
 
     def plan(self, letters: int) -> list[Span]:
-        return cut_spans(self._lengths, letters, self._starts)
+        return cut_spans(self._lengths, letters, self._starts, self._longest)
 
     def read(self, span: Span) -> SequenceBatch:
         numbers = np.arange(span.first, span.last, dtype=np.int64)

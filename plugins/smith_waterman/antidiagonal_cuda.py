@@ -170,6 +170,7 @@ class AntidiagonalScores(SmithWatermanScores):
         with (device_memory().volume(targets, context.device_memory) as volume,
               device_memory().working_space(8 * targets.letters + 16 * len(order) + (1 << 16), context.device_memory,
                                             "antidiagonal scores")):
+            volume.arrived([0])
             pairs = AntidiagonalTargets(volume.letters, targets.letters, targets.offsets[target_places[order]],
                                         lengths[order])
             for n, q in enumerate(query_places):

@@ -1,16 +1,24 @@
 """``sw-targets`` on CUDA devices: the letters of a volume are sent there while the volume before is searched."""
 
+import weakref
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from seqloom.core.backends import device_count
 from seqloom.core.context import Context
+from seqloom.core.errors import BackendError
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.core.threads import brisk
 from seqloom.plugins.smith_waterman.index_cpu import SmithWatermanTargets
-from seqloom.plugins.smith_waterman.resident_cuda import Extent, device_memory, on_devices
+from seqloom.plugins.smith_waterman.resident_cuda import Extent, Sending, device_memory, on_devices
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_STRETCH_HERE
+
+
+def _wait(sending: Sending) -> None:
+    with suppress(BackendError):  # whoever uses the device will be told
+        sending.wait()
 
 
 class SmithWatermanTargetsCuda(SmithWatermanTargets):
@@ -22,10 +30,13 @@ class SmithWatermanTargetsCuda(SmithWatermanTargets):
                          device=Extent.of(shape.target_letters, shape.targets).nbytes)
 
     def run(self, context: Context, batch: SequenceBatch) -> Any:
+        index = Index(self.provides, "target", parameters={"lanes": 0})
+
         def send(device: int) -> None:
-            device_memory().bring(batch, context.device_memory)
+            # Letters that nobody has used may go when the index goes.
+            weakref.finalize(index, _wait, device_memory().bring(batch, context.device_memory))
 
         devices = range(device_count())
         with brisk():
             on_devices(send, devices, devices)
-        return Index(self.provides, "target", parameters={"lanes": 0})
+        return index

@@ -1,9 +1,8 @@
 """What is kept on CUDA devices: volumes while they live and memory lasts, and working space for the next stage at work.
 
 Letters stand there as they are, a byte each: kernels take targets longest first, and ask for letters long before they
-need them. Threads of the host copy them on a stream of its own, so that copying hides behind computing; three go in two
-bytes, since short queries take no longer than the bus. Volumes stay for later query batches until something else needs
-the room; what was used longest ago goes first.
+need them. Threads of the host copy them on a stream of its own, so that copying hides behind computing. Volumes stay
+for later query batches until something else needs the room; what was used longest ago goes first.
 
 A device finishes all its work before it gives memory back. So working space stays too, and the room of a volume that
 goes is handed to the one that comes: a search that gave memory back between two queries or two volumes would wait for
@@ -23,10 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import current_device, device_count, on_device
-from seqloom.core.copies_cuda import begin_to_device, make_ready, receive_through, send_through, settle
-from seqloom.core.driver_cuda import mark, urgent_stream
+from seqloom.core.copies_cuda import begin_to_device, follow, make_ready, receive_through, send_through, settle
 from seqloom.core.errors import BudgetError
-from seqloom.core.letters_cuda import bring, packable, unpack
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
@@ -151,12 +148,12 @@ class Workspace:
     def send(self, name: str, array: np.ndarray, more: int = 0) -> Any:
         """The room of that name with a copy of ``array``, and room for ``more`` behind it.
 
-        Nothing that is queued uses it any more.
+        Nothing that is queued uses it any more; what will be queued for a group waits for the copy.
         """
         there = self.room(name, len(array) + more, array.dtype)
         if len(array):
             # From memory elsewhere the driver would send piece by piece, each behind letters that are on their way.
-            send_through(self._locked.array(name, len(array), array.dtype), array, there, self.there)
+            send_through(self._locked.array(name, len(array), array.dtype), array, there, self.there, self.streams)
         return there
 
     def fetch(self, array: Any, first: int, last: int, slot: int = 0) -> np.ndarray:
@@ -164,21 +161,38 @@ class Workspace:
         locked = self._locked.array(f"fetched {array.dtype}", last - first, array.dtype)
         return receive_through(locked, array, first, last, self.back, self.streams[slot])
 
-    def begin_after(self, event: Any) -> None:
-        """Have what will be queued wait for an event, if there is one."""
-        if event is not None:
-            for stream in self.streams:
-                event.wait(stream)
-
     def wait(self, slot: int | None = None) -> None:
         """Until all is done that is queued on a stream, or on all of them."""
         for stream in self.streams if slot is None else (self.streams[slot],):
             settle(stream)
 
 
+class Sending:
+    """What is on its way to a device, until it has been sent.
+
+    Args:
+        waiting: waits for it when it is closed.
+
+    Attributes:
+        failed: the device failed meanwhile.
+    """
+
+    def __init__(self, waiting: ExitStack) -> None:
+        self._waiting, self._lock, self.failed = waiting, threading.Lock(), False
+
+    def wait(self) -> None:
+        """Until all has been sent, so that what was sent may go."""
+        with self._lock:
+            try:
+                self._waiting.close()
+            except BaseException:
+                self.failed = True
+                raise
+
+
 @dataclass(eq=False)
 class Volume:
-    """One volume on a device.
+    """One volume on a device, or on its way there.
 
     Attributes:
         source: its letters on the host.
@@ -186,7 +200,8 @@ class Volume:
         works: all its targets.
         room: what both are in.
         extent: for which there is room.
-        unpacked: event before which letters aren't as kernels read them; the host doesn't wait for it.
+        queue: the stream in which they come.
+        sending: of both.
         users: how many use it now.
         ahead: nobody has used it yet.
     """
@@ -196,9 +211,15 @@ class Volume:
     works: Works
     room: Room
     extent: Extent
-    unpacked: Any = None
-    users: int = 0
+    queue: Any
+    sending: Sending
+    users: int = 1
     ahead: bool = True
+
+    def arrived(self, streams: Sequence[Any]) -> None:
+        """Have what will be queued on some streams wait for the volume; the host waits until all has been sent."""
+        self.sending.wait()
+        follow(self.queue, streams)
 
 
 def _wanted(volume: Volume) -> bool:
@@ -217,8 +238,8 @@ class DeviceMemory:
     def __init__(self, free: int, device: int = 0) -> None:
         self._free, self._device = int(free * _SHARE), device
         self._changed = threading.Condition()
-        self._coming: list[np.ndarray] = []
-        """Letters of volumes that are on their way."""
+        self._begun: list[np.ndarray] = []
+        """Letters of volumes that are about to be sent."""
         self._held: list[Volume] = []
         """Those used longest ago first."""
         self._idle: list[Workspace] = []
@@ -301,13 +322,15 @@ class DeviceMemory:
         if not SIMULATED:
             cuda.current_context().deallocations.clear()
 
-    def _reserve(self, size: int, budget: int | None, what: str, extent: Extent | None = None) -> Volume | None:
+    def _reserve(self, size: int, budget: int | None, what: str, extent: Extent | None = None,
+                 ahead: bool = False) -> Volume | None:
         """Take ``size`` bytes of the budget, or the place of a volume that nobody uses and that holds ``extent``.
 
         The smallest such place is taken if the budget is used up, since a device gives memory back when all its work is
         done only; otherwise one that isn't mostly more than needed. What nobody uses goes until there is room: volumes,
         longest unused first and those that somebody is going to use last, then working space, which the next unit of
-        work will want.
+        work will want. What comes ``ahead`` of its use takes no place from what is going to be used before, as long as
+        somebody is at work who will leave one.
 
         Raises:
             BudgetError: as ``working_space``.
@@ -316,6 +339,9 @@ class DeviceMemory:
         with self._changed:
             while True:
                 unused = sorted((held for held in self._held if not held.users), key=_wanted)
+                if ahead and self._working and self._used + size > limit and unused and _wanted(unused[0]):
+                    self._changed.wait(timeout=_PATIENCE)
+                    continue
                 full = self._used + size > limit
                 places = [held for held in unused if extent and held.extent.holds(extent) and (
                     full or (held.source() is None and 2 * held.extent.nbytes <= 3 * size))]
@@ -346,27 +372,23 @@ class DeviceMemory:
             self._changed.notify_all()
 
     def _drop(self, volume: Volume) -> None:
+        with suppress(Exception):  # whoever uses the device will be told
+            volume.sending.wait()
         self._held.remove(volume)
         self._used -= volume.extent.nbytes
 
-    def make_ready(self) -> None:
-        """Have what volumes need to come, before kernels are at work."""
-        make_ready(COPIERS)
-        with self._changed:
-            _ = self._unpacking
-
-    def bring(self, targets: SequenceBatch, budget: int | None) -> None:
-        """Have a volume on the device before it is used.
+    def bring(self, targets: SequenceBatch, budget: int | None) -> Sending:
+        """Have a volume on its way to the device before it is used. It has to be waited for even if nobody uses it.
 
         Raises:
             BudgetError: as ``working_space``.
         """
-        with self._using(targets, budget):
-            pass
+        with self._using(targets, budget, ahead=True) as volume:
+            return volume.sending
 
     @contextmanager
     def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
-        """A volume, its letters as searched, on the current device; it stays there while it is in use.
+        """A volume, its letters as searched, on its way to the current device; it stays there while it is in use.
 
         Raises:
             BudgetError: as ``working_space``.
@@ -376,19 +398,19 @@ class DeviceMemory:
             yield held
 
     @contextmanager
-    def _using(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
+    def _using(self, targets: SequenceBatch, budget: int | None, ahead: bool = False) -> Iterator[Volume]:
         source = targets.searched()
         with self._changed:
-            while (held := self._find(source)) is None and any(source is coming for coming in self._coming):
+            while (held := self._find(source)) is None and any(source is begun for begun in self._begun):
                 self._changed.wait()
             if held is None:
-                self._coming.append(source)
+                self._begun.append(source)
         if held is None:
             try:
-                held = self._copied(source, targets, budget)
+                held = self._sent(source, targets, budget, ahead)
             finally:
                 with self._changed:
-                    self._coming = [coming for coming in self._coming if coming is not source]
+                    self._begun = [begun for begun in self._begun if begun is not source]
                     self._changed.notify_all()
         try:
             yield held
@@ -399,65 +421,48 @@ class DeviceMemory:
 
     def _find(self, source: np.ndarray) -> Volume | None:
         with self._changed:
-            held = next((held for held in self._held if held.source() is source), None)
+            held = next((held for held in self._held if held.source() is source and not held.sending.failed), None)
             if held is not None:
                 self._held.remove(held)
                 self._held.append(held)
                 held.users += 1
             return held
 
-    def _copied(self, source: np.ndarray, targets: SequenceBatch, budget: int | None) -> Volume:
+    def _sent(self, source: np.ndarray, targets: SequenceBatch, budget: int | None, ahead: bool) -> Volume:
         extent = Extent.of(len(source), len(targets))
-        old = self._reserve(extent.nbytes, budget, "a volume on the device", extent)
+        old = self._reserve(extent.nbytes, budget, "a volume on the device", extent, ahead)
         room, extent = (Room(), extent) if old is None else (old.room, old.extent)
         with self._changed:
-            queue, unpacking = self._queue, self._unpacking
-        packed = packable(targets.alphabet)
+            queue = self._queue
 
         def send(name: str, array: np.ndarray) -> Any:
-            sent.callback(begin_to_device(array, places[name], 1, queue, hurried=True))
+            coming.callback(begin_to_device(array, places[name], 1, queue, hurried=True))
             return places[name]
 
         try:
-            if old is not None and old.unpacked is not None:
-                old.unpacked.synchronize()  # it may be pending where nobody has used the volume
+            if old is not None:
+                old.sending.wait()  # nobody may have used it
             # Before letters are on their way: while they are, whoever asks the driver for memory waits long.
             places = {name: room.array(name, size, dtype) for name, size, dtype in (
                 ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),
                 ("ranked", extent.stretches, np.int32))}
-            with ExitStack() as sent:
+            with ExitStack() as coming:
                 letters = places["letters"]
-                sent.callback(begin_to_device(source, letters, COPIERS, queue, packed=packed))
+                coming.callback(begin_to_device(source, letters, COPIERS, queue))
                 works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
-            settle(queue, behind=False)  # what is sent to other volumes meanwhile needn't be there
-            unpacked = None
-            if packed:
-                unpack(letters, len(source), unpacking)
-                unpacked = mark(unpacking)
+                volume = Volume(weakref.ref(source), letters, works, room, extent, queue, Sending(coming.pop_all()))
         except BaseException:
             self._release(extent.nbytes)
             raise
-        held = Volume(weakref.ref(source), letters, works, room, extent, unpacked, 1)
         with self._changed:
-            self._held.append(held)
+            self._held.append(volume)
         self.copies += 1
-        return held
+        return volume
 
     @cached_property
     def _queue(self) -> Any:
         """The stream to the device; not the default one, which waits for all others. Asked for under a lock."""
         return 0 if SIMULATED else cuda.stream()
-
-    @cached_property
-    def _unpacking(self) -> Any:
-        """The stream in which letters are unpacked, likewise: copies that follow needn't wait for it.
-
-        Kernels that score fill the device, and what is in line behind them would wait for several.
-        """
-        stream = urgent_stream()
-        if not SIMULATED:
-            bring(stream)
-        return stream
 
     @cached_property
     def _back(self) -> Any:
@@ -486,7 +491,8 @@ def wake() -> None:
     def ready() -> None:
         with suppress(Exception):  # whoever needs the device will be told
             device_count()
-            device_memory().make_ready()
+            device_memory()
+            make_ready(COPIERS)
 
     threading.Thread(target=ready, name="wake").start()
 

@@ -21,7 +21,7 @@ from seqloom.plugins.smith_waterman.resident_cuda import Need, ascending, device
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import promising
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
+from seqloom.plugins.smith_waterman.stretches_cpu import LEAST_PIECE, Stretches, reach_of
 from seqloom.plugins.smith_waterman.targets_cuda import Asked, Found, on_device_targets, working_bytes
 
 _LADDER = 1.125
@@ -36,13 +36,17 @@ class Share:
     stretches: np.ndarray
 
 
+def _alike(queries: Sequence[int], devices: int) -> bool:
+    """Whether all devices have the same targets, each with queries of its own."""
+    return devices == 1 or len(queries) >= 2 * devices
+
+
 def shares(queries: Sequence[int], stretches: Stretches, devices: int) -> tuple[list[Share], str]:
     """The work of a unit divided among devices, and how: "split by query" or "split by target"."""
     everything = stretches.owners if stretches.whole else np.arange(len(stretches))
-    if len(queries) >= 2 * devices:
-        return [Share(d, queries[d::devices], everything) for d in range(devices)], "split by query"
-    if devices == 1:
-        return [Share(0, queries, everything)], "split by target"
+    if _alike(queries, devices):
+        how = "split by query" if len(queries) >= 2 * devices else "split by target"
+        return [Share(d, queries[d::devices], everything) for d in range(devices)], how
     # Every device gets long and short ones alike.
     order = np.argsort(-stretches.lengths, kind="stable")
     return [Share(d, queries, np.sort(order[d::devices])) for d in range(devices)], "split by target"
@@ -56,7 +60,7 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
     volume_letters = 256_000_000  # 5 ms of the bus, which the host's own work for a volume hides behind
 
     def footprint(self, shape: Shape) -> Footprint:
-        pieces = shape.targets + shape.target_letters // (1 << 14)
+        pieces = shape.targets + shape.target_letters // LEAST_PIECE
         need = Need(pieces, shape.target_letters, shape.longest_target, shape.queries, shape.longest_query)
         # The volume itself is the index's.
         return Footprint(host=64 * pieces + 24 * shape.queries * shape.targets, device=working_bytes(need))
@@ -72,11 +76,14 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
         parts: dict[int, Pairs] = {}
         with all_scores.of_unit(context) as note, brisk():
             for places, wanted in jobs:
-                stretches = Stretches.of(targets, wanted, reach)
+                # A device that has all targets cuts the longest itself.
+                whole = len(wanted) == len(targets) and _alike(places, device_count())
+                stretches = Stretches.of(targets, wanted, None if whole else reach)
                 divided, how = shares(places, stretches, device_count())
                 context.count(how)
                 found: dict[int, list[Found]] = {q: [] for q in places}
-                done = on_devices(partial(_scored, context, stretches), divided, [share.device for share in divided])
+                done = on_devices(partial(_scored, context, stretches, reach), divided,
+                                  [share.device for share in divided])
                 for share, results in zip(divided, done, strict=True):
                     for query, result in zip(share.queries, results, strict=True):
                         found[query].append(result)
@@ -93,11 +100,11 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
         on_devices(lambda device: device_memory().release_idle(), range(device_count()), range(device_count()))
 
 
-def _scored(context: Context, stretches: Stretches, share: Share) -> list[Found]:
+def _scored(context: Context, stretches: Stretches, reach: int | None, share: Share) -> list[Found]:
     """Stretches that may be reported for each query of a share."""
     longest = int(context.queries.lengths[list(share.queries)].max(initial=0))
     with on_device_targets(context.targets, stretches, share.stretches, len(share.queries), longest,
-                           context.device_memory, context.cancellation.check) as targets:
+                           context.device_memory, context.cancellation.check, reach) as targets:
         asked = [Asked(strands(context, query), least_score(context, query)) for query in share.queries]
         found = targets.scores(asked, context.scoring)
         context.count("cells", targets.cells)

@@ -6,6 +6,7 @@ those that may count are picked out; what overflows sixteen bits is scored again
 takes over.
 
 A kernel is brought to a device before anything is queued, since the device finishes all its work before it takes one.
+All that a unit of work needs but its letters is made ready while these are on their way.
 """
 
 import threading
@@ -13,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +22,10 @@ from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.backends import current_device
 from seqloom.core.context import Scoring
+from seqloom.core.copies_cuda import clear, follow
 from seqloom.core.jit_cuda import kernel as kept_kernel
 from seqloom.core.jit_cuda import launching
-from seqloom.core.packed16 import SIMULATED, has_packed_maxima, packed_arithmetic
+from seqloom.core.packed16 import SIMULATED, Arithmetic, has_packed_maxima, packed_arithmetic
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.recurrence_cuda import (
     BEST,
@@ -45,7 +47,7 @@ from seqloom.plugins.smith_waterman.recurrence_cuda import (
 )
 from seqloom.plugins.smith_waterman.resident_cuda import Need, Volume, Workspace, device_memory
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
-from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, Borders, Works
+from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, Borders, Pieces, Works
 
 cuda: Any = _cuda
 _GROUP_QUERIES = 16
@@ -85,13 +87,25 @@ def select(scores, stride, count, queries, table, limits, capacity):
                 table[total + 1 + number] = (int64(place) << int64(32)) | int64(score)
 
 
-def clear(array, count, counters, few):
-    """Kernel: zeros in two arrays."""
+def join(pieces, few, cut, ranked, bounds, count, all_ranked, begins, ends):
+    """Kernel: pieces of targets before the targets that aren't cut.
+
+    Args:
+        pieces: i8[2 · few], where they begin and end.
+        ranked, bounds: i4 and i8, of ``count`` targets, as of ``Works``; pieces are of the first ``cut`` of the ranks.
+        all_ranked, begins, ends: filled, as of ``Works`` with ``Pieces``.
+    """
     n = int32(cuda.grid(1))
     if n < count:
-        array[n] = 0
+        begins[n] = bounds[n]
+        ends[n] = bounds[n + 1]
+    elif n < count + few:
+        begins[n] = pieces[n - count]
+        ends[n] = pieces[n - count + few]
     if n < few:
-        counters[n] = 0
+        all_ranked[n] = count + n
+    elif n <= count + few - cut:
+        all_ranked[n] = ranked[n - few + cut]
 
 
 @cache
@@ -174,23 +188,57 @@ class DeviceTargets:
     Args:
         volume: what ``stretches`` are cut from.
         chosen: i8[k], ascending numbers of the stretches that are asked for.
-        letters: of all of them.
+        letters: of all of them, those of pieces for those of the targets that these stand for.
+        pieces: of the longest ones, where all targets are asked for.
     """
 
     def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, letters: int, space: Workspace,
-                 check: Callable[[], None]) -> None:
+                 check: Callable[[], None], pieces: Pieces | None = None) -> None:
         self._letters, self._stretches, self._space, self._check = volume.letters, stretches, space, check
+        self._volume, self._arrived = volume, False
         self._letters_asked_for = letters
         self._packed = packed_arithmetic() if has_packed_maxima() else SINGLE
         # Borders are in the working space, since they depend on how many columns it has room for.
-        self._works = (replace(volume.works, send=self._sender("all"))
-                       if stretches.whole and len(chosen) == len(stretches) else
-                       self._sorted("all", chosen, stretches.begins, stretches.lengths))
+        if not (stretches.whole and len(chosen) == len(stretches)):
+            self._works = self._sorted("all", chosen, stretches.begins[chosen], stretches.lengths[chosen])
+        elif pieces is None:
+            self._works = replace(volume.works, send=self._sender("all"))
+        else:
+            count, few = len(stretches), len(pieces.begins)
+            self._works = replace(
+                volume.works, send=self._sender("all"), pieces=pieces,
+                ranked_there=space.room("all ranked", count + few - pieces.cut + 1, np.int32),
+                begins=space.room("all begins", count + few, np.int64),
+                ends=space.room("all ends", count + few, np.int64))
+            self._ends_of_pieces = space.send("all pieces", np.concatenate(
+                [pieces.begins, pieces.begins + pieces.lengths]))
         self.cells = 0
         self.beyond = 0
 
     def _sorted(self, name: str, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray) -> Works:
         return Works.of(np.asarray(chosen, np.int64), first_letters, lengths, self._sender(name))
+
+    def _bounds(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """i8[k]: first letters and lengths of stretches and pieces."""
+        begins, lengths = self._stretches.begins, self._stretches.lengths
+        pieces, count = self._works.pieces, len(begins)
+        if not pieces:
+            return begins[numbers], lengths[numbers]
+        a_piece, whole = numbers >= count, np.minimum(numbers, count - 1)
+        piece = np.maximum(numbers - count, 0)
+        return (np.where(a_piece, pieces.begins[piece], begins[whole]),
+                np.where(a_piece, pieces.lengths[piece], lengths[whole]))
+
+    def _put_together(self, found: Found) -> Found:
+        """The best of the pieces of each target, in place of all of them."""
+        pieces, count = self._works.pieces, len(self._stretches)
+        if not pieces:
+            return found
+        owners = np.where(found.numbers < count, found.numbers, pieces.owners[np.maximum(found.numbers - count, 0)])
+        order = np.argsort(owners, kind="stable")
+        owners, scores = owners[order], found.scores[order]
+        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+        return Found(owners[firsts], np.maximum.reduceat(scores, firsts) if len(firsts) else scores)
 
     def _sender(self, name: str) -> Callable[[str, np.ndarray], Any]:
         return lambda what, array: self._space.send(f"{name} {what}", array)
@@ -203,7 +251,8 @@ class DeviceTargets:
     def _cleared(self, name: str, size: int, dtype: Any, counters: str, few: int, stream: Any) -> tuple[Any, Any]:
         """Rooms of two names, with zeros: ``size`` of a type, and ``few`` counters."""
         arrays = self._space.room(name, size, dtype), self._space.room(counters, few, np.int32)
-        self._launch(clear, max(size, few), stream, arrays[0], np.int32(size), arrays[1], np.int32(few))
+        clear(arrays[0], size, stream)
+        clear(arrays[1], few, stream)
         return arrays
 
     def _ways(self, query: np.ndarray, scoring: Scoring, goal: int) -> list[Numbers]:
@@ -222,12 +271,12 @@ class DeviceTargets:
         ``found`` is on the device, in the order of the works; counters are 0.
         """
         together = way.arithmetic.numbers
-        parts, crossing = [(0, -(-len(works) // together))], self._space.room(f"crossing {slot}", 1, np.int64)
-        places = crossing
+        parts, crossing, places = [(0, -(-len(works) // together))], profiles, profiles  # of which one tile uses none
         last_tile = len(tiles.shape.rows) - 1
         if last_tile:
             parts, places, most = self._borders(works, way)
             crossing = self._space.room(f"crossing {slot}", most + 1, np.int64)
+        self._arrive()
         for begin, end in parts:
             for tile, (rows, first) in enumerate(zip(tiles.shape.rows, tiles.shape.firsts, strict=True)):
                 self._check()
@@ -239,6 +288,22 @@ class DeviceTargets:
                         np.int32(1), np.int32(1 << 16), np.int32(first), found, found_first)
                 counter += 1
         return counter
+
+    def _arrive(self) -> None:
+        """Have what will be queued wait for the letters: all that comes before needn't."""
+        if not self._arrived:
+            self._volume.arrived(self._space.streams)
+            self._arrived = True
+            if pieces := self._works.pieces:
+                self._join(pieces)
+
+    def _join(self, pieces: Pieces) -> None:
+        """Queue what puts pieces before targets."""
+        works, all_, (first, *others) = self._volume.works, self._works, self._space.streams
+        count, few = np.int32(len(self._stretches)), np.int32(len(pieces.begins))
+        self._launch(join, int(count) + int(few), first, self._ends_of_pieces, few, np.int32(pieces.cut),
+                     works.ranked_there, works.begins, count, all_.ranked_there, all_.begins, all_.ends)
+        follow(first, others)
 
     def _borders(self, works: Works, way: Numbers) -> Borders:
         return works.borders(way.arithmetic.numbers, self._space.columns)
@@ -261,7 +326,7 @@ class DeviceTargets:
                 self._finish(*waiting.popleft(), scoring, found)
         while waiting:
             self._finish(*waiting.popleft(), scoring, found)
-        return found
+        return [self._put_together(of_query) for of_query in found]
 
     def _bring(self, variants: "set[_Variant]", scoring: Scoring) -> None:
         """Have these kernels on the device, by starting them with nothing to do."""
@@ -269,7 +334,7 @@ class DeviceTargets:
         if not missing:
             return
         space, nothing = self._space, np.int32(0)
-        profiles, places = space.room("table 0", LETTERS * TABLE_WORDS, np.int64), space.room("crossing 0", 1, np.int64)
+        profiles = space.room("table 0", LETTERS * TABLE_WORDS, np.int64)
         found, counters = self._cleared("scores 0", 1, np.int32, "counters 0", 1, space.streams[0])
         for variant in missing:
             self._check()
@@ -277,8 +342,9 @@ class DeviceTargets:
                 made = kernel(variant.rows, variant.lanes, variant.way, scoring, BEST, variant.bordered,
                               variant.continued)
                 made[1, 32 * WARPS, space.streams[0]](
-                    profiles, 0, self._letters, self._works.ranked_there, self._works.begins, self._works.ends, places,
-                    nothing, nothing, counters, nothing, places, np.int32(1), np.int32(1 << 16), nothing, found, 0)
+                    profiles, 0, self._letters, self._works.ranked_there, self._works.begins, self._works.ends,
+                    profiles, nothing, nothing, counters, nothing, profiles, np.int32(1), np.int32(1 << 16), nothing,
+                    found, 0)
             _brought.add(variant)
 
     def _groups(self, asked: Sequence[Asked], all_ways: Sequence[list[Numbers]], scoring: Scoring,
@@ -290,13 +356,13 @@ class DeviceTargets:
         for number, (query, ways) in enumerate(zip(asked, all_ways, strict=True)):
             if not count or not any(map(len, query.strands)):
                 if query.least <= 0:
-                    found[number] = Found(self._works.numbers, np.zeros(count, np.int64))
+                    found[number] = Found(np.sort(self._works.order), np.zeros(count, np.int64))
                 continue
             if not ways:
-                found[number] = self._on_the_host(self._works.numbers, query, scoring)
+                found[number] = self._on_the_host(self._works.order, query, scoring)
                 continue
-            made = [query_profiles(strand, scoring.matrix, tiling(len(strand), ways[0].arithmetic.numbers),
-                                   ways[0].arithmetic) for strand in query.strands]
+            made = [_profiles(strand.tobytes(), scoring.matrix.tobytes(), len(scoring.matrix), ways[0].arithmetic)
+                    for strand in query.strands]
             words = sum(len(profile) for strand in made for profile in strand)
             if group.members and (len(group.members) == _GROUP_QUERIES or group.words + words > _GROUP_WORDS
                                   or (len(group.members) + 1) * (count + 1) > _GROUP_SCORES):
@@ -399,7 +465,7 @@ class DeviceTargets:
         """As ``scores``, of some stretches, in wider numbers."""
         if not ways:
             return self._on_the_host(chosen, query, scoring)
-        works = self._sorted("again", chosen, self._stretches.begins, self._stretches.lengths)
+        works = self._sorted("again", chosen, *self._bounds(chosen))
         found: Any = None
         for strand in query.strands:
             found = self._best("again", works, strand, scoring, ways[0], BEST, slot, before=found)
@@ -415,9 +481,9 @@ class DeviceTargets:
         profiles = [Profile(strand, scoring, np.arange(LETTERS - 4)[: scoring.matrix.shape[1]])  # type: ignore[union-attr]
                     for strand in query.strands]
         scores = np.zeros(len(chosen), np.int64)
-        for n, number in enumerate(chosen.tolist()):
+        for n, (begin, length) in enumerate(zip(*(bounds.tolist() for bounds in self._bounds(chosen)), strict=True)):
             self._check()
-            target = self._stretches[number]
+            target = self._stretches.residues[begin : begin + length]
             scores[n] = max(scalar_score(p.rows, p.places, target, scoring.gap_open, scoring.gap_extend)
                             for p in profiles)
         high = scores >= query.least
@@ -456,7 +522,7 @@ class DeviceTargets:
         result = np.zeros(len(self._stretches), np.int64)
         left = chosen
         for way in ways:
-            works = self._sorted("some", left, first_letters, lengths)
+            works = self._sorted("some", left, first_letters[left], lengths[left])
             found = self._best("places", works, query, scoring, way, goal, 0, backwards=goal == LAST)
             self.cells += len(query) * int(works.lengths.sum())
             places = self._space.fetch(found, 0, len(left))
@@ -467,30 +533,45 @@ class DeviceTargets:
         return None
 
 
+@lru_cache(8)
+def _profiles(query: bytes, matrix: bytes, size: int, arithmetic: Arithmetic) -> list[np.ndarray]:
+    """Profiles of all tiles of a query, which every volume asks for."""
+    scores = np.frombuffer(matrix, np.int32).reshape(size, size)
+    shape = tiling(len(query), arithmetic.numbers)
+    return query_profiles(np.frombuffer(query, np.uint8), scores, shape, arithmetic)
+
+
 _alone: Any = threading.RLock() if SIMULATED else nullcontext()
 """The simulator runs one kernel at a time."""
 
 
 @contextmanager
 def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.ndarray, queries: int, longest_query: int,
-                      budget: int | None, check: Callable[[], None]) -> Iterator[DeviceTargets]:
+                      budget: int | None, check: Callable[[], None], reach: int | None = None
+                      ) -> Iterator[DeviceTargets]:
     """Stretches of a volume with their letters on the current device, for so many queries at a time.
+
+    Args:
+        reach: letters that an alignment can take. Where all targets are asked for, those that are much longer are then
+            scored in pieces; ends and beginnings aren't asked for.
 
     Raises:
         BudgetError: letters and working space don't fit ``budget`` bytes.
     """
-    memory = device_memory()
-    if stretches.whole and len(chosen) == len(stretches):
-        letters, longest = batch.letters, batch.longest
-    else:
-        lengths = stretches.lengths[chosen]
-        letters, longest = int(lengths.sum()), int(lengths.max(initial=0))
-    need = Need(len(chosen), letters, longest, queries, longest_query).rounded()
-    what = "exact Smith–Waterman on the device"
-    with (_alone, memory.volume(batch, budget) as volume,
-          memory.workspace(need, border_columns(need), partial(working_bytes, need), budget, what) as space):
-        space.begin_after(volume.unpacked)
-        yield DeviceTargets(volume, stretches, chosen, letters, space, check)
+    memory, what = device_memory(), "exact Smith–Waterman on the device"
+    with _alone, memory.volume(batch, budget) as volume:
+        pieces, count = None, len(chosen)
+        if stretches.whole and count == len(stretches):
+            letters, longest = batch.letters, batch.longest
+            if pieces := volume.works.pieces_of(batch.offsets[:-1], reach):
+                letters += int(pieces.lengths.sum()) - int(batch.lengths[volume.works.ranked[: pieces.cut]].sum())
+                count, longest = count + len(pieces.begins) - pieces.cut, int(pieces.lengths[0])
+        else:
+            lengths = stretches.lengths[chosen]
+            letters, longest = int(lengths.sum()), int(lengths.max(initial=0))
+        need = Need(count, letters, longest, queries, longest_query).rounded()
+        with memory.workspace(need, border_columns(need), partial(working_bytes, need), budget, what) as space:
+            yield DeviceTargets(volume, stretches, chosen, letters, space, check, pieces)
 
 
 def border_columns(need: Need) -> tuple[int, int]:

@@ -1,11 +1,13 @@
 """Stretches of letters in the order in which CUDA kernels take them, and where kernels keep the borders of tiles."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from seqloom.core.jit import kernel as host_kernel
+from seqloom.plugins.smith_waterman.stretches_cpu import LEAST_PIECE
 
 BYTES_PER_STRETCH = 12
 """Of a volume's ``Works`` on the device, without borders."""
@@ -34,6 +36,24 @@ class Borders(NamedTuple):
     most: int
 
 
+class Pieces(NamedTuple):
+    """Overlapping pieces of the longest targets of a volume, which stand for these.
+
+    A long one would keep some lanes at work when all others are done. How far pieces have to overlap depends on the
+    queries, so that they aren't part of what is kept of a volume.
+
+    Attributes:
+        cut: how many targets they are of.
+        owners, begins, lengths: i8[p], target, first letter and letters of each, longest first. There is an even number
+            of them, so that none shares a register with a target: the last one may be empty.
+    """
+
+    cut: int
+    owners: np.ndarray
+    begins: np.ndarray
+    lengths: np.ndarray
+
+
 @dataclass(eq=False)
 class Works:
     """Stretches of letters in the order in which kernels take them, longest first, on host and device.
@@ -46,6 +66,8 @@ class Works:
         ranked_there: the same on the device.
         begins, ends: i8[k] on the device, first letter and the one behind the last, in the order of ``numbers``.
         send: as of ``of``.
+        pieces: they come first on the device, in place of the stretches that rank first; numbers and places of them
+            follow those of all stretches.
     """
 
     numbers: np.ndarray
@@ -55,12 +77,12 @@ class Works:
     begins: Any
     ends: Any
     send: Send
+    pieces: Pieces | None = None
     _borders: dict[int, Borders] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, numbers: np.ndarray, begins: np.ndarray, lengths: np.ndarray, send: Send) -> "Works":
-        """The stretches of these numbers (i8), with first letters and lengths (i8) by number."""
-        begins, lengths = begins[numbers], lengths[numbers]
+        """The stretches of these numbers (i8), with first letter and length (i8) of each."""
         ranked = longest_first(lengths)
         return cls(numbers, lengths, ranked, send("ranked", ranked), send("begins", begins),
                    send("ends", begins + lengths), send)
@@ -73,21 +95,48 @@ class Works:
         return cls(numbers, lengths, ranked, send("ranked", ranked), bounds, bounds[1:], send)
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.numbers) + (len(self.pieces.begins) - self.pieces.cut if self.pieces else 0)
 
     @property
     def longest(self) -> int:
         """Letters of the longest stretch."""
+        if self.pieces:
+            return int(self.pieces.lengths[0])
         return int(self.lengths[self.ranked[0]]) if len(self) else 0
 
     @property
     def order(self) -> np.ndarray:
         """i8[k], numbers of the stretches in the order of the works."""
-        return self.at(slice(len(self)))
+        return self.at(np.arange(len(self)))
 
-    def at(self, places: Any) -> np.ndarray:
+    def at(self, places: np.ndarray) -> np.ndarray:
         """i8, numbers of the stretches at these places of the order."""
-        return self.numbers[self.ranked[places]]
+        if not self.pieces:
+            return self.numbers[self.ranked[places]]
+        count = len(self.pieces.begins)
+        uncut = self.numbers[self.ranked[np.maximum(places - count, 0) + self.pieces.cut]]
+        return np.where(places < count, len(self.numbers) + places, uncut)
+
+    def pieces_of(self, begins: np.ndarray, reach: int | None) -> Pieces | None:
+        """Pieces of the targets that are much longer than ``reach``, letters of which an alignment can take.
+
+        None where no target is, or the reach has no bound. begins: i8[k], first letters.
+        """
+        step = 0 if reach is None else max(LEAST_PIECE, 4 * reach)
+        if reach is None or self.longest <= step + reach:
+            return None
+        cut = bisect_left(range(len(self)), True, key=lambda rank: self.lengths[self.ranked[rank]] <= step + reach)
+        owners = self.ranked[:cut].astype(np.int64)
+        counts = -(-(self.lengths[owners] - reach) // step)
+        owners, firsts = np.repeat(owners, counts), np.repeat(np.cumsum(counts) - counts, counts)
+        starts = (np.arange(len(owners)) - firsts) * step
+        lengths = np.minimum(self.lengths[owners] - starts, step + reach)
+        order = np.argsort(-lengths, kind="stable")
+        owners, starts, lengths = owners[order], begins[owners[order]] + starts[order], lengths[order]
+        if len(owners) % 2:
+            owners, starts = np.append(owners, owners[-1]), np.append(starts, starts[-1])
+            lengths = np.append(lengths, 0)
+        return Pieces(cut, owners, starts, lengths)
 
     def borders(self, together: int, columns_at_once: int) -> Borders:
         """Those of works of ``together`` stretches each, done in parts of so many columns (one work at least).
@@ -95,8 +144,12 @@ class Works:
         They are sent once: whoever asks again asks for as many columns.
         """
         if together not in self._borders:
-            places = np.empty(-(-len(self) // together) + 1, np.int64)
-            _sum_columns(self.lengths, self.ranked, together, places)
+            places, lengths, ranked = np.empty(-(-len(self) // together) + 1, np.int64), self.lengths, self.ranked
+            if self.pieces:
+                first = np.arange(len(lengths), len(lengths) + len(self.pieces.begins), dtype=np.int32)
+                lengths = np.concatenate([lengths, self.pieces.lengths])
+                ranked = np.concatenate([first, ranked[self.pieces.cut :]])
+            _sum_columns(lengths, ranked, together, places)
             parts = _parts(places, columns_at_once)
             most = max(int(places[b] - places[a]) for a, b in parts)
             for a, b in parts:

@@ -10,24 +10,15 @@ SIZE = 64
 CONTEXT, STREAM, EVENTS = np.uint64(5), np.uint64(6), np.array([7, 8], np.uint64)
 
 
-class Rows(ctypes.Structure):
-    """``CUDA_MEMCPY2D`` of cuda.h."""
-
-    _fields_ = (("srcXInBytes", ctypes.c_size_t), ("srcY", ctypes.c_size_t), ("srcMemoryType", ctypes.c_uint),
-                ("srcHost", WORD), ("srcDevice", WORD), ("srcArray", WORD), ("srcPitch", ctypes.c_size_t),
-                ("dstXInBytes", ctypes.c_size_t), ("dstY", ctypes.c_size_t), ("dstMemoryType", ctypes.c_uint),
-                ("dstHost", WORD), ("dstDevice", WORD), ("dstArray", WORD), ("dstPitch", ctypes.c_size_t),
-                ("WidthInBytes", ctypes.c_size_t), ("Height", ctypes.c_size_t))
-
-
 class Driver:
     """Its functions: copies are done when an event that was recorded behind them, or the stream, is waited for."""
 
     def __init__(self) -> None:
         self.entered, self.queued, self.done, self.recorded, self.failing, self.most = False, [], 0, {}, False, SIZE
+        self.followed: dict[int, int] = {}
         self.lock = threading.Lock()  # carriers call it side by side
         shapes = ((self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1), (self.settle, 1),
-                  (self.copy_rows, 2), (self.ask, 1), (self.follow, 3))
+                  (self.follow, 3), (self.ask, 1))
         self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
         self.functions = np.array([ctypes.cast(f, ctypes.c_void_p).value for f in self._kept], np.uint64)
 
@@ -40,14 +31,6 @@ class Driver:
         with self.lock:
             self.queued.append((target, source, size))
         return 700 if self.failing else 0
-
-    def copy_rows(self, form: int, stream: int) -> int:
-        rows = Rows.from_buffer_copy(ctypes.string_at(form, ctypes.sizeof(Rows)))  # which may change at once
-        assert (rows.srcMemoryType, rows.dstMemoryType) == (1, 2) and rows.WidthInBytes * rows.Height <= self.most
-        assert rows.WidthInBytes <= min(rows.srcPitch, rows.dstPitch)
-        assert not any((rows.srcXInBytes, rows.srcY, rows.dstXInBytes, rows.dstY))
-        return max(self.copy(rows.dstDevice + n * rows.dstPitch, rows.srcHost + n * rows.srcPitch, rows.WidthInBytes,
-                             stream) for n in range(rows.Height))
 
     def record(self, event: int, stream: int) -> int:
         with self.lock:
@@ -62,13 +45,15 @@ class Driver:
     def ask(self, event: int) -> int:
         return 0 if self.recorded.get(event, 0) <= self.done else 600
 
-    def follow(self, stream: int, event: int, how: int) -> int:
-        assert stream != STREAM and not how
-        return self.wait(event)
+    def follow(self, stream: int, event: int, flags: int) -> int:
+        assert not flags
+        with self.lock:
+            self.followed[stream] = self.recorded[event]
+        return 0
 
     def settle(self, stream: int) -> int:
         with self.lock:
-            self._do(len(self.queued))
+            self._do(len(self.queued) if stream == STREAM else self.followed.get(stream, 0))
         return 0
 
     def _do(self, count: int) -> None:

@@ -88,29 +88,30 @@ def _doubled(out, first, given):
         out[n] = 2 * array_at(given[0], given[1], out)[first + np.uint64(n)]
 
 
-def test_small_arrays_go_by_way_of_locked_memory_and_are_waited_for() -> None:
+def test_small_arrays_go_by_way_of_locked_memory_and_streams_wait_for_them() -> None:
     driver = Driver()
-    array, locked, there, back = (np.arange(7) * n for n in (1, 0, 0, 0))
+    array, locked, there, back = (np.arange(7) * n for n in (1, 1, 0, 0))
     addresses = [np.uint64(a.ctypes.data) for a in (array, locked, there, back)]
-    driver.most, size = array.nbytes, np.uint64(array.nbytes)
-    assert copies._sent_through(*known(driver), *addresses[:3], size, STREAM) == 0 and (there == array).all()
+    driver.most, size, followers = array.nbytes, np.uint64(array.nbytes), np.array([21, 22], np.uint64)
+    assert copies._sent_through(known(driver), *addresses[1:3], size, EVENTS[0], STREAM, followers) == 0
+    assert not there.any() and driver.followed == {21: 1, 22: 1}
+    driver.settle(21)
+    assert (there == array).all()
     locked[:] = 0
-    assert copies._received_through(*known(driver), addresses[2], addresses[1], addresses[3], size, STREAM, STREAM) == 0
+    received = *known(driver), addresses[2], addresses[1], addresses[3], size, STREAM, STREAM
+    assert copies._received_through(*received) == 0
     assert (back == array).all()
     there[:] = 0
     driver.failing = True
-    assert copies._sent_through(*known(driver), *addresses[:3], size, STREAM) == 700 and not there.any()
-    words = addresses[2], addresses[1], addresses[3], size, STREAM, STREAM
-    assert copies._received_through(*known(driver), *words) == 700
+    assert copies._sent_through(known(driver), *addresses[1:3], size, EVENTS[0], STREAM, followers) == 700
+    assert not there.any() and copies._received_through(*received) == 700
 
 
-def test_an_event_behind_what_is_queued_or_the_whole_stream_is_waited_for() -> None:
+def test_a_stream_is_waited_for() -> None:
     driver, source, there = Driver(), np.ones(SIZE, np.uint8), np.zeros(SIZE, np.uint8)
-    for wait in (lambda: copies._settled(*known(driver), STREAM),
-                 lambda: copies._reached(*known(driver), EVENTS[0], STREAM)):
-        there[:], driver.entered = 0, True
-        driver.copy(there.ctypes.data, source.ctypes.data, SIZE, STREAM)
-        assert not there.any() and wait() == 0 and there.all()
+    driver.entered = True
+    driver.copy(there.ctypes.data, source.ctypes.data, SIZE, STREAM)
+    assert not there.any() and copies._settled(*known(driver), STREAM) == 0 and there.all()
 
 
 @settings(deadline=None)
@@ -122,6 +123,7 @@ def test_parts_arrive_one_after_the_other(letters: list[int], parts: int, thread
     with sent(driver, source, there, parts, threads) as crossing:
         for part in range(parts):
             crossing.follow(part, WORK)
+            driver.settle(WORK.handle)
             last = bounds[part + 1] if part < parts - 1 else len(source)
             assert (there[:last] == source[:last]).all()
     assert there[-1] == 0
@@ -131,6 +133,7 @@ def test_what_a_kernel_makes_arrives() -> None:
     driver, source, there = Driver(), np.arange(100, dtype=np.uint16), np.zeros(100, np.uint16)
     with sent(driver, source, there, fill=_doubled) as crossing:
         crossing.follow(0, WORK)
+        driver.settle(WORK.handle)
     assert (there == 2 * source).all()
 
 
@@ -145,6 +148,7 @@ def test_what_comes_back_behind_what_is_sent_is_whole(numbers: list[int], thread
     back = crossings.Return(known(driver), LAST, STREAM, here[before:-1], there.dtype, threads)
     with sent(driver, source, there, 2, threads, back=back) as crossing:
         crossing.follow(1, WORK)
+        driver.settle(WORK.handle)
         np.negative(there, out=there)
         crossing.come_back(on_device(there), WORK)
     assert (here[before:-1] == -source).all() and (here[:before] == 7).all() and here[-1] == 7

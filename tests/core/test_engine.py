@@ -5,11 +5,13 @@ import threading
 import time
 from dataclasses import replace
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from seqloom.core import memory as in_memory
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Cancellation, SearchSpace
 from seqloom.core.engine import Engine, Settings, check_queries, even_batches, query_batches
@@ -562,9 +564,23 @@ def test_cutting_queries_and_targets() -> None:
     assert [(s.first, s.last, s.letters, s.longest) for s in cut_spans(lengths, 12)] == [
         (0, 3, 12, 7), (3, 4, 20, 20), (4, 6, 2, 1)]
     assert cut_spans(np.array([], np.int64), 5) == []
+    source = MemorySource(TARGETS)
+    for volume in map(source.read, source.plan(60)):
+        assert (volume.lengths == np.diff(volume.offsets)).all() and len(volume) < len(TARGETS)
     queries = SequenceBatch.of(PROTEIN, ["A" * n for n in lengths])
     assert query_batches(queries, 2, 100) == [(0, 2), (2, 4), (4, 6)]
     assert query_batches(queries, 100, 12) == [(0, 3), (3, 4), (4, 6)]
+
+
+@given(st.lists(st.integers(0, 9), max_size=40), st.integers(1, 60), st.integers(1, 5))
+def test_a_volume_knows_its_longest_target(lengths: list[int], letters: int, together: int) -> None:
+    with mock.patch.object(in_memory, "_TOGETHER", together):
+        spans = cut_spans(np.array(lengths, np.int64), letters)
+    assert [n for span in spans for n in range(span.first, span.last)] == list(range(len(lengths)))
+    for span in spans:
+        its = lengths[span.first : span.last]
+        assert (span.letters, span.longest) == (sum(its), max(its))
+        assert span.letters <= letters or span.sequences == 1
 
 
 # ---- statistics and traces

@@ -16,10 +16,9 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN, Alphabet
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context, Scoring
-from seqloom.core.errors import BudgetError
-from seqloom.core.letters_cuda import CODES, TOGETHER, WORDS, packable
+from seqloom.core.errors import BackendError, BudgetError
 from seqloom.core.memory import MemorySink
 from seqloom.core.packed16 import ORDINARY, PACKED, SIMULATED, SINGLE, Arithmetic
 from seqloom.core.sequences import Intervals, SequenceBatch
@@ -30,6 +29,7 @@ from seqloom.plugins.smith_waterman import (
     resident_cuda,
     seed_cuda,
     targets_cuda,
+    works_cuda,
 )
 from seqloom.plugins.smith_waterman.extend_reference import best_ends
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
@@ -37,7 +37,7 @@ from seqloom.plugins.smith_waterman.recurrence import Packed
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cuda import SmithWatermanScoresCuda, shares
 from seqloom.plugins.smith_waterman.seed_reference import best_scores
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
+from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
 from seqloom.plugins.smith_waterman.targets_cuda import Asked
 from seqloom.testing import assert_same_hits, run_pipeline
 
@@ -81,6 +81,39 @@ def check_places(arithmetic: Arithmetic, gap_open: int, gap_extend: int, lengths
             for n, (score, _, column), reach in zip(some.tolist(), zip(*ends, strict=True), reaches, strict=True):
                 part = texts[n][column + 1 - reach : column + 1]
                 assert best_scores(query, Packed.of([part], scoring)).tolist() == [score]
+
+
+def check_pieces() -> None:
+    """Long targets are scored in pieces that overlap by the reach of the queries, also where scores overflow."""
+    rng = np.random.default_rng(8)
+    scoring = Scoring(printed_matrix("BLOSUM62"), 0, 11)
+    queries = [LETTERS[rng.integers(0, 20, n)] for n in ((2, 3) if SIMULATED else (2, 40, 700))]
+    reach = reach_of(scoring, [len(q) for q in queries])
+    usual = recurrence_cuda.numbers
+    cases = [(arithmetic, lengths, ceiling) for arithmetic in (PACKED, SINGLE) for ceiling in (1 << 15, 1)
+             for lengths in ((33, 3), (32, 65), (43, 31, 5, 1))]
+    for arithmetic, lengths, ceiling in (cases[0], cases[4], cases[7]) if SIMULATED else cases:
+        targets_cuda.packed_arithmetic = lambda a=arithmetic: a
+        targets_cuda.numbers = lambda *a, c=ceiling: [  # below which scores aren't reckoned again
+            n._replace(ceiling=min(n.ceiling, c)) if n.arithmetic.numbers == 2 else n for n in usual(*a)]
+        lengths = lengths if SIMULATED else [n * reach // 6 for n in lengths]
+        texts = [LETTERS[rng.integers(0, 20, n)] for n in rng.permutation(lengths)]
+        for text in texts:  # alignments everywhere, across the border of two pieces too
+            for place in range(5, len(text) - 2, 7):
+                text[place : place + 2] = queries[0]
+        targets = SequenceBatch.of(PROTEIN, texts)
+        stretches, everything = Stretches.of(targets, np.arange(len(texts)), None), np.arange(len(texts))
+        wanted = [best_scores(query, Packed.of(texts, scoring)).tolist() for query in queries]
+        with (mock.patch.object(works_cuda, "LEAST_PIECE", 4 * reach),
+              targets_cuda.on_device_targets(targets, stretches, everything, len(queries), len(queries[-1]), None,
+                                             lambda: None, reach) as device):
+            assert device._works.pieces.cut == sum(n > 5 * reach for n in lengths)
+            for least in (0, 8):
+                found = device.scores([Asked([query], least) for query in queries], scoring)
+                for of_query, scores in zip(found, wanted, strict=True):
+                    high = [n for n, score in enumerate(scores) if score >= least]
+                    assert of_query.numbers.tolist() == high
+                    assert of_query.scores.tolist() == [scores[n] for n in high]
 
 
 def check_overflow() -> None:
@@ -144,6 +177,12 @@ def check_pipelines() -> None:
     assert_same_hits(wanted, run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="auto"))
 
 
+def letters_of(volume: resident_cuda.Volume, count: int) -> np.ndarray:
+    """The letters of a volume that is on the device, or on its way there."""
+    volume.arrived([0])
+    return volume.letters[:count].copy_to_host()
+
+
 def check_memory() -> None:
     """Volumes come and go within the budget; one that is there can be used while another is copied."""
     volumes = [batch(["A" * n, "CW" * n]) for n in (40, 40, 39)]
@@ -153,7 +192,7 @@ def check_memory() -> None:
     def there(number: int) -> bool:
         with memory.volume(volumes[number], budget) as volume:
             assert volume.works.order.tolist() == [1, 0] and memory._used <= budget
-            return np.asarray(volume.letters)[: volumes[number].letters].tolist() == volumes[number].residues.tolist()
+            return letters_of(volume, volumes[number].letters).tolist() == volumes[number].residues.tolist()
 
     assert all(there(n) for n in (0, 1, 0, 1)) and memory.copies == 2
     assert there(2) and there(1) and memory.copies == 3  # the one used longest ago went
@@ -172,6 +211,19 @@ def check_memory() -> None:
         assert begun.wait(30) and there(1) and not done.done()
         go_on.set()
         assert done.result()
+
+    def failing(*arguments: Any, **named: Any) -> Callable[[], None]:
+        copy(*arguments, **named)
+        raising = mock.Mock(side_effect=[BackendError("failed"), None])
+        return raising
+
+    with mock.patch.object(resident_cuda, "begin_to_device", failing):
+        for number in (2, 2):
+            try:
+                assert there(number) is None
+            except BackendError as error:
+                assert str(error) == "failed"
+    assert there(2) and there(0) and there(1) and memory._used <= budget
     with memory.volume(volumes[0], budget), memory.volume(volumes[1], budget):
         resident_cuda._PATIENCE = 0.01
         try:
@@ -183,19 +235,16 @@ def check_memory() -> None:
 
 def check_letters() -> None:
     """Letters of volumes stand on the device as they are searched, in the room that is planned for."""
-    memory, rng, block = resident_cuda.DeviceMemory(1 << 30), np.random.default_rng(5), TOGETHER * WORDS
-    large = Alphabet("large", "".join(map(chr, range(64, 64 + CODES + 1))), "A")
-    for alphabet, count in ((PROTEIN, block - 1), (PROTEIN, block + 3), (NUCLEOTIDE, block), (large, block)):
+    memory, rng, count = resident_cuda.DeviceMemory(1 << 30), np.random.default_rng(5), 10_000 if SIMULATED else 9 << 20
+    for alphabet in (PROTEIN, NUCLEOTIDE):
         letters = rng.integers(0, len(alphabet), count).astype(np.uint8)
-        letters[-1] = len(alphabet) - 1
         volume = SequenceBatch.of(alphabet, [letters[:100], letters[100:]])
         budget = resident_cuda.Extent.of(count, 2).nbytes
         with memory.volume(volume, budget) as held:
-            assert (np.asarray(held.letters)[:count] == letters).all() and memory._used <= budget
-    assert not packable(large)
-    masked = replace(volume, alphabet=PROTEIN, residues=letters % len(PROTEIN), hard=Intervals.of([(0, 5, 50)]))
+            assert (letters_of(held, count) == letters).all() and memory._used <= budget
+    masked = replace(volume, hard=Intervals.of([(0, 5, 50)]))
     with memory.volume(masked, None) as held:
-        assert (np.asarray(held.letters)[:count] == masked.searched()).all()
+        assert (letters_of(held, count) == masked.searched()).all()
 
 
 def check_streaming() -> None:
@@ -239,7 +288,7 @@ def check_side_by_side() -> None:
             together.wait(30)  # all of them have a volume when they ask for working space
             with memory.workspace(need, columns, lambda room: targets_cuda.working_bytes(need, room), budget, "work"):
                 assert memory._used <= budget
-                return np.asarray(held.letters)[: volume.letters].tolist() == volume.residues.tolist()
+                return letters_of(held, volume.letters).tolist() == volume.residues.tolist()
 
     with ThreadPoolExecutor(2) as readers, ThreadPoolExecutor(flight) as units:
         ahead = [readers.submit(memory.bring, volume, budget) for volume in volumes]
@@ -266,12 +315,13 @@ CHECKS = {
     "packed-flat": lambda: check_places(PACKED, 5, 0, (9,)),
     "ordinary": lambda: check_places(ORDINARY, 11, 1, (9,)),
     "single": lambda: check_places(SINGLE, 11, 1, (9,)),
+    "pieces": check_pieces,
     "overflow": check_overflow,
     "pipelines": check_pipelines,
     "memory": check_memory,
     "letters": check_letters,
     "streaming": check_streaming,
-        "side-by-side": check_side_by_side,
+    "side-by-side": check_side_by_side,
     "shares": check_shares,
 }
 

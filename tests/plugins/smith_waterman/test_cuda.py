@@ -1,6 +1,7 @@
 """Exact Smith–Waterman on CUDA equals the reference: in numba's simulator here, tiles made small to keep it quick."""
 
 import threading
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.simulator import simulated
 
 
 @pytest.mark.parametrize("check", [
-    "packed-linear", "overflow", "pipelines", "memory", "letters", "streaming", "side-by-side", "shares",
+    "packed-linear", "pieces", "overflow", "pipelines", "memory", "letters", "streaming", "side-by-side", "shares",
     *(pytest.param(name, marks=pytest.mark.gold) for name in ("packed", "packed-flat", "ordinary", "single")),
 ])
 def test_in_the_simulator(check: str) -> None:
@@ -64,6 +65,41 @@ def test_works_are_ordered_by_falling_length(lengths: list[int]) -> None:
         with mock.patch.object(works_cuda, "_COUNTED_LENGTHS", counted):
             ranked = works_cuda.longest_first(np.array(lengths, np.int64))
         assert ranked.tolist() == wanted + (wanted[-1:] or [0])
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=12), st.integers(0, 4), st.integers(1, 20))
+def test_pieces_hold_all_stretches_that_an_alignment_can_take(lengths: list[int], reach: int, least: int) -> None:
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from seqloom.plugins.smith_waterman import works_cuda
+
+    sizes = np.array(lengths, np.int64)
+    begins, step = np.cumsum(sizes) - sizes, max(least, 4 * reach)
+    offsets = np.append(begins, sizes.sum())
+    works = works_cuda.Works.of_volume(np.arange(len(sizes)), offsets, sizes, lambda name, array: array)
+    assert works.pieces_of(begins, None) is None
+    with mock.patch.object(works_cuda, "LEAST_PIECE", least):
+        pieces = works.pieces_of(begins, reach)
+    long = {n for n, length in enumerate(lengths) if length > step + reach}
+    if pieces is None:
+        assert not long
+        return
+    assert pieces.cut == len(long) and set(pieces.owners.tolist()) == long and len(pieces.begins) % 2 == 0
+    assert pieces.lengths.max() <= step + reach and (np.diff(pieces.lengths) <= 0).all()
+    # As many as are planned for, and every run of ``reach`` letters, or of one, is in one of them.
+    assert len(pieces.begins) - 1 <= sizes[list(long)].sum() // step + len(long)
+    held = {n: [(b - begins[n], b - begins[n] + size) for o, b, size in zip(*pieces[1:], strict=True) if o == n]
+            for n in long}
+    for n, parts in held.items():
+        assert all(any(a <= first and first + max(1, reach) <= b for a, b in parts)
+                   for first in range(lengths[n] - max(1, reach) + 1))
+    whole = replace(works, pieces=pieces)
+    assert sorted(whole.order.tolist()) == sorted([*(set(range(len(lengths))) - long),
+                                                   *(len(lengths) + n for n in range(len(pieces.begins)))])
+    ranks = [lengths[n] if n < len(lengths) else pieces.lengths[n - len(lengths)] for n in whole.order.tolist()]
+    assert len(whole) == len(ranks) and whole.longest == ranks[0]
+    assert all(a >= b for a, b in zip(ranks[::2], ranks[1::2], strict=False))
+    columns = sum(ranks[::2])
+    assert whole.borders(2, columns).most == columns
 
 
 @given(st.integers(1, 40_000), st.sampled_from([1, 2]))
