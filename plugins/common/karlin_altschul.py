@@ -9,6 +9,7 @@ integers. Sources: Karlin & Altschul 1990; Altschul & Gish 1996; for the finite-
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -33,6 +34,10 @@ class KarlinBlock:
     def bit_score(self, raw: int) -> float:
         """Bits of a raw score."""
         return (raw * self.lambda_ - math.log(self.k)) / LN2
+
+    def bit_scores(self, raws: np.ndarray) -> np.ndarray:
+        """f8[n]: bits of raw scores."""
+        return (raws * self.lambda_ - math.log(self.k)) / LN2
 
     def raw_from_bits(self, bits: float) -> float:
         """Raw score of a number of bits, not rounded: `(bits ln 2 + ln K) / lambda`."""
@@ -188,6 +193,23 @@ class GappedParameters:
         pair = area * karlin.k * math.exp(-karlin.lambda_ * raw)
         return pair if database_residues is None else pair * (database_residues / target_length)
 
+    def evalues(self, raws: np.ndarray, query_length: int, target_lengths: np.ndarray,
+                database_residues: int) -> np.ndarray:
+        """f8[n]: `evalue` of many scores and targets, to the last bit; i8[n] `raws` and `target_lengths`."""
+        karlin, cost = self.karlin, self.gap_open + self.gap_extend
+        length_shift = self.alpha * raws + 2 * cost * (self.ungapped_alpha - self.alpha)
+        variance = np.maximum(
+            2 * self.alpha_v / karlin.lambda_, self.alpha_v * raws + 2 * cost * (self.ungapped_alpha_v - self.alpha_v)
+        )
+        covariance = np.maximum(
+            2 * self.sigma / karlin.lambda_, self.sigma * raws + 2 * cost * (self.ungapped_alpha_v - self.sigma)
+        )
+        query_mean, query_fits = _rooms(query_length - length_shift, variance)
+        target_mean, target_fits = _rooms(target_lengths - length_shift, variance)
+        area = query_mean * target_mean + covariance * query_fits * target_fits
+        pair = area * karlin.k * _each(math.exp, -karlin.lambda_ * raws)
+        return pair * (database_residues / target_lengths)
+
     def score_cutoff(self, evalue: float, query_length: int, target_length: int, database_residues: int | None) -> int:
         """Score one less than the first that passes `evalue`, by integer bisection; 0 when every score passes.
         """
@@ -211,6 +233,20 @@ def _room(length: float, variance: float) -> tuple[float, float]:
     fits = math.erfc(-reduced / math.sqrt(2.0)) / 2.0
     density = 0.3989422804014327 * math.exp(-0.5 * reduced * reduced)
     return length * fits + deviation * density, fits
+
+
+def _rooms(lengths: np.ndarray, variances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`_room` of each."""
+    deviations = np.sqrt(variances)
+    reduced = lengths / deviations
+    fits = _each(math.erfc, -reduced / math.sqrt(2.0)) / 2.0
+    density = 0.3989422804014327 * _each(math.exp, -0.5 * reduced * reduced)
+    return lengths * fits + deviations * density, fits
+
+
+def _each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
+    """A function of `math` of each value; numpy's own may differ in the last bit."""
+    return np.fromiter(map(function, values.tolist()), np.float64, len(values))
 
 
 def length_adjustment(

@@ -23,8 +23,11 @@ COLUMNS = 8
 
 
 @kernel(helpers=(lane_tiles,))
-def _interleave(residues, begins, ends, order, starts, lanes, pad, tile, columns):
-    """Fill ``columns`` group by group, tile by tile within a group."""
+def interleave(residues, begins, ends, order, starts, lanes, pad, tile, columns):
+    """Fill ``columns`` group by group, tile by tile within a group.
+
+    starts: where groups begin in ``columns``, multiples of ``COLUMNS`` · lanes. tile: u8[lanes · TILE], working space.
+    """
     for group in range(len(starts) - 1):
         members = order[group * lanes : (group + 1) * lanes]
         height = (starts[group + 1] - starts[group]) // lanes
@@ -62,7 +65,7 @@ def interleaved_stretches(residues: np.ndarray, begins: np.ndarray, ends: np.nda
     starts = np.zeros(len(longest) + 1, np.int64)
     np.cumsum(-(-longest // COLUMNS) * COLUMNS * lanes, out=starts[1:])
     columns = aligned(int(starts[-1]), np.uint8)
-    _interleave(residues, begins, ends, order, starts, lanes, PAD, aligned(lanes * TILE, np.uint8), columns)
+    interleave(residues, begins, ends, order, starts, lanes, PAD, aligned(lanes * TILE, np.uint8), columns)
     return Index(KIND, "target", {"columns": columns, "starts": starts, "order": order}, {"lanes": lanes})
 
 

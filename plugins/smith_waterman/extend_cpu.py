@@ -6,14 +6,13 @@ from seqloom.core.distinct import distinct, ranked
 from seqloom.core.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, Alignments, Hits, Ragged, Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.letters_cpu import letters_of
 from seqloom.plugins.smith_waterman.extend_reference import SmithWatermanTraceback
 from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers
 from seqloom.plugins.smith_waterman.scalar_cpu import scalar_bytes, scalar_trace
 from seqloom.plugins.smith_waterman.seed_cpu import exact_scores
 from seqloom.plugins.smith_waterman.seed_reference import strands
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, interleaved_bytes, reach_of, usual_piece
-from seqloom.plugins.smith_waterman.trace_cpu import MOST_BYTES, trace_bytes, trace_lanes
+from seqloom.plugins.smith_waterman.trace_cpu import MOST_BYTES, round_bytes, trace_bytes, trace_lanes
 
 SCORE, QUERY_START, QUERY_END, TARGET_START, TARGET_END, SIMILAR = range(6)
 """Columns of an alignment as it comes from the kernels."""
@@ -25,10 +24,8 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
 
     def tracing_footprint(self, shape: Shape) -> Footprint:
         longest = usual_piece(shape)
-        alone = scalar_bytes(shape.longest_query, longest)
-        group = min(MOST_BYTES, trace_bytes(shape.longest_query, longest))
-        paths = 8 * LANES * min(shape.longest_query, longest)
-        each = max(alone, group) + paths + 2 * interleaved_bytes(shape) + 4 * LANES * shape.longest_query + (1 << 20)
+        alone, together = (f(shape.longest_query, longest) for f in (scalar_bytes, round_bytes))
+        each = max(alone, together) + 2 * interleaved_bytes(shape) + 4 * LANES * shape.longest_query + (1 << 20)
         return Footprint(host=min(shape.threads, max(1, shape.queries)) * each)
 
     def run(self, context: Context, records: Records) -> Hits:
@@ -66,7 +63,7 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         wanted, back = ranked(places)
         stretches = Stretches.of(targets, wanted, reach_of(scoring, [int(queries.lengths[place])]))
         directions = strands(context, place)
-        letters = letters_of(np.concatenate([stretches[n] for n in range(len(stretches))]))
+        letters = stretches.letters()
         profiles = [Profile(strand, scoring, letters) for strand in directions]
         said = np.zeros(len(wanted), np.int64)
         said[back] = hits.score[mine]
@@ -78,11 +75,11 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         assert found is not None
         chosen, rows, paths = found
         return _records(context, query, profiles[0].length, numbers, places, np.array(scoring.frames)[chosen[back]],
-                        rows[back], Ragged.of([paths[n] for n in back.tolist()]))
+                        rows[back], paths.take(back))
 
     def _traced(self, context: Context, directions: list[np.ndarray], profiles: list[Profile], stretches: Stretches,
                 wanted: np.ndarray, said: np.ndarray | None,
-                workers: Workers) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]] | None:
+                workers: Workers) -> tuple[np.ndarray, np.ndarray, Ragged] | None:
         """Of each target, at places i8[k] ``wanted``, the strand of its best alignment, that one's numbers, its path.
 
         ``stretches`` are of these targets. None if the scores that hits said aren't the best ones.
@@ -93,50 +90,51 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         # Of a target that is cut, all pieces with its best score are traced; the earliest end of them is the target's.
         owner = np.searchsorted(wanted, stretches.owners)
         rows = np.zeros((len(stretches), 6), np.int64)
-        paths: list[np.ndarray] = [np.empty(0, np.uint32)] * len(stretches)
+        paths, at, count = [Ragged.of([()])], np.zeros(len(stretches), np.int64), 1  # the first of what isn't traced
         candidate = np.zeros(len(stretches), bool)
         for n, (strand, profile) in enumerate(zip(directions, profiles, strict=True)):
             mine = np.flatnonzero((chosen[owner] == n) & (scores[n] == best[n, owner]) & (scores[n] > 0))
             candidate[mine] = True
-            if not _trace(context, profile, np.ascontiguousarray(strand), parts[n], mine, scores[n], rows, paths):
+            traced = _trace(context, profile, np.ascontiguousarray(strand), parts[n], mine, scores[n])
+            if traced is None:
                 return None
+            for some, found, path in traced:
+                rows[some], at[some] = found, np.arange(count, count + len(some))
+                paths.append(path)
+                count += len(some)
             rows[mine, TARGET_START] += parts[n].starts[mine]
             rows[mine, TARGET_END] += parts[n].starts[mine]
         order = np.lexsort([rows[:, TARGET_END], rows[:, QUERY_END], ~candidate, owner])
         picked = order[np.searchsorted(owner, np.arange(len(wanted)))]
-        return chosen, rows[picked], [paths[n] for n in picked.tolist()]
+        return chosen, rows[picked], Ragged.concat(paths).take(at[picked])
 
 
 def _trace(context: Context, profile: Profile, strand: np.ndarray, stretches: Stretches, mine: np.ndarray,
-           scores: np.ndarray, rows: np.ndarray, paths: list[np.ndarray]) -> bool:
-    """Fill ``rows`` and ``paths`` at ``mine``, numbers of stretches; whether their best scores are ``scores[mine]``."""
+           scores: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, Ragged]] | None:
+    """Alignments of ``mine``, numbers of stretches: some of these at a time, their rows and paths.
+
+    None if the best scores aren't ``scores[mine]``.
+    """
     scoring = context.scoring
-    left = mine
+    traced = []
+    left = mine[np.argsort(-stretches.lengths[mine], kind="stable")]
     for arithmetic in profile.widths:
-        fits = (scores[left] < arithmetic.ceiling) & _small(len(strand), stretches.lengths[left])
+        fits = (scores[left] < arithmetic.ceiling) & (trace_bytes(len(strand), stretches.lengths[left]) <= MOST_BYTES)
         if fits.sum() == 1:  # whose diagonals fill vectors better
             continue
         now, left = left[fits], left[~fits]
         if len(now):
-            lanes = stretches.interleaved(now)
-            order = lanes["order"]
-            traced = trace_lanes(profile, arithmetic, lanes, strand, scores[order], scoring.gap_open,
-                                 scoring.gap_extend, context.cancellation.check)
-            if traced is None:
-                return False
-            rows[order] = traced[0]
-            for n, path in zip(order.tolist(), traced[1], strict=True):
-                paths[n] = path
+            found = trace_lanes(profile, arithmetic, stretches, now, strand, scores[now], scoring.gap_open,
+                                scoring.gap_extend, context.cancellation.check)
+            if found is None:
+                return None
+            traced.append((now, *found))
     for n in left.tolist():
         context.cancellation.check()
-        *rows[n], paths[n] = scalar_trace(profile.rows, profile.places, strand, stretches[n], scoring.gap_open,
-                                          scoring.gap_extend)
-    return bool((rows[mine, SCORE] == scores[mine]).all())
-
-
-def _small(query_length: int, lengths: np.ndarray) -> np.ndarray:
-    """bool[n]: targets whose traces fit the working space of a group."""
-    return np.array([trace_bytes(query_length, length) <= MOST_BYTES for length in lengths.tolist()], bool)
+        *row, path = scalar_trace(profile.rows, profile.places, strand, stretches[n], scoring.gap_open,
+                                  scoring.gap_extend)
+        traced.append((np.array([n]), np.array([row]), Ragged.of([path])))
+    return traced if all((rows[:, SCORE] == scores[some]).all() for some, rows, _ in traced) else None
 
 
 @kernel

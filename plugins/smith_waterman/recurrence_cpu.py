@@ -148,9 +148,16 @@ def _arithmetic(dtype: np.dtype, lowest: int, highest: int, first: int, further:
 
 
 @inline
-def rise_of(further):
-    """By how much the numbers of a column are raised over those of the one before."""
-    return further if RAISED else wrapped_difference(further, further)
+def numbers_of(zero, gap_first, gap_further):
+    """Vectors of an arithmetic: a score of 0 in each column of a span; by how much a column's numbers are raised over
+    those of the one before, and over a span; the opening of a gap without its letter, and each letter of it."""
+    z0, further = splat(zero, LANES), splat(gap_further, LANES)
+    opening = wrapped_difference(splat(gap_first, LANES), further)
+    rise = further if RAISED else wrapped_difference(further, further)
+    z1 = wrapped_sum(z0, rise)
+    z2 = wrapped_sum(z1, rise)
+    z3 = wrapped_sum(z2, rise)
+    return z0, z1, z2, z3, rise, wrapped_difference(wrapped_sum(z3, rise), z0), opening, further
 
 
 @inline
@@ -170,13 +177,15 @@ def cell(diagonal, score, e, f, floor, opening, further):
 
 
 @inline
-def cells(d0, d1, d2, d3, scores, place, e, f0, f1, f2, f3, z0, z1, z2, z3, opening, further):
-    """A row of a span: h of its columns, e behind it, which is raised by a span, and f below it."""
+def cells(d0, d1, d2, d3, scores, place, e, f0, f1, f2, f3, z0, z1, z2, z3, span, opening, further, bound, among):
+    """A row of a span: h of its columns, e for the next span, f below it, and those ``among`` the lanes where no h of
+    it exceeds what ``bound`` is of."""
     h0, e, f0 = cell(d0, load(scores, place, LANES), e, f0, z0, opening, further)
     h1, e, f1 = cell(d1, load(scores, place + LANES, LANES), e, f1, z1, opening, further)
     h2, e, f2 = cell(d2, load(scores, place + 2 * LANES, LANES), e, f2, z2, opening, further)
     h3, e, f3 = cell(d3, load(scores, place + 3 * LANES, LANES), e, f3, z3, opening, further)
-    return h0, h1, h2, h3, e, f0, f1, f2, f3
+    within = not_greater_lanes(e, bound, among)
+    return h0, h1, h2, h3, wrapped_difference(e, span), f0, f1, f2, f3, within
 
 
 @inline
@@ -219,13 +228,7 @@ def _best(rows, places, tables, columns, starts, first_group, last_group, zero, 
           narrow, scores, h_row, e_row, best):
     """Best score of each lane of groups first_group…last_group − 1."""
     width = SPAN * len(spans)
-    z0, further = splat(zero, LANES), splat(gap_further, LANES)
-    opening = wrapped_difference(splat(gap_first, LANES), further)
-    rise = rise_of(further)
-    z1 = wrapped_sum(z0, rise)
-    z2 = wrapped_sum(z1, rise)
-    z3 = wrapped_sum(z2, rise)
-    span = wrapped_difference(wrapped_sum(z3, rise), z0)
+    z0, z1, z2, z3, rise, span, opening, further = numbers_of(zero, gap_first, gap_further)
     for group in range(first_group, last_group):
         top = z0
         bound = bound_of(top, opening, further)
@@ -240,17 +243,14 @@ def _best(rows, places, tables, columns, starts, first_group, last_group, zero, 
                 place = places[i] * (width * LANES)
                 left = load(h_row, i * LANES, LANES)
                 e = load(e_row, i * LANES, LANES)
-                h0, h1, h2, h3, e, f0, f1, f2, f3 = cells(d0, d1, d2, d3, scores, place, e, f0, f1, f2, f3,
-                                                          z0, z1, z2, z3, opening, further)
+                h0, h1, h2, h3, e, f0, f1, f2, f3, within = cells(d0, d1, d2, d3, scores, place, e, f0, f1, f2, f3, z0,
+                                                                  z1, z2, z3, span, opening, further, bound, ALL_LANES)
                 d0, d1, d2, d3, last = left, h0, h1, h2, h3
-                within = not_greater_lanes(e, bound, ALL_LANES)
-                e = wrapped_difference(e, span)
                 if len(spans) == 2:
-                    h4, h5, h6, h7, e, f4, f5, f6, f7 = cells(d4, d5, d6, d7, scores, place + SPAN * LANES, e, f4, f5,
-                                                              f6, f7, z0, z1, z2, z3, opening, further)
+                    h4, h5, h6, h7, e, f4, f5, f6, f7, within = cells(
+                        d4, d5, d6, d7, scores, place + SPAN * LANES, e, f4, f5, f6, f7, z0, z1, z2, z3, span, opening,
+                        further, bound, within)
                     d4, d5, d6, d7, last = h3, h4, h5, h6, h7
-                    within = not_greater_lanes(e, bound, within)
-                    e = wrapped_difference(e, span)
                 store(h_row, i * LANES, last)
                 store(e_row, i * LANES, e)
                 if not RAISED:

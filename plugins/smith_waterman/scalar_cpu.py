@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from seqloom.core.jit import kernel
+from seqloom.core.jit import inline, kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
 from seqloom.core.simd import (
     BYTE_LANES,
@@ -112,51 +112,50 @@ ROW, COLUMN, GAP, SCORE, USED, SIMILAR = range(6)
 pairs of unequal letters that score above 0."""
 
 
-@kernel
-def step(state, bits, scores, place, query_letter, target_letter, gap_open, gap_extend, path):
-    """Follow the alignment through the cell at which it stands; ``path`` gets runs from the last to the first.
+@inline
+def step(row, column, gap, score, used, similar, bits, letter_score, equal, gap_open, gap_extend, path):
+    """The state of an alignment behind the cell at which it stands; ``path`` gets runs from the last to the first.
 
     The choice is the reference's: pair, else query letters against a gap, else target letters; gaps end when they can.
+
+    letter_score, equal: of the two letters of the cell.
     """
-    gap = state[GAP]
     if (gap == INSERT and not bits & INSERT_GOES_ON) or (gap == DELETE and not bits & DELETE_GOES_ON):
-        state[SCORE] += gap_open
+        score += gap_open
         gap = 0
     if gap:
         operation = gap
     elif not bits & NOT_PAIR:
-        operation = MATCH if query_letter == target_letter else MISMATCH
+        operation = MATCH if equal else MISMATCH
     else:
         gap = operation = DELETE if bits & NOT_INSERT else INSERT
-    state[GAP] = gap
     if gap:
-        state[SCORE] += gap_extend
+        score += gap_extend
     else:
-        score = scores[place, target_letter]
-        state[SCORE] -= score
-        state[SIMILAR] += operation == MISMATCH and score > 0
-    state[ROW] -= operation != DELETE
-    state[COLUMN] -= operation != INSERT
-    used = state[USED]
+        score -= letter_score
+        similar += operation == MISMATCH and letter_score > 0
     if used and path[used - 1] & np.uint32(15) == np.uint32(operation):
         path[used - 1] += np.uint32(16)
     else:
         path[used] = np.uint32(16 | operation)
-        state[USED] = used + 1
+        used += 1
+    return row - (operation != DELETE), column - (operation != INSERT), gap, score, used, similar
 
 
 @kernel
 def _follow(state, bits, begin, scores, places, query, target, gap_open, gap_extend, path):
     """Follow the alignment back through rows ``begin`` and later, whose cells are in ``bits``."""
     one = np.uint64(1)
-    while state[SCORE] > 0 and state[ROW] >= begin:
-        i, j = state[ROW], state[COLUMN]
+    i, j, gap, score, used, similar = state[ROW], state[COLUMN], state[GAP], state[SCORE], state[USED], state[SIMILAR]
+    while score > 0 and i >= begin:
         lane = (i - begin) % LANES
         word = bits[(i - begin) // LANES, j + lane] >> np.uint64(lane)
         how = (np.int64(word & one) * NOT_PAIR + np.int64(word >> np.uint64(_BITS) & one) * NOT_INSERT
                + np.int64(word >> np.uint64(2 * _BITS) & one) * INSERT_GOES_ON
                + np.int64(word >> np.uint64(3 * _BITS) & one) * DELETE_GOES_ON)
-        step(state, how, scores, places[i], query[i], target[j], gap_open, gap_extend, path)
+        i, j, gap, score, used, similar = step(i, j, gap, score, used, similar, how, scores[places[i], target[j]],
+                                               query[i] == target[j], gap_open, gap_extend, path)
+    state[ROW], state[COLUMN], state[GAP], state[SCORE], state[USED], state[SIMILAR] = i, j, gap, score, used, similar
 
 
 class ScalarTrace(NamedTuple):
@@ -175,7 +174,8 @@ def scalar_bytes(query_length: int, target_length: int) -> int:
     """Host memory that ``scalar_trace`` takes at most."""
     stride = _stride(query_length)
     kept = 16 * (query_length // stride + 2)
-    return (kept + 8 * stride // LANES + 2) * (target_length + 2 * LANES) + 8 * query_length + (1 << 16)
+    path = 8 * min(query_length, target_length)
+    return (kept + 8 * stride // LANES + 2) * (target_length + 2 * LANES) + path + 8 * query_length + (1 << 16)
 
 
 def _stride(rows: int) -> int:

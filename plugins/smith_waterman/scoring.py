@@ -128,6 +128,8 @@ class SmithWatermanScoring(Scoring):
         """
         if self.statistics is None:
             return np.full(len(scores), np.nan)
+        if isinstance(self.statistics, GappedParameters):
+            return self.statistics.evalues(scores, query_length, target_lengths, self.database_letters)
         return np.array([self.statistics.evalue(score, query_length, length, self.database_letters)
                          for score, length in zip(scores.tolist(), target_lengths.tolist(), strict=True)], np.float64)
 
@@ -135,7 +137,7 @@ class SmithWatermanScoring(Scoring):
         """f8[n]: scores in bits; NaN where no statistics are known."""
         if self.statistics is None:
             return np.full(len(scores), np.nan)
-        return np.array([self.statistics.karlin.bit_score(score) for score in scores.tolist()], np.float64)
+        return self.statistics.karlin.bit_scores(scores)
 
 
 def _check_scores(matrix: np.ndarray, queries: "SequenceBatch | ModelBatch", space: SearchSpace) -> None:

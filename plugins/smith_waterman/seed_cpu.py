@@ -20,6 +20,7 @@ from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
 from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, interleaved_bytes, reach_of, usual_piece
 
+_KEPT_SCORES = 1024
 _SLACK = 1 + 1e-6
 """Factor on an E-value within which an estimate doesn't decide; it is good to some 1e-12."""
 
@@ -33,21 +34,32 @@ def _room(length, deviation):
 
 @kernel
 def _estimate(scores, lengths, query_length, least, database, parameters, evalues):
-    """E-values of scores, computed as ``GappedParameters.evalue`` does it; infinite for scores below ``least``."""
+    """E-values of scores, computed as ``GappedParameters.evalue`` does it; infinite for scores below ``least``.
+
+    What doesn't depend on the target is kept for scores that have been met, which are few.
+    """
     cost, lambda_, k, alpha, alpha_v, sigma, plain_alpha, plain_alpha_v = parameters
+    met, kept = np.full(_KEPT_SCORES, -1), np.empty((_KEPT_SCORES, 5))
     for n in range(len(scores)):
         raw = scores[n]
         evalues[n] = np.inf
         if raw < least:
             continue
-        shift = alpha * raw + 2 * cost * (plain_alpha - alpha)
-        variance = max(2 * alpha_v / lambda_, alpha_v * raw + 2 * cost * (plain_alpha_v - alpha_v))
-        covariance = max(2 * sigma / lambda_, sigma * raw + 2 * cost * (plain_alpha_v - sigma))
-        deviation = math.sqrt(variance)
-        query_mean, query_fits = _room(query_length - shift, deviation)
+        place = raw % _KEPT_SCORES
+        if met[place] != raw:
+            shift = alpha * raw + 2 * cost * (plain_alpha - alpha)
+            variance = max(2 * alpha_v / lambda_, alpha_v * raw + 2 * cost * (plain_alpha_v - alpha_v))
+            covariance = max(2 * sigma / lambda_, sigma * raw + 2 * cost * (plain_alpha_v - sigma))
+            deviation = math.sqrt(variance)
+            mean, fits = _room(query_length - shift, deviation)
+            met[place] = raw
+            row = kept[place]
+            row[0], row[1], row[2], row[3] = shift, deviation, mean, covariance * fits
+            row[4] = k * math.exp(-lambda_ * raw)
+        row = kept[place]
+        shift, deviation, query_mean, query_part, rate = row[0], row[1], row[2], row[3], row[4]
         target_mean, target_fits = _room(lengths[n] - shift, deviation)
-        area = query_mean * target_mean + covariance * query_fits * target_fits
-        evalues[n] = area * k * math.exp(-lambda_ * raw) * (database / lengths[n])
+        evalues[n] = (query_mean * target_mean + query_part * target_fits) * rate * (database / lengths[n])
 
 
 def promising(scoring: SmithWatermanScoring, scores: np.ndarray, query_length: int, target_lengths: np.ndarray,

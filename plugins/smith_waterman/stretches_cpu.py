@@ -12,14 +12,23 @@ from dataclasses import dataclass
 import numpy as np
 from seqloom.core.context import Scoring
 from seqloom.core.index import Index
+from seqloom.core.jit import kernel
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.simd import BYTE_LANES
 from seqloom.core.stages import Shape
+from seqloom.plugins.common import letters_cpu
 from seqloom.plugins.common.lanes import interleaved_stretches
+from seqloom.plugins.common.letters_cpu import mark_letters
 
 LEAST_PIECE = 1 << 14
 """Letters that a piece has beside its overlap, at least."""
 _USUAL_REACH = 18  # target letters per query letter; with BLOSUM62 and 11/1 it's 12, with PAM30 and 9/1 18
+
+
+@kernel(helpers=(letters_cpu,))
+def _mark_letters(residues, begins, ends, seen):
+    for n in range(len(begins)):
+        mark_letters(residues, begins[n], ends[n], seen)
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,12 @@ class Stretches:
     def lengths(self) -> np.ndarray:
         """i8[k], letters of each."""
         return self.ends - self.begins
+
+    def letters(self) -> np.ndarray:
+        """i8[k]: the letters that occur in them, ascending."""
+        seen = np.zeros(256, np.bool_)
+        _mark_letters(self.residues, self.begins, self.ends, seen)
+        return np.flatnonzero(seen)
 
     def interleaved(self, numbers: np.ndarray) -> Index:
         """Index of kind "lanes" of the stretches with these numbers; its ``order`` holds numbers."""

@@ -1,32 +1,37 @@
-"""Alignments of one query with interleaved targets: where the best ones end, and the way back from there.
+"""Alignments of one query with many targets: where the best ones end, and the way back from there.
 
-A first pass over a group of targets notes for each lane the first place that has its best score, and keeps h and e
-before every block of columns. From the last block on, blocks are then computed again with four bits a cell that say
-how the cell came about (one machine word holds one bit of all lanes), and every lane follows its alignment through
-them. Blocks that no lane comes to, and rows below all ends, are left out.
+Targets are queued lane by lane, each from a block of columns of its own on, so that lanes are about equally full. A
+first pass over the queues notes for each target the first place that has its best score, and keeps h and e before every
+block. Alignments are then followed back block by block. Of all that are under way, as many as there are lanes, those
+that stand lowest in the query, are taken together, whichever blocks of theirs they stand in: these blocks are computed
+again as far as the lowest of them, with four bits a cell that say how the cell came about (one machine word holds one
+bit of all lanes).
 """
 
-import math
+from collections.abc import Callable
 
 import numpy as np
-from seqloom.core.index import Index
 from seqloom.core.jit import inline, kernel
+from seqloom.core.prefetch import prefetch
+from seqloom.core.records import Ragged
 from seqloom.core.simd import (
     ALL_LANES,
+    aligned,
+    choose_greater,
     greater_lanes,
     load,
     lowered,
     lowered_to,
     lowest_bit,
     maximum,
-    not_greater_lanes,
-    splat,
     spread,
     store,
     wrapped_difference,
     wrapped_sum,
 )
-from seqloom.plugins.common.lanes import COLUMNS
+from seqloom.plugins.common import lanes
+from seqloom.plugins.common.lane_tiles import TILE
+from seqloom.plugins.common.lanes import COLUMNS, PAD, interleave
 from seqloom.plugins.smith_waterman import recurrence_cpu, scalar_cpu
 from seqloom.plugins.smith_waterman.recurrence_cpu import (
     LANES,
@@ -38,7 +43,7 @@ from seqloom.plugins.smith_waterman.recurrence_cpu import (
     bound_of,
     cells,
     fill_columns,
-    rise_of,
+    numbers_of,
 )
 from seqloom.plugins.smith_waterman.scalar_cpu import (
     COLUMN,
@@ -53,110 +58,170 @@ from seqloom.plugins.smith_waterman.scalar_cpu import (
     USED,
     step,
 )
+from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
 _BITS = 4
+_USUAL_BLOCK = 128
+ROUND_BYTES = 16 << 20
+"""Working space of the targets that are traced together, unless the longest of them takes more."""
+ROUND_TARGETS = 16 * LANES
+"""Most targets that are traced together."""
 MOST_BYTES = 192 << 20
-"""Working space of a group beyond which its longest targets are traced one by one instead."""
+"""Working space of a target, with others in the other lanes, beyond which it is traced by itself instead."""
 
 
-def block_columns(longest: int) -> int:
-    """Columns of a block, so that blocks and what is kept before each of them take about equal memory."""
-    return max(64, math.isqrt(8 * longest) // COLUMNS * COLUMNS)
+def block_columns(query_length: int, longest: np.ndarray | int) -> np.ndarray:
+    """Columns of a block; for large pairs as many as make it and what is kept before blocks take about equal memory."""
+    large = _bytes(query_length, longest, _USUAL_BLOCK) > ROUND_BYTES
+    balanced = np.sqrt(8 * longest).astype(np.int64) // COLUMNS * COLUMNS
+    return np.where(large, np.maximum(balanced, COLUMNS), _USUAL_BLOCK)
 
 
-def trace_bytes(query_length: int, longest: int) -> int:
-    """Working space for a group, in bytes, with sixteen-bit lanes."""
-    block = block_columns(longest)
-    return query_length * (block * _BITS * 8 + (longest // block + 3) * 4 * LANES)
+def trace_bytes(query_length: int, longest: np.ndarray | int) -> np.ndarray:
+    """Working space for targets up to that length, one in each lane, in bytes, with sixteen-bit lanes."""
+    return _bytes(query_length, longest, block_columns(query_length, longest))
+
+
+def _bytes(query_length: int, columns: np.ndarray | int, block: np.ndarray | int) -> np.ndarray:
+    return np.asarray(query_length * (block * _BITS * 8 + (columns // block + 3) * 4 * LANES))
+
+
+def round_bytes(query_length: int, longest: int) -> int:
+    """Most that ``trace_lanes`` takes for targets up to that length, beside what it gives."""
+    working = max(ROUND_BYTES, min(MOST_BYTES, int(trace_bytes(query_length, longest))))
+    queued = LANES * max(longest, ROUND_BYTES // max(1, query_length))
+    return working + 8 * min(queued, ROUND_TARGETS * min(query_length, longest))
 
 
 @kernel
-def _note(h, above, best, i, j, ends):
+def _queue(lengths, block, most, lane_of, firsts):
+    """Put targets, longest first, each behind the shortest queue, until it would have more than ``most`` blocks.
+
+    lane_of, firsts: i8, filled with the lane of each target and its first block there.
+
+    Returns:
+        How many have been put, which is one at least, and the blocks of the longest queue.
+    """
+    ends = np.zeros(LANES, np.int64)
+    for n in range(len(lengths)):
+        lane = 0
+        for other in range(1, LANES):
+            if ends[other] < ends[lane]:
+                lane = other
+        end = ends[lane] + -(-lengths[n] // block)
+        if n == 0:
+            most = max(most, end)
+        if end > most:
+            return n, ends.max()
+        lane_of[n], firsts[n], ends[lane] = lane, ends[lane], end
+    return len(lengths), ends.max()
+
+
+@kernel
+def _note(h, above, best, i, j, current, before, ends):
     """Note (i, j) as the end of the alignments of those lanes whose best score stands there; lanes that score more."""
     there = greater_lanes(h, above)
     while there != 0:
         lane = np.int64(lowest_bit(there))
         there &= there - np.uint64(1)
-        if ends[lane, 0] < 0 or i < ends[lane, 0]:
-            ends[lane, 0] = i
-            ends[lane, 1] = j
+        target = current[lane]
+        if ends[target, 0] < 0 or i < ends[target, 0]:
+            ends[target, 0] = i
+            ends[target, 1] = before[lane] + j
     return greater_lanes(h, best)
 
 
 @inline
-def _note_span(h0, h1, h2, h3, rise, above, best, i, j, ends):
+def _note_span(h0, h1, h2, h3, rise, above, best, i, j, current, before, ends):
     """Note the ends in a row of a span that begins with column j; lanes that score more."""
     h1 = wrapped_difference(h1, rise)
     h2 = wrapped_difference(wrapped_difference(h2, rise), rise)
     h3 = wrapped_difference(wrapped_difference(wrapped_difference(h3, rise), rise), rise)
-    return (_note(h0, above, best, i, j, ends) | _note(h1, above, best, i, j + 1, ends)
-            | _note(h2, above, best, i, j + 2, ends) | _note(h3, above, best, i, j + 3, ends))
+    return (_note(h0, above, best, i, j, current, before, ends)
+            | _note(h1, above, best, i, j + 1, current, before, ends)
+            | _note(h2, above, best, i, j + 2, current, before, ends)
+            | _note(h3, above, best, i, j + 3, current, before, ends))
 
 
 @kernel
-def _copy(values, copies):
-    """By vectors; numba's own assignment takes several times as long."""
-    for place in range(0, len(values), LANES):
-        store(copies, place, load(values, place, LANES))
+def _begin_block(fresh, z0, z3, h_row, e_row, kept_h, kept_e):
+    """Clear h and e in the lanes where ``fresh`` is 1, not 0, and keep all of them."""
+    cleared, nothing = load(fresh, 0, LANES), spread(0, z0)
+    for place in range(0, len(h_row), LANES):
+        h = choose_greater(cleared, nothing, z3, load(h_row, place, LANES))
+        e = choose_greater(cleared, nothing, z0, load(e_row, place, LANES))
+        store(h_row, place, h)
+        store(e_row, place, e)
+        store(kept_h, place, h)
+        store(kept_e, place, e)
 
 
-@kernel(helpers=(recurrence_cpu,))
-def _find_ends(rows, places, tables, columns, begin, end, block, zero, gap_first, gap_further, source, spans, narrow,
-               scores, h_row, e_row, below, kept_h, kept_e, ends):
-    """First place of each lane's best score, one more than ``below``; h and e before every block of columns.
+@kernel(helpers=(recurrence_cpu, lanes))
+def _find_ends(rows, places, tables, residues, begins, stops, lane_of, firsts, block, below, zero, gap_first,
+               gap_further, source, spans, narrow, scores, h_row, e_row, columns, tile, kept_h, kept_e, ends):
+    """First place of each target's best score, one more than ``below``; h and e before every block of columns.
+
+    below: one more than there are targets; the last is for lanes without a target.
+    kept_h, kept_e: [blocks, rows · LANES].
 
     Returns:
-        u64, the lanes that score more.
+        Whether there is a place for each, and no score is better.
     """
     width = SPAN * len(spans)
-    z0, further = splat(zero, LANES), splat(gap_further, LANES)
-    opening = wrapped_difference(splat(gap_first, LANES), further)
-    rise = rise_of(further)
-    z1 = wrapped_sum(z0, rise)
-    z2 = wrapped_sum(z1, rise)
-    z3 = wrapped_sum(z2, rise)
-    span = wrapped_difference(wrapped_sum(z3, rise), z0)
-    above = load(below, 0, LANES)
-    best = above + spread(1, above)
-    bound = bound_of(above, opening, further)
+    z0, z1, z2, z3, rise, span, opening, further = numbers_of(zero, gap_first, gap_further)
+    members = np.full((len(kept_h), LANES), -1)
+    for target in range(len(ends)):
+        number = firsts[target] + -(-(stops[target] - begins[target]) // block)
+        members[firsts[target] : number, lane_of[target]] = target
+    begin_of, stop_of, before = np.empty(LANES, np.int64), np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    least, fresh = np.empty(LANES, below.dtype), np.empty(LANES, below.dtype)
+    order, starts = np.arange(LANES), np.zeros(2, np.int64)
     more = np.uint64(0)
     ends[:] = -1
-    for i in range(len(places)):
-        store(h_row, i * LANES, z3)
-        store(e_row, i * LANES, z0)
-    number = 0
-    column = 0
-    for position in range(begin, end, width * LANES):
-        if column == number * block:
-            _copy(h_row, kept_h[number])
-            _copy(e_row, kept_e[number])
-            number += 1
-        fill_columns(rows, tables, columns, position, width, source, narrow, scores)
-        d0, d1, d2, d3, f0, f1, f2, f3 = z3, z0, z1, z2, z0, z1, z2, z3
-        d4, d5, d6, d7, f4, f5, f6, f7 = z3, z0, z1, z2, z0, z1, z2, z3
-        for i in range(len(places)):
-            place = places[i] * (width * LANES)
-            left = load(h_row, i * LANES, LANES)
-            e = load(e_row, i * LANES, LANES)
-            h0, h1, h2, h3, e, f0, f1, f2, f3 = cells(d0, d1, d2, d3, scores, place, e, f0, f1, f2, f3, z0, z1, z2,
-                                                      z3, opening, further)
-            d0, d1, d2, d3, last = left, h0, h1, h2, h3
-            within = not_greater_lanes(e, bound, ALL_LANES)
-            e = wrapped_difference(e, span)
-            if len(spans) == 2:
-                h4, h5, h6, h7, e, f4, f5, f6, f7 = cells(d4, d5, d6, d7, scores, place + SPAN * LANES, e, f4, f5, f6,
-                                                          f7, z0, z1, z2, z3, opening, further)
-                d4, d5, d6, d7, last = h3, h4, h5, h6, h7
-                within = not_greater_lanes(e, bound, within)
-                e = wrapped_difference(e, span)
-            store(h_row, i * LANES, last)
-            store(e_row, i * LANES, e)
-            if within != ALL_LANES:
-                more |= _note_span(d1, d2, d3, h3, rise, above, best, i, column, ends)
+    for number in range(len(members)):
+        current = members[number]
+        longest = 0
+        for lane in range(LANES):
+            target = current[lane]
+            before[lane] = (number - firsts[target]) * block if target >= 0 else 0
+            fresh[lane] = before[lane] == 0
+            least[lane] = below[target]
+            begin_of[lane] = begins[target] + before[lane]
+            stop_of[lane] = stops[target] if target >= 0 else 0
+            longest = max(longest, stop_of[lane] - begin_of[lane])
+        starts[1] = min(block, -(-longest // COLUMNS) * COLUMNS) * LANES
+        interleave(residues, begin_of, stop_of, order, starts, LANES, PAD, tile, columns)
+        _begin_block(fresh, z0, z3, h_row, e_row, kept_h[number], kept_e[number])
+        above = load(least, 0, LANES)
+        best = above + spread(1, above)
+        bound = bound_of(above, opening, further)
+        for position in range(0, starts[1], width * LANES):
+            fill_columns(rows, tables, columns, position, width, source, narrow, scores)
+            d0, d1, d2, d3, f0, f1, f2, f3 = z3, z0, z1, z2, z0, z1, z2, z3
+            d4, d5, d6, d7, f4, f5, f6, f7 = z3, z0, z1, z2, z0, z1, z2, z3
+            for i in range(len(places)):
+                place = places[i] * (width * LANES)
+                left = load(h_row, i * LANES, LANES)
+                e = load(e_row, i * LANES, LANES)
+                h0, h1, h2, h3, e, f0, f1, f2, f3, within = cells(d0, d1, d2, d3, scores, place, e, f0, f1, f2, f3, z0,
+                                                                  z1, z2, z3, span, opening, further, bound, ALL_LANES)
+                d0, d1, d2, d3, last = left, h0, h1, h2, h3
                 if len(spans) == 2:
-                    more |= _note_span(d5, d6, d7, last, rise, above, best, i, column + SPAN, ends)
-        column += width
-    return more
+                    h4, h5, h6, h7, e, f4, f5, f6, f7, within = cells(
+                        d4, d5, d6, d7, scores, place + SPAN * LANES, e, f4, f5, f6, f7, z0, z1, z2, z3, span, opening,
+                        further, bound, within)
+                    d4, d5, d6, d7, last = h3, h4, h5, h6, h7
+                store(h_row, i * LANES, last)
+                store(e_row, i * LANES, e)
+                if within != ALL_LANES:
+                    column = position // LANES
+                    more |= _note_span(d1, d2, d3, h3, rise, above, best, i, column, current, before, ends)
+                    if len(spans) == 2:
+                        more |= _note_span(d5, d6, d7, last, rise, above, best, i, column + SPAN, current, before, ends)
+    found = not more
+    for target in range(len(ends)):
+        found = found and ends[target, 0] >= 0
+    return found
 
 
 @inline
@@ -175,18 +240,12 @@ def _marked(diagonal, score, e, f, floor, opening, further, bits, place):
 
 
 @kernel(helpers=(recurrence_cpu,))
-def _mark_block(rows, places, last_row, tables, columns, begin, end, zero, gap_first, gap_further, source, narrow,
-                scores, h_row, e_row, bits):
+def _mark_block(rows, places, last_row, tables, columns, end, zero, gap_first, gap_further, source, narrow, scores,
+                h_row, e_row, bits):
     """Cells of a block of columns, rows 0…last_row: how each came about."""
-    z0, further = splat(zero, LANES), splat(gap_further, LANES)
-    opening = wrapped_difference(splat(gap_first, LANES), further)
-    rise = rise_of(further)
-    z1 = wrapped_sum(z0, rise)
-    z2 = wrapped_sum(z1, rise)
-    z3 = wrapped_sum(z2, rise)
-    span = wrapped_difference(wrapped_sum(z3, rise), z0)
+    z0, z1, z2, z3, _, span, opening, further = numbers_of(zero, gap_first, gap_further)
     place_of_bits = 0
-    for position in range(begin, end, SPAN * LANES):
+    for position in range(0, end, SPAN * LANES):
         fill_columns(rows, tables, columns, position, SPAN, source, narrow, scores)
         d0, d1, d2, d3, f0, f1, f2, f3 = z3, z0, z1, z2, z0, z1, z2, z3
         for i in range(last_row + 1):
@@ -206,103 +265,147 @@ def _mark_block(rows, places, last_row, tables, columns, begin, end, zero, gap_f
         place_of_bits += (last_row + 1) * SPAN * _BITS
 
 
-@kernel(helpers=(recurrence_cpu, scalar_cpu))
-def _follow_lanes(bits, first_column, last_row, columns, begin, letter_scores, places, query, gap_open, gap_extend,
-                  states, paths):
-    """Follow every lane's alignment back through a block that begins with ``first_column``."""
-    for lane in range(LANES):
-        state = states[lane]
-        while state[SCORE] > 0 and state[COLUMN] >= first_column:
-            i, j = state[ROW], state[COLUMN]
-            inside = j - first_column
-            place = ((inside // SPAN) * (last_row + 1) + i) * (SPAN * _BITS) + (inside % SPAN) * _BITS
-            mine = np.uint64(lane)
-            one = np.uint64(1)
-            how = (np.int64((bits[place] >> mine) & one) * NOT_PAIR
-                   + np.int64((bits[place + 1] >> mine) & one) * NOT_INSERT
-                   + np.int64((bits[place + 2] >> mine) & one) * INSERT_GOES_ON
-                   + np.int64((bits[place + 3] >> mine) & one) * DELETE_GOES_ON)
-            step(state, how, letter_scores, places[i], query[i], columns[begin + j * LANES + lane], gap_open,
-                 gap_extend, paths[lane])
+@kernel(helpers=(scalar_cpu,))
+def _follow(state, lane, bits, first_column, last_row, columns, letter_scores, places, query, gap_open, gap_extend,
+            path):
+    """Follow the alignment of a lane back through a block that begins with ``first_column``."""
+    mine, one = np.uint64(lane), np.uint64(1)
+    column_words = (last_row + 1) * SPAN * _BITS
+    i, j, gap, score, used, similar = (state[ROW], state[COLUMN] - first_column, state[GAP], state[SCORE], state[USED],
+                                       state[SIMILAR])
+    while score > 0 and j >= 0:
+        place = np.uint64((j // SPAN) * column_words + (i * SPAN + j % SPAN) * _BITS)
+        prefetch(bits, place - np.uint64(column_words + SPAN * SPAN * _BITS))
+        how = (np.int64((bits[place] >> mine) & one) * NOT_PAIR
+               + np.int64((bits[place + np.uint64(1)] >> mine) & one) * NOT_INSERT
+               + np.int64((bits[place + np.uint64(2)] >> mine) & one) * INSERT_GOES_ON
+               + np.int64((bits[place + np.uint64(3)] >> mine) & one) * DELETE_GOES_ON)
+        letter = columns[j * LANES + lane]
+        i, j, gap, score, used, similar = step(i, j, gap, score, used, similar, how, letter_scores[places[i], letter],
+                                               query[i] == letter, gap_open, gap_extend, path)
+    state[ROW], state[COLUMN], state[GAP], state[SCORE], state[USED], state[SIMILAR] = (
+        i, first_column + j, gap, score, used, similar)
 
 
-@kernel(helpers=(recurrence_cpu, scalar_cpu))
-def _trace_group(rows, places, tables, columns, begin, end, block, zero, gap_first, gap_further, source, spans,
-                 narrow, scores, h_row, e_row, below, kept_h, kept_e, ends, bits, letter_scores, query, gap_open,
-                 gap_extend, wanted, states, paths):
-    """Alignments of one group: ``ends`` i8[lanes, 2], ``states`` i8[lanes, 6] as they stand at the beginnings.
+@kernel(helpers=(recurrence_cpu, scalar_cpu, lanes))
+def _follow_back(rows, places, tables, residues, begins, lane_of, firsts, block, zero, gap_first, gap_further, source,
+                 spans, narrow, scores, h_row, e_row, columns, tile, kept_h, kept_e, bits, letter_scores, query,
+                 gap_open, gap_extend, states, rooms, runs):
+    """Follow all alignments from their ends to their beginnings; ``runs`` of each from its room on, the last first.
 
-    Returns:
-        Whether the ``wanted`` scores are the best ones; nothing is traced otherwise.
+    states: i8[targets, 6], at the ends, as they stand at the beginnings when it is done.
     """
-    more = _find_ends(rows, places, tables, columns, begin, end, block, zero, gap_first, gap_further, source, spans,
-                      narrow, scores, h_row, e_row, below, kept_h, kept_e, ends)
-    right = not more
-    for lane in range(LANES):
-        right = right and (wanted[lane] == 0 or ends[lane, 0] >= 0)
-        states[lane, ROW] = ends[lane, 0]
-        states[lane, COLUMN] = ends[lane, 1]
-        states[lane, GAP] = states[lane, USED] = states[lane, SIMILAR] = 0
-        states[lane, SCORE] = wanted[lane] if ends[lane, 0] >= 0 else 0
-    while right:
-        last_row = last_column = -1
-        for lane in range(LANES):
-            if states[lane, SCORE] > 0:
-                last_row = max(last_row, states[lane, ROW])
-                last_column = max(last_column, states[lane, COLUMN])
-        if last_column < 0:
-            break
-        number = last_column // block
-        first_column = number * block
-        _copy(kept_h[number], h_row)
-        _copy(kept_e[number], e_row)
-        stop = begin + (last_column // SPAN + 1) * SPAN * LANES
-        _mark_block(rows, places, last_row, tables, columns, begin + first_column * LANES, stop, zero, gap_first,
-                    gap_further, source, narrow, scores, h_row, e_row, bits)
-        _follow_lanes(bits, first_column, last_row, columns, begin, letter_scores, places, query, gap_open,
-                      gap_extend, states, paths)
-    return right
+    begin_of, stop_of, taken = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64), np.empty(LANES, np.int64)
+    order, starts = np.arange(LANES), np.zeros(2, np.int64)
+    # Of those that stand in a row the last to come, and of each the one that came before.
+    standing, earlier = np.full(len(places), -1), np.empty(len(states), np.int64)
+    for target in range(len(states)):
+        row = states[target, ROW]
+        earlier[target], standing[row] = standing[row], target
+    row = len(places) - 1
+    while True:
+        count = 0
+        while row >= 0 and count < LANES:
+            target = standing[row]
+            if target >= 0:
+                standing[row], taken[count] = earlier[target], target
+                count += 1
+            else:
+                row -= 1
+        if not count:
+            return
+        longest = 0
+        for lane in range(count):
+            target = taken[lane]
+            number = states[target, COLUMN] // block
+            begin_of[lane] = begins[target] + number * block
+            stop_of[lane] = begins[target] + states[target, COLUMN] + 1
+            longest = max(longest, stop_of[lane] - begin_of[lane])
+            before_h, before_e = kept_h[firsts[target] + number], kept_e[firsts[target] + number]
+            apart = lane_of[target] - lane
+            for place in range(lane, (states[target, ROW] + 1) * LANES, LANES):
+                h_row[place], e_row[place] = before_h[place + apart], before_e[place + apart]
+        begin_of[count:] = stop_of[count:] = 0
+        starts[1] = -(-longest // COLUMNS) * COLUMNS * LANES
+        interleave(residues, begin_of, stop_of, order, starts, LANES, PAD, tile, columns)
+        last_row = states[taken[0], ROW]
+        _mark_block(rows, places, last_row, tables, columns, longest * LANES, zero, gap_first, gap_further, source,
+                    narrow, scores, h_row, e_row, bits)
+        for lane in range(count):
+            target = taken[lane]
+            state = states[target]
+            _follow(state, lane, bits, begin_of[lane] - begins[target], last_row, columns, letter_scores, places, query,
+                    gap_open, gap_extend, runs[rooms[target] : rooms[target + 1]])
+            if state[SCORE] > 0:
+                earlier[target], standing[state[ROW]] = standing[state[ROW]], target
+                row = max(row, state[ROW])
 
 
-def trace_lanes(profile: Profile, arithmetic: Arithmetic, lanes: Index, query: np.ndarray, wanted: np.ndarray,
-                gap_open: int, gap_extend: int, check=lambda: None) -> tuple[np.ndarray, list[np.ndarray]] | None:
-    """The alignment that the reference chooses for the query and each interleaved target.
+@kernel
+def _forward(rooms, runs, offsets, values):
+    """Paths with their first runs first, one right behind the other."""
+    for n in range(len(offsets) - 1):
+        for k in range(offsets[n + 1] - offsets[n]):
+            values[offsets[n + 1] - 1 - k] = runs[rooms[n] + k]
+
+
+def trace_lanes(profile: Profile, arithmetic: Arithmetic, stretches: Stretches, numbers: np.ndarray, query: np.ndarray,
+                wanted: np.ndarray, gap_open: int, gap_extend: int,
+                check: Callable[[], None] = lambda: None) -> tuple[np.ndarray, Ragged] | None:
+    """The alignments that the reference chooses for the query and stretches of targets.
 
     Args:
+        numbers: i8[k], which of the stretches, the longest first.
         query: u8[m], the codes that the profile was made of.
-        wanted: i4[k], best score of each target in the order of ``lanes["order"]``; all in 1…``ceiling`` − 1.
-        check: called before every group; may raise.
+        wanted: i8[k], best score of each; all in 1…``ceiling`` − 1.
+        check: called before every round; may raise.
 
     Returns:
         i8[k, 6] with score, query start and end, target start and end (0-based half-open), similar unequal pairs; and
-        k u4 paths; in the order of ``lanes["order"]``. None if one of the scores isn't the best.
+        k paths. None if one of the scores isn't the best.
     """
-    starts, order = lanes["starts"], lanes["order"]
-    lengths = (np.diff(starts) // LANES).tolist()
-    longest = max(lengths, default=0)
-    blocks = [block_columns(length) for length in lengths]
     work = Workspace(profile, arithmetic)
-    most_kept = max((length // block + 1 for length, block in zip(lengths, blocks, strict=True)), default=0)
-    kept = np.empty((2, most_kept, profile.length * LANES), arithmetic.dtype)
-    bits = np.empty(profile.length * min(block_columns(longest), longest) * _BITS, np.uint64)
-    ends, states = np.empty((LANES, 2), np.int64), np.empty((LANES, 6), np.int64)
-    paths = np.empty((LANES, 2 * min(profile.length, longest) + 4), np.uint32)
-    found, traced = np.empty((len(order), 6), np.int64), []
-    for group in range(len(starts) - 1):
+    found, paths = [np.empty((0, 6), np.int64)], [Ragged.of([])]
+    first = 0
+    while first < len(numbers):
         check()
-        mine = np.zeros(LANES, np.int64)
-        there = wanted[group * LANES : (group + 1) * LANES]
-        mine[: len(there)] = there
-        below = np.where(mine > 0, mine - 1 + arithmetic.floor, np.iinfo(arithmetic.dtype).max).astype(arithmetic.dtype)
-        right = _trace_group(
-            work.rows, profile.places, work.tables, lanes["columns"], starts[group], starts[group + 1],
-            blocks[group], *work.arguments, below, kept[0], kept[1], ends, bits, profile.rows, query, gap_open,
-            gap_extend, mine, states, paths)
-        if not right:
+        some = slice(first, first + ROUND_TARGETS)
+        traced = _traced(profile, arithmetic, work, stretches, numbers[some], query, wanted[some], gap_open, gap_extend)
+        if traced is None:
             return None
-        for lane in range(len(there)):
-            found[group * LANES + lane] = (
-                there[lane], states[lane, ROW] + 1, ends[lane, 0] + 1, states[lane, COLUMN] + 1, ends[lane, 1] + 1,
-                states[lane, SIMILAR])
-            traced.append(paths[lane, : states[lane, USED]][::-1].copy())
-    return found, traced
+        found.append(traced[0])
+        paths.append(traced[1])
+        first += len(traced[1])
+    return np.concatenate(found), Ragged.concat(paths)
+
+
+def _traced(profile: Profile, arithmetic: Arithmetic, work: Workspace, stretches: Stretches, numbers: np.ndarray,
+            query: np.ndarray, wanted: np.ndarray, gap_open: int, gap_extend: int) -> tuple[np.ndarray, Ragged] | None:
+    """As ``trace_lanes``, of as many of the first stretches as are traced together."""
+    lengths = stretches.lengths[numbers]
+    block = int(block_columns(profile.length, lengths[0]))
+    columns, tile = aligned(block * LANES, np.uint8), aligned(LANES * TILE, np.uint8)
+    bits = np.empty(profile.length * block * _BITS, np.uint64)
+    lane_of, firsts = np.empty((2, len(numbers)), np.int64)
+    most = (ROUND_BYTES - bits.nbytes) // (2 * work.h_row.nbytes)
+    count, blocks = _queue(lengths, block, most, lane_of, firsts)
+    numbers, wanted = numbers[:count], wanted[:count]
+    begins, stops = stretches.begins[numbers], stretches.ends[numbers]
+    common = work.rows, profile.places, work.tables, stretches.residues, begins
+    below = np.append(wanted - 1 + arithmetic.floor, np.iinfo(arithmetic.dtype).max).astype(arithmetic.dtype)
+    kept_h, kept_e = np.empty((2, blocks, len(work.h_row)), arithmetic.dtype)
+    ends, states = np.empty((count, 2), np.int64), np.zeros((count, 6), np.int64)
+    if not _find_ends(*common, stops, lane_of, firsts, block, below, *work.arguments, columns, tile, kept_h, kept_e,
+                      ends):
+        return None
+    states[:, ROW], states[:, COLUMN], states[:, SCORE] = *ends.T, wanted
+    rooms = np.append(0, np.cumsum(2 * ends.min(axis=1) + 4))
+    runs = np.empty(rooms[-1], np.uint32)
+    _follow_back(*common, lane_of, firsts, block, *work.arguments, columns, tile, kept_h, kept_e, bits, profile.rows,
+                 query, gap_open, gap_extend, states, rooms, runs)
+    offsets = np.append(0, np.cumsum(states[:, USED]))
+    paths = Ragged(offsets, np.empty(offsets[-1], np.uint32))
+    _forward(rooms, runs, paths.offsets, paths.values)
+    starts = states[:, [ROW, COLUMN]] + 1
+    ends += 1
+    return np.column_stack([wanted, starts[:, 0], ends[:, 0], starts[:, 1], ends[:, 1], states[:, SIMILAR]]), paths

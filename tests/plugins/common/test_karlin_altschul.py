@@ -119,6 +119,21 @@ def test_evalue_falls_with_the_score_and_grows_with_the_database():
     assert int(parameters.karlin.bit_score(638)) == 250
 
 
+@given(
+    st.sampled_from([(name, costs) for name, rows in GAPPED.items() for costs in rows]),
+    st.integers(1, 40_000),
+    st.lists(st.tuples(st.integers(1, 100_000), st.integers(1, 40_000)), max_size=20),
+    st.integers(1, 10**12),
+)
+def test_many_at_a_time_are_the_same_to_the_last_bit(system, length, rows, residues):
+    matrix, costs = system
+    parameters = gapped_parameters(matrix, *costs)
+    scores, lengths = np.array(rows, np.int64).reshape(-1, 2).T
+    evalues = parameters.evalues(scores, length, lengths, residues).tolist()
+    assert evalues == [parameters.evalue(score, length, target, residues) for score, target in rows]
+    assert parameters.karlin.bit_scores(scores).tolist() == [parameters.karlin.bit_score(score) for score, _ in rows]
+
+
 @pytest.mark.parametrize("name", DEFAULT_COSTS)
 def test_default_costs_are_in_the_table(name):
     parameters = gapped_parameters(name)

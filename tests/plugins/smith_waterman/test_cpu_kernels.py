@@ -104,7 +104,20 @@ def test_large_pairs_are_traced_alike_in_lanes_and_one_by_one(monkeypatch):
     monkeypatch.setattr("seqloom.plugins.smith_waterman.extend_cpu.MOST_BYTES", 0)
     alone = alignments(SmithWatermanTracebackCpu, queries, targets, protein_scoring())
     assert_same_hits(in_lanes, alone)
-    assert trace_cpu.block_columns(1400) < 1400  # or the blocks weren't put together
+    assert trace_cpu.block_columns(700, 1400) < 1400  # or the blocks weren't put together
+
+
+@pytest.mark.parametrize(("block", "most", "working"), [(8, 1000, 1 << 24), (8, 5, 1 << 24), (16, 1000, 1 << 17),
+                                                           (128, 70, 0)])
+def test_queues_and_blocks_of_any_size_give_the_same_alignments(monkeypatch, block, most, working):
+    for name, value in (("_USUAL_BLOCK", block), ("ROUND_TARGETS", most), ("ROUND_BYTES", working)):
+        monkeypatch.setattr(trace_cpu, name, value)
+    rng = np.random.default_rng(block + most)
+    for letters, times in ((AMINO_ACIDS, 1), ("AW", 1), ("AWLKGE", 25)):
+        queries, targets = related(rng, letters, 70)
+        more = [text for _ in range(2) for text in related(rng, letters, 70)[1]]
+        assert_equal_to_reference(batch(queries), batch(targets + more),
+                                   protein_scoring(11 * times, times, times=times))
 
 
 def test_scores_and_paths_of_a_long_pair():
