@@ -144,7 +144,7 @@ class _Codegen(_JitCodegen):
         return host_cpu()
 
     def _get_host_cpu_features(self) -> str:
-        return "" if SIMD_LEVELS.get(level) else super()._get_host_cpu_features()
+        return "" if SIMD_LEVELS.get(level) else codegen.get_host_cpu_features()
 
 
 class _Context(_CpuContext):

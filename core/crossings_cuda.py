@@ -98,7 +98,7 @@ def _fence(typing_context):
 
 
 @kernel(helpers=(driver_cuda,))
-def _followed(functions, host, context, sent, event, bus, stream):
+def _arrived(functions, host, context, sent, event, bus, stream):
     """Wait until all of a part has been sent by one stream, and have another one wait until it is there.
 
     0, or an error's code, as from those that follow.
@@ -374,7 +374,7 @@ class Crossing:
     def follow(self, part: int, stream: Any) -> None:
         """Have a stream wait until a part is there."""
         words = np.uint64(self._sent[part].ctypes.data)
-        checked([_followed(*self._crew.driver, words, self._event, self._bus, handle_of(stream))])
+        checked([_arrived(*self._crew.driver, words, self._event, self._bus, handle_of(stream))])
 
     def come_back(self, array: Any, behind: Any) -> None:
         """Have the first items of a device array come back when a stream has done what it has now."""

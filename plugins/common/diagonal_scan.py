@@ -234,7 +234,7 @@ def _with_scores_from(least: int, matrix: np.ndarray, queries: Sequence[np.ndarr
     lowest = int(scores[np.ix_(used, queues["letters"])].min(initial=0))
     scores[:, PAD] = -128
     longest = int(lengths.max())
-    step, span = int(queues["places"].max(initial=0)) + 1, longest + len(queues["columns"])
+    step, span = int(queues["places"].max(initial=0)) + 1, longest + len(queues["columns"]) // LANES
     belows = cutoffs[chosen] - 129
     row = aligned(len(letters) * LANES, np.int8)
     good = np.empty((longest + 1) * PARTS, np.uint64)

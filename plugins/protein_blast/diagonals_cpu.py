@@ -47,9 +47,13 @@ PARTS = 8
 """Into how many groups of queries the work of a thread is split, so that all threads end at about the same time."""
 
 
+LEAST_CUTOFF = 16
+"""Below it a query is scanned alone: so many diagonals are good that what is noted of them takes most of the room."""
+
+
 def _whole(context: Context, task: Task) -> bool:
-    """Whether a query meets all targets of the volume in a scan."""
-    return len(task[1]) == len(context.targets) and context.scoring.filter_cutoff(task[0]) > 0
+    """Whether a query meets all targets of the volume in a scan that notes few diagonals."""
+    return len(task[1]) == len(context.targets) and context.scoring.filter_cutoff(task[0]) >= LEAST_CUTOFF
 
 
 def scanned_together(context: Context, tasks: Iterable[Task]) -> list[list[Task]]:

@@ -59,10 +59,9 @@ FEW = 0.25
 def without_lone(context: Context, seeds: Seeds, near: np.ndarray) -> Seeds:
     """The sorted hits that are ``near`` another, or all of them where that is nearly all."""
     lone = len(seeds) - int(np.count_nonzero(near))
-    if lone <= FEW * len(seeds):
-        return seeds
-    context.count("lone hits dropped", lone)
-    return seeds.take(near)
+    few = lone <= FEW * len(seeds)
+    context.count("lone hits dropped", 0 if few else lone)
+    return seeds if few else seeds.take(near)
 
 
 class TwoHitDiagonals(SortStage):

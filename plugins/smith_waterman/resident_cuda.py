@@ -23,7 +23,7 @@ import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import current_device, device_count, on_device
 from seqloom.core.copies_cuda import begin_to_device, follow, make_ready, receive_through, send_through, settle
-from seqloom.core.errors import BudgetError
+from seqloom.core.errors import BackendError, BudgetError
 from seqloom.core.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
@@ -178,11 +178,18 @@ class Sending:
     """
 
     def __init__(self, waiting: ExitStack) -> None:
-        self._waiting, self._lock, self.failed = waiting, threading.Lock(), False
+        # A finalizer may wait in a thread that does so already.
+        self._waiting, self._lock, self.failed = waiting, threading.RLock(), False
 
     def wait(self) -> None:
-        """Until all has been sent, so that what was sent may go."""
+        """Until all has been sent, so that what was sent may go.
+
+        Raises:
+            BackendError: the device failed, whoever was told of it first.
+        """
         with self._lock:
+            if self.failed:
+                raise BackendError("copying a volume to the device failed")
             try:
                 self._waiting.close()
             except BaseException:
@@ -232,11 +239,10 @@ class DeviceMemory:
 
     Args:
         free: of which nine tenths are the budget where none is given.
-        device: its number.
     """
 
-    def __init__(self, free: int, device: int = 0) -> None:
-        self._free, self._device = int(free * _SHARE), device
+    def __init__(self, free: int) -> None:
+        self._free = int(free * _SHARE)
         self._changed = threading.Condition()
         self._begun: list[np.ndarray] = []
         """Letters of volumes that are about to be sent."""
@@ -441,7 +447,8 @@ class DeviceMemory:
 
         try:
             if old is not None:
-                old.sending.wait()  # nobody may have used it
+                with suppress(Exception):  # nobody may have used it, or will
+                    old.sending.wait()
             # Before letters are on their way: while they are, whoever asks the driver for memory waits long.
             places = {name: room.array(name, size, dtype) for name, size, dtype in (
                 ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),
@@ -473,7 +480,7 @@ class DeviceMemory:
 @cache
 def _memory(device: int) -> DeviceMemory:
     free = 1 << 30 if SIMULATED else int(cuda.current_context().get_memory_info()[0])
-    return DeviceMemory(free, device)
+    return DeviceMemory(free)
 
 
 _making = threading.Lock()

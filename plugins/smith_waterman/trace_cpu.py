@@ -89,7 +89,7 @@ def _bytes(query_length: int, columns: np.ndarray | int, block: np.ndarray | int
 def round_bytes(query_length: int, longest: int) -> int:
     """Most that ``trace_lanes`` takes for targets up to that length, beside what it gives."""
     working = max(ROUND_BYTES, min(MOST_BYTES, int(trace_bytes(query_length, longest))))
-    queued = LANES * max(longest, ROUND_BYTES // max(1, query_length))
+    queued = max(LANES * longest, 64 * (ROUND_BYTES // max(1, query_length)))
     return working + 8 * min(queued, ROUND_TARGETS * min(query_length, longest))
 
 

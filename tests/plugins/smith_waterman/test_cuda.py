@@ -1,6 +1,7 @@
 """Exact Smith–Waterman on CUDA equals the reference: in numba's simulator here, tiles made small to keep it quick."""
 
 import threading
+from contextlib import ExitStack
 from dataclasses import replace
 from unittest import mock
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from seqloom.core.errors import BudgetError
+from seqloom.core.errors import BackendError, BudgetError
 
 from tests.simulator import simulated
 
@@ -53,6 +54,19 @@ def test_working_space_waits_for_others_to_finish() -> None:
     first.__exit__(None, None, None)
     thread.join()
     assert order == ["first", "second"]
+
+
+def test_whoever_waits_for_what_could_not_be_sent_is_told() -> None:
+    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+    from seqloom.plugins.smith_waterman.resident_cuda import Sending
+
+    waiting = ExitStack()
+    waiting.callback(mock.Mock(side_effect=BackendError("failed")))
+    sending = Sending(waiting)
+    for _ in range(2):
+        with pytest.raises(BackendError, match="failed"):
+            sending.wait()
+    assert sending.failed
 
 
 @given(st.lists(st.integers(0, 40), max_size=30))

@@ -100,12 +100,13 @@ def test_few_keys_are_compared(strings, before):
 
 @pytest.mark.parametrize("width", [2, 8, 70])
 def test_more_keys_than_rows_of_four_bytes_have_longer_ones(sorter, monkeypatch, width):
+    if sorter.backend != "cpu":
+        pytest.skip("numpy finds out by itself")
     for module in (threads_cpu, msd_radix_cpu, lsd_radix_cpu, multikey_quicksort_cpu):
         monkeypatch.setattr(module, "row_type", lambda count: np.dtype(np.int64))
-    if sorter.backend == "cpu":
-        keys = [bytes(row) for row in np.random.default_rng(width).integers(0, 3, (3000, width)).tolist()]
-        order = sorter.order(Ragged.of([np.frombuffer(key, np.uint8) for key in keys], np.uint8))
-        assert order.dtype == np.int64 and order.tolist() == sorted(range(len(keys)), key=keys.__getitem__)
+    keys = [bytes(row) for row in np.random.default_rng(width).integers(0, 3, (3000, width)).tolist()]
+    order = sorter.order(Ragged.of([np.frombuffer(key, np.uint8) for key in keys], np.uint8))
+    assert order.dtype == np.int64 and order.tolist() == sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def test_rows_are_as_narrow_as_they_can_be():
