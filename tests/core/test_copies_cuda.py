@@ -147,7 +147,8 @@ def test_what_comes_back_behind_what_is_sent_is_whole(numbers: list[int], thread
     here = np.full(before + len(numbers) + 1, 7, np.int32)
     back = crossings.Return(known(driver), LAST, STREAM, here[before:-1], there.dtype, threads)
     with sent(driver, source, there, 2, threads, back=back) as crossing:
-        crossing.follow(1, WORK)
+        for part in range(2):
+            crossing.follow(part, WORK)
         driver.settle(WORK.handle)
         np.negative(there, out=there)
         crossing.come_back(on_device(there), WORK)
