@@ -58,7 +58,9 @@ def test_lambda_solves_its_equation(distribution):
         return
     moment = (distribution.probabilities * np.exp(parameters.lambda_ * distribution.scores)).sum()
     assert moment == pytest.approx(1, abs=1e-3)
-    assert parameters.lambda_ > 0 and parameters.h > 0 and 0 < parameters.k < 1
+    assert parameters.lambda_ > 0 and parameters.h > 0 and parameters.k > 0
+    # As many terms of K's series are added as BLAST adds, which are too few where the mean is nearly 0.
+    assert parameters.k < 1 or mean > -0.1
 
 
 @given(distributions(), st.integers(2, 4))
