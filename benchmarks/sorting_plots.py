@@ -106,6 +106,7 @@ def measure(arguments: argparse.Namespace) -> None:
 def draw(arguments: argparse.Namespace) -> None:
     rows = [line.split("\t") for table in arguments.tables for line in table.read_text().splitlines()]
     where = "cuda_" if any("cuda" in row[1] for row in rows) else ""
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     for chart, across in (("length", "letters of a key"), ("number", "number of keys")):
         chosen = [row for row in rows if row[0] == chart]
         if not chosen:
