@@ -11,6 +11,7 @@ import numpy as np
 from .core.engine import Trace
 from .core.pipeline import Plan
 from .core.ports import VolumeSource
+from .core.sequences import SequenceBatch
 from .installed import registry
 
 if TYPE_CHECKING:
@@ -34,15 +35,17 @@ class Run:
     """
 
     def __init__(self, run_file: "RunFile | UnkeptRun", home: "ResultStore | None", source: VolumeSource,
-                 reopen: Callable[[], AbstractContextManager[VolumeSource]], plan: Plan, trace: Trace) -> None:
+                 reopen: Callable[[], AbstractContextManager[VolumeSource]], plan: Plan, trace: Trace,
+                 at_hand: Callable[[np.ndarray], SequenceBatch | None]) -> None:
         self.id, self.plan, self._trace = run_file.id, plan, trace
         self._run_file: RunFile | UnkeptRun | None = run_file
         self._home, self._source, self._reopen = home, source, reopen
+        self._at_hand: Callable[[np.ndarray], SequenceBatch | None] | None = at_hand
         self._source_open = True
 
     def release(self) -> None:
-        """Let go of the open databases and, where there is a store, of the run file, which is merged into it."""
-        self._source_open = False
+        """Let go of the databases and of what was read of them, and, where there is a store, have the run merged."""
+        self._source_open, self._at_hand = False, None
         assert self._run_file is not None
         if self._home:
             if not self._home.take(cast("RunFile", self._run_file)):
@@ -68,7 +71,10 @@ class Run:
     @contextmanager
     def _report(self, source: VolumeSource) -> "Iterator[Reporting]":
         if self._run_file is not None:
-            yield self._run_file.report(source, self.plan)
+            report = self._run_file.report(source, self.plan)
+            if self._at_hand:
+                report.at_hand = self._at_hand
+            yield report
         else:
             from .storage.report import RunReport
 

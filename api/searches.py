@@ -211,7 +211,7 @@ def carry_out(engine: Engine, run_file: "RunFile | UnkeptRun", home: "ResultStor
             progress(0, total)
         totals = engine.run(run_file)
         run_file.finish("done", time.perf_counter() - begin, None, totals)
-        run = Run(run_file, home, engine.source, reopen, plan, engine.trace)
+        run = Run(run_file, home, engine.source, reopen, plan, engine.trace, engine.at_hand)
         if written:
             written(run)
     except BaseException as error:

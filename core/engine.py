@@ -96,6 +96,11 @@ class _Cache:
         self._lock = threading.Lock()
         self._made: OrderedDict[Any, Future] = OrderedDict()
 
+    def made(self) -> list[Any]:
+        """What there is now, without what failed."""
+        with self._lock:
+            return [future.result() for future in self._made.values() if future.done() and not future.exception()]
+
     def get(self, key: Any) -> Any:
         with self._lock:
             future, mine = self._made.get(key), False
@@ -162,6 +167,7 @@ class Engine:
         self.trace = Trace()
         self.totals: dict[str, SlotStats] = {p.name: SlotStats() for p in plan.stages}
         self._ahead: tuple[UnitPlan, _Cache] | None = None
+        self._volumes: _Cache | None = None
         self._begun: list[PlacedStage] = []
         self._sorters = {b: registry.sorters(b, settings.threads, settings.device_memory)
                          for b in {p.stage.backend for p in plan.stages}}
@@ -321,6 +327,7 @@ class Engine:
                 self._begun.append(placed)
             sink.begin(plan)
         volumes = volumes or self._volume_cache(plan)
+        self._volumes = volumes
         done, reduced = sink.done_units(), sink.done_batches()
         todo = [(b, v) for b, v in self._schedule(plan) if b not in reduced and (b, v) not in done]
         missing = Counter(b for b, _ in todo)
@@ -389,6 +396,14 @@ class Engine:
         for placed in self.plan.stages:
             placed.stage.finish(self.plan.options)
         return self.totals
+
+    def at_hand(self, numbers: np.ndarray) -> SequenceBatch | None:
+        """A volume of the last ``run`` that is in memory still and has all targets with i8[k] ascending ``numbers``."""
+        for volume in self._volumes.made() if self._volumes and len(numbers) else ():
+            own = volume.targets.ordinals
+            if len(own) and own[0] <= numbers[0] and numbers[-1] <= own[-1] and volume.targets.loaded:
+                return volume.targets
+        return None
 
     def discard(self) -> None:
         """Have stages remove what they made beside results: ``run`` failed, and nobody can resume it."""

@@ -176,6 +176,11 @@ class SequenceBatch:
         """bool[n]: residues that index and seed stages may use (neither soft nor hard masked)."""
         return ~(self.soft.mask(self.offsets) | self.hard.mask(self.offsets))
 
+    @property
+    def loaded(self) -> bool:
+        """Whether the residues are in memory."""
+        return True
+
     def load(self) -> None:
         """Read now what would be read when it is first asked for."""
 
@@ -232,6 +237,11 @@ class UnreadBatch(SequenceBatch):
             if name not in self.__dict__:
                 self.__dict__[name] = self._readers[name]()
             return self.__dict__[name]
+
+    @property
+    def loaded(self) -> bool:
+        """Whether somebody has asked for the residues."""
+        return "residues" in self.__dict__
 
     def load(self) -> None:
         """Read the residues now."""

@@ -37,7 +37,12 @@ class Reporting:
         source: the databases of the run, for writers that print residues of targets.
         plan: what ran, for writers that need its options.
         later: gives those of ``known`` that take time to find out, by name.
+
+    Attributes:
+        at_hand: gives targets that are in memory, those with i8[k] ascending numbers among them; None without such.
     """
+
+    at_hand: Callable[[np.ndarray], SequenceBatch | None] = staticmethod(lambda numbers: None)
 
     def __init__(self, known: dict[str, Any], source: VolumeSource | None, plan: "Plan | None",
                  later: Mapping[str, Callable[[], Any]] | None = None) -> None:
@@ -93,7 +98,7 @@ class Reporting:
         """Residues of targets; the last ones are kept, since many queries may have the same few targets."""
         key = numbers.tobytes()
         if self._fetched is None or self._fetched[0] != key:
-            self._fetched = key, self._databases().fetch(numbers)
+            self._fetched = key, self.at_hand(numbers) or self._databases().fetch(numbers)
         return self._fetched[1]
 
     def target(self, number: int) -> np.ndarray:

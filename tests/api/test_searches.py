@@ -1,10 +1,13 @@
 """``seqloom.search`` as programs call it: what it refuses, and how it says so."""
 
+import io
 from typing import Any
+from unittest import mock
 
 import pytest
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.errors import InputError, OptionError
+from seqloom.core.memory import MemorySource
 from seqloom.core.sequences import SequenceBatch
 from seqloom.searches import search
 
@@ -35,3 +38,16 @@ def test_sequences_without_letters_find_nothing() -> None:
     queries = SequenceBatch.of(PROTEIN, ["", "MKVLAW"])
     rows = search("sw", queries, TARGETS, store=False, backend="reference", evalue=1000).arrow().to_pylist()
     assert [(row["qnumber"], row["snumber"], row["score"]) for row in rows] == [(1, 0, 33), (1, 2, 11)]
+
+
+@pytest.mark.parametrize("letters, reads", [(None, 0), (8, 1)], ids=["one volume", "several"])
+def test_residues_that_are_in_memory_are_not_read_again_for_the_output(letters: int | None, reads: int) -> None:
+    """Once the run is over they are, since it keeps nothing in memory."""
+    there, later = io.StringIO(), io.StringIO()
+    with mock.patch.object(MemorySource, "fetch", autospec=True, side_effect=MemorySource.fetch) as fetch:
+        run = search("sw", {"q": "MKVLAW"}, TARGETS, store=False, backend="reference", evalue=1000,
+                     volume_letters=letters, written=lambda run: run.write(there, "6 sseqid sseq"))
+        assert fetch.call_count == reads
+        run.write(later, "6 sseqid sseq")
+        assert fetch.call_count == reads + 1
+    assert there.getvalue() == later.getvalue() == "sequence_1\tMKVLAW\nsequence_3\tW\n"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from seqloom.core import memory as in_memory
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Cancellation, SearchSpace
-from seqloom.core.engine import Engine, Settings, check_queries, even_batches, query_batches
+from seqloom.core.engine import Engine, PreparedVolume, Settings, check_queries, even_batches, query_batches
 from seqloom.core.errors import BudgetError, Cancelled, CompositionError, DamagedError, InputError
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.memory import MemorySink, MemorySource, cut_spans
@@ -309,6 +309,31 @@ def test_the_first_volume_is_read_once_while_the_sink_is_prepared() -> None:
         run.run(sink := StrictSink())
     assert sorted(reads) == [span.first for span in sink.plan().volumes]
     assert_same_hits(whole(), sink.hits)
+
+
+def test_volumes_that_are_in_memory_are_at_hand() -> None:
+    run = engine(volume_letters=100)
+    some = np.array([0, 2], np.int64)
+    assert run.at_hand(some) is None, "nothing is read before the run"
+    run.run(sink := StrictSink())
+    first, second = sink.plan().volumes[:2]
+    volume = run.at_hand(some)
+    assert [volume.by_ordinal(n).tolist() for n in some.tolist()] == [TARGETS[n].tolist() for n in some.tolist()]
+    assert run.at_hand(np.array([second.first])).ordinals[0] == second.first
+    assert run.at_hand(np.array([first.last - 1, first.last])) is None, "no volume has both"
+    assert run.at_hand(np.empty(0, np.int64)) is None
+
+
+def test_a_volume_whose_residues_nobody_read_is_not_at_hand() -> None:
+    targets = UnreadBatch.from_readers(PROTEIN, TARGETS.offsets, TARGETS.ordinals, lambda: TARGETS.residues,
+                                       lambda: TARGETS.lower)
+    run = engine()
+    with mock.patch.object(run, "_prepare_volume", lambda span: PreparedVolume(targets, {})):
+        run._volumes = run._volume_cache(run.unit_plan())
+        run._volumes.get(0)
+    assert not targets.loaded and run.at_hand(targets.ordinals) is None
+    targets.load()
+    assert targets.loaded and run.at_hand(targets.ordinals) is targets
 
 
 def test_what_goes_wrong_in_reading_ahead_is_told_by_the_run() -> None:
