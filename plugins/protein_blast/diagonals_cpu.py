@@ -43,10 +43,9 @@ Task = tuple[int, np.ndarray]
 TOGETHER = 4096
 """Letters of the queries that are scanned together, at most: so many that what all queries need of the targets, once
 for a block of columns, takes little beside the rest."""
-PARTS = 8
-"""Into how many groups of queries the work of a thread is split, so that all threads end at about the same time."""
-
-
+SHARE, LEAST = 2, 512
+"""Several threads take groups of a thread's part of the letters that are left, over this, but no smaller ones than the
+least: large ones first, and small ones last, so that all threads end at about the same time."""
 LEAST_CUTOFF = 16
 """Below it a query is scanned alone: so many diagonals are good that what is noted of them takes most of the room."""
 
@@ -58,10 +57,9 @@ def _whole(context: Context, task: Task) -> bool:
 
 def scanned_together(context: Context, tasks: Iterable[Task]) -> list[list[Task]]:
     """The tasks, in their order; neighbours that meet all targets of the volume are put together."""
-    sizes = context.queries.lengths
-    most = TOGETHER if context.threads == 1 else min(TOGETHER, context.queries.letters // (PARTS * context.threads))
+    sizes, left = context.queries.lengths, context.queries.letters
     groups: list[list[Task]] = []
-    letters = 0
+    letters, most = 0, 0
     for task in tasks:
         letters += int(sizes[task[0]])
         if groups and letters <= most and _whole(context, task) and _whole(context, groups[-1][-1]):
@@ -69,6 +67,8 @@ def scanned_together(context: Context, tasks: Iterable[Task]) -> list[list[Task]
         else:
             groups.append([task])
             letters = int(sizes[task[0]])
+            most = TOGETHER if context.threads == 1 else min(TOGETHER, max(LEAST, left // (SHARE * context.threads)))
+        left -= int(sizes[task[0]])
     return groups
 
 
