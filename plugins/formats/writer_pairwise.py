@@ -31,7 +31,7 @@ class Pairwise(Writer):
         kind = alphabet_of(run)
         for query in report.queries(residues=True):
             stream.write(_wrapped("Query= ", f"{query.name} {query.description}") + f"\n\nLength={query.length}\n")
-            lines = Lines(query, kind)
+            lines = Lines([query], kind)
             if not len(lines):
                 stream.write("\n\n***** No hits found *****\n\n\n\n")
                 continue
@@ -78,7 +78,7 @@ def _bits(bits: float, score: float) -> str:
 
 
 def _alignments(lines: Lines, similar: np.ndarray | None) -> Iterator[str]:
-    targets = lines.report.targets
+    targets = lines.reports[0].targets
     former = -1
     for row, (hit, target) in enumerate(zip(lines.hit.tolist(), lines.target.tolist())):
         if hit != former:
@@ -166,7 +166,7 @@ def _middle(lines: Lines, row: int, upper: bytes, lower: bytes, similar: np.ndar
     """The line between both rows: letters or bars where they are equal, ``+`` where they are similar."""
     above, below = np.frombuffer(upper, np.uint8), np.frombuffer(lower, np.uint8)
     marks = np.full(len(above), ord(" "), np.uint8)
-    if lines.report.residues is None:
+    if lines.reports[0].residues is None:
         marks[(above != ord("-")) & (below != ord("-"))] = ord("|")
         return marks.tobytes().decode()
     if similar is None:
