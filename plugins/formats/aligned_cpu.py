@@ -4,7 +4,8 @@ import numpy as np
 from seqloom.core.jit import inline, kernel
 from seqloom.core.records import DELETE, INSERT, Ragged
 
-_GAP = ord("-")
+_GAP = np.uint8(ord("-"))
+_NONE, _ONE, _DIGIT = np.uint64(0), np.uint64(1), np.uint64(9)
 
 
 @kernel
@@ -44,40 +45,43 @@ def _fill(query, residues, bounds, frames, path, path_offsets, letters, offsets,
 @kernel
 def _operations(query, residues, bounds, frames, path, path_offsets, letters, text, ends):
     """Write BLAST's traceback operations of all alignments, and where the text of each ends; see ``btops``."""
-    place = 0
+    place = _NONE  # places are unsigned: of a signed one it would be looked whether it is below 0
     for row in range(len(path_offsets) - 1):
         first, last = path_offsets[row], path_offsets[row + 1]
         backwards = frames[row, 0] < 0
-        turned = np.int64(frames[row, 0] * frames[row, 1] < 0)
-        above, below, onwards = bounds[row, 0], bounds[row, 2], np.int64(1)
+        turned = frames[row, 0] * frames[row, 1] < 0
+        above, below, onwards = np.uint64(bounds[row, 0]), np.uint64(bounds[row, 2]), _ONE
+        upper, lower = letters[0], letters[0]
         if turned:
-            below, onwards = bounds[row, 3] - 1, np.int64(-1)
-        equal = np.int64(0)
+            below, onwards, lower = np.uint64(bounds[row, 3] - 1), np.uint64(2**64 - 1), letters[1]
+        equal = _NONE
         n = first
         while n < last:
             step = path[last - 1 - (n - first) if backwards else n]
-            kind, length = step & 15, np.int64(step >> 4)
+            kind, length = step & 15, np.uint64(step >> 4)
             n += 1
             if kind == INSERT:
-                for k in range(length):
-                    place, equal = _column(text, place, equal, letters[0, query[above + k]], _GAP)
-                above += length
+                stop = above + length
+                while above < stop:
+                    place, equal = _column(text, place, equal, upper[query[above]], _GAP)
+                    above += _ONE
             elif kind == DELETE:
-                for k in range(length):
-                    place, equal = _column(text, place, equal, _GAP, letters[turned, residues[below + k * onwards]])
-                below += length * onwards
+                while length:
+                    place, equal = _column(text, place, equal, _GAP, lower[residues[below]])
+                    below += onwards
+                    length -= _ONE
             else:
                 while n < last:
                     step = path[last - 1 - (n - first) if backwards else n]
                     if step & 15 == INSERT or step & 15 == DELETE:
                         break
-                    length += step >> 4
+                    length += np.uint64(step >> 4)
                     n += 1
-                for k in range(length):
-                    place, equal = _column(text, place, equal, letters[0, query[above + k]],
-                                           letters[turned, residues[below + k * onwards]])
-                above += length
-                below += length * onwards
+                stop = above + length
+                while above < stop:
+                    place, equal = _column(text, place, equal, upper[query[above]], lower[residues[below]])
+                    above += _ONE
+                    below += onwards
         place = _number(text, place, equal)
         ends[row] = place
     return place
@@ -90,24 +94,24 @@ def _column(text, place, equal, upper, lower):
     A pair, and before it a number of one digit, are written always, and stay if they are wanted: columns of one kind
     are few in a row, so that to jump would be guessed wrong at every other.
     """
-    unequal = np.int64(upper != lower)
-    if unequal & (equal > 9):
-        place, equal = _number(text, place, equal), np.int64(0)
-    text[place] = 48 + equal
-    place += unequal & (equal > 0)
-    text[place], text[place + 1] = upper, lower
-    return place + 2 * unequal, (equal + 1) * (1 - unequal)
+    unequal = np.uint64(upper != lower)
+    if unequal & np.uint64(equal > _DIGIT):
+        place, equal = _number(text, place, equal), _NONE
+    text[place] = np.uint64(48) + equal
+    place += unequal & np.uint64(equal > _NONE)
+    text[place], text[place + _ONE] = upper, lower
+    return place + unequal + unequal, (equal + _ONE) & (unequal - _ONE)
 
 
 @inline
 def _number(text, place, number):
     """Write a number that isn't 0; gives where it ends."""
-    scale = np.int64(1)
+    number, scale = np.int64(number), 1
     while scale * 10 <= number:
         scale *= 10
     while scale and number:
         text[place] = 48 + number // scale % 10
-        place += 1
+        place += _ONE
         scale //= 10
     return place
 
@@ -137,7 +141,7 @@ def btops(query: np.ndarray, residues: np.ndarray, bounds: np.ndarray, frames: n
 
     The query's letter comes first in a pair. Letters are compared, whatever the path says of them. See ``letter_rows``.
     """
-    columns = int((path.values >> 4).sum())
+    columns = int(path.values.sum(dtype=np.int64)) >> 4  # or fewer
     text, offsets = np.empty(2 * columns + 3, np.uint8), np.zeros(len(path) + 1, np.int64)
     size = _operations(query, residues, bounds, frames, path.values, path.offsets, letters, text, offsets[1:])
     return Ragged(offsets, text[:size])

@@ -26,6 +26,7 @@ _EXACT = float(1 << 40)
 """Below this, a number and a thousandth of it can be told apart from what lies half-way to the next thousandth."""
 _LEAST_EXPONENT = 181
 _POWERS = [10**n for n in range(_LEAST_EXPONENT + 3)]
+_TENS = np.array(_POWERS[:16], np.uint64)
 _UPPER = np.array([float(p) for p in _POWERS])
 _LOWER = np.array([float(p - int(float(p))) for p in _POWERS])
 """Each power of ten is the sum of both, but for one part in 2^106."""
@@ -67,17 +68,18 @@ class Texts:
 
     def joined(self, columns: Sequence[np.ndarray], delimiter: str) -> tuple[np.ndarray, np.ndarray]:
         """Lines of i8[n] columns of cells, as UTF-8 with an end of line each: u1[…], and i8[n] where each line ends."""
-        from .cells_cpu import join
+        from .cells_cpu import LANES, join
 
         cells = np.stack(columns)
         between = np.frombuffer(delimiter.encode("utf-8", "surrogatepass"), np.uint8)
         lengths = np.concatenate(self._lengths)
         offsets = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        used = int(lengths[cells[cells & 255 == TEXT] >> 8].sum())
-        text = np.empty(used + cells.size * (_NUMBER_BYTES + len(between)) + cells.shape[1], np.uint8)
+        used = int(lengths[cells[cells.astype(np.uint8) == TEXT] >> 8].sum())
+        text = np.empty(used + cells.size * (_NUMBER_BYTES + len(between)) + cells.shape[1] + LANES, np.uint8)
         ends = np.empty(cells.shape[1], np.int64)
-        size = join(cells, np.concatenate(self._bytes), offsets, between, text, ends)
+        known = np.concatenate([*self._bytes, np.empty(LANES, np.uint8)])
+        size = join(cells, known, offsets.view(np.uint64), between, _TENS, text, ends)
         return text[:size], ends
 
     def fill(self, cells: np.ndarray, left: np.ndarray, values: np.ndarray, text: Callable[[Any], str]) -> np.ndarray:
@@ -94,7 +96,7 @@ def integers(values: np.ndarray, texts: Texts) -> np.ndarray:
     return values.astype(np.int64) << 8
 
 
-def _rounded(values: np.ndarray, decimals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _rounded(values: np.ndarray, decimals: "np.ndarray | int") -> tuple[np.ndarray, np.ndarray]:
     """i8[n]: ``values`` · 10^``decimals`` (0…3), rounded, half-way to even; bool[n]: of which this isn't done here."""
     left = ~(np.abs(values) < _EXACT) | np.signbit(values)
     sure = np.where(left, 0.0, values)
@@ -110,7 +112,7 @@ def _rounded(values: np.ndarray, decimals: np.ndarray) -> tuple[np.ndarray, np.n
     return below.astype(np.int64) + up, left
 
 
-def decimal_cells(values: np.ndarray, decimals: np.ndarray, texts: Texts, text: Callable[[float], str],
+def decimal_cells(values: np.ndarray, decimals: "np.ndarray | int", texts: Texts, text: Callable[[float], str],
                   width: int = 0) -> np.ndarray:
     """Cells of f8[n] with so many decimals; ``text`` gives what is neither absent (NaN) nor made here.
 
@@ -168,14 +170,14 @@ def score_cells(values: np.ndarray, texts: Texts) -> np.ndarray:
     """Cells in the manner of ``score_text``."""
     if values.dtype.kind != "f":
         return integers(values, texts)
-    return decimal_cells(values.astype(np.float64), np.ones(len(values), np.int64), texts, score_text)
+    return decimal_cells(values.astype(np.float64), 1, texts, score_text)
 
 
 def percent_cells(counts: np.ndarray, totals: np.ndarray, decimals: int, texts: Texts) -> np.ndarray:
     """Cells in the manner of ``percent_text``."""
     there = (totals > 0) & (counts >= 0)
     share = np.where(there, counts, np.nan) / np.where(there, totals, 1) * 100
-    return decimal_cells(share, np.full(len(share), decimals), texts, lambda value: f"{value:.{decimals}f}")
+    return decimal_cells(share, decimals, texts, lambda value: f"{value:.{decimals}f}")
 
 
 def coverage_cells(covered: np.ndarray, lengths: np.ndarray) -> np.ndarray:

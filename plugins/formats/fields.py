@@ -15,7 +15,7 @@ import numpy as np
 from ...core.alphabet import PROTEIN, Alphabet, alphabet
 from ...core.errors import UnknownNameError
 from ...core.ports import QueryReport
-from ...core.records import Column, Hits, Ragged, path_text
+from ...core.records import Alignments, Column, Hits, Ragged, Records, path_text
 from .aligned import PathCounts, count_path, covered, shown_path
 from .cells import (
     ABSENT_CELL,
@@ -42,6 +42,36 @@ STANDARD = ("qaccver", "saccver", "pident", "length", "mismatch", "gapopen", "qs
 """What ``std`` stands for."""
 
 
+class Columns:
+    """Columns of records that stand one behind the other, put together when they are first asked for.
+
+    Args:
+        order: i8[n], of the rows.
+    """
+
+    def __init__(self, parts: Sequence[Records], order: np.ndarray | None = None) -> None:
+        self._parts = [part for part in parts if len(part)] or parts[:1]
+        self._order = order
+        self._made: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __contains__(self, name: str) -> bool:
+        return any(name in part.data for part in self._parts)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            column = next(part.schema[name] for part in self._parts if name in part.data)
+            arrays = [part.data[name] if name in part.data else column.absent(len(part)) for part in self._parts]
+            ragged = isinstance(arrays[0], Ragged)
+            whole = arrays[0] if len(arrays) == 1 else Ragged.concat(arrays) if ragged else np.concatenate(arrays)
+            if self._order is not None:
+                whole = whole.take(self._order) if ragged else whole[self._order]
+            self._made[name] = whole
+        return self._made[name]
+
+
 class Lines:
     """All lines of some queries: alignments in order of report, and hits without alignments in their places.
 
@@ -54,12 +84,12 @@ class Lines:
 
     def __init__(self, reports: Sequence[QueryReport], kind: Alphabet) -> None:
         self.reports, self.alphabet, self.texts = reports, kind, Texts()
-        self.hits = hits = Hits.concat([report.hits for report in reports])
-        children = hits.alignments
+        self.hits = hits = Columns([report.hits for report in reports])
+        children: list[Alignments] = [report.hits.alignments for report in reports]
         self._first_hits = _starts([len(report.hits) for report in reports])
         first_targets = _starts([len(report.targets.numbers) for report in reports])
         of_lines, of_hits = [], []
-        for report, first_hit, first_target in zip(reports, self._first_hits, first_targets):
+        for report, first_hit, first_target in zip(reports, self._first_hits.tolist(), first_targets.tolist()):
             numbers = report.targets.numbers
             places = np.searchsorted(numbers, report.hits.target)
             hit_of = np.empty(len(numbers), np.int64)
@@ -67,17 +97,19 @@ class Lines:
             of_lines.append(hit_of[np.searchsorted(numbers, report.hits.alignments.target)])
             of_hits.append(places + first_target)
         self.hit = np.concatenate(of_lines)
+        self.located = np.ones(len(self.hit), bool)
         alone = np.ones(len(hits), bool)
         alone[self.hit] = False
         bare = np.flatnonzero(alone)
-        self.located = np.ones(len(children), bool)
+        order = None
         if len(bare):
             joined = np.concatenate([self.hit, bare])
             order = np.argsort(joined, kind="stable")
+            self.located = order < len(self.hit)
             self.hit = joined[order]
-            self.located = (order < len(children))
-            children = children.concat([children, _without_place(hits, bare, children.extra)]).take(order)
-        self.rows = children
+            extra = {column.name: column for part in children for column in part.extra}
+            children.append(_without_place(hits, bare, list(extra.values())))
+        self.rows = Columns(children, order)
         self.target = np.concatenate(of_hits)[self.hit]
         self.query = np.repeat(np.arange(len(reports)), [len(report.hits) for report in reports])[self.hit]
 
@@ -92,16 +124,16 @@ class Lines:
     @cached_property
     def turned(self) -> np.ndarray:
         """bool: query and target lie on different strands."""
-        return self.rows.query_frame * self.rows.target_frame < 0
+        return self.rows["query_frame"] * self.rows["target_frame"] < 0
 
     @cached_property
     def counts(self) -> list[PathCounts | None]:
         """Counts from the paths; None for lines without one."""
-        return [count_path(path) if len(path) else None for path in self.rows.path]
+        return [count_path(path) if len(path) else None for path in self.rows["path"]]
 
     def count(self, column: str, name: str) -> np.ndarray:
         """A column of counts; what it lacks is counted in the path, −1 where there is none."""
-        values = self.rows.data[column]
+        values = self.rows[column]
         if (values == -1).any():
             values = np.array([getattr(c, name) if v < 0 and c else v for v, c in zip(values.tolist(), self.counts)])
         return values
@@ -116,7 +148,7 @@ class Lines:
 
     @cached_property
     def positives(self) -> np.ndarray:
-        values = self.rows.positives
+        values = self.rows["positives"]
         if self.alphabet is PROTEIN:
             return values
         return np.where(values < 0, self.identities, values)
@@ -140,13 +172,13 @@ class Lines:
             return None
         query = self.query_residues
         if query is None:
-            query, start = np.full(int(rows.query_end.max(initial=0)), _POSITION, np.uint8), np.zeros(1, np.int64)
+            query, start = np.full(int(rows["query_end"].max(initial=0)), _POSITION, np.uint8), np.zeros(1, np.int64)
         else:
             start = _starts([len(report.residues) for report in self.reports])[self.query]
         base = sequences.offsets[sequences.locate(self.target_numbers[self.target])]
-        bounds = np.stack([start + rows.query_start, start + rows.query_end,
-                           base + rows.target_start, base + rows.target_end], axis=1)
-        frames = np.stack([rows.query_frame, rows.target_frame], axis=1)
+        bounds = np.stack([start + rows["query_start"], start + rows["query_end"],
+                           base + rows["target_start"], base + rows["target_end"]], axis=1)
+        frames = np.stack([rows["query_frame"], rows["target_frame"]], axis=1)
         return query, sequences.residues, bounds.astype(np.int64), frames.astype(np.int64)
 
     @cached_property
@@ -161,7 +193,7 @@ class Lines:
         """Letters of query and target with gaps, no columns without a path; None without residues."""
         from .aligned_cpu import letter_rows
 
-        return self._placed and letter_rows(*self._placed, self.rows.path, self._letters_of_codes)
+        return self._placed and letter_rows(*self._placed, self.rows["path"], self._letters_of_codes)
 
     @property
     def operations(self) -> Ragged | None:
@@ -170,7 +202,7 @@ class Lines:
 
         if self._placed is None or self.query_residues is None:
             return None
-        return btops(*self._placed, self.rows.path, self._letters_of_codes)
+        return btops(*self._placed, self.rows["path"], self._letters_of_codes)
 
     @cached_property
     def aligned(self) -> list[tuple[bytes, bytes] | None]:
@@ -183,7 +215,7 @@ class Lines:
 
     def covered(self) -> np.ndarray:
         """Letters of the query that the alignments of the line's hit cover together."""
-        return covered(self.hit, self.rows.query_start, self.rows.query_end)
+        return covered(self.hit, self.rows["query_start"], self.rows["query_end"])
 
     @cached_property
     def target_numbers(self) -> np.ndarray:
@@ -228,15 +260,12 @@ def _starts(lengths: Sequence[int]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths[:-1], dtype=np.int64)]).astype(np.int64)
 
 
-def _without_place(hits: Hits, bare: np.ndarray, extra: Sequence[Column]) -> Any:
+def _without_place(hits: Columns, bare: np.ndarray, extra: Sequence[Column]) -> Alignments:
     """Rows for hits without alignments: frames of 0 say that there is no place."""
-    from ...core.records import Alignments
-
-    count = len(bare)
-    data: dict[str, Any] = {c.name: c.absent(count) for c in (*Alignments.columns, *extra)}
+    data: dict[str, Any] = {c.name: c.absent(len(bare)) for c in (*Alignments.columns, *extra)}
     for name in ("query", "target", "score", "bit_score", "evalue"):
-        data[name] = hits.data[name][bare]
-    data["query_frame"] = data["target_frame"] = np.zeros(count, np.int8)
+        data[name] = hits[name][bare]
+    data["query_frame"] = data["target_frame"] = np.zeros(len(bare), np.int8)
     return Alignments(data, extra)
 
 
@@ -274,7 +303,7 @@ def _query_title(query: QueryReport, lines: Lines) -> str:
 
 def _coordinate(forward: str, backward: str, forward_shift: int, backward_shift: int) -> Callable[[Lines], np.ndarray]:
     def cells(lines: Lines) -> np.ndarray:
-        ahead, back = lines.rows.data[forward] + forward_shift, lines.rows.data[backward] + backward_shift
+        ahead, back = lines.rows[forward] + forward_shift, lines.rows[backward] + backward_shift
         values = np.where(lines.turned, back, ahead)
         return _where(lines.located & (values >= 0), integers(values, lines.texts))
 
@@ -294,8 +323,8 @@ def _percent(part: str, decimals: int) -> Callable[[Lines], np.ndarray]:
 
 
 def _frames(lines: Lines) -> tuple[np.ndarray, np.ndarray]:
-    sign = np.where(lines.rows.query_frame < 0, -1, 1)
-    return lines.rows.query_frame * sign, lines.rows.target_frame * sign
+    sign = np.where(lines.rows["query_frame"] < 0, -1, 1)
+    return lines.rows["query_frame"] * sign, lines.rows["target_frame"] * sign
 
 
 def _both_frames(lines: Lines) -> np.ndarray:
@@ -344,7 +373,7 @@ def _coverage(lines: Lines) -> np.ndarray:
 
 
 def _coverage_of_line(lines: Lines) -> np.ndarray:
-    spans = lines.rows.query_end - lines.rows.query_start
+    spans = lines.rows["query_end"] - lines.rows["query_start"]
     return _where(lines.located, coverage_cells(spans, lines.query_lengths))
 
 
@@ -353,8 +382,8 @@ def _unique_coverage(lines: Lines) -> np.ndarray:
 
 
 def _cigar(lines: Lines) -> np.ndarray:
-    frames = lines.rows.query_frame.tolist()
-    return lines.texts.add([path_text(shown_path(p, f)) if len(p) else ABSENT for p, f in zip(lines.rows.path, frames)])
+    frames = lines.rows["query_frame"].tolist()
+    return lines.texts.add([path_text(shown_path(p, f)) if len(p) else ABSENT for p, f in zip(lines.rows["path"], frames)])
 
 
 def _place_in_hit(lines: Lines) -> np.ndarray:
@@ -379,7 +408,7 @@ def _target_length(lines: Lines) -> np.ndarray:
 
 
 def _value(column: str, cells: Callable[[np.ndarray, Texts], np.ndarray]) -> Callable[[Lines], np.ndarray]:
-    return lambda lines: cells(lines.rows.data[column], lines.texts)
+    return lambda lines: cells(lines.rows[column], lines.texts)
 
 
 FIELDS: dict[str, Field] = {f.name: f for f in (
@@ -465,9 +494,9 @@ def fields_of(names: Sequence[str], hits: Hits) -> list[Field]:
 def _added(column: Column, of_hits: bool) -> Callable[[Lines], np.ndarray]:
     def cells(lines: Lines) -> np.ndarray:
         records = lines.hits if of_hits else lines.rows
-        if column.name not in records.data:
+        if column.name not in records:
             return _always(ABSENT)(lines)
-        values = records.data[column.name]
+        values = records[column.name]
         single = lines.texts.add([_value_text(column, v)
                                   for v in (values if isinstance(values, Ragged) else values.tolist())])
         return single[lines.hit] if of_hits else single

@@ -28,16 +28,14 @@ class Tabular(Writer):
         chosen: list[Field] | None = None
         queries = 0
         for lines in lines_of(report.queries(residues), kind):
-            chosen = chosen or fields_of(names, lines.hits)
+            chosen = chosen or fields_of(names, lines.reports[0].hits)
             text, ends = _joined(lines, chosen, delimiter)
-            if not self.comments:
-                stream.write(_decoded(text))
-            else:
-                first = done = 0
-                for query, last in zip(lines.reports, lines.ends):
-                    end = int(ends[last - 1]) if last else 0
-                    stream.write(_comment(report, query, chosen, last - first) + _decoded(text[done:end]))
-                    first, done = last, end
+            first = done = 0
+            for query, last in zip(lines.reports, lines.ends):
+                end = int(ends[last - 1]) if last else 0
+                comment = _comment(report, query, chosen, last - first) if self.comments else ""
+                stream.write(comment + _decoded(text[done:end]))
+                first, done = last, end
             queries += len(lines.reports)
         if self.comments:
             stream.write(f"# {_program(report)[0]} processed {queries} queries\n")
