@@ -19,6 +19,8 @@ ABSENT_CELL = TEXT
 """The first text of every list is ``ABSENT``."""
 LARGEST = 1 << 55
 """What a cell can't hold."""
+FEW_CELLS = 1000
+"""Fewer are joined without the kernel, which takes longer to be loaded than these to be written."""
 _NUMBER_BYTES = 20
 """No number is longer: 17 digits, a point, a sign."""
 _SPLITTER = float((1 << 27) + 1)
@@ -68,18 +70,32 @@ class Texts:
 
     def joined(self, columns: Sequence[np.ndarray], delimiter: str) -> tuple[np.ndarray, np.ndarray]:
         """Lines of i8[n] columns of cells, as UTF-8 with an end of line each: u1[…], and i8[n] where each line ends."""
-        from .cells_cpu import LANES, join
-
-        cells = np.stack(columns)
-        between = np.frombuffer(delimiter.encode("utf-8", "surrogatepass"), np.uint8)
         lengths = np.concatenate(self._lengths)
         offsets = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        used = int(lengths[cells[cells.astype(np.uint8) == TEXT] >> 8].sum())
+        between = delimiter.encode("utf-8", "surrogatepass")
+        few = len(columns) * len(columns[0]) < FEW_CELLS
+        return (self._plain if few else self._by_kernel)(columns, offsets, between)
+
+    def _plain(self, columns: Sequence[np.ndarray], offsets: np.ndarray,
+               between: bytes) -> tuple[np.ndarray, np.ndarray]:
+        known, bounds = b"".join(part.tobytes() for part in self._bytes), offsets.tolist()
+        texts = [[known[bounds[c >> 8] : bounds[(c >> 8) + 1]] if c & 255 == TEXT else number_text(c)
+                  for c in column.tolist()] for column in columns]
+        lines = [between.join(line) + b"\n" for line in zip(*texts, strict=True)]
+        return np.frombuffer(b"".join(lines), np.uint8), np.cumsum([len(line) for line in lines], dtype=np.int64)
+
+    def _by_kernel(self, columns: Sequence[np.ndarray], offsets: np.ndarray,
+                   between: bytes) -> tuple[np.ndarray, np.ndarray]:
+        from .cells_cpu import LANES, join
+
+        cells = np.stack(columns)
+        numbers = cells[cells.astype(np.uint8) == TEXT] >> 8
+        used = int((offsets[numbers + 1] - offsets[numbers]).sum())
         text = np.empty(used + cells.size * (_NUMBER_BYTES + len(between)) + cells.shape[1] + LANES, np.uint8)
         ends = np.empty(cells.shape[1], np.int64)
         known = np.concatenate([*self._bytes, np.empty(LANES, np.uint8)])
-        size = join(cells, known, offsets.view(np.uint64), between, _TENS, text, ends)
+        size = join(cells, known, offsets.view(np.uint64), np.frombuffer(between, np.uint8), _TENS, text, ends)
         return text[:size], ends
 
     def fill(self, cells: np.ndarray, left: np.ndarray, values: np.ndarray, text: Callable[[Any], str]) -> np.ndarray:
@@ -87,6 +103,20 @@ class Texts:
         if left.any():
             cells[left] = self.add([text(value) for value in values[left].tolist()])
         return cells
+
+
+def number_text(cell: int) -> bytes:
+    """What is written for a cell that is a number."""
+    held, form = cell >> 8, cell & 255
+    if form == 0:
+        return b"%d" % held
+    if form == SCIENTIFIC:
+        digits, exponent = divmod(held, 1000)
+        return b"%d.%02de-%02d" % (digits // 100, digits % 100, exponent)
+    decimals, width = form & 15, form >> 4
+    whole, rest = divmod(abs(held), 10**decimals)
+    text = b"-" * (held < 0) + b"%d" % whole
+    return (text + b".%0*d" % (decimals, rest) if decimals else text).rjust(width)
 
 
 def integers(values: np.ndarray, texts: Texts) -> np.ndarray:

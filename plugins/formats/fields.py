@@ -63,9 +63,9 @@ class Columns:
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
             column = next(part.schema[name] for part in self._parts if name in part.data)
-            arrays = [part.data[name] if name in part.data else column.absent(len(part)) for part in self._parts]
+            arrays: list[Any] = [part.data[name] if name in part.data else column.absent(len(part)) for part in self._parts]
             ragged = isinstance(arrays[0], Ragged)
-            whole = arrays[0] if len(arrays) == 1 else Ragged.concat(arrays) if ragged else np.concatenate(arrays)
+            whole: Any = arrays[0] if len(arrays) == 1 else Ragged.concat(arrays) if ragged else np.concatenate(arrays)
             if self._order is not None:
                 whole = whole.take(self._order) if ragged else whole[self._order]
             self._made[name] = whole
@@ -159,10 +159,10 @@ class Lines:
         return np.array([report.length for report in self.reports], np.int64)[self.query]
 
     @cached_property
-    def query_residues(self) -> np.ndarray | None:
-        """u1 codes of all queries, one behind the other; None for models."""
+    def query_residues(self) -> list[np.ndarray] | None:
+        """u1 codes of each query; None for models."""
         codes = [report.residues for report in self.reports if report.residues is not None]
-        return np.concatenate(codes) if len(codes) == len(self.reports) else None
+        return codes if len(codes) == len(self.reports) else None
 
     @cached_property
     def _placed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
@@ -170,11 +170,11 @@ class Lines:
         sequences, rows = self.reports[0].sequences, self.rows
         if sequences is None:
             return None
-        query = self.query_residues
-        if query is None:
+        if self.query_residues is None:
             query, start = np.full(int(rows["query_end"].max(initial=0)), _POSITION, np.uint8), np.zeros(1, np.int64)
         else:
-            start = _starts([len(report.residues) for report in self.reports])[self.query]
+            query = np.concatenate(self.query_residues)
+            start = _starts([len(codes) for codes in self.query_residues])[self.query]
         base = sequences.offsets[sequences.locate(self.target_numbers[self.target])]
         bounds = np.stack([start + rows["query_start"], start + rows["query_end"],
                            base + rows["target_start"], base + rows["target_end"]], axis=1)
@@ -382,8 +382,8 @@ def _unique_coverage(lines: Lines) -> np.ndarray:
 
 
 def _cigar(lines: Lines) -> np.ndarray:
-    frames = lines.rows["query_frame"].tolist()
-    return lines.texts.add([path_text(shown_path(p, f)) if len(p) else ABSENT for p, f in zip(lines.rows["path"], frames)])
+    paths, frames = lines.rows["path"], lines.rows["query_frame"].tolist()
+    return lines.texts.add([path_text(shown_path(p, f)) if len(p) else ABSENT for p, f in zip(paths, frames)])
 
 
 def _place_in_hit(lines: Lines) -> np.ndarray:

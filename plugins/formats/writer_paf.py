@@ -29,7 +29,8 @@ class Paf(Writer):
         for query in report.queries():
             lines = Lines([query], kind)
             rows = lines.rows
-            paths = [path[::-1] if frame < 0 else path for path, frame in zip(rows["path"], rows["target_frame"].tolist())]
+            frames = rows["target_frame"].tolist()
+            paths = [path[::-1] if frame < 0 else path for path, frame in zip(rows["path"], frames)]
             columns = (
                 [query.name] * len(lines), [query.length] * len(lines), rows["query_start"].tolist(),
                 rows["query_end"].tolist(), ["-" if turned else "+" for turned in lines.turned.tolist()],

@@ -134,7 +134,8 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None) -> str:
     target_at = int(rows["target_end"][row] if turned else rows["target_start"][row])
     above = _coordinates(aligned[0], int(rows["query_start"][row]), 1)
     below = _coordinates(aligned[1], target_at, -1 if turned else 1)
-    width = len(str(max(int(rows["query_end"][row]), int(rows["target_end"][row])) - 1))  # as BLAST, which counts from 0
+    furthest = max(int(rows["query_end"][row]), int(rows["target_end"][row]))
+    width = len(str(furthest - 1))  # as BLAST, which counts from 0
     text = ""
     for number, ((q_start, q_end), (s_start, s_end)) in enumerate(zip(above, below)):
         part = slice(number * LETTERS, (number + 1) * LETTERS)

@@ -88,4 +88,4 @@ def _joined(lines: Lines, fields: Sequence[Field], delimiter: str) -> tuple[np.n
 
 
 def _decoded(text: np.ndarray) -> str:
-    return str(memoryview(text), "utf-8", "surrogatepass")
+    return str(text.data, "utf-8", "surrogatepass")

@@ -1,9 +1,10 @@
 """Columns of cells against the functions that make one text at a time."""
 
 import math
-from fractions import Fraction
+from decimal import Context, Decimal
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.records import Ragged
@@ -29,10 +30,21 @@ doubles = (st.floats() | st.sampled_from(SPECIAL) | st.floats(0, 100) | st.float
            | st.integers(0, 200_000).map(lambda n: n / 2000) | st.integers(0, 1 << 20).map(lambda n: n / 1024))
 
 
+def joined(columns: list[np.ndarray], texts: Texts, delimiter: str) -> tuple[bytes, list[int]]:
+    """Lines and where they end, which are the same with the kernel and without it."""
+    made = []
+    for few in (0, 1 << 40):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(cells, "FEW_CELLS", few)
+            text, ends = texts.joined(columns, delimiter)
+            made.append((text.tobytes(), ends.tolist()))
+    assert made[0] == made[1]
+    return made[0]
+
+
 def printed(column: np.ndarray, texts: Texts) -> list[str]:
-    text, ends = texts.joined([column], "\t")
-    whole = text.tobytes()
-    assert [whole[n - 1 : n] for n in ends.tolist()] == [b"\n"] * len(column)
+    whole, ends = joined([column], texts, "\t")
+    assert [whole[n - 1 : n] for n in ends] == [b"\n"] * len(column)
     return whole.decode("utf-8", "surrogatepass").split("\n")[:-1]
 
 
@@ -42,13 +54,12 @@ def cell_text(cell: int, texts: list[str]) -> str:
     if form == TEXT:
         return texts[held]
     if form == SCIENTIFIC:
-        digits, exponent = divmod(held, 1000)
-        return f"{digits // 100}.{digits % 100:02}e-{exponent:02}"
+        return f"{Decimal(held // 1000) / 100:.2f}e-{held % 1000:02}"
     decimals, width = form & 15, form >> 4
-    whole = Fraction(held, 10**decimals)
-    sign, whole = "-" if whole < 0 else "", abs(whole)
-    digits = f"{whole.numerator * 10**decimals // whole.denominator:0{decimals + 1}}"
-    return (sign + (f"{digits[:-decimals]}.{digits[-decimals:]}" if decimals else digits)).rjust(width)
+    return f"{Decimal(held).scaleb(-decimals, WIDE):{width}.{decimals}f}"
+
+
+WIDE = Context(prec=40)
 
 
 @settings(deadline=None)
@@ -141,11 +152,11 @@ def test_lines(data, names, columns, lines, delimiter):
     known = [numbers.ABSENT, *names, "", "c"]
     one = st.sampled_from([ABSENT_CELL, *named.tolist()]) | numeric | scientific
     chosen = [data.draw(st.lists(one, min_size=lines, max_size=lines)) for _ in range(columns)]
-    text, ends = texts.joined([np.array(column, np.int64) for column in chosen], delimiter)
+    text, ends = joined([np.array(column, np.int64) for column in chosen], texts, delimiter)
     wanted = [(delimiter.join(cell_text(c, known) for c in row) + "\n").encode("utf-8", "surrogatepass")
               for row in zip(*chosen)]
-    assert text.tobytes() == b"".join(wanted)
-    assert ends.tolist() == np.cumsum([len(line) for line in wanted]).tolist()
+    assert text == b"".join(wanted)
+    assert ends == np.cumsum([len(line) for line in wanted]).tolist()
 
 
 @settings(deadline=None)
