@@ -63,11 +63,13 @@ class Columns:
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
             column = next(part.schema[name] for part in self._parts if name in part.data)
-            arrays: list[Any] = [part.data[name] if name in part.data else column.absent(len(part)) for part in self._parts]
-            ragged = isinstance(arrays[0], Ragged)
-            whole: Any = arrays[0] if len(arrays) == 1 else Ragged.concat(arrays) if ragged else np.concatenate(arrays)
+            arrays: list[Any] = [part.data[name] if name in part.data else column.absent(len(part))
+                                 for part in self._parts]
+            whole: Any = arrays[0]
+            if len(arrays) > 1:
+                whole = Ragged.concat(arrays) if column.type == "path" else np.concatenate(arrays)
             if self._order is not None:
-                whole = whole.take(self._order) if ragged else whole[self._order]
+                whole = whole.take(self._order) if column.type == "path" else whole[self._order]
             self._made[name] = whole
         return self._made[name]
 
@@ -175,7 +177,7 @@ class Lines:
         else:
             query = np.concatenate(self.query_residues)
             start = _starts([len(codes) for codes in self.query_residues])[self.query]
-        base = sequences.offsets[sequences.locate(self.target_numbers[self.target])]
+        base = sequences.offsets[sequences.locate(self.target_numbers)][self.target]
         bounds = np.stack([start + rows["query_start"], start + rows["query_end"],
                            base + rows["target_start"], base + rows["target_end"]], axis=1)
         frames = np.stack([rows["query_frame"], rows["target_frame"]], axis=1)
