@@ -25,7 +25,7 @@ _NUMBER_BYTES = 20
 """No number is longer: 17 digits, a point, a sign."""
 _SPLITTER = float((1 << 27) + 1)
 _EXACT = float(1 << 40)
-"""Below this, a number and a thousandth of it can be told apart from what lies half-way to the next thousandth."""
+"""A thousand times any number below this still has bits behind the point."""
 _LEAST_EXPONENT = 181
 _POWERS = [10**n for n in range(_LEAST_EXPONENT + 3)]
 _TENS = np.array(_POWERS[:16], np.uint64)

@@ -33,7 +33,7 @@ UNKNOWN = "N/A"
 """Printed, as BLAST does, where a database has no such information."""
 _POSITION = 255
 """Code of a position of a model, which is shown as a letter of its own."""
-LINES_AT_ONCE = 4096
+LINES_AT_ONCE = 2500
 """From so many lines on, the lines of further queries are made apart: what they take should stay in the cache."""
 LETTERS_AT_ONCE = 1 << 22
 """Letters of queries and targets up to which the lines of several queries are made together."""
@@ -79,8 +79,8 @@ class Lines:
 
     Attributes:
         rows: alignments, one per line; located: bool, whether it is one, and not a hit without alignments.
-        hits, targets: of all queries, one behind the other; see ``QueryReport``.
-        hit, target, query: i8, place of each line's among ``hits``, ``targets`` and ``reports``.
+        hits: of all queries, one behind the other.
+        hit, target, query: i8, place of each line's among ``hits``, the targets of all reports, and ``reports``.
         texts: what text cells of the lines name.
     """
 
@@ -251,7 +251,7 @@ def lines_of(queries: Iterable[QueryReport], kind: Alphabet) -> Iterator[Lines]:
             yield Lines(together, kind)
             together, count, letters = [], 0, 0
         together.append(report)
-        count += len(report.hits) + len(report.hits.alignments)
+        count += max(len(report.hits), len(report.hits.alignments))
         letters += size
     if together:
         yield Lines(together, kind)
