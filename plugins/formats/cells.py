@@ -138,8 +138,9 @@ def _rounded(values: np.ndarray, decimals: "np.ndarray | int") -> tuple[np.ndarr
     error = (sure - upper) * power - (product - upper * power)
     below = np.floor(product)
     over = product - below - 0.5
-    up = (over > 0) | ((over == 0) & ((error > 0) | ((error == 0) & (below % 2 == 1))))
-    return below.astype(np.int64) + up, left
+    whole = below.astype(np.int64)
+    up = (over > 0) | ((over == 0) & ((error > 0) | ((error == 0) & (whole & 1 == 1))))
+    return whole + up, left
 
 
 def decimal_cells(values: np.ndarray, decimals: "np.ndarray | int", texts: Texts, text: Callable[[float], str],
