@@ -5,7 +5,7 @@ from seqloom.core.jit import inline, kernel
 from seqloom.core.records import DELETE, INSERT, Ragged
 
 _GAP = np.uint8(ord("-"))
-_NONE, _ONE, _DIGIT = np.uint64(0), np.uint64(1), np.uint64(9)
+_NONE, _ONE, _DIGIT, _BACK = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(2**64 - 1)
 
 
 @kernel
@@ -47,19 +47,18 @@ def _operations(query, residues, bounds, frames, path, path_offsets, letters, te
     """Write BLAST's traceback operations of all alignments, and where the text of each ends; see ``btops``."""
     place = _NONE  # places are unsigned: of a signed one it would be looked whether it is below 0
     for row in range(len(path_offsets) - 1):
-        first, last = path_offsets[row], path_offsets[row + 1]
-        backwards = frames[row, 0] < 0
-        turned = frames[row, 0] * frames[row, 1] < 0
+        run, left, further = np.uint64(path_offsets[row]), path_offsets[row + 1] - path_offsets[row], _ONE
+        if frames[row, 0] < 0:
+            run, further = np.uint64(path_offsets[row + 1] - 1), _BACK
         above, below, onwards = np.uint64(bounds[row, 0]), np.uint64(bounds[row, 2]), _ONE
         upper, lower = letters[0], letters[0]
-        if turned:
-            below, onwards, lower = np.uint64(bounds[row, 3] - 1), np.uint64(2**64 - 1), letters[1]
+        if frames[row, 0] * frames[row, 1] < 0:
+            below, onwards, lower = np.uint64(bounds[row, 3] - 1), _BACK, letters[1]
         equal = _NONE
-        n = first
-        while n < last:
-            step = path[last - 1 - (n - first) if backwards else n]
-            kind, length = step & 15, np.uint64(step >> 4)
-            n += 1
+        while left:
+            kind, length = path[run] & 15, np.uint64(path[run] >> 4)
+            run += further
+            left -= 1
             if kind == INSERT:
                 stop = above + length
                 while above < stop:
@@ -71,12 +70,10 @@ def _operations(query, residues, bounds, frames, path, path_offsets, letters, te
                     below += onwards
                     length -= _ONE
             else:
-                while n < last:
-                    step = path[last - 1 - (n - first) if backwards else n]
-                    if step & 15 == INSERT or step & 15 == DELETE:
-                        break
-                    length += np.uint64(step >> 4)
-                    n += 1
+                while left and path[run] & 15 != INSERT and path[run] & 15 != DELETE:
+                    length += np.uint64(path[run] >> 4)
+                    run += further
+                    left -= 1
                 stop = above + length
                 while above < stop:
                     place, equal = _column(text, place, equal, upper[query[above]], lower[residues[below]])
