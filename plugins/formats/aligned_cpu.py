@@ -2,9 +2,13 @@
 
 import numpy as np
 from seqloom.core.jit import inline, kernel
+from seqloom.core.prefetch import prefetch
 from seqloom.core.records import DELETE, INSERT, Ragged
+from seqloom.core.simd import CACHE_LINE
 
 _GAP = np.uint8(ord("-"))
+_AHEAD = 1024
+"""Residues of the next target that are asked for while an alignment is written: more follow by themselves."""
 _NONE, _ONE, _DIGIT, _BACK = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(2**64 - 1)
 
 
@@ -47,6 +51,10 @@ def _operations(query, residues, bounds, frames, path, path_offsets, letters, te
     """Write BLAST's traceback operations of all alignments, and where the text of each ends; see ``btops``."""
     place = _NONE  # places are unsigned: of a signed one it would be looked whether it is below 0
     for row in range(len(path_offsets) - 1):
+        if row + 1 < len(bounds):
+            first = bounds[row + 1, 2]
+            for ahead in range(first, min(bounds[row + 1, 3], first + _AHEAD), CACHE_LINE):
+                prefetch(residues, ahead)
         run, left, further = np.uint64(path_offsets[row]), path_offsets[row + 1] - path_offsets[row], _ONE
         if frames[row, 0] < 0:
             run, further = np.uint64(path_offsets[row + 1] - 1), _BACK
