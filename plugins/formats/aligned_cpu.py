@@ -1,12 +1,15 @@
 """Letters of many alignments at once, from their edit paths."""
 
-from itertools import pairwise
-
 import numpy as np
-from seqloom.core.jit import kernel
+from seqloom.core.jit import inline, kernel
+from seqloom.core.prefetch import prefetch
 from seqloom.core.records import DELETE, INSERT, Ragged
+from seqloom.core.simd import CACHE_LINE
 
-_GAP = ord("-")
+_GAP = np.uint8(ord("-"))
+_AHEAD = 1024
+"""Residues of the next target that are asked for while an alignment is written: more follow by themselves."""
+_NONE, _ONE, _DIGIT, _BACK = np.uint64(0), np.uint64(1), np.uint64(9), np.uint64(2**64 - 1)
 
 
 @kernel
@@ -21,7 +24,7 @@ def _columns(path, path_offsets, offsets):
 
 
 @kernel
-def _fill(query, residues, bounds, frames, path, path_offsets, letters, complement, offsets, upper, lower):
+def _fill(query, residues, bounds, frames, path, path_offsets, letters, offsets, upper, lower):
     """Write the letters of both sequences, along the forward strand of the query; see ``letter_rows``."""
     for row in range(len(path_offsets) - 1):
         first, last = path_offsets[row], path_offsets[row + 1]
@@ -34,67 +37,116 @@ def _fill(query, residues, bounds, frames, path, path_offsets, letters, compleme
             for _ in range(step >> 4):
                 upper[out] = lower[out] = _GAP
                 if kind != DELETE:
-                    upper[out] = letters[query[above]]
+                    upper[out] = letters[0, query[above]]
                     above += 1
                 if kind != INSERT:
-                    lower[out] = letters[complement[residues[end]]] if turned else letters[residues[below]]
+                    lower[out] = letters[1, residues[end]] if turned else letters[0, residues[below]]
                     below += 1
                     end -= 1
                 out += 1
 
 
 @kernel
-def _operations(upper, lower, offsets, text, ends):
-    """Write BLAST's traceback operations of all alignments, and where the text of each ends; gives its length."""
-    place = 0
-    for row in range(len(offsets) - 1):
-        equal = 0
-        for n in range(offsets[row], offsets[row + 1] + 1):
-            last = n == offsets[row + 1]
-            if not last and upper[n] == lower[n]:
-                equal += 1
-                continue
-            if equal:
-                scale = 1
-                while scale * 10 <= equal:
-                    scale *= 10
-                while scale:
-                    text[place] = 48 + equal // scale % 10
-                    place += 1
-                    scale //= 10
-                equal = 0
-            if not last:
-                text[place], text[place + 1] = upper[n], lower[n]
-                place += 2
+def _operations(query, residues, bounds, frames, path, path_offsets, letters, text, ends):
+    """Write BLAST's traceback operations of all alignments, and where the text of each ends; see ``btops``."""
+    place = _NONE  # places are unsigned: of a signed one it would be looked whether it is below 0
+    for row in range(len(path_offsets) - 1):
+        if row + 1 < len(bounds):
+            first = bounds[row + 1, 2]
+            for ahead in range(first, min(bounds[row + 1, 3], first + _AHEAD), CACHE_LINE):
+                prefetch(residues, ahead)
+        run, left, further = np.uint64(path_offsets[row]), path_offsets[row + 1] - path_offsets[row], _ONE
+        if frames[row, 0] < 0:
+            run, further = np.uint64(path_offsets[row + 1] - 1), _BACK
+        above, below, onwards = np.uint64(bounds[row, 0]), np.uint64(bounds[row, 2]), _ONE
+        upper, lower = letters[0], letters[0]
+        if frames[row, 0] * frames[row, 1] < 0:
+            below, onwards, lower = np.uint64(bounds[row, 3] - 1), _BACK, letters[1]
+        equal = _NONE
+        while left:
+            kind, length = path[run] & 15, np.uint64(path[run] >> 4)
+            run += further
+            left -= 1
+            if kind == INSERT:
+                stop = above + length
+                while above < stop:
+                    place, equal = _column(text, place, equal, upper[query[above]], _GAP)
+                    above += _ONE
+            elif kind == DELETE:
+                while length:
+                    place, equal = _column(text, place, equal, _GAP, lower[residues[below]])
+                    below += onwards
+                    length -= _ONE
+            else:
+                while left and path[run] & 15 != INSERT and path[run] & 15 != DELETE:
+                    length += np.uint64(path[run] >> 4)
+                    run += further
+                    left -= 1
+                stop = above + length
+                while above < stop:
+                    place, equal = _column(text, place, equal, upper[query[above]], lower[residues[below]])
+                    above += _ONE
+                    below += onwards
+        place = _number(text, place, equal)
         ends[row] = place
     return place
 
 
+@inline
+def _column(text, place, equal, upper, lower):
+    """Add a column behind ``equal`` ones of equal letters; gives where the text ends now, and how many are equal now.
+
+    A pair, and before it a number of one digit, are written always, and stay if they are wanted: columns of one kind
+    are few in a row, so that to jump would be guessed wrong at every other.
+    """
+    unequal = np.uint64(upper != lower)
+    if unequal & np.uint64(equal > _DIGIT):
+        place, equal = _number(text, place, equal), _NONE
+    text[place] = np.uint64(48) + equal
+    place += unequal & np.uint64(equal > _NONE)
+    text[place], text[place + _ONE] = upper, lower
+    return place + unequal + unequal, (equal + _ONE) & (unequal - _ONE)
+
+
+@inline
+def _number(text, place, number):
+    """Write a number that isn't 0; gives where it ends."""
+    number, scale = np.int64(number), 1
+    while scale * 10 <= number:
+        scale *= 10
+    while scale and number:
+        text[place] = 48 + number // scale % 10
+        place += _ONE
+        scale //= 10
+    return place
+
+
 def letter_rows(query: np.ndarray, residues: np.ndarray, bounds: np.ndarray, frames: np.ndarray, path: Ragged,
-                letters: np.ndarray, complement: np.ndarray) -> tuple[Ragged, Ragged]:
+                letters: np.ndarray) -> tuple[Ragged, Ragged]:
     """Letters of both sequences of each alignment with gaps, along the forward strand of the query.
 
     Args:
-        query: u1 codes of the whole query.
+        query: u1 codes of whole queries.
         residues: u1 codes of the targets.
-        bounds: i8[n, 4] query_start, query_end, and where the target's part begins and ends among ``residues``.
+        bounds: i8[n, 4] where the alignment begins and ends in ``query``, and in ``residues``.
         frames: i8[n, 2] query_frame, target_frame.
         path: u4 edit operations of each, in the direction of its query_frame.
-        letters, complement: u1[…] letter and complement of each code.
+        letters: u1[2, 256] letter of each code, and of its complement.
     """
     offsets = np.empty(len(path) + 1, np.int64)
     _columns(path.values, path.offsets, offsets)
     upper, lower = np.empty(offsets[-1], np.uint8), np.empty(offsets[-1], np.uint8)
-    _fill(query, residues, bounds, frames, path.values, path.offsets, letters, complement, offsets, upper, lower)
+    _fill(query, residues, bounds, frames, path.values, path.offsets, letters, offsets, upper, lower)
     return Ragged(offsets, upper), Ragged(offsets, lower)
 
 
-def btops(upper: Ragged, lower: Ragged) -> list[str]:
-    """BLAST's traceback operations of each alignment: numbers of equal letters, and the pairs of unequal ones.
+def btops(query: np.ndarray, residues: np.ndarray, bounds: np.ndarray, frames: np.ndarray, path: Ragged,
+          letters: np.ndarray) -> Ragged:
+    """BLAST's traceback operations of each alignment, u1: numbers of equal letters, and the pairs of unequal ones.
 
-    The query's letter comes first in a pair.
+    The query's letter comes first in a pair. Letters are compared, whatever the path says of them. See ``letter_rows``.
     """
-    text, ends = np.empty(2 * len(upper.values), np.uint8), np.empty(len(upper), np.int64)
-    size = _operations(upper.values, lower.values, upper.offsets, text, ends)
-    whole = text[:size].tobytes().decode("ascii")
-    return [whole[first:last] for first, last in pairwise([0, *ends.tolist()])]
+    columns = int(path.values.sum(dtype=np.int64)) >> 4  # or fewer
+    text, offsets = np.empty(2 * columns + 3, np.uint8), np.zeros(len(path) + 1, np.int64)
+    size = _operations(query, residues, bounds, frames, path.values, path.offsets, letters, text, offsets[1:])
+    return Ragged(offsets, text[:size])

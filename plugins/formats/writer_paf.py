@@ -27,15 +27,17 @@ class Paf(Writer):
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         kind = alphabet_of(report.run)
         for query in report.queries():
-            lines = Lines(query, kind)
+            lines = Lines([query], kind)
             rows = lines.rows
-            paths = [path[::-1] if frame < 0 else path for path, frame in zip(rows.path, rows.target_frame.tolist())]
+            frames = rows["target_frame"].tolist()
+            paths = [path[::-1] if frame < 0 else path for path, frame in zip(rows["path"], frames)]
             columns = (
-                [query.name] * len(lines), [query.length] * len(lines), rows.query_start.tolist(),
-                rows.query_end.tolist(), ["-" if turned else "+" for turned in lines.turned.tolist()],
+                [query.name] * len(lines), [query.length] * len(lines), rows["query_start"].tolist(),
+                rows["query_end"].tolist(), ["-" if turned else "+" for turned in lines.turned.tolist()],
                 lines.on_targets(query.targets.names), lines.on_targets(query.targets.lengths.tolist()),
-                rows.target_start.tolist(), rows.target_end.tolist(), lines.identities, lines.lengths,
-                [_NO_QUALITY] * len(lines), [_score(score) for score in rows.score.tolist()],
+                rows["target_start"].tolist(), rows["target_end"].tolist(), lines.identities.tolist(),
+                lines.lengths.tolist(),
+                [_NO_QUALITY] * len(lines), [_score(score) for score in rows["score"].tolist()],
                 [f"cg:Z:{path_text(path)}" if len(path) else "" for path in paths])
             texts = ("\t".join(map(str, row)).rstrip("\t")
                      for row, located in zip(zip(*columns), lines.located.tolist()) if located)

@@ -31,7 +31,7 @@ class Pairwise(Writer):
         kind = alphabet_of(run)
         for query in report.queries(residues=True):
             stream.write(_wrapped("Query= ", f"{query.name} {query.description}") + f"\n\nLength={query.length}\n")
-            lines = Lines(query, kind)
+            lines = Lines([query], kind)
             if not len(lines):
                 stream.write("\n\n***** No hits found *****\n\n\n\n")
                 continue
@@ -78,7 +78,7 @@ def _bits(bits: float, score: float) -> str:
 
 
 def _alignments(lines: Lines, similar: np.ndarray | None) -> Iterator[str]:
-    targets = lines.report.targets
+    targets = lines.reports[0].targets
     former = -1
     for row, (hit, target) in enumerate(zip(lines.hit.tolist(), lines.target.tolist())):
         if hit != former:
@@ -93,7 +93,7 @@ def _alignments(lines: Lines, similar: np.ndarray | None) -> Iterator[str]:
 
 def _statistics(lines: Lines, row: int) -> str:
     rows = lines.rows
-    bits, score, evalue = (rows.data[n][row].item() for n in ("bit_score", "score", "evalue"))
+    bits, score, evalue = (rows[n][row].item() for n in ("bit_score", "score", "evalue"))
     raw = score_text(score)
     text = f" Score = {bit_score_text(bits)} bits ({raw})" if bits == bits else f" Score = {raw}"
     text += f",  Expect = {short_evalue_text(evalue)}\n" if evalue == evalue else "\n"
@@ -104,8 +104,8 @@ def _statistics(lines: Lines, row: int) -> str:
         parts = [f"{name} = {count}/{length} ({short_percent(count, length)}%)" for name, count in shares if count >= 0]
         text += f" {', '.join(parts)}\n"
     elif lines.located[row]:
-        text += f" Query {rows.query_start[row] + 1}-{rows.query_end[row]}, "
-        text += f"Sbjct {rows.target_start[row] + 1}-{rows.target_end[row]}\n"
+        text += f" Query {rows['query_start'][row] + 1}-{rows['query_end'][row]}, "
+        text += f"Sbjct {rows['target_start'][row] + 1}-{rows['target_end'][row]}\n"
     if lines.alphabet is not PROTEIN and lines.located[row]:
         text += f" Strand=Plus/{'Minus' if lines.turned[row] else 'Plus'}\n"
     return text + _domain(lines, row)
@@ -113,7 +113,7 @@ def _statistics(lines: Lines, row: int) -> str:
 
 def _domain(lines: Lines, row: int) -> str:
     """What a profile search says of a domain."""
-    data, parts = lines.rows.data, []
+    data, parts = lines.rows, []
     if "env_start" in data and "env_end" in data:
         parts.append(f"Envelope = {data['env_start'][row] + 1}-{data['env_end'][row]}")
     for name, title in (("accuracy", "Accuracy"), ("bias", "Bias")):
@@ -131,10 +131,11 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None) -> str:
         return ""
     middle = _middle(lines, row, *aligned, similar)
     rows, turned = lines.rows, bool(lines.turned[row])
-    target_at = int(rows.target_end[row] if turned else rows.target_start[row])
-    above = _coordinates(aligned[0], int(rows.query_start[row]), 1)
+    target_at = int(rows["target_end"][row] if turned else rows["target_start"][row])
+    above = _coordinates(aligned[0], int(rows["query_start"][row]), 1)
     below = _coordinates(aligned[1], target_at, -1 if turned else 1)
-    width = len(str(max(int(rows.query_end[row]), int(rows.target_end[row])) - 1))  # as BLAST, which counts from 0
+    furthest = max(int(rows["query_end"][row]), int(rows["target_end"][row]))
+    width = len(str(furthest - 1))  # as BLAST, which counts from 0
     text = ""
     for number, ((q_start, q_end), (s_start, s_end)) in enumerate(zip(above, below)):
         part = slice(number * LETTERS, (number + 1) * LETTERS)
@@ -166,7 +167,7 @@ def _middle(lines: Lines, row: int, upper: bytes, lower: bytes, similar: np.ndar
     """The line between both rows: letters or bars where they are equal, ``+`` where they are similar."""
     above, below = np.frombuffer(upper, np.uint8), np.frombuffer(lower, np.uint8)
     marks = np.full(len(above), ord(" "), np.uint8)
-    if lines.report.residues is None:
+    if lines.reports[0].residues is None:
         marks[(above != ord("-")) & (below != ord("-"))] = ord("|")
         return marks.tobytes().decode()
     if similar is None:

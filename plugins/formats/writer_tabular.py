@@ -1,13 +1,14 @@
 """Tabular output as BLAST+ writes it: formats 6 (tabs), 7 (with comment lines) and 10 (commas)."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import IO
+
+import numpy as np
 
 from ...core.errors import OptionError
 from ...core.ports import QueryReport, Report
 from ...core.stages import Writer
-from .fields import FIELDS, Field, Lines, alphabet_of, fields_of
+from .fields import FIELDS, Field, Lines, alphabet_of, fields_of, lines_of
 
 
 class Tabular(Writer):
@@ -26,14 +27,16 @@ class Tabular(Writer):
         kind = alphabet_of(report.run)
         chosen: list[Field] | None = None
         queries = 0
-        for query in report.queries(residues):
-            chosen = chosen or fields_of(names, query.hits)
-            lines = Lines(query, kind)
-            if self.comments:
-                stream.write(_comment(report, query, chosen, len(lines)))
-            if len(lines):
-                _write_lines(lines, chosen, delimiter, stream)
-            queries += 1
+        for lines in lines_of(report.queries(residues), kind):
+            chosen = chosen or fields_of(names, lines.reports[0].hits)
+            text, ends = _joined(lines, chosen, delimiter)
+            first = done = 0
+            for query, last in zip(lines.reports, lines.ends):
+                end = int(ends[last - 1]) if last else 0
+                comment = _comment(report, query, chosen, last - first) if self.comments else ""
+                stream.write(comment + _decoded(text[done:end]))
+                first, done = last, end
+            queries += len(lines.reports)
         if self.comments:
             stream.write(f"# {_program(report)[0]} processed {queries} queries\n")
 
@@ -77,7 +80,12 @@ def _comment(report: Report, query: QueryReport, fields: Sequence[Field], count:
     return text + f"# {count} hits found\n"
 
 
-def _write_lines(lines: Lines, fields: Sequence[Field], delimiter: str, stream: IO[str]) -> None:
-    columns = [field.texts(lines) for field in fields]
-    texts = map(delimiter.join, zip(*columns))
-    stream.write("\n".join(chain(texts, ("",))))
+def _joined(lines: Lines, fields: Sequence[Field], delimiter: str) -> tuple[np.ndarray, np.ndarray]:
+    """UTF-8 text of all lines, and where each ends."""
+    if not len(lines):
+        return np.empty(0, np.uint8), np.empty(0, np.int64)
+    return lines.texts.joined([field.cells(lines) for field in fields], delimiter)
+
+
+def _decoded(text: np.ndarray) -> str:
+    return str(text.data, "utf-8", "surrogatepass")

@@ -2,6 +2,8 @@
 
 import io
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +12,13 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import OptionError, UnknownNameError
 from seqloom.core.memory import MemorySource
+from seqloom.core.ports import QueryReport
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Column, Hits, Ragged
 from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.plugins.formats import fields as formats_fields
 from seqloom.plugins.formats import numbers
 from seqloom.plugins.formats.aligned_cpu import btops, letter_rows
-from seqloom.plugins.formats.fields import FIELDS, STANDARD
+from seqloom.plugins.formats.fields import FIELDS, STANDARD, alphabet_of, lines_of
 from seqloom.plugins.formats.writer_pairwise import Pairwise
 from seqloom.plugins.formats.writer_tabular import CommaSeparated, Commented, Tabular
 
@@ -112,6 +116,44 @@ def test_own_fields():
     assert turned.split("\t")[2:4] == ["2", "3"]
 
 
+class Together:
+    """A report that gives all queries the same batch of targets' residues."""
+
+    def __init__(self, report: MemoryReport) -> None:
+        self.run, self.scoring, self._report = report.run, report.scoring, report
+
+    def queries(self, residues: bool = False) -> Iterator[QueryReport]:
+        source = self._report.source
+        shared = source.fetch(np.arange(source.sequences)) if residues else None
+        return (replace(query, sequences=shared) for query in self._report.queries(residues))
+
+
+@pytest.mark.parametrize("fields", [[*FIELDS], [n for n, field in FIELDS.items() if not field.residues]])
+@pytest.mark.parametrize("make", [lambda: blast_report("protein"), lambda: blast_report("nucleotide"),
+                                  lambda: blast_report("nucleotide", True), lambda: small_report(),
+                                  lambda: small_report(queries=few_models())])
+def test_lines_of_many_queries_at_once_are_those_of_each(make, fields, monkeypatch):
+    report = Together(make())
+    for writer in Tabular, Commented:
+        assert len(list(lines_of(report.queries(True), alphabet_of(report.run)))) == 1
+        together = written(writer, report, *fields)
+        with monkeypatch.context() as patched:
+            patched.setattr(formats_fields, "LINES_AT_ONCE", 0)
+            assert len(list(lines_of(report.queries(), alphabet_of(report.run)))) > 1
+            assert written(writer, report, *fields) == together
+
+
+def test_few_letters_are_kept_at_once(monkeypatch):
+    report = Together(blast_report("protein"))
+    monkeypatch.setattr(formats_fields, "LETTERS_AT_ONCE", 0)
+    assert [len(lines.reports) for lines in lines_of(report.queries(True), PROTEIN)] == [1] * report.run["queries"]
+    assert len(list(lines_of(report.queries(), PROTEIN))) == 1
+
+
+def few_models() -> ModelBatch:
+    return ModelBatch(PROTEIN, [None, None], np.array([4, 2]), np.arange(2), ["m0", "m1"], ["PF1", ""], ["", ""])
+
+
 def small_report(**changed) -> MemoryReport:
     """One query, three targets; the second hit has no alignment; columns of a plugin."""
     extra = (Column("accuracy", "f4", "mean posterior probability", True), Column("note", "str", "a remark", True),
@@ -147,8 +189,7 @@ def test_pairwise_without_paths_and_statistics():
 
 
 def test_models_have_no_residues():
-    models = ModelBatch(PROTEIN, [None, None], np.array([4, 2]), np.arange(2), ["m0", "m1"], ["PF1", ""], ["", ""])
-    report = small_report(queries=models)
+    report = small_report(queries=few_models())
     assert written(Tabular, report, "qseqid", "qseq", "sseq", "btop").startswith("m0\t*\tMKVL\t*\n")
     assert "Query  1  xxxx  4\n          ||||\nSbjct  4  MKVL  7\n" in written(Pairwise, report)
 
@@ -183,24 +224,18 @@ def test_percentages():
     assert [numbers.coverage_text(n, 1000) for n in (985, 996, 1000, 5, 4)] == ["99", "99", "100", "1", "0"]
 
 
-@settings(deadline=None)
-@given(st.lists(st.lists(st.tuples(st.sampled_from(b"AC-*"), st.sampled_from(b"AC-*")), max_size=40), max_size=5))
-def test_traceback_operations(alignments):
-    def plain(columns):
-        pairs = "".join("." if a == b else chr(a) + chr(b) for a, b in columns)
-        return re.sub(r"\.+", lambda run: str(len(run[0])), pairs)
-
-    upper, lower = (Ragged.of([[pair[n] for pair in columns] for columns in alignments], np.uint8) for n in (0, 1))
-    assert btops(upper, lower) == [plain(columns) for columns in alignments]
+LONG = 6100
 
 
 @st.composite
 def alignments_of_one_query(draw):
     """Query text, and for each alignment: target text, query start, target start, frames, operations and their runs."""
-    runs = st.lists(st.tuples(st.sampled_from([INSERT, DELETE, MATCH, MISMATCH]), st.integers(1, 4)), max_size=6)
+    lengths = st.integers(1, 4) | st.sampled_from([9, 10, 11, 99, 100, 101, 1000])
+    runs = st.lists(st.tuples(st.sampled_from([INSERT, DELETE, MATCH, MISMATCH]), lengths), max_size=6)
     frames = st.sampled_from([(1, 1), (1, -1), (-1, 1), (-1, -1)])
     several = draw(st.lists(st.tuples(runs, frames, st.integers(0, 3), st.integers(0, 3)), max_size=4))
-    letters = st.text("ACGTN", min_size=30, max_size=30)
+    letters = st.text(draw(st.sampled_from(["ACGTN", "A", "AC"])), min_size=8, max_size=30).map(
+        lambda text: (text * LONG)[:LONG])
     return draw(letters), [(draw(letters), *one) for one in several]
 
 
@@ -217,11 +252,20 @@ def test_letters_of_alignments(case):
         below = iter(stretch.translate(str.maketrans("ACGT", "TGCA"))[::-1] if frames[0] != frames[1] else stretch)
         wanted.append(tuple("".join("-" if kind == gap else next(row) for kind, n in shown for _ in range(n)).encode()
                             for row, gap in ((above, DELETE), (below, INSERT))))
-        place = 30 * number + target_start
+        place = LONG * number + target_start
         bounds.append([query_start, query_start + used[0], place, place + used[1]])
     paths = Ragged.of([[n << 4 | kind for kind, n in runs] for _, runs, *_ in alignments], np.uint32)
-    upper, lower = letter_rows(
-        NUCLEOTIDE.encode(query), NUCLEOTIDE.encode("".join(target for target, *_ in alignments)),
-        np.array(bounds, np.int64).reshape(-1, 4), np.array([f for _, _, f, *_ in alignments], np.int64).reshape(-1, 2),
-        paths, NUCLEOTIDE.bytes.copy(), NUCLEOTIDE.complement.copy())
+    letters = NUCLEOTIDE.bytes
+    about = (NUCLEOTIDE.encode(query), NUCLEOTIDE.encode("".join(target for target, *_ in alignments)),
+             np.array(bounds, np.int64).reshape(-1, 4),
+             np.array([f for _, _, f, *_ in alignments], np.int64).reshape(-1, 2), paths,
+             np.stack([letters, letters[NUCLEOTIDE.complement]]))
+    upper, lower = letter_rows(*about)
     assert [(a.tobytes(), b.tobytes()) for a, b in zip(upper, lower, strict=True)] == wanted
+    assert [text.tobytes() for text in btops(*about)] == [operations(*rows) for rows in wanted]
+
+
+def operations(upper: bytes, lower: bytes) -> bytes:
+    """BLAST's traceback operations of two rows of letters."""
+    pairs = b"".join(b"." if a == b else bytes([a, b]) for a, b in zip(upper, lower, strict=True))
+    return re.sub(rb"\.+", lambda run: str(len(run[0])).encode(), pairs)
