@@ -23,7 +23,7 @@ class MinimizerIndex(IndexStage):
     side: ClassVar[Side] = "target"
     provides: ClassVar[str] = KIND
     depends: ClassVar[tuple[str, ...] | None] = ("length", "acgt_only")
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def footprint(self, shape: Shape) -> Footprint:
         # Words of equal letters are all minimizers: then bucket, place and sieve take 24 bytes a letter of the text.

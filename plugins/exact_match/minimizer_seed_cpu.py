@@ -14,7 +14,8 @@ from seqloom.plugins.exact_match.seed_reference import Strand
 from seqloom.plugins.exact_match.strands_cpu import strand_of
 
 _U64 = np.uint64
-_MOST_WORK = 64  # pairs of places in one bucket, for each letter of text and query: beyond, repeats are told apart
+_MOST_WORK = 64  # looks in vain, for each letter of text and query, beyond which the texts count as repetitive
+_LETTERS = 0.125  # letters that are compared for each such look
 _FLIGHT = 64  # minimizers whose memory is fetched together
 
 
@@ -75,15 +76,15 @@ def _hopeless(text, places, low, high, x, lefts, query, begin, right):
 
 
 @kernel(helpers=(minimizer_index_cpu,))
-def _matches(text, head, places, bits, query, letters, window, place, value, chosen, unique, most_work, out):
-    """Write (query place, text place, length) of every match that counts.
+def _matches(text, head, places, bits, query, least, window, place, value, chosen, unique, most_work, out):
+    """Write (query place, text place, length) of every match of ``least`` letters or more that counts.
 
     Returns:
-        The number of matches, also when ``out`` is full, and the work, which is the sum of the squares of the sizes of
-        the buckets that were looked at. No more are looked at once it is above ``most_work``.
+        The number of matches, also when ``out`` is full, and the work: looks at places of a bucket, or, where matches
+        are to be unique, at pairs of them; ``_LETTERS`` for each letter that is compared; less as much for each
+        match, where all are wanted, as repetitive texts may cost. It ends early once that is above ``most_work``.
     """
     window = _U64(window)
-    least = _U64(letters) + window - _U64(1)
     found, work = _U64(0), 0.0
     diagonal, start, end = np.int64(0), _U64(0), _U64(0)  # of the match that was found last
     lows, highs = np.empty(_FLIGHT, np.uint64), np.empty(_FLIGHT, np.uint64)
@@ -103,7 +104,7 @@ def _matches(text, head, places, bits, query, letters, window, place, value, cho
                 letter[i] = text[firsts[i]]
         j = chosen[n]
         p, low, high = _U64(place[j]), lows[ahead], highs[ahead]
-        work += np.float64(high - low) * np.float64(high - low)
+        work += np.float64(high - low) * (np.float64(high - low) if unique else 1.0)
         if work > most_work:
             break
         if high - low > _U64(len(lefts)):
@@ -119,6 +120,7 @@ def _matches(text, head, places, bits, query, letters, window, place, value, cho
                 while left < most and text[r - left - _U64(1)] == query[p - left - _U64(1)]:
                     left += _U64(1)
                 open_ |= left < window
+                work += _LETTERS * np.float64(left)
             lefts[x - low] = left
         if not open_:
             continue
@@ -128,6 +130,9 @@ def _matches(text, head, places, bits, query, letters, window, place, value, cho
                 continue
             while text[r + right] == query[p + right]:
                 right += _U64(1)
+            work += _LETTERS * np.float64(right)
+            if work > most_work:
+                break
             if left + right < least or not _leftmost_minimum(place, value, j, p - left, window):
                 continue
             if unique and _hopeless(text, places, low, high, x, lefts, query, p, right):
@@ -136,6 +141,8 @@ def _matches(text, head, places, bits, query, letters, window, place, value, cho
             if found < _U64(len(out)):
                 out[found, 0], out[found, 1], out[found, 2] = p - left, r - left, left + right
             found += _U64(1)
+            if not unique:
+                work -= _MOST_WORK
     return found, work
 
 
@@ -150,7 +157,7 @@ class MinimizerMatchesCpu(MinimizerMatches):
         chosen = np.empty(len(value) + 1, np.uint64)
         chosen = chosen[: _sift(value, index["sieve"], fine, chosen)]
         context.cancellation.check()
-        most_work = float(_MOST_WORK * (len(index["text"]) + len(strand.symbols))) if unique else np.inf
+        length, most_work = context.options.length, float(_MOST_WORK * (len(index["text"]) + len(strand.symbols)))
 
         def part(n: int, first: int, last: int) -> tuple[np.ndarray, float]:
             work = 0.0
@@ -159,16 +166,17 @@ class MinimizerMatchesCpu(MinimizerMatches):
                 nonlocal work
                 out = np.empty((capacity, 3), np.int64)
                 count, work = _matches(index["text"], index["head"], index["place"], bits, strand.symbols,
-                                       words.letters, words.window, place, value, chosen[first:last], unique,
-                                       most_work, out)
+                                       _U64(length), words.window, place, value, chosen[first:last], unique, most_work,
+                                       out)
                 return int(count), out[:count]
 
             return with_capacity(launch, (last - first) // 4 + 64), work
 
         parts = by_threads(context.threads, 0, len(chosen), part)
-        if sum(work for _, work in parts) > most_work:
-            from seqloom.plugins.exact_match.repeats_cpu import longest_matches  # with kernels that are seldom needed
+        if any(work > most_work for _, work in parts):
+            from seqloom.plugins.exact_match import repeats_cpu  # with kernels that are seldom needed
 
             context.count("repetitive")
-            return longest_matches(index["text"], strand.symbols, context.options.length)
+            found = repeats_cpu.longest_matches if unique else repeats_cpu.maximal_matches
+            return found(index["text"], strand.symbols, length)
         return np.concatenate([rows for rows, _ in parts])

@@ -1,6 +1,6 @@
 """Minimizers: which short words of a text stand for it, and how a table of them is laid out.
 
-A match of ``length`` letters covers a window of w = length − k + 1 words of k letters, and which word of a window has
+A match of ``length`` letters covers a window of w ≤ length − k + 1 words of k letters, and which word of a window has
 the least hash depends on nothing outside it. So two texts that share the match share the place of its least words, and
 both need to keep only these: about 2 / (w + 1) of all places. All other copies of a match have the word in the same
 bucket of the table, so whether something occurs twice is a look at that bucket.
@@ -16,6 +16,8 @@ from seqloom.plugins.exact_match.symbols import letters_in_order
 
 KIND = "minimizers"
 
+_WIDEST = 128
+"""Words of a window at most: around a word as many letters are looked at, however often it occurs."""
 _BUCKET_FACTOR, _SCRAMBLE_FACTOR = np.uint32(0x9E3779B1), np.uint32(0x2C1B3C6D)
 
 
@@ -30,11 +32,12 @@ class Words(NamedTuple):
 def words_of(alphabet: Alphabet, length: int) -> Words:
     """The words with which matches of at least ``length`` letters are found.
 
-    Words are long enough to be rare, and windows of some 8 words where the length leaves room for them.
+    Words are long enough to be rare, and windows of some 8 words where the length leaves room for them; of more where
+    it leaves more, but no more than make minimizers rare as well.
     """
     bits, usual, most = (2, 14, 16) if len(alphabet) <= 16 else (5, 5, 6)
     letters = min(length, max(usual, min(most, length - 7)))
-    return Words(bits, letters, length - letters + 1)
+    return Words(bits, letters, min(length - letters + 1, _WIDEST))
 
 
 def word_codes(alphabet: Alphabet) -> np.ndarray:

@@ -196,6 +196,29 @@ def test_repeats_without_end_take_no_quadratic_time(letters):
     assert not len(hits)
 
 
+@pytest.mark.parametrize("letters", ["N", "A", "AC"])
+def test_long_matches_of_repeats_without_end_take_no_quadratic_time(letters):
+    text = letters * (600_000 // len(letters))
+    hits = run_pipeline("mum", nucleotides([text]), nucleotides([text]), {"maxmatch": True, "length": 599_998},
+                        backend="cpu")
+    step = len(letters)
+    wanted = [(q, t, 600_000 - max(q, t)) for q in range(0, 3, step) for t in range(0, 3, step) if 0 in (q, t)]
+    found = zip(hits.alignments.query_start, hits.alignments.target_start, hits.alignments.score.astype(int))
+    assert sorted(map(tuple, found)) == wanted
+
+
+@pytest.mark.parametrize("length", [200, 1500, 1 << 31, (1 << 63) - 1])
+def test_lengths_without_end(length):
+    rng = np.random.default_rng(2)
+    text = "".join(rng.choice(list("ACGT"), 3000))
+    batches = [nucleotides(s) for s in ([text[500:2500] + text[300:600] + "A" * 400], [text, text[1000:], "A" * 300])]
+    for mode in MODES:
+        options = {mode: True, "length": length}
+        wanted = run_pipeline("mum", *batches, options, SUFFIX_ARRAY)
+        for backend in ("reference", "cpu"):
+            assert_same_hits(wanted, run_pipeline("mum", *batches, options, backend=backend), f"{mode} {backend}")
+
+
 def test_longest_matches():
     text, query = np.array([9, 1, 2, 3, 4, 9, 1, 2, 3, 5, 9], np.uint8), np.array([8, 1, 2, 3, 4, 8, 2, 3, 8], np.uint8)
     rows = longest_matches(text, query, 2)
