@@ -277,7 +277,10 @@ def check_outputs(pipeline: "Pipeline", options: dict[str, Any], values: dict[st
     """Refuse output formats and places that can't be written before any work; gives what will run."""
     from seqloom.core.pipeline import compose
     from seqloom.output_formats import check_format
+    from seqloom.searches import results_path
 
+    read = [values["query"], *values["db"], values["target_ids"], str(results_path(values["results"]))]
+    inputs = {os.path.realpath(path) for path in read if path and os.path.isfile(path)}
     backend = values["backend"] or os.environ.get("SEQLOOM_BACKEND") or "auto"
     plan = compose(registry(), pipeline, options, backend, values["stage"] or (), values["set"] or ())
     taken = set()
@@ -288,6 +291,9 @@ def check_outputs(pipeline: "Pipeline", options: dict[str, Any], values: dict[st
         if place in taken and (os.path.isfile(place) or not os.path.exists(place)):
             where = path if place else "standard output"
             raise UsageError(f"{where} would be written twice; give every output a file of its own")
+        if place in inputs:
+            raise UsageError(f"{path} is a file that this search needs, and the output would take its place; "
+                             "give the output another name")
         taken.add(place)
     return plan
 
@@ -319,13 +325,15 @@ def number(text: str | None, flag: str) -> int | None:
 
 def read_names(path: str) -> list[str]:
     """Names from a file, one a line: the first word; empty lines don't count."""
+    from seqloom import inputs
     from seqloom.core.errors import InputError
 
-    try:
-        with open(path, encoding="utf-8") as stream:
-            names = [words[0] for line in stream if (words := line.split())]
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+    with inputs.opened(path, may_be_empty=True) as stream:
+        try:
+            text = stream.read().decode()
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: is no text; give a file with a name on each line") from None
+    names = [words[0] for line in text.split("\n") if (words := line.split())]
     if not names:
         raise InputError(f"{path}: no names in it")
     return names

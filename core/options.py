@@ -5,6 +5,7 @@ A field is declared with ``option(default, help, …)``; its type is one of bool
 """
 
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -90,7 +91,10 @@ class OptionInfo:
             return word in _TRUE
         if isinstance(value, bool) or (self.type is int and isinstance(value, float) and value != int(value)):
             raise ValueError
-        return self.type(value)
+        converted = self.type(value)
+        if self.type is float and not math.isfinite(converted):
+            raise ValueError
+        return converted
 
 
 def option_infos(options: type) -> list[OptionInfo]:

@@ -19,6 +19,9 @@ WORDS_BY_MATRIX = {
 }
 """Neighbour threshold and two-hit window by matrix where none are given; other matrices use those of BLOSUM62."""
 
+MOST_BITS = 1_000_000
+"""Largest X-drop: no score comes near it, so that a larger one would change nothing."""
+
 
 @dataclass(frozen=True)
 class BlastpOptions:
@@ -34,9 +37,9 @@ class BlastpOptions:
     word_size: int = option(3, "letters of a word", minimum=2, maximum=4)
     threshold: float | None = option(None, "least score of a neighbour word, truncated; none = by matrix", minimum=1)
     window_size: int | None = option(None, "window for two hits; 0 = one hit; none = by matrix", minimum=0)
-    xdrop_ungap: float = option(7.0, "X-drop of ungapped extensions, bits", minimum=0.0)
-    xdrop_gap: float = option(15.0, "X-drop of preliminary gapped extensions, bits", minimum=0.0)
-    xdrop_gap_final: float = option(25.0, "X-drop of final gapped extensions, bits", minimum=0.0)
+    xdrop_ungap: float = option(7.0, "X-drop of ungapped extensions, bits", minimum=0, maximum=MOST_BITS)
+    xdrop_gap: float = option(15.0, "X-drop of preliminary gapped extensions, bits", minimum=0, maximum=MOST_BITS)
+    xdrop_gap_final: float = option(25.0, "X-drop of final gapped extensions, bits", minimum=0, maximum=MOST_BITS)
     dbsize: int = option(0, "residues of the database for statistics; 0 = its real size", minimum=0)
     searchsp: int = option(0, "search space for plain E-values; 0 = finite-size E-values", minimum=0)
     seg: str = option("no", "mask low complexity with SEG: no, yes, or 'window locut hicut'")

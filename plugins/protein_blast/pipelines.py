@@ -30,6 +30,6 @@ PIPELINES = [
         "protein BLAST for queries under 30 letters, as blastp -task blastp-short -comp_based_stats 0",
         "protein-blast",
         SLOTS,
-        defaults={"matrix": "PAM30", "gapopen": 9, "gapextend": 1, "word_size": 2},
+        defaults={"matrix": "PAM30", "word_size": 2},
     ),
 ]

@@ -79,6 +79,8 @@ def _extend(matrix, letters, query_offsets, residues, target_offsets, bounds, nu
             size, window, x_drops, cutoffs, found):
     """Extend sorted hits; returns the number of segments kept and of extensions made.
 
+    matrix, letters: rows of scores by target letter, and the row of each query letter: one for all that are the same,
+    or one for each position.
     bounds: i8[p + 1], where the hits of each pair begin; numbers, places: i8[p], its query and target. query_from,
     target_from: i4[n], positions of hits, sorted by pair, diagonal and target position. found: i8[n, 6]:
     ``QUERY`` and ``TARGET`` by place, ``SCORE`` and so on.
@@ -135,7 +137,9 @@ class TwoHitUngappedCpu(TwoHitUngapped):
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
         scoring, queries, targets = context.scoring, context.queries, context.targets
         cutoffs = np.minimum(scoring.trigger, scoring.cutoff)
-        letters, window = read_as_query(queries.searched()), context.options.window()
+        matrix, letters, window = scoring.matrix, read_as_query(queries.searched()), context.options.window()
+        if self.options.scores == "pssm":
+            matrix, letters = matrix[letters], np.arange(len(letters))
         bounds = group_starts(records.query, records.target)
         numbers, places = queries.locate(records.query[bounds[:-1]]), targets.locate(records.target[bounds[:-1]])
 
@@ -145,7 +149,7 @@ class TwoHitUngappedCpu(TwoHitUngapped):
             starts = bounds[groups[0] : groups[1] + 1]
             found = np.empty((starts[-1] - starts[0], 6), np.int64)
             count, extensions = _extend(
-                scoring.matrix, letters, queries.offsets, targets.residues, targets.offsets, starts, numbers[own],
+                matrix, letters, queries.offsets, targets.residues, targets.offsets, starts, numbers[own],
                 places[own], records.query_pos, records.target_pos, context.options.word_size, window,
                 scoring.x_drop_ungapped, cutoffs, found)
             found = found[:count]

@@ -14,11 +14,13 @@ Diagonal by diagonal, hit by hit, as in the diagonal-based algorithm 3 of the pa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.options import option
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import ExtendStage, Footprint, Shape
 from seqloom.plugins.common.grouping import group_starts
@@ -28,6 +30,8 @@ from seqloom.plugins.protein_blast.words import hits_footprint
 
 Profile = list[list[int]]
 """Matrix rows of the query's letters: `profile[query_pos][target_code]`."""
+PSSM_BYTES = 128
+"""What a query letter takes in a position-specific matrix of 28 letters, with the number of its row."""
 
 
 class Segment(NamedTuple):
@@ -135,6 +139,14 @@ def diagonal_segments(
             yield segment
 
 
+@dataclass(frozen=True)
+class UngappedOptions:
+    """Where scores come from; no result depends on it."""
+
+    scores: str = option("matrix", "read scores from the matrix by both letters, or from a position-specific one "
+                         "(pssm), made for every query, by position and letter", choices=("matrix", "pssm"))
+
+
 class TwoHitUngapped(ExtendStage):
     """Ungapped X-drop extension of two hits on a diagonal; keeps segments that reach the query's cutoff."""
 
@@ -145,9 +157,12 @@ class TwoHitUngapped(ExtendStage):
     takes_order = ORDER
     gives_order = ("query", "target")
     scoring = ProteinBlastScoring
+    Options = UngappedOptions
+    options: UngappedOptions
 
     def footprint(self, shape: Shape) -> Footprint:
-        return hits_footprint(shape)
+        hits = hits_footprint(shape)
+        return replace(hits, host=hits.host + PSSM_BYTES * shape.query_letters * (self.options.scores == "pssm"))
 
     def run(self, context: Context, records: Records) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
@@ -168,6 +183,8 @@ class TwoHitUngapped(ExtendStage):
                 place = int(queries.locate(query))
                 span = slice(queries.offsets[place], queries.offsets[place + 1])
                 profile = [rows[code] for code in letters[span].tolist()]
+                if self.options.scores == "pssm":
+                    profile = scoring.matrix[letters[span]].tolist()
                 prepared[query] = (profile, int(scoring.x_drop_ungapped[place]), scoring.ungapped_cutoff(place))
             if target not in targets:
                 targets[target] = context.target(target).tobytes()

@@ -1,6 +1,7 @@
 """Every command on real data, as in a first session."""
 
 import csv
+import gzip
 import io
 import json
 import subprocess
@@ -124,8 +125,23 @@ def test_searches_in_other_ways(session: Callable, tmp_path: Path) -> None:
     (tmp_path / "ids").write_text("sp|A8GMN6|EFP_RICAH\n")
     picked = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "--target-ids", "ids").out
     assert [line.split("\t")[1] for line in picked.splitlines()] == ["sp|A8GMN6|EFP_RICAH"]
+    (tmp_path / "ids.gz").write_bytes(gzip.compress(b"sp|A8GMN6|EFP_RICAH\n"))
+    assert session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "-seqidlist", "ids.gz").out == picked
     short = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "--task", "blastp-short")
     assert short.status == 0 and short.out != whole
+
+
+@pytest.mark.parametrize("place", ["query.fasta", "proteins.duckdb", "proteins.fasta", "ids", "kept.duckdb", "./link"])
+def test_no_output_takes_the_place_of_what_a_search_needs(session: Callable, tmp_path: Path, place: str) -> None:
+    (tmp_path / "ids").write_text("sp|A8GMN6|EFP_RICAH\n")
+    (tmp_path / "link").symlink_to("query.fasta")
+    common = ("blastp", "-q", "query.fasta", "-d", "proteins.duckdb", "-d", "proteins.fasta", *QUICK)
+    if not (tmp_path / "kept.duckdb").exists():
+        assert session(*common, "--results", "kept.duckdb").status == 0
+    before = (tmp_path / place).read_bytes()
+    refused = session(*common, "--target-ids", "ids", "--results", "kept.duckdb", "-o", place)
+    assert refused.status == 2 and f"{place} is a file that this search needs" in refused.err
+    assert (tmp_path / place).read_bytes() == before
 
 
 def test_explain_tells_where_a_target_was_lost(session: Callable) -> None:

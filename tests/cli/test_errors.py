@@ -87,7 +87,7 @@ FAILURES = [
     (["pipelines", "show", "none.toml"], "none.toml"),
     (["blastp", "-q", "x", "-d", "y", "-o", "nowhere/o"], "nowhere/o can't be written: there is no folder"),
     (["blastp", "-q", "x", "-d", "y", "-o", "."], ". is a folder; -o takes a file"),
-    (["blastp", "-q", "x", "-d", "y", "--target-ids", "none"], "none: No such file or directory"),
+    (["blastp", "-q", "x", "-d", "y", "--target-ids", "none"], "none: there is no such file; check the name"),
     (["db", "info", "none.duckdb"], "none.duckdb"),
     (["sql", "SELECT 1"], "there is no results store seqloom.duckdb"),
 ]

@@ -60,7 +60,8 @@ def test_values_come_as_text_or_typed_with_dashes_or_underscores() -> None:
     ({"word_size": "8"}, "--word-size must be at most 7, not 8"),
     ({"threshold": str(2**63)}, "--threshold must be between -9,223,372,036,854,775,807 and 9,223,372,036,854,775,807"),
     ({"threshold": -(10**30)}, "--threshold must be between"),
-    ({"evalue": "nan"}, "--evalue must be at least 0, not nan"),
+    ({"evalue": "nan"}, "--evalue needs a value of type float, not 'nan'"),
+    ({"evalue": "inf"}, "--evalue needs a value of type float, not 'inf'"),
     ({"evalue": 10**400}, "--evalue needs a value of type float"),
     ({"matrix": "PAM70"}, "--matrix must be one of BLOSUM62, PAM30, not 'PAM70'"),
     ({"seg": "maybe"}, "--seg needs a value of type bool, not 'maybe'"),
@@ -85,9 +86,10 @@ def test_a_slots_option_is_named_with_its_slot() -> None:
         build_options(Everything, {"word_size": 0}, "seed.words")
 
 
-@given(st.builds(Everything, word_size=st.integers(2, 6), evalue=st.floats(0, allow_nan=False), seg=st.booleans(),
+@given(st.builds(Everything, word_size=st.integers(2, 6), evalue=st.floats(0, 1e300), seg=st.booleans(),
                  matrix=st.sampled_from(["BLOSUM62", "PAM30"]),
-                 threshold=st.none() | st.integers(1 - 2**63, 2**63 - 1), cutoff=st.none() | st.floats(allow_nan=False),
+                 threshold=st.none() | st.integers(1 - 2**63, 2**63 - 1),
+                 cutoff=st.none() | st.floats(allow_nan=False, allow_infinity=False),
                  text=st.text(min_size=1).filter(lambda t: t.lower() != "none")))
 def test_values_survive_as_text_and_as_data(made: Everything) -> None:
     assert build_options(Everything, options_dict(made)) == made

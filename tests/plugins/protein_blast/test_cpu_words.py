@@ -19,7 +19,8 @@ from seqloom.plugins.protein_blast.seed_reference import WordHits
 from seqloom.plugins.protein_blast.sort_diagonal_cpu import TwoHitDiagonalsCpu
 from seqloom.plugins.protein_blast.sort_diagonal_reference import ORDER, TwoHitDiagonals, packed_keys
 from seqloom.plugins.protein_blast.ungapped_cpu import TwoHitUngappedCpu
-from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
+from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped, UngappedOptions
+from seqloom.testing import assert_same_records
 
 from tests.plugins.protein_blast.stages import context_of, in_order, related, same, sequences
 
@@ -99,7 +100,11 @@ def test_ungapped_extensions(texts: tuple[list[str], list[str]], window: int, cu
                              x_drop: float, matrix: str) -> None:
     context = context_of(*texts, cutoff=cutoff, window_size=window, word_size=size[0], threshold=size[1],
                          xdrop_ungap=x_drop, matrix=matrix)
-    same(TwoHitUngapped, TwoHitUngappedCpu, context, sorted_hits(context))
+    hits = sorted_hits(context)
+    found = same(TwoHitUngapped, TwoHitUngappedCpu, context, hits)
+    by_position = UngappedOptions("pssm")
+    for stage in (TwoHitUngapped, TwoHitUngappedCpu):
+        assert_same_records(found, stage(by_position).run(context, hits))
 
 
 def test_no_hits_at_all() -> None:

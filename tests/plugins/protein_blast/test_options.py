@@ -3,6 +3,9 @@
 import pytest
 from seqloom.core.errors import OptionError
 from seqloom.core.options import build_options
+from seqloom.core.pipeline import compose
+from seqloom.installed import registry
+from seqloom.plugins.common.karlin_tables import gapped_parameters
 from seqloom.plugins.protein_blast.options import BlastpOptions
 
 
@@ -32,6 +35,9 @@ def test_words_follow_the_matrix(matrix, threshold, window):
         ({"matrix": "PAM120"}, "BLOSUM62"),
         ({"word_size": 6}, "at most 4"),
         ({"threshold": 0}, "at least 1"),
+        ({"xdrop_ungap": 1e9}, "at most 1,000,000"),
+        ({"xdrop_gap": 1e9}, "at most 1,000,000"),
+        ({"xdrop_gap_final": 1e9}, "at most 1,000,000"),
     ],
 )
 def test_refusals(values, message):
@@ -43,3 +49,11 @@ def test_seg_parameters():
     assert options(seg="no").seg_parameters() is None
     assert options(seg="yes").seg_parameters() == {}
     assert options(seg="10 1.8 2.1").seg_parameters() == {"window": 10, "locut": 1.8, "hicut": 2.1}
+
+
+@pytest.mark.parametrize("pipeline", ["blastp", "blastp-short"])
+@pytest.mark.parametrize("matrix, costs", [("BLOSUM62", (11, 1)), ("BLOSUM45", (14, 2)), ("PAM30", (9, 1))])
+def test_gap_costs_follow_the_matrix(pipeline, matrix, costs):
+    chosen = compose(registry(), registry().pipeline(pipeline), {"matrix": matrix}, "reference").options
+    gapped = gapped_parameters(chosen.matrix, chosen.gapopen, chosen.gapextend)
+    assert (gapped.gap_open, gapped.gap_extend) == costs
