@@ -83,26 +83,26 @@ def _maximal(both, order, common, size, length, up, passed, leap, found, out):
     for step in range(count):
         n = step if up else count - 1 - step
         if step:
-            shared_last = min(shared_last, np.int64(common[n if up else n + 1]))
-        place = np.int64(order[n])
+            shared_last = min(shared_last, int(common[n if up else n + 1]))
+        place = int(order[n])
         before = both[place - 1]
         if place < size:
             passed[n, 0], passed[n, 1] = last, shared_last
             leap[n, 0], leap[n, 1] = last, shared_last
-            if last >= 0 and both[np.int64(order[last]) - 1] == before:
-                leap[n, 0], leap[n, 1] = leap[last, 0], min(shared_last, np.int64(leap[last, 1]))
+            if last >= 0 and both[int(order[last]) - 1] == before:
+                leap[n, 0], leap[n, 1] = leap[last, 0], min(shared_last, int(leap[last, 1]))
             last, shared_last = n, count
             continue
         other, shared = last, shared_last
         while other >= 0 and shared >= length:
-            suffix = np.int64(order[other])
+            suffix = int(order[other])
             if both[suffix - 1] == before:
-                other, shared = np.int64(leap[other, 0]), min(shared, np.int64(leap[other, 1]))
+                other, shared = int(leap[other, 0]), min(shared, int(leap[other, 1]))
                 continue
             if found < len(out):
                 out[found, 0], out[found, 1], out[found, 2] = place - size, suffix, shared
             found += 1
-            other, shared = np.int64(passed[other, 0]), min(shared, np.int64(passed[other, 1]))
+            other, shared = int(passed[other, 0]), min(shared, int(passed[other, 1]))
     return found
 
 
