@@ -176,6 +176,19 @@ def _check_fastq(data: np.ndarray, starts: np.ndarray, where: str, line: int) ->
         place = int(wrong[0]) if len(wrong) else count
         raise InputError(f"{where}: line {line + 4 * place}: a FASTQ record is four lines, the first with '@', the "
                          "third with '+'; repair the file or give --format lines")
+    letters, qualities = (_line_lengths(data, starts[n : 4 * count + 1 : 4], starts[n + 1 : 4 * count + 1 : 4])
+                          for n in (1, 3))
+    wrong = np.flatnonzero(letters != qualities)
+    if len(wrong):
+        place = int(wrong[0])
+        raise InputError(f"{where}: line {line + 4 * place + 3}: {qualities[place]:,} qualities for a sequence of "
+                         f"{letters[place]:,} letters; repair the file or give --format lines")
+
+
+def _line_lengths(data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """i8: bytes of lines without those that end them."""
+    lengths = ends - starts - 1
+    return lengths - ((lengths > 0) & (data[ends - 2] == ord("\r")))
 
 
 def first_of_equal(keys: Ragged, order: np.ndarray, threads: int = 1) -> np.ndarray:

@@ -82,8 +82,9 @@ class BudgetError(SeqloomError):
     """
 
     def __init__(self, what: str, need: int, have: int, remedy: str) -> None:
-        mebi = 1 << 20
-        super().__init__(f"{what} needs {need / mebi:,.0f} MiB, the budget has {have / mebi:,.0f} MiB; {remedy}")
+        need, have = int(need), int(have)
+        unit, size = next((u, s) for u, s in (("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1)) if have >= s or s == 1)
+        super().__init__(f"{what} needs {-(-need // size):,} {unit}, the budget has {have // size:,} {unit}; {remedy}")
         self.need, self.have = need, have
 
 

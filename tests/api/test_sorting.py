@@ -90,6 +90,19 @@ def test_fastq(tmp_path, block):
     assert sorted_file(path, block=block) == b"".join(r[1] for r in sorted(records, key=lambda r: r[0].encode()))
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False], ids=["ended", "not ended"])
+def test_as_many_qualities_as_letters(tmp_path, block, end, last):
+    path = tmp_path / "a.fq"
+    lines = [f"@r{n}{end}{'ACGT' * n}{end}+{end}{'IIII' * n}{end}" for n in range(40)]
+    path.write_text("".join(lines).removesuffix("" if last else end), newline="")
+    assert len(sorted_file(path, block=block)) >= len("".join(lines)) - len(end)
+    for qualities in ("I" * 9, "I" * 7, "\r" * 3):
+        path.write_text("".join([*lines[:30], f"@x{end}ACGTACGT{end}+{end}{qualities}{end}", *lines[30:]]), newline="")
+        with pytest.raises(InputError, match="line 124: .* qualities for a sequence of 8 letters"):
+            sorted_file(path, block=block)
+
+
 def test_lines(tmp_path, block):
     rng = np.random.default_rng(2)
     lines = [bytes(rng.choice(np.frombuffer(b"\tab \xff", np.uint8), rng.integers(0, 12))) for _ in range(800)]
