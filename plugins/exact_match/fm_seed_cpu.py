@@ -34,9 +34,9 @@ from seqloom.plugins.exact_match.fm_search_cpu import (
     word_ranges,
 )
 from seqloom.plugins.exact_match.fm_seed_reference import FmMatches
-from seqloom.plugins.exact_match.seed_reference import Strand
+from seqloom.plugins.exact_match.seed_reference import LETTERS, MOST_WORK, Strand
 from seqloom.plugins.exact_match.strands_cpu import strand_of
-from seqloom.plugins.exact_match.symbols import NEVER, target_text
+from seqloom.plugins.exact_match.symbols import NEVER, separator, target_text
 
 _U64 = np.uint64
 _LANES = 16  # parts of the query that a thread searches in turns
@@ -126,39 +126,45 @@ def _cover(fm, text, query, start, length, low, high, begin, stop, out, found):
 def _all_at(fm, text, query, start, length, low, high, out, found):
     """Write every match that begins at ``start``, where the stretch has the rows given.
 
-    Returns how many are written now, and how far one of those that hold the stretch reaches.
+    Returns how many are written now, how far one of those that hold the stretch reaches, and the work: rows that were
+    looked at, and ``LETTERS`` for each letter that was compared.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
     place = locate(fm, low)
     reach = start + shared(text, place, query, start, length)
+    work = np.float64(high - low) + LETTERS * np.float64(reach - start)
     for row in range(low, high):
         if symbol_before(symbols, blocks, odd_rows, shift, packed, row) != _U64(query[start - _U64(1)]):
             place = locate(fm, row)
             letters = shared(text, place, query, start, length)
             found = _put(out, found, start, place, letters)
             reach = max(reach, start + letters)
-    return found, reach
+            work += LETTERS * np.float64(letters)
+    return found, reach, work
 
 
 @kernel(helpers=(search_cpu,))
-def _search(fm, codes, text, query, length, possible, step, letters, ranges, begins, stops, unique, work, out):
+def _search(fm, codes, text, query, length, possible, step, letters, ranges, begins, stops, unique, most_work, work,
+            out):
     """Write (query place, text place, length) of every match that counts and begins in one of the parts.
 
     possible, step: bool, whether the text may have the word at each place of the query that is a multiple of two to the
     power of ``step``; every stretch holds such a word. Empty: not known. letters, ranges: of the words in the table,
     and their rows; 0 letters without one. begins, stops: u8, places of the query where the parts begin and end.
-    codes: see ``codes_of``. work: u8[6, lanes], working space. Returns the number of matches, also when ``out`` is
-    full.
+    codes: see ``codes_of``. work: u8[6, lanes], working space.
+
+    Returns the number of matches, also when ``out`` is full, and what was looked at in vain where all matches are
+    wanted: work of ``_all_at`` less ``MOST_WORK`` for each match. It ends early once that is above ``most_work``.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
     # Rows low … high − 1 are those of the stretch's letters from ``place`` on; as if one had just ended in vain.
     start, least, reach, place, low, high = work[0], work[1], work[2], work[3], work[4], work[5]
-    found, lanes, left = _U64(0), len(begins), 0
+    found, lanes, left, vain = _U64(0), len(begins), 0, 0.0
     for lane in range(lanes):
         start[lane], least[lane], reach[lane] = begins[lane], begins[lane], 0
         place[lane], low[lane], high[lane] = begins[lane] - _U64(1), 0, 0
         left += begins[lane] < stops[lane]
-    while left:
+    while left and vain <= most_work:
         # What a lane looked up is not used before its next turn, when it has come from memory.
         for lane in range(lanes):
             if least[lane] >= stops[lane]:
@@ -185,7 +191,9 @@ def _search(fm, codes, text, query, length, possible, step, letters, ranges, beg
                 least[lane] = first + _U64(1)
                 start[lane] = max(least[lane], end + _U64(1) - length)
             else:
-                found, end = _all_at(fm, text, query, start[lane], length, low[lane], high[lane], out, found)
+                before = found
+                found, end, looked = _all_at(fm, text, query, start[lane], length, low[lane], high[lane], out, found)
+                vain += looked - MOST_WORK * np.float64(found - before)
                 reach[lane] = max(reach[lane], end)
                 start[lane] += _U64(1)
                 least[lane] = start[lane]
@@ -211,7 +219,7 @@ def _search(fm, codes, text, query, length, possible, step, letters, ranges, beg
             if not odd:
                 place[lane] -= letters
                 low[lane], high[lane] = ranges[word, 0], ranges[word, 1]
-    return found
+    return found, vain
 
 
 class FmMatchesCpu(FmMatches):
@@ -229,24 +237,37 @@ class FmMatchesCpu(FmMatches):
         letters = sum(len(strand.symbols) for strand in strands)
         sieve, words = _Sieve(fm, text, int(length), letters), word_table(fm, int(length), letters)
 
-        def part(task: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+        def part(task: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, bool]:
             query, possible, bounds = task
+            most_work, vain = np.inf if unique else float(MOST_WORK * (len(text) + len(query))), 0.0
             context.cancellation.check()
 
             def launch(capacity: int) -> tuple[int, np.ndarray]:
+                nonlocal vain
                 out, work = np.empty((capacity, 3), np.int64), np.empty((6, len(bounds) - 1), np.uint64)
-                count = int(_search(fm, sieve.codes, text, query, length, possible, np.uint64(sieve.step), *words,
-                                    bounds[:-1], bounds[1:], unique, work, out))
-                return count, out[:count]
+                count, vain = _search(fm, sieve.codes, text, query, length, possible, np.uint64(sieve.step), *words,
+                                      bounds[:-1], bounds[1:], unique, most_work, work, out)
+                return int(count), out[:count]
 
-            return with_capacity(launch, int(bounds[-1] - bounds[0]) // 16 + 1024)
+            return with_capacity(launch, int(bounds[-1] - bounds[0]) // 16 + 1024), vain > most_work
 
         tasks = [[(symbols, possible, bounds) for bounds in _parts(len(symbols), context.threads)]
                  for symbols, _, _ in strands for possible in [sieve.sift(symbols)]]
         parts = iter(in_turn(context.threads, part, list(chain(*tasks))))
-        found = [np.concatenate(list(islice(parts, len(of_strand)))) for of_strand in tasks]
+        found = []
+        for strand, of_strand in zip(strands, tasks, strict=True):
+            rows, repetitive = zip(*islice(parts, len(of_strand)), strict=True)
+            found.append(self._of_repeats(context, strand, text) if any(repetitive) else np.concatenate(rows))
         context.count("matches", sum(map(len, found)))
         return found
+
+    def _of_repeats(self, context: Context, strand: Strand, text: np.ndarray) -> np.ndarray:
+        """All matches of repetitive texts, from their suffixes."""
+        from seqloom.plugins.exact_match.repeats_cpu import maximal_matches  # with kernels that are seldom needed
+
+        context.count("repetitive")
+        ended = np.concatenate([np.array([separator(context.targets.alphabet)], np.uint8), text])
+        return maximal_matches(ended, strand.symbols, context.options.length) - [0, 1, 0]
 
 
 def _parts(letters: int, threads: int) -> list[np.ndarray]:

@@ -44,8 +44,8 @@ def _match(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, text
         return
     work = cuda.local.array((6, 1), uint64)
     fm = (symbols, blocks, odd_rows, shift, packed, samples, marks)
-    counts[n] = _search(fm, codes, text, query, length, out[:0, 0], uint64(0), uint64(0), out[:0], bounds[n : n + 1],
-                        bounds[n + 1 : n + 2], unique, work, out[ends[n] : ends[n + 1]])
+    counts[n], _ = _search(fm, codes, text, query, length, out[:0, 0], uint64(0), uint64(0), out[:0], bounds[n : n + 1],
+                           bounds[n + 1 : n + 2], unique, np.inf, work, out[ends[n] : ends[n + 1]])
 
 
 class FmMatchesCuda(FmMatchesCpu):

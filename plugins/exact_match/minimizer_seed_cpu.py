@@ -10,12 +10,10 @@ from seqloom.plugins.exact_match import minimizer_index_cpu
 from seqloom.plugins.exact_match.minimizer_index_cpu import bucket_of, minimizers
 from seqloom.plugins.exact_match.minimizer_seed_reference import MinimizerMatches
 from seqloom.plugins.exact_match.minimizers import Words, table_bits, word_codes
-from seqloom.plugins.exact_match.seed_reference import Strand
+from seqloom.plugins.exact_match.seed_reference import LETTERS, MOST_WORK, Strand
 from seqloom.plugins.exact_match.strands_cpu import strand_of
 
 _U64 = np.uint64
-_MOST_WORK = 64  # looks in vain, for each letter of text and query, beyond which the texts count as repetitive
-_LETTERS = 0.125  # letters that are compared for each such look
 _FLIGHT = 64  # minimizers whose memory is fetched together
 
 
@@ -81,7 +79,7 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
 
     Returns:
         The number of matches, also when ``out`` is full, and the work: looks at places of a bucket, or, where matches
-        are to be unique, at pairs of them; ``_LETTERS`` for each letter that is compared; less as much for each
+        are to be unique, at pairs of them; ``LETTERS`` for each letter that is compared; less as much for each
         match, where all are wanted, as repetitive texts may cost. It ends early once that is above ``most_work``.
     """
     window = _U64(window)
@@ -120,7 +118,7 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
                 while left < most and text[r - left - _U64(1)] == query[p - left - _U64(1)]:
                     left += _U64(1)
                 open_ |= left < window
-                work += _LETTERS * np.float64(left)
+                work += LETTERS * np.float64(left)
             lefts[x - low] = left
         if not open_:
             continue
@@ -130,7 +128,7 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
                 continue
             while text[r + right] == query[p + right]:
                 right += _U64(1)
-            work += _LETTERS * np.float64(right)
+            work += LETTERS * np.float64(right)
             if work > most_work:
                 break
             if left + right < least or not _leftmost_minimum(place, value, j, p - left, window):
@@ -142,7 +140,7 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
                 out[found, 0], out[found, 1], out[found, 2] = p - left, r - left, left + right
             found += _U64(1)
             if not unique:
-                work -= _MOST_WORK
+                work -= MOST_WORK
     return found, work
 
 
@@ -157,7 +155,7 @@ class MinimizerMatchesCpu(MinimizerMatches):
         chosen = np.empty(len(value) + 1, np.uint64)
         chosen = chosen[: _sift(value, index["sieve"], fine, chosen)]
         context.cancellation.check()
-        length, most_work = context.options.length, float(_MOST_WORK * (len(index["text"]) + len(strand.symbols)))
+        length, most_work = context.options.length, float(MOST_WORK * (len(index["text"]) + len(strand.symbols)))
 
         def part(n: int, first: int, last: int) -> tuple[np.ndarray, float]:
             work = 0.0

@@ -16,6 +16,10 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, SeedStage, Shape
 from seqloom.plugins.exact_match.symbols import NEVER, complement_table, symbol_table
 
+MOST_WORK = 64
+"""Looks in vain, for each letter of text and query, beyond which the texts count as repetitive for kernels."""
+LETTERS = 0.125
+"""Letters that are compared for each such look."""
 _STRETCHES = 1 << 14  # looked up together
 _SUFFIXES = 1 << 20  # resolved together
 _BLOCK = 64  # letters compared at a time

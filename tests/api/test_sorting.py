@@ -99,7 +99,7 @@ def test_as_many_qualities_as_letters(tmp_path, block, end, last):
     assert len(sorted_file(path, block=block)) >= len("".join(lines)) - len(end)
     for qualities in ("I" * 9, "I" * 7, "\r" * 3):
         path.write_text("".join([*lines[:30], f"@x{end}ACGTACGT{end}+{end}{qualities}{end}", *lines[30:]]), newline="")
-        with pytest.raises(InputError, match="line 124: .* qualities for a sequence of 8 letters"):
+        with pytest.raises(InputError, match=r"line 124: .* qualities for a sequence of 8 letters"):
             sorted_file(path, block=block)
 
 

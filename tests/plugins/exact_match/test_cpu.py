@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import minimizer_seed_cpu, seed_reference, strands_cpu
+from seqloom.plugins.exact_match import fm_seed_cpu, minimizer_seed_cpu, seed_reference, strands_cpu
 from seqloom.plugins.exact_match.index_cpu import SuffixArrayCpu
 from seqloom.plugins.exact_match.index_reference import SuffixArray, SuffixArrayOptions
 from seqloom.plugins.exact_match.minimizer_index_cpu import MinimizerIndexCpu
@@ -20,6 +20,7 @@ from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 from tests.plugins.exact_match.mummer import MODES
 
 SUFFIX_ARRAY = ("index.references=suffix-array", "seed.matches=maximal-matches")
+FM_INDEX = ("index.references=fm-index", "seed.matches=fm-matches")
 ROUTES = [(), SUFFIX_ARRAY]
 
 texts = st.one_of(
@@ -158,8 +159,11 @@ def test_repetitive_texts_have_the_same_matches(given_, mode, length, volume):
     options = {mode: True, "length": length, "both": True}
     wanted = run_pipeline("mum", queries, targets, options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(minimizer_seed_cpu, "_MOST_WORK", -1)
-        assert_same_hits(wanted, run_pipeline("mum", queries, targets, options, backend="cpu", volume_letters=volume))
+        patch.setattr(minimizer_seed_cpu, "MOST_WORK", -1)
+        patch.setattr(fm_seed_cpu, "MOST_WORK", -1)
+        for route in ((), FM_INDEX):
+            assert_same_hits(wanted, run_pipeline("mum", queries, targets, options, route, backend="cpu",
+                                                  volume_letters=volume), route)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=["minimizers", "suffix array"])
@@ -196,10 +200,11 @@ def test_repeats_without_end_take_no_quadratic_time(letters):
     assert not len(hits)
 
 
+@pytest.mark.parametrize("route", [(), FM_INDEX], ids=["minimizers", "FM-index"])
 @pytest.mark.parametrize("letters", ["N", "A", "AC"])
-def test_long_matches_of_repeats_without_end_take_no_quadratic_time(letters):
+def test_long_matches_of_repeats_without_end_take_no_quadratic_time(letters, route):
     text = letters * (600_000 // len(letters))
-    hits = run_pipeline("mum", nucleotides([text]), nucleotides([text]), {"maxmatch": True, "length": 599_998},
+    hits = run_pipeline("mum", nucleotides([text]), nucleotides([text]), {"maxmatch": True, "length": 599_998}, route,
                         backend="cpu")
     step = len(letters)
     wanted = [(q, t, 600_000 - max(q, t)) for q in range(0, 3, step) for t in range(0, 3, step) if 0 in (q, t)]
