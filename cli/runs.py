@@ -65,7 +65,7 @@ def resume_run(
     device_memory: Annotated[str | None, option("--device-memory", metavar="SIZE", help="as 60G")] = None,
     quiet: Annotated[bool, option("--quiet", help="no progress")] = False,
 ) -> None:
-    """Go on with an interrupted run from where it stopped, and write its results."""
+    """Go on with an interrupted run from where it stopped, and write its results; -o and -f are to be given again."""
     from seqloom.output_formats import check_format
     from seqloom.searches import resume
 

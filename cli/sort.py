@@ -17,7 +17,8 @@ def sort(
                                          help="told from the first letter when left out")] = None,
     by: Annotated[str, option("--by", metavar="sequence|header|length", help="what is compared, byte by byte")] =
     "sequence",
-    unique: Annotated[bool, option("--unique", help="the first of equal records only, with their count")] = False,
+    unique: Annotated[bool, option("--unique", help="the first of equal records only, with their count; not by length"
+                                   )] = False,
     sorter: Annotated[str, option("--sorter", metavar="NAME", help="msd-radix, lsd-radix, multikey-quicksort, or a "
                                   "plugin's")] = "msd-radix",
     backend: Annotated[str, option("--backend", metavar="NAME", help="auto, cpu, cuda or reference; changes no "

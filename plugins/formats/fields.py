@@ -33,6 +33,7 @@ UNKNOWN = "N/A"
 """Printed, as BLAST does, where a database has no such information."""
 _POSITION = 255
 """Code of a position of a model, which is shown as a letter of its own."""
+_BLANKS = str.maketrans("\t\x01", "  ")
 LINES_AT_ONCE = 2500
 """From so many lines on, the lines of further queries are made apart: what they take should stay in the cache."""
 LETTERS_AT_ONCE = 1 << 22
@@ -294,13 +295,18 @@ def _where(present: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def _target_title(lines: Lines) -> np.ndarray:
-    titles = [f"{n} {d}" if d else n for report in lines.reports
-              for n, d in zip(report.targets.names, report.targets.descriptions)]
+    titles = [_title(name, description) for report in lines.reports
+              for name, description in zip(report.targets.names, report.targets.descriptions)]
     return lines.texts.add(titles)[lines.target]
 
 
 def _query_title(query: QueryReport, lines: Lines) -> str:
-    return f"{query.name} {query.description}" if query.description else query.name
+    return _title(query.name, query.description)
+
+
+def _title(name: str, description: str) -> str:
+    """Both, with blanks for tabs, and for the bytes that stand between the titles of one sequence."""
+    return f"{name} {description}".translate(_BLANKS) if description else name
 
 
 def _coordinate(forward: str, backward: str, forward_shift: int, backward_shift: int) -> Callable[[Lines], np.ndarray]:

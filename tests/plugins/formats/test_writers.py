@@ -179,6 +179,14 @@ def test_absent_values_hits_without_alignments_and_columns_of_plugins():
                     "t0\t10\t*\t*\t2\t2\t*\t*\t50\t*\t*\t*\tfalse\t0\n")
 
 
+def test_titles_have_no_tabs():
+    queries = SequenceBatch.of(PROTEIN, ["MKVL", "AC"], ["q0", "q1"])
+    report = small_report(queries=replace(queries, descriptions=["one\ttab \x01two", ""]))
+    report.source._batch = replace(report.source._batch, descriptions=["a\tb", "", "c\x01d"])
+    text = written(Tabular, report, "qtitle", "stitle", "salltitles")
+    assert text == ("q0 one tab  two\tt2 c d\tt2 c d\n" "q0 one tab  two\tt1\tt1\n" "q0 one tab  two\tt0 a b\tt0 a b\n")
+
+
 def test_pairwise_without_paths_and_statistics():
     text = written(Pairwise, small_report())
     assert " Score = 20\n Identities = 4/4 (100%), Gaps = 0/4 (0%)\n Accuracy = 0.88\n" in text
