@@ -34,7 +34,7 @@ from seqloom.plugins.exact_match.fm_search_cpu import (
     word_ranges,
 )
 from seqloom.plugins.exact_match.fm_seed_reference import FmMatches
-from seqloom.plugins.exact_match.seed_reference import LETTERS, MOST_WORK, Strand
+from seqloom.plugins.exact_match.seed_reference import LETTERS, MOST_WORK, Strand, most_work
 from seqloom.plugins.exact_match.strands_cpu import strand_of
 from seqloom.plugins.exact_match.symbols import NEVER, separator, target_text
 
@@ -239,17 +239,17 @@ class FmMatchesCpu(FmMatches):
 
         def part(task: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, bool]:
             query, possible, bounds = task
-            most_work, vain = np.inf if unique else float(MOST_WORK * (len(text) + len(query))), 0.0
+            enough, vain = np.inf if unique else most_work(context, len(text) + len(query)), 0.0
             context.cancellation.check()
 
             def launch(capacity: int) -> tuple[int, np.ndarray]:
                 nonlocal vain
                 out, work = np.empty((capacity, 3), np.int64), np.empty((6, len(bounds) - 1), np.uint64)
                 count, vain = _search(fm, sieve.codes, text, query, length, possible, np.uint64(sieve.step), *words,
-                                      bounds[:-1], bounds[1:], unique, most_work, work, out)
+                                      bounds[:-1], bounds[1:], unique, enough, work, out)
                 return int(count), out[:count]
 
-            return with_capacity(launch, int(bounds[-1] - bounds[0]) // 16 + 1024), vain > most_work
+            return with_capacity(launch, int(bounds[-1] - bounds[0]) // 16 + 1024), vain > enough
 
         tasks = [[(symbols, possible, bounds) for bounds in _parts(len(symbols), context.threads)]
                  for symbols, _, _ in strands for possible in [sieve.sift(symbols)]]

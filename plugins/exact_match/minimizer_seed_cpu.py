@@ -10,7 +10,7 @@ from seqloom.plugins.exact_match import minimizer_index_cpu
 from seqloom.plugins.exact_match.minimizer_index_cpu import bucket_of, minimizers
 from seqloom.plugins.exact_match.minimizer_seed_reference import MinimizerMatches
 from seqloom.plugins.exact_match.minimizers import Words, table_bits, word_codes
-from seqloom.plugins.exact_match.seed_reference import LETTERS, MOST_WORK, Strand
+from seqloom.plugins.exact_match.seed_reference import LETTERS, MOST_WORK, Strand, most_work
 from seqloom.plugins.exact_match.strands_cpu import strand_of
 
 _U64 = np.uint64
@@ -155,7 +155,7 @@ class MinimizerMatchesCpu(MinimizerMatches):
         chosen = np.empty(len(value) + 1, np.uint64)
         chosen = chosen[: _sift(value, index["sieve"], fine, chosen)]
         context.cancellation.check()
-        length, most_work = context.options.length, float(MOST_WORK * (len(index["text"]) + len(strand.symbols)))
+        length, enough = context.options.length, most_work(context, len(index["text"]) + len(strand.symbols), unique)
 
         def part(n: int, first: int, last: int) -> tuple[np.ndarray, float]:
             work = 0.0
@@ -164,14 +164,14 @@ class MinimizerMatchesCpu(MinimizerMatches):
                 nonlocal work
                 out = np.empty((capacity, 3), np.int64)
                 count, work = _matches(index["text"], index["head"], index["place"], bits, strand.symbols,
-                                       _U64(length), words.window, place, value, chosen[first:last], unique, most_work,
+                                       _U64(length), words.window, place, value, chosen[first:last], unique, enough,
                                        out)
                 return int(count), out[:count]
 
             return with_capacity(launch, (last - first) // 4 + 64), work
 
         parts = by_threads(context.threads, 0, len(chosen), part)
-        if any(work > most_work for _, work in parts):
+        if any(work > enough for _, work in parts):
             from seqloom.plugins.exact_match import repeats_cpu  # with kernels that are seldom needed
 
             context.count("repetitive")

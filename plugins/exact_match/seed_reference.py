@@ -19,7 +19,9 @@ from seqloom.plugins.exact_match.symbols import NEVER, complement_table, symbol_
 MOST_WORK = 64
 """Looks in vain, for each letter of text and query, beyond which the texts count as repetitive for kernels."""
 LETTERS = 0.125
-"""Letters that are compared for each such look."""
+"""How many such looks a letter that is compared counts for."""
+_REPEATS_BYTES = 40
+"""What a letter of text or query takes where matches of repetitive texts are found by their suffixes."""
 _STRETCHES = 1 << 14  # looked up together
 _SUFFIXES = 1 << 20  # resolved together
 _BLOCK = 64  # letters compared at a time
@@ -59,6 +61,15 @@ class MaximalMatches(SeedStage):
             parts += [seeds_of(context, index["starts"], strand, *found) for found in matches(context, index, strand)]
         seeds = Seeds.concat(parts)
         return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
+
+
+def most_work(context: Context, letters: int, unique: bool = False) -> float:
+    """Looks in vain beyond which a kernel gives up on texts of so many letters together.
+
+    It goes on, however long that takes, where all matches are wanted and memory doesn't hold the suffixes of both.
+    """
+    held = unique or context.memory is None or 2 * _REPEATS_BYTES * letters <= context.memory
+    return float(MOST_WORK * letters) if held else np.inf
 
 
 def strand_of(queries: SequenceBatch, frame: int, acgt_only: bool) -> Strand:

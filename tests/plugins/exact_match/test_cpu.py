@@ -1,5 +1,7 @@
 """Exact matching on the CPU: the same arrays and matches as the reference's, whichever route finds them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import fm_seed_cpu, minimizer_seed_cpu, seed_reference, strands_cpu
+from seqloom.plugins.exact_match import seed_reference, strands_cpu
 from seqloom.plugins.exact_match.index_cpu import SuffixArrayCpu
 from seqloom.plugins.exact_match.index_reference import SuffixArray, SuffixArrayOptions
 from seqloom.plugins.exact_match.minimizer_index_cpu import MinimizerIndexCpu
@@ -159,8 +161,7 @@ def test_repetitive_texts_have_the_same_matches(given_, mode, length, volume):
     options = {mode: True, "length": length, "both": True}
     wanted = run_pipeline("mum", queries, targets, options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(minimizer_seed_cpu, "MOST_WORK", -1)
-        patch.setattr(fm_seed_cpu, "MOST_WORK", -1)
+        patch.setattr(seed_reference, "MOST_WORK", -1)
         for route in ((), FM_INDEX):
             assert_same_hits(wanted, run_pipeline("mum", queries, targets, options, route, backend="cpu",
                                                   volume_letters=volume), route)
@@ -222,6 +223,14 @@ def test_lengths_without_end(length):
         wanted = run_pipeline("mum", *batches, options, SUFFIX_ARRAY)
         for backend in ("reference", "cpu"):
             assert_same_hits(wanted, run_pipeline("mum", *batches, options, backend=backend), f"{mode} {backend}")
+
+
+def test_little_memory_is_not_exceeded_for_repeats():
+    context = Context(options=MatchOptions())
+    assert seed_reference.most_work(context, 1000) == 64_000
+    assert seed_reference.most_work(replace(context, memory=80_000), 1000) == 64_000
+    assert seed_reference.most_work(replace(context, memory=79_999), 1000) == np.inf
+    assert seed_reference.most_work(replace(context, memory=79_999), 1000, unique=True) == 64_000
 
 
 def test_longest_matches():
