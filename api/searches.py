@@ -107,7 +107,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
     loaded = load_queries(plan, queries, on_bad)
     budget = parse_bytes(memory)
     target_ids = None if target_ids is None else sorted(set(target_ids))
-    reopen = partial(opened, databases, plan.family.target, target_ids, budget)
+    reopen = partial(opened, databases, plan.family.target, target_ids, budget, threads)
     with reopen() as source:
         check_queries(plan, loaded, source)
         plan = indexes.with_stored(plan, source)
@@ -167,7 +167,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         loaded = run_file.queries(plugins)
         budget = parse_bytes(memory)
         paths = [d["path"] for d in run_file.databases()]
-        reopen = partial(opened, paths, plan.family.target, kept["target_ids"], budget)
+        reopen = partial(opened, paths, plan.family.target, kept["target_ids"], budget, threads or 1)
         with reopen() as source:
             check_unchanged(run_file, source)
             space = SearchSpace(**kept["space"])
@@ -257,19 +257,19 @@ def load_queries(plan: Plan, queries: QueryInput, on_bad: str = "error") -> Quer
 
 @contextmanager
 def opened(databases: Sequence[DatabaseInput], kind: str, target_ids: Iterable[str] | None,
-           memory: int | None) -> Iterator[VolumeSource]:
-    """All databases as one source, closed again at the end."""
+           memory: int | None, threads: int) -> Iterator[VolumeSource]:
+    """All databases as one source, closed again at the end; ``threads`` read them."""
     mine: list[SequenceDatabase] = []
     try:
         sources: list[VolumeSource] = []
         for database in databases:
             if isinstance(database, Database):
-                sources.append(DatabaseSource(database._database))
+                sources.append(DatabaseSource(database._database, threads))
             elif isinstance(database, SequenceBatch):
                 sources.append(MemorySource(database))
             elif is_database(database):
                 mine.append(SequenceDatabase.open(database, read_only=True, memory=DUCKDB_SHARE if memory else None))
-                sources.append(DatabaseSource(mine[-1]))
+                sources.append(DatabaseSource(mine[-1], threads))
             else:
                 batch = inputs.load_sequences(str(database), registry(), alphabet(kind))
                 sources.append(MemorySource(batch, str(Path(database).resolve())))

@@ -14,7 +14,7 @@ from pathlib import Path
 SAMPLE = Path(__file__).parents[1] / "api" / "sample"
 SHARED = Path(__file__).parents[2] / "shared"
 """Larger data that may lie beside the repository."""
-SEQLOOM = (sys.executable, "-c", "from seqloom.cli.main import run; run()")
+SEQLOOM = (sys.executable, "-c", "from seqloom.cli import run; run()")
 
 
 @dataclass(frozen=True)

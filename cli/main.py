@@ -3,12 +3,9 @@
 Nothing is imported before the command that needs it is known: ``seqloom --help`` loads neither numpy nor any plugin.
 """
 
-import atexit
-import gc
 import os
 import sys
 import traceback
-from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -101,17 +98,6 @@ def _root(
 ) -> None:
     if debug:
         os.environ["SEQLOOM_DEBUG"] = "1"
-
-
-def run() -> None:
-    """Entry point: carry out the command line and exit with its status."""
-    gc.set_threshold(100_000)  # what is imported stays: looking through it again and again takes 0.05 s
-    status = main(sys.argv[1:])
-    atexit._run_exitfuncs()
-    with suppress(OSError, ValueError):  # a closed pipe has been told of
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(status)  # taking the interpreter apart, object by object, takes 0.1 s
 
 
 def main(args: list[str]) -> int:

@@ -320,6 +320,10 @@ def children_order(hits: Records, alignments: Alignments) -> np.ndarray:
     """i8[m]: positions of those ``alignments`` that belong to ``hits``, grouped in the order of the hits, stable."""
     if not len(hits) or not len(alignments):
         return np.empty(0, np.int64)
+    first = np.ones(len(alignments), np.bool_)  # of those that belong together
+    first[1:] = ((alignments.query[1:] != alignments.query[:-1]) | (alignments.target[1:] != alignments.target[:-1]))
+    if np.array_equal(alignments.query[first], hits.query) and np.array_equal(alignments.target[first], hits.target):
+        return np.arange(len(alignments))  # they stand as the hits do, as they do most of the time
     targets, numbers = ranked(np.concatenate([hits.target, alignments.target]))
     keys = np.concatenate([hits.query, alignments.query]).astype(np.int64) * len(targets) + numbers
     of_hits, of_children = keys[: len(hits)], keys[len(hits) :]

@@ -115,7 +115,7 @@ def make_tables(connection: "duckdb.DuckDBPyConnection", kind: Kind) -> None:
 def _open(path: str, read_only: bool, memory: int | None, threads: int | None,
           block: int | None = None) -> "duckdb.DuckDBPyConnection":
     """``block``: bytes of a block of a new file."""
-    import duckdb
+    from .native import duckdb
 
     with translated(path):
         connection = duckdb.connect(path, read_only=read_only and path != ":memory:",
@@ -131,7 +131,7 @@ def _tables(connection: "duckdb.DuckDBPyConnection") -> list[str]:
 
 def _revision(connection: "duckdb.DuckDBPyConnection", path: str, kind: Kind) -> str:
     """Schema revision of a file; raises ``SchemaError`` unless it is of this kind and a known revision."""
-    import duckdb
+    from .native import duckdb
 
     try:
         rows = connection.execute("SELECT kind, schema_revision, created_by FROM seqloom_file").fetchall()
@@ -152,7 +152,7 @@ def _revision(connection: "duckdb.DuckDBPyConnection", path: str, kind: Kind) ->
 @contextmanager
 def translated(path: "str | Path") -> Iterator[None]:
     """Turn errors of DuckDB about the file ``path`` into ours."""
-    import duckdb
+    from .native import duckdb
 
     try:
         yield
@@ -162,7 +162,7 @@ def translated(path: "str | Path") -> Iterator[None]:
 
 def as_ours(error: "duckdb.Error", path: str) -> SeqloomError:
     """The error of ours that says the same as DuckDB's ``error``."""
-    import duckdb
+    from .native import duckdb
 
     text = str(error)
     has = text.lower().__contains__
@@ -192,7 +192,7 @@ def as_ours(error: "duckdb.Error", path: str) -> SeqloomError:
 
 def lacks_table(error: StoreError) -> bool:
     """Whether a table isn't there that a statement names."""
-    import duckdb
+    from .native import duckdb
 
     return isinstance(error.__cause__, duckdb.CatalogException)
 

@@ -133,7 +133,7 @@ class ResultStore:
         Returns:
             False where that can't be: the run's file is as it was, to be closed and merged as any other.
         """
-        import duckdb
+        from .native import duckdb
 
         own, connection = run.database, run.connection
         try:
@@ -339,7 +339,7 @@ class ResultStore:
         Raises:
             StoreError: the query is wrong; the message is DuckDB's.
         """
-        import duckdb
+        from .native import duckdb
 
         if not self.path.exists():
             raise StoreError(f"there is no results store {self.path}; run a search, or give another one with --results")
@@ -549,7 +549,7 @@ def _attached(store: "duckdb.DuckDBPyConnection", path: Path) -> Iterator[None]:
 
 @contextmanager
 def _transaction(connection: "duckdb.DuckDBPyConnection") -> Iterator[None]:
-    import duckdb
+    from .native import duckdb
 
     connection.execute("BEGIN")
     try:

@@ -341,7 +341,7 @@ def _create_file(folder: Path, run_id: str, memory: int | None) -> tuple["duckdb
 
 @contextmanager
 def _transaction(connection: "duckdb.DuckDBPyConnection") -> Iterator[None]:
-    import duckdb
+    from .native import duckdb
 
     connection.execute("BEGIN")
     try:

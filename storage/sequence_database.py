@@ -10,7 +10,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -22,6 +22,7 @@ import numpy as np
 from ..core.alphabet import Alphabet, alphabet
 from ..core.errors import DamagedError, InputError, LockedError, StoreError
 from ..core.sequences import Intervals, SequenceBatch
+from ..core.threads import in_turn
 from . import index_images
 from .arrow import Values, insert
 from .connection import configure, connect, lacks_table, make_tables, translated
@@ -42,6 +43,10 @@ DUCKDB_MEMORY = 96 << 20
 """Bytes for DuckDB's buffers under a memory budget."""
 READING_MEMORY = 256 << 20
 """Bytes for them without one, so that DuckDB doesn't keep residues that were read into arrays."""
+MOST_READERS = 4
+"""Chunks that are read side by side: each takes three times its size meanwhile."""
+DENSE = 16
+"""Ordinals among which one is looked for, at most, where a bit for each finds them sooner than a list does."""
 MAGIC = b"DUCK"
 
 _open_here: set[str] = set()
@@ -213,7 +218,7 @@ class SequenceDatabase:
                 index_images.clear(self.path)
 
     def _rollback(self) -> None:
-        import duckdb
+        from .native import duckdb
 
         with suppress(duckdb.Error):  # the transaction may be gone already, with all that it did
             self._connection.execute("ROLLBACK")
@@ -275,12 +280,8 @@ class SequenceDatabase:
 
     def rows(self, ordinals: np.ndarray) -> dict[str, np.ndarray]:
         """Columns ordinal, name, description, length, start of the sequences with i8[k] ascending ``ordinals``."""
-        if len(ordinals) and int(ordinals[-1]) - int(ordinals[0]) + 1 == len(ordinals):
-            where = f"ordinal BETWEEN {int(ordinals[0])} AND {int(ordinals[-1])}"
-        else:
-            where = f"ordinal IN (SELECT unnest('{ordinals.tolist()}'::BIGINT[]))"
-        table = self._columns(f"SELECT ordinal, name, description, length, start FROM sequences WHERE {where} "
-                              "ORDER BY ordinal")
+        table = self._columns("SELECT ordinal, name, description, length, start FROM sequences "
+                              f"WHERE {_among(ordinals)} ORDER BY ordinal")
         if len(table["ordinal"]) != len(ordinals):
             raise DamagedError(f"{self.path}: {len(ordinals):,} sequences were looked for and "
                                f"{len(table['ordinal']):,} found; run: seqloom db check")
@@ -307,11 +308,12 @@ class SequenceDatabase:
 
     # ---- residues
 
-    def residues(self, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    def residues(self, starts: np.ndarray, lengths: np.ndarray, threads: int = 1) -> np.ndarray:
         """u8[n] codes of stretches of the row of all residues, one behind the other, in one new array.
 
         Args:
             starts, lengths: i8[k] each; fastest when ascending.
+            threads: that may read whole chunks side by side.
 
         Raises:
             DamagedError: a chunk is missing or doesn't match its checksum.
@@ -323,29 +325,31 @@ class SequenceDatabase:
         last = np.concatenate([joined, [len(starts)]]) - 1 if len(starts) else first
         place, size = 0, self._about.chunk_letters
         for begin, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True):
+            pieces = []
             while begin < end:
                 chunk, skip = divmod(begin, size)
                 count = min(size - skip, end - begin)
-                self._copy(chunk, skip, out[place : place + count])
+                pieces.append((chunk, skip, out[place : place + count]))
                 begin, place = begin + count, place + count
+            in_turn(min(threads, MOST_READERS), lambda piece: self._copy(*piece), pieces, "read")
         return out
 
     def _copy(self, chunk: int, skip: int, out: np.ndarray) -> None:
         """Codes from position ``skip`` of a chunk into ``out``. A chunk of which only a part was asked is kept."""
-        with self._lock:
-            if self._held is not None and self._held[0] == chunk:
-                out[:] = self._held[1][skip : skip + len(out)]
-                return
-            letters, data, runs = self._chunk(chunk)
-            if skip == 0 and len(out) == letters:
-                self._decode(letters, data, runs, out)
-                return
-            codes = self._decode(letters, data, runs)
-            if skip + len(out) > letters:
-                raise DamagedError(f"{self.path}: chunk {chunk} has {letters:,} letters and more are needed; "
-                                   "run: seqloom db check")
-            self._held = (chunk, codes)
-            out[:] = codes[skip : skip + len(out)]
+        held = self._held
+        if held is not None and held[0] == chunk:
+            out[:] = held[1][skip : skip + len(out)]
+            return
+        letters, data, runs = self._chunk(chunk)
+        if skip == 0 and len(out) == letters:
+            self._decode(letters, data, runs, out)
+            return
+        codes = self._decode(letters, data, runs)
+        if skip + len(out) > letters:
+            raise DamagedError(f"{self.path}: chunk {chunk} has {letters:,} letters and more are needed; "
+                               "run: seqloom db check")
+        self._held = (chunk, codes)
+        out[:] = codes[skip : skip + len(out)]
 
     def _decode(self, letters: int, data: np.ndarray, runs: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         if self.alphabet.name == "nucleotide":
@@ -358,8 +362,9 @@ class SequenceDatabase:
     def _chunk(self, chunk: int) -> tuple[int, np.ndarray, np.ndarray]:
         """Letters, packed residues and ambiguity runs of a chunk, checked."""
         try:
-            rows = self._run("SELECT letters, data, ambiguities, checksum FROM "
-                             f"{table_of(chunk, self.revision)} WHERE chunk = {chunk}")
+            run = self._run_apart if self.read_only else self._run  # while appending, rows are those of the transaction
+            rows = run("SELECT letters, data, ambiguities, checksum FROM "
+                       f"{table_of(chunk, self.revision)} WHERE chunk = {chunk}")
         except StoreError as error:
             if not lacks_table(error):
                 raise
@@ -413,6 +418,13 @@ class SequenceDatabase:
         with self._lock, translated(self.path):
             return self._connection.execute(sql).fetchall()
 
+    def _run_apart(self, sql: str) -> Sequence[tuple[Any, ...]]:
+        """What ``_run`` gives, beside other statements."""
+        with self._lock:
+            cursor = self._connection.cursor()
+        with closing(cursor), translated(self.path):
+            return cursor.execute(sql).fetchall()
+
     def _columns(self, sql: str) -> dict[str, np.ndarray]:
         with self._lock, translated(self.path):
             return {n: np.asarray(c) for n, c in self._connection.execute(sql).fetchnumpy().items()}
@@ -441,7 +453,7 @@ class _Writer:
 
     def make(self, part: Path, memory: int | None, threads: int | None) -> None:
         """Begin a new file."""
-        import duckdb
+        from .native import duckdb
 
         with translated(self._path):
             self._connection = duckdb.connect()
@@ -615,6 +627,19 @@ def unknown_names(missing: Sequence[str], where: str) -> InputError:
     shown = ", ".join(f"'{n}'" for n in missing[:3]) + (", …" if len(missing) > 3 else "")
     what = f"no sequence {shown}" if len(missing) == 1 else f"{len(missing):,} names are not there: {shown}"
     return InputError(f"{where}: {what}; seqloom db list-sequences shows the names")
+
+
+def _among(ordinals: np.ndarray) -> str:
+    """SQL that is true where ``ordinal`` is one of i8[k] ascending ``ordinals``."""
+    first, last = (int(ordinals[0]), int(ordinals[-1])) if len(ordinals) else (0, -1)
+    span = f"ordinal BETWEEN {first} AND {last}"
+    if last - first + 1 == len(ordinals):
+        return span
+    if last - first + 1 > DENSE * len(ordinals):
+        return f"ordinal IN (SELECT unnest('{ordinals.tolist()}'::BIGINT[]))"
+    bits = np.full(last - first + 1, ord("0"), np.uint8)
+    bits[ordinals - first] = ord("1")
+    return f"{span} AND get_bit('{bits.tobytes().decode()}'::BIT, (ordinal - {first})::INTEGER) = 1"
 
 
 def _for_reading(path: Path, memory: int | None, threads: int | None) -> "duckdb.DuckDBPyConnection":

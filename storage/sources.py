@@ -21,10 +21,10 @@ from .stored_indexes import IndexKey, StoredIndex, read_piece, stored_indexes
 
 
 class DatabaseSource:
-    """All sequences of one database, numbered by their ordinals."""
+    """All sequences of one database, numbered by their ordinals. ``threads`` read a volume's residues."""
 
-    def __init__(self, database: SequenceDatabase) -> None:
-        self._database = database
+    def __init__(self, database: SequenceDatabase, threads: int = 1) -> None:
+        self._database, self._threads = database, threads
         self.alphabet = database.alphabet
         self.sequences, self.letters, self.longest = database.sequences, database.letters, database.longest
         self._lengths = database.lengths()
@@ -77,7 +77,7 @@ class DatabaseSource:
         begin, end = self._starts[span.first], self._starts[span.last]
         return UnreadBatch.from_readers(
             self.alphabet, self._starts[span.first : span.last + 1] - begin, ordinals,
-            lambda: self._database.residues(np.array([begin]), np.array([end - begin])),
+            lambda: self._database.residues(np.array([begin]), np.array([end - begin]), self._threads),
             lambda: self._database.lower(ordinals))
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:

@@ -16,6 +16,7 @@ is the number of vector instructions, so there are as few as can be:
 from collections.abc import Sequence
 
 import numpy as np
+from seqloom.core.distinct import distinct
 from seqloom.core.index import Index
 from seqloom.core.jit import inline, kernel
 from seqloom.core.simd import (
@@ -212,7 +213,7 @@ def good_diagonals(matrix: np.ndarray, queries: Sequence[np.ndarray], queues: In
     # A score below 1 − cutoff ends every segment that hasn't reached the cutoff, as 1 − cutoff does.
     lowest = np.maximum(1 - limits, max(-128, int(matrix[np.ix_(used, queues["letters"])].min(initial=0))))
     found = [_with_scores_from(int(least), matrix, queries, np.flatnonzero(lowest == least), queues, limits)
-             for least in np.unique(lowest)]
+             for least in distinct(lowest)]
     numbers, places, diagonals = (np.concatenate(columns) for columns in zip(*found, strict=True))
     if len(found) > 1:
         order = np.argsort(numbers, kind="stable")

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.alphabet import Alphabet
+from seqloom.core.distinct import distinct
 from seqloom.core.index import Index
 from seqloom.plugins.exact_match.suffix_array import occurrence_counts, transform
 from seqloom.plugins.exact_match.symbols import end, letters_in_order
@@ -106,7 +107,7 @@ def packed(text: np.ndarray, suffixes: np.ndarray, letters: Alphabet, bucket: in
         values, coded = np.maximum(symbols[bwt, CODE], 0), np.argsort(symbols[:, CODE], kind="stable")[-4:].tolist()
     counts = occurrence_counts(bwt, len(symbols) - 1, bucket)[:, coded]
     blocks[:, : len(coded)] = symbols[coded, SMALLER] + counts
-    blocks[np.unique(odd_rows // bucket), 0] |= FLAG
+    blocks[distinct(odd_rows // bucket), 0] |= FLAG
     per_word = bucket // (blocks.shape[1] - len(coded))
     padded = np.zeros(len(blocks) * bucket, np.uint64)
     padded[: len(bwt)] = values

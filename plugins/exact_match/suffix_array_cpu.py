@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from seqloom.core import prefetch as prefetch_module
+from seqloom.core.distinct import distinct
 from seqloom.core.jit import inline, kernel
 from seqloom.core.prefetch import prefetch
 from seqloom.plugins.common import sort_words_cpu as words_cpu
@@ -88,7 +89,7 @@ def survey(text: np.ndarray, keys: Keys) -> tuple[np.ndarray, bool]:
         return sizes, False
     if not len(sample) >> 2 <= found <= len(sample):  # half and twice what random text has
         return sizes, True
-    return sizes, found - len(np.unique(sample[:found])) > found // _REPETITIVE
+    return sizes, found - len(distinct(sample[:found])) > found // _REPETITIVE
 
 
 def _by_words(text: np.ndarray, keys: Keys, sizes: np.ndarray) -> np.ndarray | None:
@@ -319,8 +320,8 @@ def by_induction(text: np.ndarray) -> np.ndarray:
     order, seeds = np.empty(count, kind), np.empty_like(leftmost)
     _induce(codes, sizes, leftmost, order, seeds)
     names = np.empty(count // 2 + 1, kind)
-    distinct = _name(codes, leftmost, seeds, names)
-    if distinct < len(leftmost):
+    different = _name(codes, leftmost, seeds, names)
+    if different < len(leftmost):
         del order
         reduced = names[leftmost >> 1]
         del names
@@ -426,7 +427,7 @@ def _name(codes, starts, seeds, names):
         names[starts[n] >> 1] = starts[n + 1] - starts[n]
     if len(starts):
         names[starts[len(starts) - 1] >> 1] = 0  # reaches the end of the text: equals none
-    before, length_before, distinct = 0, -1, 0
+    before, length_before, different = 0, -1, 0
     for n in range(len(seeds)):
         if n + _AHEAD < len(seeds):
             prefetch(codes, seeds[n + _AHEAD])
@@ -438,7 +439,7 @@ def _name(codes, starts, seeds, names):
         while equal and step <= length:
             equal = codes[before + step] == codes[place + step]
             step += 1
-        distinct += not equal
-        names[place >> 1] = distinct - 1
+        different += not equal
+        names[place >> 1] = different - 1
         before, length_before = place, length
-    return distinct
+    return different

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from seqloom.core import driver_cuda
+from seqloom.core.distinct import distinct
 from seqloom.core.driver_cuda import bytes_from
 from seqloom.core.jit import kernel
 from seqloom.core.prefetch import prefetch
@@ -53,7 +54,7 @@ def letter_codes(coding: Coding) -> LetterCodes:
     letters = np.flatnonzero(coding.codes != INVALID)
     places = letters % LOOKUP_ENTRIES
     bits = next(bits for bits in (1, 2, 4, 8) if len(letters) <= 1 << bits)
-    if bits == 8 or len(np.unique(places)) < len(letters):
+    if bits == 8 or len(distinct(places)) < len(letters):
         return LetterCodes(8, lookup_tables(np.zeros((2, LOOKUP_ENTRIES), np.uint8)), coding.codes)
     codes = np.full(1 << bits, INVALID, np.uint16)
     codes[: len(letters)] = coding.codes[letters]

@@ -217,7 +217,7 @@ def test_nothing_is_left_behind_by_signals(tmp_path, number):
     script = f"""
 import os, signal, sys
 from seqloom import sorting
-from seqloom.cli.main import run
+from seqloom.cli import run
 signal.signal({number}, signal.default_int_handler if {number} == signal.SIGINT else signal.SIG_DFL)
 written = sorting._Work.run
 def then_a_signal(self, parts):

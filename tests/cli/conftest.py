@@ -47,6 +47,6 @@ def sample() -> Path:
 
 def start(*words: str, code: str = "", **options: object) -> "subprocess.Popen[str]":
     """A process of its own that carries out a command line, and ``code`` before it."""
-    program = f"{code}\nfrom seqloom.cli.main import run; run()"
+    program = f"{code}\nfrom seqloom.cli import run; run()"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen([sys.executable, "-c", program, *words], **{**pipes, **options})  # type: ignore[call-overload]

@@ -79,7 +79,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_search_whose_reader_has_gone_is_kept(sample: Path, tmp_path: Path) -> None:
-    code = "import sys; from seqloom.cli.main import run; run()"
+    code = "import sys; from seqloom.cli import run; run()"
     command = " ".join([f"{sys.executable} -c '{code}'", *(f"'{w}'" for w in words(sample)), "| true"])
     done = subprocess.run(["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], cwd=tmp_path, capture_output=True,
                           text=True, timeout=60)

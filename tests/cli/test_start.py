@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("numpy", "duckdb", "pyarrow", "numba", "pandas", "sqlalchemy", "alembic", "pluggy", "rich", "seqloom.plugins",
-         "seqloom.core.registry")
+HEAVY = ("numpy", "duckdb", "_duckdb", "pyarrow", "numba", "pandas", "sqlalchemy", "alembic", "pluggy", "rich",
+         "seqloom.plugins", "seqloom.core.registry")
 REPORT = """
 import atexit, sys
 atexit.register(lambda: print(*sys.modules, file=sys.stderr))
-from seqloom.cli.main import run
+from seqloom.cli import run
 run()
 """
 
@@ -37,6 +37,7 @@ def test_search_imports_neither_sqlalchemy_nor_alembic(tmp_path: Path, sample: P
                        "reference", "--evalue", "1e-20", cwd=tmp_path)
     assert "seqloom.storage.run_file" in loaded
     assert not loaded & {"sqlalchemy", "alembic", "rich", "pandas", "polars", "pyarrow", "numba"}
+    assert "_duckdb" in loaded and "duckdb" not in loaded
     assert not {m for m in loaded if m.startswith("seqloom.plugins.nucleotide_blast.") and "reference" in m}
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-COMMAND = [sys.executable, "-c", "from seqloom.cli.main import run; run()"]
+COMMAND = [sys.executable, "-c", "from seqloom.cli import run; run()"]
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import duckdb
 import numpy as np
@@ -129,12 +130,36 @@ def test_parts_of_residues(tmp_path, small_chunks, alphabet):
     with SequenceDatabase.create(tmp_path / "d.duckdb", [whole]) as database:
         for first, last in [(0, 20), (0, 1), (3, 4), (19, 20), (5, 17)]:
             begin, end = whole.offsets[[first, last]]
-            got = database.residues(np.array([begin]), np.array([end - begin]))
-            assert np.array_equal(got, whole.residues[begin:end])
+            for threads in 1, 3:
+                got = database.residues(np.array([begin]), np.array([end - begin]), threads)
+                assert np.array_equal(got, whole.residues[begin:end])
         for pick in ([0, 19], [3, 4, 9, 10, 11], [18]):
             got = database.fetch(np.array(pick))
             assert_same(got, picked(whole, pick))
         assert len(database.fetch(np.empty(0, np.int64))) == 0
+
+
+def test_rows_near_one_another_and_far_apart(tmp_path):
+    whole = batch(PROTEIN, ["MKV"] * 1000)
+    with SequenceDatabase.create(tmp_path / "d.duckdb", [whole]) as database:
+        for pick in ([], [999], range(3, 9), range(0, 1000, 2), range(5, 900, sequence_database.DENSE),
+                     range(5, 900, sequence_database.DENSE + 1), [0, 999], [17, 20, 21, 40]):
+            rows = database.rows(np.array(pick, np.int64))
+            assert rows["ordinal"].tolist() == [*pick]
+            assert rows["name"].tolist() == [f"s{n}" for n in pick]
+        assert "get_bit" in sequence_database._among(np.array([3, 5]))
+        assert "unnest" in sequence_database._among(np.array([3, 500]))
+
+
+def test_threads_meet_damage_as_one_does(tmp_path, small_chunks):
+    path = tmp_path / "d.duckdb"
+    SequenceDatabase.create(path, [random_batch(PROTEIN, 1, 20)]).close()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("UPDATE volume_0 SET checksum = 0 WHERE chunk >= 2")
+    with SequenceDatabase.open(path) as database:
+        everything = np.array([0]), np.array([database.letters])
+        for threads in 1, 3:
+            assert "chunk 2 does not match" in message(partial(database.residues, *everything, threads), DamagedError)
 
 
 # ---- errors

@@ -101,7 +101,7 @@ import numpy as np
 np.seterr(over="ignore")
 from seqloom.plugins.exact_match import whole_seed_cuda
 whole_seed_cuda._SLACK, whole_seed_cuda._LEAST_LETTERS = 1000, 100
-from seqloom.cli.main import run
+from seqloom.cli import run
 run()
 """
 
