@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .searches import results_path
+from .run import Run
+from .searches import finished, results_path
 from .storage.result_store import ResultStore
 
 if TYPE_CHECKING:
@@ -30,6 +31,13 @@ class Results:
     def show(self, run: str | int) -> dict[str, Any]:
         """Everything that is known of a run; ``slots`` is a list with what each slot did."""
         return self._store.show(run)
+
+    def run(self, run: str | int) -> Run:
+        """A finished run: its tables, and its output in any format.
+
+        Formats that print letters of targets need the databases, where and what they were.
+        """
+        return finished(run, self.path)
 
     def merge(self) -> list[str]:
         """Bring finished runs into the store; returns their identifiers."""

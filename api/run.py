@@ -8,10 +8,9 @@ from typing import IO, TYPE_CHECKING, cast
 
 import numpy as np
 
-from .core.engine import Trace
+from .core.engine import Engine, Trace
 from .core.pipeline import Plan
 from .core.ports import VolumeSource
-from .core.sequences import SequenceBatch
 from .installed import registry
 
 if TYPE_CHECKING:
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from .storage.run_file import RunFile
     from .storage.unkept_run import UnkeptRun
 
+Reopen = Callable[[], AbstractContextManager[VolumeSource | None]]
+"""Gives what was searched; None where it is gone or has changed."""
+
 
 class Run:
     """Results of a search. Rows stay where they are stored and are read when asked for.
@@ -34,18 +36,15 @@ class Run:
         plan: what ran: pipeline, options, stages.
     """
 
-    def __init__(self, run_file: "RunFile | UnkeptRun", home: "ResultStore | None", source: VolumeSource,
-                 reopen: Callable[[], AbstractContextManager[VolumeSource]], plan: Plan, trace: Trace,
-                 at_hand: Callable[[np.ndarray], SequenceBatch | None]) -> None:
-        self.id, self.plan, self._trace = run_file.id, plan, trace
-        self._run_file: RunFile | UnkeptRun | None = run_file
-        self._home, self._source, self._reopen = home, source, reopen
-        self._at_hand: Callable[[np.ndarray], SequenceBatch | None] | None = at_hand
-        self._source_open = True
+    def __init__(self, id: str, plan: Plan, home: "ResultStore | None", reopen: Reopen,
+                 run_file: "RunFile | UnkeptRun | None" = None, engine: Engine | None = None) -> None:
+        self.id, self.plan, self._home, self._reopen = id, plan, home, reopen
+        self._run_file, self._trace = run_file, engine.trace if engine else Trace()
+        self._engine = engine  # while its source is open
 
     def release(self) -> None:
         """Let go of the databases and of what was read of them, and, where there is a store, have the run merged."""
-        self._source_open, self._at_hand = False, None
+        self._engine = None
         assert self._run_file is not None
         if self._home:
             if not self._home.take(cast("RunFile", self._run_file)):
@@ -55,8 +54,8 @@ class Run:
         else:
             self._run_file.release()
 
-    def _targets(self) -> AbstractContextManager[VolumeSource]:
-        return nullcontext(self._source) if self._source_open else self._reopen()
+    def _targets(self) -> AbstractContextManager[VolumeSource | None]:
+        return nullcontext(self._engine.source) if self._engine else self._reopen()
 
     @contextmanager
     def connection(self) -> "Iterator[tuple[duckdb.DuckDBPyConnection, int]]":
@@ -69,11 +68,11 @@ class Run:
                 yield found
 
     @contextmanager
-    def _report(self, source: VolumeSource) -> "Iterator[Reporting]":
+    def _report(self, source: VolumeSource | None) -> "Iterator[Reporting]":
         if self._run_file is not None:
             report = self._run_file.report(source, self.plan)
-            if self._at_hand:
-                report.at_hand = self._at_hand
+            if self._engine:
+                report.at_hand = self._engine.at_hand
             yield report
         else:
             from .storage.report import RunReport
@@ -88,6 +87,12 @@ class Run:
     def _select(self, what: str, order: str = "") -> "pyarrow.Table":
         with self.connection() as (connection, number):
             return connection.execute(f"SELECT {what} WHERE run = {number} {order}").to_arrow_table()
+
+    @property
+    def databases(self) -> list[str]:
+        """Paths of what was searched."""
+        with self._report(None) as report:
+            return [database["path"] for database in report.run["databases"]]
 
     @property
     def hits(self) -> "pyarrow.Table":
@@ -155,6 +160,7 @@ class Run:
                 seen = self._trace.seen.get((batch, target), [])
                 lost = self._trace.lost.get((batch, target))
                 way = f"kept by {', '.join(seen)}; " if seen else ""
+                assert source is not None  # there is no trace but of a run of this process
                 name = source.info(np.array([target])).names[0]
                 lines.append(f"{name} (query batch {batch + 1}): {way}{f'dropped by {lost}' if lost else 'reported'}")
         return lines

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -16,7 +16,7 @@ from .core.alphabet import alphabet
 from .core.backends import check_available
 from .core.context import Cancellation, Queries, SearchSpace
 from .core.engine import Engine, Settings, check_queries
-from .core.errors import BudgetError, InputError, OptionError, ResumeError, SeqloomError
+from .core.errors import BudgetError, InputError, OptionError, ResumeError, SeqloomError, StoreError
 from .core.memory import MemorySource
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import SlotStats, VolumeSource
@@ -156,15 +156,13 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
     run_file = home.open_incomplete(reference)
     try:
         kept = run_file.provenance
-        data = kept["plan"]
-        plugins = registry()
-        plan = compose(plugins, Pipeline.from_dict(data["pipeline"]), data["options"], data["backend"])
-        if plan.provenance()["slots"] != data["slots"]:
+        plan = kept_plan(kept)
+        if plan.provenance()["slots"] != kept["plan"]["slots"]:
             raise ResumeError(f"run {run_file.id}: its plugins or their options are no longer the same; start it anew")
         check_available({placed.stage.backend for placed in plan.stages})
         if planned:
             planned(plan)
-        loaded = run_file.queries(plugins)
+        loaded = run_file.queries(registry())
         budget = parse_bytes(memory)
         paths = [d["path"] for d in run_file.databases()]
         reopen = partial(opened, paths, plan.family.target, kept["target_ids"], budget, threads or 1)
@@ -175,20 +173,62 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             use = Settings(threads=sensible(threads or former["threads"]), memory=data_budget(budget),
                            device_memory=parse_bytes(device_memory, "--device-memory"),
                            batch_queries=former["batch_queries"], volume_letters=former["volume_letters"])
-            engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, cancellation)
+            engine = Engine(indexes.reading(plan, source), registry(), loaded, source, space, use, cancellation)
             return carry_out(engine, run_file, home, plan, reopen, progress, written)
     except BaseException:
         run_file.close()
         raise
 
 
+def finished(reference: str | int, results: "str | Path | None" = None) -> Run:
+    """A finished run of a store. Its databases are opened where they are what they were.
+
+    Args:
+        reference: number in the store, beginning of the identifier, or "last".
+
+    Raises:
+        StoreError: the run is still running or was interrupted.
+    """
+    home = results_store(results)
+    known = home.show(reference)
+    if known["state"] not in ("stored", "pending"):
+        what = "is still running; wait for it" if known["state"] == "running" else (
+            f"was interrupted; let it end with: seqloom runs resume {known['id']}")
+        raise StoreError(f"run {known['id']} {what}")
+    kept = known["provenance"]
+    plan, databases = kept_plan(kept), known["databases"]
+    paths = [database["path"] for database in databases]
+
+    @contextmanager
+    def reopen() -> Iterator[VolumeSource | None]:
+        with ExitStack() as stack:
+            source: VolumeSource | None = None
+            with suppress(SeqloomError):
+                found = stack.enter_context(opened(paths, plan.family.target, kept["target_ids"], None, 1))
+                source = found if not changed(databases, found) else None
+            yield source
+
+    return Run(known["id"], plan, home, reopen)
+
+
+def kept_plan(kept: Mapping[str, Any]) -> Plan:
+    """What ran, from what is kept with a run."""
+    data = kept["plan"]
+    return compose(registry(), Pipeline.from_dict(data["pipeline"]), data["options"], data["backend"])
+
+
+def changed(databases: Sequence[Mapping[str, Any]], source: VolumeSource) -> list[tuple[Mapping[str, Any], Any]]:
+    """Of each database of a run that isn't what it was: what it was, and what it is now."""
+    return [(then, now) for then, now in zip(databases, source.fingerprints(), strict=True)
+            if then["fingerprint"] != now["fingerprint"]]
+
+
 def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
     """Refuse to resume when a database isn't what it was."""
-    for then, now in zip(run_file.databases(), source.fingerprints(), strict=True):
-        if then["fingerprint"] != now["fingerprint"]:
-            raise ResumeError(
-                f"run {run_file.id} can't be resumed: database {then['path']} has changed since it was begun "
-                f"({then['sequences']:,} sequences then, {now['sequences']:,} now); start the search anew")
+    for then, now in changed(run_file.databases(), source):
+        raise ResumeError(
+            f"run {run_file.id} can't be resumed: database {then['path']} has changed since it was begun "
+            f"({then['sequences']:,} sequences then, {now['sequences']:,} now); start the search anew")
 
 
 def carry_out(engine: Engine, run_file: "RunFile | UnkeptRun", home: "ResultStore | None", plan: Plan,
@@ -211,7 +251,7 @@ def carry_out(engine: Engine, run_file: "RunFile | UnkeptRun", home: "ResultStor
             progress(0, total)
         totals = engine.run(run_file)
         run_file.finish("done", time.perf_counter() - begin, None, totals)
-        run = Run(run_file, home, engine.source, reopen, plan, engine.trace, engine.at_hand)
+        run = Run(run_file.id, plan, home, reopen, run_file, engine)
         if written:
             written(run)
     except BaseException as error:

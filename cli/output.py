@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from seqloom.core.errors import StoreError, UnknownNameError
+from seqloom.core.errors import StoreError, UnknownNameError, UsageError
 
 TABLE_FORMATS = ("table", "tsv", "csv", "json")
 
@@ -93,6 +93,14 @@ def check_place(path: str | None) -> None:
         raise StoreError(f"{path} can't be written: there is no folder {folder}")
     if not os.access(path if Path(path).exists() else folder, os.W_OK):
         raise StoreError(f"{path} can't be written: permission denied")
+
+
+def check_unread(path: str | None, read: Iterable[str | None]) -> None:
+    """Refuse a place for results where one of the files is that are read for them."""
+    place = os.path.realpath(path) if path and path != "-" else ""
+    if place in {os.path.realpath(file) for file in read if file and os.path.isfile(file)}:
+        raise UsageError(f"{path} is a file that is read here, and the output would take its place; give the output "
+                         "another name")
 
 
 def say(text: str) -> None:

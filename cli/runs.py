@@ -3,9 +3,11 @@
 from typing import Annotated, Any
 
 from .helping import MemoryOption, OutOption, ResultsOption, RunArgument, TableOption, argument, command, group, option
-from .output import check_place, print_json, say, show
+from .output import check_place, check_unread, opened, print_json, say, show
 
-app = group("List, show, resume, merge and delete runs. RUN is a number, the beginning of an id, or 'last'.")
+FormatOption = Annotated[str, option("-f", "--outfmt", metavar="FMT", help="output format and its fields")]
+
+app = group("List, show, write, resume, merge and delete runs. RUN is a number, the beginning of an id, or 'last'.")
 
 
 COLUMNS = ("run", "state", "pipeline", "started", "seconds", "queries", "id")
@@ -59,7 +61,7 @@ def resume_run(
     run: RunArgument = "last",
     results: ResultsOption = None,
     out: OutOption = None,
-    outfmt: Annotated[str, option("-f", "--outfmt", metavar="FMT", help="output format and its fields")] = "",
+    outfmt: FormatOption = "",
     num_threads: Annotated[str | None, option("-p", "--num-threads", metavar="N", help="threads")] = None,
     memory: MemoryOption = None,
     device_memory: Annotated[str | None, option("--device-memory", metavar="SIZE", help="as 60G")] = None,
@@ -76,6 +78,26 @@ def resume_run(
         resume(run, results, threads=number(num_threads, "--num-threads"), memory=memory, device_memory=device_memory,
                cancellation=cancellation, progress=bar, written=written,
                planned=lambda plan: check_format(outfmt, plan))
+
+
+@command(app, "write")
+def write_run(
+    run: RunArgument = "last",
+    results: ResultsOption = None,
+    out: OutOption = None,
+    outfmt: FormatOption = "",
+) -> None:
+    """Write a finished run in an output format, as its search did or could have done."""
+    from seqloom.output_formats import check_format
+    from seqloom.results import Results
+
+    check_place(out)
+    store = Results(results)
+    found = store.run(run)
+    check_format(outfmt, found.plan)
+    check_unread(out, [str(store.path), *found.databases])
+    with opened(out) as stream:
+        found.write(stream, outfmt)
 
 
 @command(app, "merge")

@@ -21,7 +21,7 @@ from typer.main import get_command
 
 from . import aliases
 from .helping import SETTINGS, YES, PlainCommand, group
-from .output import check_place, opened, say
+from .output import check_place, check_unread, opened, say
 from .plugs import registry
 
 if TYPE_CHECKING:
@@ -280,7 +280,6 @@ def check_outputs(pipeline: "Pipeline", options: dict[str, Any], values: dict[st
     from seqloom.searches import results_path
 
     read = [values["query"], *values["db"], values["target_ids"], str(results_path(values["results"]))]
-    inputs = {os.path.realpath(path) for path in read if path and os.path.isfile(path)}
     backend = values["backend"] or os.environ.get("SEQLOOM_BACKEND") or "auto"
     plan = compose(registry(), pipeline, options, backend, values["stage"] or (), values["set"] or ())
     taken = set()
@@ -291,9 +290,7 @@ def check_outputs(pipeline: "Pipeline", options: dict[str, Any], values: dict[st
         if place in taken and (os.path.isfile(place) or not os.path.exists(place)):
             where = path if place else "standard output"
             raise UsageError(f"{where} would be written twice; give every output a file of its own")
-        if place in inputs:
-            raise UsageError(f"{path} is a file that this search needs, and the output would take its place; "
-                             "give the output another name")
+        check_unread(path, read)
         taken.add(place)
     return plan
 

@@ -119,7 +119,8 @@ class Reporting:
 
     def _databases(self) -> VolumeSource:
         if self.source is None:
-            raise StoreError("this output needs the sequences of the databases, which are not at hand")
+            raise StoreError("this output needs the sequences of the databases, which are not at hand or not what they "
+                             "were; put them back, or search again")
         return self.source
 
 

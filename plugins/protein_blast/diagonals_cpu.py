@@ -43,7 +43,7 @@ Task = tuple[int, np.ndarray]
 TOGETHER = 4096
 """Letters of the queries that are scanned together, at most: so many that what all queries need of the targets, once
 for a block of columns, takes little beside the rest."""
-SHARE, LEAST = 2, 512
+SHARE, LEAST = 2, 1024
 """Several threads take groups of a thread's part of the letters that are left, over this, but no smaller ones than the
 least: large ones first, and small ones last, so that all threads end at about the same time."""
 LEAST_CUTOFF = 16

@@ -107,6 +107,29 @@ def test_a_search_and_what_is_kept_of_it(session: Callable, tmp_path: Path) -> N
     assert json.loads(session("runs", "list", "--format", "json").out) == []
 
 
+def test_a_run_is_written_as_its_search_wrote_it(session: Callable, tmp_path: Path) -> None:
+    common = ("blastp", "-query", "query.fasta", "-db", "proteins.duckdb", *QUICK)
+    for outfmt in "6 std btop sseq", "7", "10", "0":
+        found = session(*common, "-f", outfmt, "--results", "kept.duckdb")
+        kept = ("--results", "kept.duckdb", "-f", outfmt)
+        assert session("runs", "write", "last", *kept).out == found.out
+        assert session("runs", "write", "1", *kept, "-o", "again").err == ""
+        assert (tmp_path / "again").read_text() == found.out
+    write = ("runs", "write", "--results", "kept.duckdb")
+    for place in "kept.duckdb", "proteins.duckdb":
+        refused = session(*write, "-o", place)
+        assert refused.status == 2 and f"{place} is a file that is read here" in refused.err
+    assert "unknown output field 'nothing'" in session(*write, "-f", "6 nothing").err
+    (tmp_path / "more.fasta").write_text(">another\nMKVLAAGIVG\n")
+    assert session("db", "append", "proteins.duckdb", "more.fasta").status == 0
+    assert session(*write, "-f", "10").out.count("\n") == found.out.count("Score =")
+    for change in (lambda: None), (tmp_path / "proteins.duckdb").unlink:
+        change()
+        refused = session(*write, "-f", "0", "-o", "again")
+        assert refused.status == 1 and "not at hand or not what they were" in refused.err
+    assert (tmp_path / "again").read_text() == found.out
+
+
 def test_searches_in_other_ways(session: Callable, tmp_path: Path) -> None:
     common = ("-q", "query.fasta", *QUICK)
     whole = session("blastp", *common, "-d", "proteins.duckdb").out
@@ -140,7 +163,7 @@ def test_no_output_takes_the_place_of_what_a_search_needs(session: Callable, tmp
         assert session(*common, "--results", "kept.duckdb").status == 0
     before = (tmp_path / place).read_bytes()
     refused = session(*common, "--target-ids", "ids", "--results", "kept.duckdb", "-o", place)
-    assert refused.status == 2 and f"{place} is a file that this search needs" in refused.err
+    assert refused.status == 2 and f"{place} is a file that is read here" in refused.err
     assert (tmp_path / place).read_bytes() == before
 
 
