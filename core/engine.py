@@ -280,6 +280,8 @@ class Engine:
             targets=max(v.sequences for v in volumes),
             target_letters=max(v.letters for v in volumes),
             longest_target=max(v.longest for v in volumes),
+            database_targets=self.space.sequences,
+            database_letters=self.space.letters,
             options=self.plan.options,
         )
 

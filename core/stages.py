@@ -39,6 +39,7 @@ class Shape:
     Attributes:
         queries, query_letters, longest_query: of the query batch (letters are model positions for profiles).
         targets, target_letters, longest_target: of the volume.
+        database_targets, database_letters: of everything that is searched; 0 where that isn't known.
         threads: threads that the stage may use.
         share: estimated share of all cells (query letters × target letters) that earlier stages leave to look at.
         options: those of the pipeline; None where none are known.
@@ -50,6 +51,8 @@ class Shape:
     targets: int
     target_letters: int
     longest_target: int
+    database_targets: int = 0
+    database_letters: int = 0
     threads: int = 1
     share: float = 1.0
     options: Any = None

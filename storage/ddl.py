@@ -27,6 +27,7 @@ def render() -> dict[str, str]:
         "sequences.sql": statements(sequence_schema.metadata, "sequence_schema") + VERSION_TABLE,
         "volume.sql": statements(sequence_schema.volume_metadata, "sequence_schema"),
         "index_chunks.sql": statements(sequence_schema.index_chunk_metadata, "sequence_schema"),
+        "partial.sql": statements(result_schema.partial_metadata, "result_schema"),
         "results.sql": (statements(result_schema.metadata, "result_schema") + VERSION_TABLE + "\n"
                         + result_views.statements()),
     }

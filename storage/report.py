@@ -12,6 +12,7 @@ from ..core.errors import StoreError, UnknownNameError
 from ..core.ports import QueryReport, TargetInfo, VolumeSource
 from ..core.records import Alignments, Column, Hits, Ragged, children_order
 from ..core.sequences import SequenceBatch
+from .connection import translated
 from .literals import identifier, literal
 from .result_rows import LEVELS, records_from, stored_name
 from .run_row import OF_DATABASE, OF_RUN
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
     from ..core.pipeline import Plan
 
-QUERIES_AT_ONCE = 500
-"""Queries whose hits are in memory together."""
+QUERIES_AT_ONCE, ROWS_AT_ONCE = 500, 50_000
+"""Queries whose hits are in memory together, at most, and their hits and alignments, unless one query has more."""
 LETTERS_AT_ONCE = 32 << 20
 """Letters of their targets up to which these are read together."""
 TARGETS_AHEAD = 256
@@ -53,6 +54,10 @@ class Reporting:
         self._fetched: tuple[bytes, SequenceBatch] | None = None
         self._ahead: list[SequenceBatch] = []
 
+    def sizes(self) -> np.ndarray:
+        """i8[queries]: hits and alignments of each query."""
+        raise NotImplementedError
+
     def query_rows(self, first: int, last: int, residues: bool) -> list[tuple[int, str, str, str, int, Any]]:
         """Number, name, accession, description, length and, where asked for, codes of queries first … last − 1."""
         raise NotImplementedError
@@ -76,9 +81,13 @@ class Reporting:
         """
         if residues:
             self._databases()
-        count = self.run["queries"]
-        for first in range(0, count, QUERIES_AT_ONCE):
-            yield from self._some(first, first + QUERIES_AT_ONCE, residues)
+        rows = np.concatenate([[0], np.cumsum(self.sizes())])
+        first = 0
+        while first < len(rows) - 1:
+            last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
+            last = min(max(last, first + 1), first + QUERIES_AT_ONCE)
+            yield from self._some(first, last, residues)
+            first = last
 
     def _some(self, first: int, last: int, residues: bool) -> Iterator[QueryReport]:
         rows, hits = self.query_rows(first, last, residues), self.hits(first, last)
@@ -149,14 +158,22 @@ class RunReport(Reporting):
     def extra(self) -> dict[str, list[Column]]:
         """Extra columns of the run's hits and alignments, by level."""
         found: dict[str, list[Column]] = {"hit": [], "alignment": []}
-        rows = self.connection.execute("SELECT level, name, type, doc, nullable FROM extra_columns "
+        rows = self._ask("SELECT level, name, type, doc, nullable FROM extra_columns "
                                        f"WHERE run = {self.number} ORDER BY level, position").fetchall()
         for level, name, kind, doc, nullable in rows:
             found[level].append(Column(name, kind, doc, nullable))
         return found
 
+    def sizes(self) -> np.ndarray:
+        sizes = np.zeros(self.run["queries"], np.int64)
+        for level in LEVELS:
+            found = self._ask(
+                f"SELECT query, count(*) AS size FROM {level} WHERE run = {self.number} GROUP BY query").fetchnumpy()
+            sizes[found["query"]] += found["size"]
+        return sizes
+
     def query_rows(self, first: int, last: int, residues: bool) -> list[tuple[int, str, str, str, int, Any]]:
-        rows = self.connection.execute(
+        rows = self._ask(
             f"SELECT query, name, accession, description, length, {'residues' if residues else 'NULL'} FROM queries "
             f"WHERE run = {self.number} AND query >= {first} AND query < {last}").fetchall()
         return sorted(rows, key=lambda row: row[0])
@@ -176,9 +193,9 @@ class RunReport(Reporting):
         # A list a row takes long to make in Python: how long they are, and what is in them, are asked for apart.
         chosen = (f"coalesce(len({identifier(n)}), 0) AS {identifier(n)}" if t == "path" else identifier(n)
                   for n, t in types.items())
-        arrays = self.connection.execute(f"SELECT {', '.join(chosen)} {source}").fetchnumpy()
+        arrays = self._ask(f"SELECT {', '.join(chosen)} {source}").fetchnumpy()
         for name in (n for n, t in types.items() if t == "path"):
-            items = self.connection.execute(
+            items = self._ask(
                 f"SELECT unnest(path) AS item FROM (SELECT {identifier(name)} AS path {source})").fetchnumpy()["item"]
             offsets = np.concatenate([[0], np.cumsum(np.asarray(arrays[name], np.int64))])
             arrays[name] = Ragged(offsets, np.asarray(items, np.uint32))
@@ -187,7 +204,7 @@ class RunReport(Reporting):
     def targets(self, numbers: np.ndarray) -> TargetInfo:
         if not len(numbers):
             return TargetInfo(numbers, [], [], numbers, numbers, numbers)
-        rows = self.connection.execute(
+        rows = self._ask(
             "SELECT target, name, description, length, database, ordinal FROM targets "
             f"WHERE run = {self.number} AND target BETWEEN {numbers[0]} AND {numbers[-1]}").fetchall()
         wanted = set(numbers.tolist())
@@ -198,6 +215,10 @@ class RunReport(Reporting):
 
         return TargetInfo(column(0), [row[1] for row in rows], [row[2] or "" for row in rows], column(3), column(4),
                           column(5))
+
+    def _ask(self, sql: str) -> "duckdb.DuckDBPyConnection":
+        with translated("the results"):
+            return self.connection.execute(sql)
 
 
 class _Description(Mapping[str, Any]):

@@ -13,6 +13,8 @@ from typing import Any
 import sqlalchemy as sa
 from duckdb_sqlalchemy.datatypes import UInteger
 
+from .column_types import RawBlob
+
 metadata = sa.MetaData()
 
 run_numbers = sa.Sequence("run_numbers", metadata=metadata)
@@ -150,11 +152,16 @@ plans = _table("plans", _required("plan", sa.JSON))
 
 units = _table("units", _required("batch", sa.Integer), _required("volume", sa.Integer))
 
-partials = _table(
-    "partials",
-    _required("batch", sa.Integer),
-    _required("volume", sa.Integer),
-    _required("records", sa.LargeBinary),  # core record type and its columns; see storage.record_bytes
+partial_metadata = sa.MetaData()
+"""Holds the partial result of the first unit only, from which ``partial.sql`` is made.
+
+Every unit has a table of its own for its result, until the whole batch is done: of a row, DuckDB holds in memory what
+all rows near it have as well.
+"""
+
+partial = sa.Table(
+    "partial_0_0", partial_metadata,
+    _required("records", RawBlob),  # core record type and its columns; see storage.record_bytes
 )
 
 batches = _table("batches", _required("batch", sa.Integer))

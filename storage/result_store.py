@@ -292,7 +292,8 @@ class ResultStore:
         while True:
             where = self.locate(reference)
             if where.state in ("stored", "pending"):
-                raise ResumeError(f"run {where.id} is complete; there is nothing to resume (seqloom runs write gives its output)")
+                raise ResumeError(f"run {where.id} is complete; there is nothing to resume (seqloom runs write gives "
+                                  "its output)")
             if where.state == "incomplete":
                 with suppress(LockedError):
                     run_file = RunFile.open(where.path)

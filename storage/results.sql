@@ -130,13 +130,6 @@ CREATE TABLE units (
 	volume INTEGER NOT NULL
 );
 
-CREATE TABLE partials (
-	run INTEGER NOT NULL,
-	batch INTEGER NOT NULL,
-	volume INTEGER NOT NULL,
-	records BYTEA NOT NULL
-);
-
 CREATE TABLE batches (
 	run INTEGER NOT NULL,
 	batch INTEGER NOT NULL

@@ -4,6 +4,6 @@
 the revisions in ``READABLE`` can be read without migrating them.
 """
 
-HEAD = {"sequences": "0004", "results": "0002"}
-KNOWN = {"sequences": ("0001", "0002", "0003", "0004"), "results": ("0001", "0002")}
-READABLE = {"sequences": ("0001", "0002", "0003", "0004"), "results": ("0001", "0002")}
+HEAD = {"sequences": "0004", "results": "0003"}
+KNOWN = {"sequences": ("0001", "0002", "0003", "0004"), "results": ("0001", "0002", "0003")}
+READABLE = {"sequences": ("0001", "0002", "0003", "0004"), "results": ("0001", "0002", "0003")}

@@ -22,7 +22,7 @@ from ..core.records import Hits, Ragged, Records
 from ..core.sequences import Intervals, ModelBatch, SequenceBatch
 from ..core.stages import OnBad
 from .arrow import insert
-from .connection import connect
+from .connection import connect, translated
 from .literals import literal
 from .record_bytes import from_bytes, to_bytes
 from .report import RunReport
@@ -153,23 +153,21 @@ class RunFile:
     def commit_unit(self, batch: int, volume: int, records: Records, stats: Mapping[str, SlotStats]) -> None:
         with self._changes() as connection:
             connection.execute(f"INSERT INTO units VALUES ({NUMBER}, {batch}, {volume})")
-            insert(connection, "partials", {"records": ("BLOB", [to_bytes(records)])},
-                   {"run": NUMBER, "batch": batch, "volume": volume})
+            connection.execute(_making(batch, volume))
+            insert(connection, _partial(batch, volume), {"records": ("BLOB", [to_bytes(records)])})
             totals = self._add(stats)
         self._stats = totals
 
     def partials(self, batch: int) -> list[Records]:
-        volumes = self.connection.execute(f"SELECT volume FROM partials WHERE batch = {batch}").fetchall()
-        parts = []
-        for (volume,) in sorted(volumes):  # one by one: DuckDB sorts binary values by copying all of them
-            query = f"SELECT records FROM partials WHERE batch = {batch} AND volume = {volume}"
-            parts.append(from_bytes(self.connection.execute(query).fetchall()[0][0]))
-        return parts
+        with translated(self.path or "the results"):
+            return [from_bytes(self.connection.execute(f"SELECT records FROM {table}").fetchall()[0][0])
+                    for table in self._partials(batch)]
 
     def commit_batch(self, batch: int, hits: Hits, targets: TargetInfo, stats: Mapping[str, SlotStats]) -> None:
         with self._changes() as connection:
+            for table in self._partials(batch):
+                connection.execute(f"DROP TABLE {table}")
             connection.execute(f"INSERT INTO batches VALUES ({NUMBER}, {batch})")
-            connection.execute(f"DELETE FROM partials WHERE batch = {batch}")
             self._declare(hits)
             known = self._write_targets(targets)
             rank = place_in_group(hits.query)
@@ -180,6 +178,12 @@ class RunFile:
                    {"run": NUMBER})
             totals = self._add(stats)
         self._stats, self._targets = totals, known
+
+    def _partials(self, batch: int) -> list[str]:
+        """Tables with partial results of a batch that isn't done, in order of volumes."""
+        done = self.connection.execute(f"SELECT volume FROM units WHERE batch = {batch} AND batch NOT IN "
+                                       "(SELECT batch FROM batches) ORDER BY volume").fetchall()
+        return [_partial(batch, volume) for (volume,) in done]
 
     # ---- what the rest of the program asks for
 
@@ -337,6 +341,17 @@ def _create_file(folder: Path, run_id: str, memory: int | None) -> tuple["duckdb
             if folder.is_dir():  # else another process has just removed the folder because it was empty
                 raise
     raise StoreError(f"{folder}: no file for the run could be made and locked; does the file system support locks?")
+
+
+def _partial(batch: int, volume: int) -> str:
+    """Name of the table with the partial result of a unit."""
+    return f"partial_{batch}_{volume}"
+
+
+def _making(batch: int, volume: int) -> str:
+    """SQL that makes it."""
+    template = (Path(__file__).parent / "partial.sql").read_text()
+    return template.replace(_partial(0, 0), _partial(batch, volume))
 
 
 @contextmanager

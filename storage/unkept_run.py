@@ -169,6 +169,11 @@ class _HeldReport(Reporting):
         super().__init__(known, source, plan, later)
         self._queries, self._held = queries, held
 
+    def sizes(self) -> np.ndarray:
+        count = len(self._queries)
+        return sum((np.bincount(records.query, minlength=count) for batch in self._held.batches.values()
+                    for records in (batch, batch.alignments)), np.zeros(count, np.int64))
+
     def query_rows(self, first: int, last: int, residues: bool) -> list[tuple[int, str, str, str, int, Any]]:
         batch = self._queries.take(first, min(last, len(self._queries)))
         nothing = [""] * len(batch)

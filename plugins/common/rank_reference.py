@@ -15,10 +15,14 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Alignments, Hits, Records
-from seqloom.core.stages import SortStage
+from seqloom.core.stages import Footprint, Shape, SortStage
 from seqloom.plugins.common.grouping import group_starts
 
 SMALLEST_EVALUE = 1e-180
+RELATED = 250
+"""Alignments of a query beside those that are expected by chance, on average."""
+BYTES_PER_ALIGNMENT = 2000
+"""With its path, and with the copies that ranking makes."""
 
 
 class RankTargets(SortStage):
@@ -30,6 +34,11 @@ class RankTargets(SortStage):
     gives = Hits
     gives_order = ("query",)
     scopes = ("reduce",)
+
+    def footprint(self, shape: Shape) -> Footprint:
+        targets = max(shape.database_targets, shape.targets)  # of all volumes
+        alignments = min(1.5 * targets, RELATED + getattr(shape.options, "evalue", 0.0))
+        return Footprint(host=int(BYTES_PER_ALIGNMENT * shape.queries * alignments))
 
     def run(self, context: Context, records: Records) -> Hits:
         assert isinstance(records, Alignments)

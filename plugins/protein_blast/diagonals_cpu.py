@@ -15,6 +15,7 @@ from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.lane_queues import KIND, queued
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals, diagonal_rows, pairs_to_search
 from seqloom.plugins.protein_blast.scoring import read_as_query
+from seqloom.plugins.protein_blast.words import looser
 
 
 @kernel
@@ -46,6 +47,9 @@ for a block of columns, takes little beside the rest."""
 SHARE, LEAST = 2, 1024
 """Several threads take groups of a thread's part of the letters that are left, over this, but no smaller ones than the
 least: large ones first, and small ones last, so that all threads end at about the same time."""
+DIAGONALS_PER_CELL = 2e-6
+"""Good diagonals per pair of letters, of real proteins with default options."""
+BYTES_PER_DIAGONAL = 70
 LEAST_CUTOFF = 16
 """Below it a query is scanned alone: so many diagonals are good that what is noted of them takes most of the room."""
 
@@ -125,8 +129,11 @@ class SegmentDiagonalsCpu(SegmentDiagonals):
 
 
 def scan_footprint(shape: Shape) -> Footprint:
-    """Rows of the scan, and what is noted of the queries that threads are at."""
-    return Footprint(host=shape.threads * ((LANES + 64) * (shape.longest_query + TOGETHER) + 128 * shape.targets))
+    """Rows of the scan, what is noted of the queries that threads are at, and the diagonals that are found."""
+    all_of_them = shape.targets * shape.query_letters + shape.queries * shape.target_letters
+    found = min(all_of_them, DIAGONALS_PER_CELL * looser(shape) * shape.query_letters * shape.target_letters)
+    return Footprint(host=shape.threads * ((LANES + 64) * (shape.longest_query + TOGETHER) + 128 * shape.targets)
+                     + int(BYTES_PER_DIAGONAL * found))
 
 
 def _every_diagonal(size: int, targets: SequenceBatch, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -24,6 +24,7 @@ from seqloom.plugins.common.xdrop_cpu import (
 from seqloom.plugins.protein_blast.gapped_reference import ANCHOR_WINDOW, PreliminaryGapped
 from seqloom.plugins.protein_blast.score_cpu import evalues
 from seqloom.plugins.protein_blast.scoring import read_as_query
+from seqloom.plugins.protein_blast.words import looser
 
 SCORE, QUERY_START, QUERY_END, TARGET_START, TARGET_END, ANCHOR_QUERY, ANCHOR_TARGET, PAIR = range(8)
 
@@ -199,9 +200,9 @@ def packed(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def extension_footprint(shape: Shape) -> Footprint:
     """Letters packed for both directions, two rows of cells of each thread, and what is held per segment."""
     letters = shape.query_letters + shape.target_letters
-    cells = shape.query_letters * shape.target_letters
+    segments = SEGMENTS_PER_CELL * looser(shape) ** 0.75 * shape.query_letters * shape.target_letters
     return Footprint(host=3 * letters + 8 * shape.threads * (shape.longest_query + shape.longest_target)
-                     + int(SEGMENTS_PER_CELL * BYTES_PER_SEGMENT * cells))
+                     + int(BYTES_PER_SEGMENT * segments))
 
 
 class PreliminaryGappedCpu(PreliminaryGapped):

@@ -1,4 +1,4 @@
-"""Words of letters as numbers, and the memory that their hits take: what the stages that look words up share."""
+"""Words of letters as numbers, and how much there is of word hits and of what comes of them: what stages share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,28 @@ HITS_PER_CELL = 0.0025
 """Word hits per pair of letters with the default words; real proteins show 0.0017 to 0.0022."""
 BYTES_PER_HIT = 140
 """Most that a stage between seeding and ungapped extension holds per word hit, its input included."""
+TRIGGER_SPACE = 1 << 22
+"""Pairs of letters among which one segment by chance has the 22 bits that gapped extension takes at E-value limits that
+don't ask for less."""
+
+
+def looser(shape: Shape) -> float:
+    """How many times as many segments pass as do at usual E-value limits, at which 22 bits decide; at least 1."""
+    options = shape.options
+    if options is None:
+        return 1.0
+    length = shape.query_letters / max(1, shape.queries)
+    space = options.searchsp or length * (options.dbsize or max(shape.database_letters, shape.target_letters))
+    return max(1.0, options.evalue * TRIGGER_SPACE / max(1.0, space))
 
 
 def hits_footprint(shape: Shape) -> Footprint:
-    """Memory for the word hits of a unit, from average proteins; shorter words make more hits."""
-    return Footprint(host=int(HITS_PER_CELL * BYTES_PER_HIT * shape.share * shape.query_letters * shape.target_letters))
+    """Memory for the word hits of a unit, from average proteins; shorter words make more hits.
+
+    Behind the scan their number rises more slowly than that of segments, which share diagonals.
+    """
+    share = min(1.0, shape.share * looser(shape) ** 0.75)
+    return Footprint(host=int(HITS_PER_CELL * BYTES_PER_HIT * share * shape.query_letters * shape.target_letters))
 
 
 def word_codes(codes: np.ndarray, word_size: int) -> np.ndarray:

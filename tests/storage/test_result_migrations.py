@@ -3,14 +3,16 @@
 import gzip
 from pathlib import Path
 
+import duckdb
 import pytest
 from seqloom.core.records import Hits
 from seqloom.storage import revisions
 from seqloom.storage.connection import connect
+from seqloom.storage.record_bytes import to_bytes
 from seqloom.storage.report import RunReport
 from seqloom.storage.result_store import ResultStore
 from seqloom.storage.run_file import RunFile, mark_done
-from seqloom.testing import assert_same_hits
+from seqloom.testing import assert_same_hits, assert_same_records
 
 from . import toy_runs
 
@@ -88,3 +90,21 @@ def test_interrupted_run_of_an_old_version_goes_on(store, capfd):
     assert store.merge_pending() == [OLD_RUN]
     assert_all_rows(store, 3)
     assert "bringing it from" in capfd.readouterr().err
+
+
+def test_partial_results_of_an_old_version_are_found(store, capfd):
+    path = store.runs_folder / f"{OLD_RUN}.duckdb"
+    unpack("run_0001.duckdb.gz", path)
+    some = toy_runs.unit_rows(2, 1)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("UPDATE runs SET state = 'incomplete'; DELETE FROM batches WHERE batch = 2; "
+                           "DELETE FROM units WHERE batch = 2 AND volume <> 1; DELETE FROM hit WHERE query >= 4; "
+                           "DELETE FROM alignment WHERE query >= 4")
+        connection.execute("INSERT INTO partials VALUES (0, 2, 1, ?)", [to_bytes(some)])
+    run = store.open_incomplete(OLD_RUN)
+    assert (2, 1) in run.done_units()
+    assert_same_records(run.partials(2)[0], some)
+    toy_runs.work(run)
+    run.close()
+    assert store.merge_pending() == [OLD_RUN]
+    assert_all_rows(store, 3)

@@ -36,9 +36,26 @@ def test_a_run_comes_back_as_it_was_written(tmp_path):
     run = begin(tmp_path)
     toy_runs.work(run)
     assert_same_hits(hits_of(run), toy_runs.expected_hits())
-    assert run.connection.execute("SELECT count(*) FROM partials").fetchall() == [(0,)]
+    left = run.connection.execute("SELECT count(*) FROM duckdb_tables() WHERE starts_with(table_name, 'partial')")
+    assert left.fetchall() == [(0,)]
     run.close()
     assert {p.name for p in tmp_path.iterdir()} - {f"{run.id}.duckdb.wal"} == {f"{run.id}.done", f"{run.id}.duckdb"}
+
+
+@pytest.mark.parametrize("place", ["file", "memory"])
+def test_partial_results_may_be_more_than_memory_holds(tmp_path, place):
+    run = begin(":memory:" if place == "memory" else tmp_path, memory=24 << 20)
+    generator = np.random.default_rng(1)
+    units = [Pairs({name: generator.integers(0, 1 << 30, 300_000) for name in ("query", "target", "score")})
+             for _ in range(16)]
+    for volume, records in enumerate(units):
+        run.commit_unit(0, volume, records, {})
+    for back, records in zip(run.partials(0), units, strict=True):
+        assert_same_records(back, records)
+    run.commit_batch(0, Hits.empty(), MemorySource(toy_runs.queries()).info(np.empty(0, np.int64)), {})
+    assert run.partials(0) == [] and run.done_batches() == {0}
+    run.finish("done")
+    run.close()
 
 
 def test_reopened_run_knows_where_it_was(tmp_path):
