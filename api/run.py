@@ -89,12 +89,6 @@ class Run:
             return connection.execute(f"SELECT {what} WHERE run = {number} {order}").to_arrow_table()
 
     @property
-    def databases(self) -> list[str]:
-        """Paths of what was searched."""
-        with self._report(None) as report:
-            return [database["path"] for database in report.run["databases"]]
-
-    @property
     def hits(self) -> "pyarrow.Table":
         """One row per query and target, best first."""
         return self._table("hits")

@@ -96,9 +96,10 @@ def check_place(path: str | None) -> None:
 
 
 def check_unread(path: str | None, read: Iterable[str | None]) -> None:
-    """Refuse a place for results where one of the files is that are read for them."""
+    """Refuse a place for results where one of the files is, or will be, that are read for them; devices pass."""
     place = os.path.realpath(path) if path and path != "-" else ""
-    if place in {os.path.realpath(file) for file in read if file and os.path.isfile(file)}:
+    files = (file for file in read if file and file != "-" and (os.path.isfile(file) or not os.path.exists(file)))
+    if place in map(os.path.realpath, files):
         raise UsageError(f"{path} is a file that is read here, and the output would take its place; give the output "
                          "another name")
 

@@ -73,7 +73,7 @@ def resume_run(
 
     from .search import delivery, interruptible, number, progress
 
-    check_place(out)
+    _check_place(out, results, run)
     with delivery([(out, outfmt)]) as written, interruptible() as cancellation, progress(quiet) as bar:
         resume(run, results, threads=number(num_threads, "--num-threads"), memory=memory, device_memory=device_memory,
                cancellation=cancellation, progress=bar, written=written,
@@ -91,13 +91,21 @@ def write_run(
     from seqloom.output_formats import check_format
     from seqloom.results import Results
 
-    check_place(out)
-    store = Results(results)
-    found = store.run(run)
+    _check_place(out, results, run)
+    found = Results(results).run(run)
     check_format(outfmt, found.plan)
-    check_unread(out, [str(store.path), *found.databases])
     with opened(out) as stream:
         found.write(stream, outfmt)
+
+
+def _check_place(out: str | None, results: str | None, run: str) -> None:
+    """Refuse a place for a run's output that can't be written to, or where the store or one of its databases is."""
+    from seqloom.results import Results
+
+    check_place(out)
+    if out:
+        store = Results(results)
+        check_unread(out, [str(store.path), *(base["path"] for base in store.show(run).get("databases", ()))])
 
 
 @command(app, "merge")

@@ -24,7 +24,7 @@ from seqloom.plugins.common.xdrop_cpu import (
 from seqloom.plugins.protein_blast.gapped_reference import ANCHOR_WINDOW, PreliminaryGapped
 from seqloom.plugins.protein_blast.score_cpu import evalues
 from seqloom.plugins.protein_blast.scoring import read_as_query
-from seqloom.plugins.protein_blast.words import looser
+from seqloom.plugins.protein_blast.words import HITS_PER_CELL, looser
 
 SCORE, QUERY_START, QUERY_END, TARGET_START, TARGET_END, ANCHOR_QUERY, ANCHOR_TARGET, PAIR = range(8)
 
@@ -37,6 +37,8 @@ LEFT, RIGHT = 1, 0
 
 SEGMENTS_PER_CELL = 4e-7
 """Ungapped segments per pair of letters that are extended with gaps, of real proteins with default options."""
+HITS_PER_SEGMENT = 4
+"""Word hits to a segment, at least, if every segment passes: eight where an E-value of 100,000 does."""
 BYTES_PER_SEGMENT = 300
 
 
@@ -200,7 +202,8 @@ def packed(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def extension_footprint(shape: Shape) -> Footprint:
     """Letters packed for both directions, two rows of cells of each thread, and what is held per segment."""
     letters = shape.query_letters + shape.target_letters
-    segments = SEGMENTS_PER_CELL * looser(shape) ** 0.75 * shape.query_letters * shape.target_letters
+    per_cell = min(SEGMENTS_PER_CELL * looser(shape) ** 0.75, HITS_PER_CELL / HITS_PER_SEGMENT)
+    segments = per_cell * shape.query_letters * shape.target_letters
     return Footprint(host=3 * letters + 8 * shape.threads * (shape.longest_query + shape.longest_target)
                      + int(BYTES_PER_SEGMENT * segments))
 

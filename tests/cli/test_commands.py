@@ -162,6 +162,8 @@ def test_no_output_takes_the_place_of_what_a_search_needs(session: Callable, tmp
     if not (tmp_path / "kept.duckdb").exists():
         assert session(*common, "--results", "kept.duckdb").status == 0
     before = (tmp_path / place).read_bytes()
+    refused = session(*common, "--results", "new.duckdb", "-o", "new.duckdb")
+    assert refused.status == 2 and not (tmp_path / "new.duckdb").exists()
     refused = session(*common, "--target-ids", "ids", "--results", "kept.duckdb", "-o", place)
     assert refused.status == 2 and f"{place} is a file that is read here" in refused.err
     assert (tmp_path / place).read_bytes() == before

@@ -42,6 +42,9 @@ def test_the_first_ctrl_c_leaves_a_run_that_can_be_resumed(seqloom: Callable, sa
     assert "incomplete" in seqloom("runs", "list").out
     refused = seqloom("runs", "write", run)
     assert refused.status == 1 and f"was interrupted; let it end with: seqloom runs resume {run}" in refused.err
+    for place in "seqloom.duckdb", str(sample / "proteins.fasta"):
+        refused = seqloom("runs", "resume", run, "-o", place)
+        assert refused.status == 2 and f"{place} is a file that is read here" in refused.err
     refused = seqloom("runs", "resume", run, "--outfmt", "6 qseqid nofield")
     assert (refused.status, refused.out) == (2, "") and "nofield" in refused.err
     assert "incomplete" in seqloom("runs", "list").out

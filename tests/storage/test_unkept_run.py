@@ -9,7 +9,7 @@ from seqloom.core.memory import MemorySource
 from seqloom.core.ports import SlotStats
 from seqloom.core.records import Hits
 from seqloom.core.sequences import SequenceBatch
-from seqloom.storage import unkept_run
+from seqloom.storage import report, unkept_run
 from seqloom.storage.report import Reporting
 from seqloom.storage.run_file import RunFile
 from seqloom.storage.unkept_run import UnkeptRun
@@ -123,6 +123,23 @@ def test_every_type_of_column_is_reported_as_from_a_file(hits, random):
         each.commit_batch(0, shuffled, toy_runs.info(np.unique(hits.target)), {})
     if len(hits):
         assert_same_hits(hits_of(run.report(None, None)), hits_of(file.report(None, None)))
+
+
+@pytest.mark.parametrize("rows", [1, 5, 20])
+@pytest.mark.parametrize("make", [unkept, kept])
+def test_few_rows_are_read_at_once(make, rows, monkeypatch):
+    run = make()
+    toy_runs.work(run)
+    whole = hits_of(run.report(None, None))
+    monkeypatch.setattr(report, "ROWS_AT_ONCE", rows)
+    read = []
+    some = report.Reporting._some
+    monkeypatch.setattr(report.Reporting, "_some", lambda self, first, last, residues: (
+        read.append((first, last)), some(self, first, last, residues))[1])
+    queries = [query.number for query in run.report(None, None).queries()]
+    assert queries == list(range(toy_runs.BATCHES * toy_runs.QUERIES))
+    assert read[0][0] == 0 and [a for a, _ in read[1:]] == [b for _, b in read[:-1]] and len(read) > 1
+    assert_same_hits(hits_of(run.report(None, None)), whole)
 
 
 def test_partial_results_stay_as_they_are():

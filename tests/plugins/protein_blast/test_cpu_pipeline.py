@@ -1,11 +1,19 @@
 """The whole of blastp on the CPU against the reference back end, bit for bit, for many options and kinds of input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import Shape, Stage
+from seqloom.plugins.common.rank_reference import RankTargets
+from seqloom.plugins.protein_blast.diagonals_cpu import SegmentDiagonalsCpu
+from seqloom.plugins.protein_blast.gapped_cpu import PreliminaryGappedCpu
+from seqloom.plugins.protein_blast.options import BlastpOptions
+from seqloom.plugins.protein_blast.seed_cpu import WordHitsCpu
 from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 
 from tests.plugins.protein_blast.proteins import families
@@ -77,3 +85,22 @@ def test_the_scan_counts_what_it_leaves_out() -> None:
     stats = sink.stats[0]
     left = stats["seed.scan"].counters["pairs left out"]
     assert 20 < left < len(data[0]) * len(data[1])
+
+
+AVERAGE = Shape(queries=100, query_letters=40_000, longest_query=5_000, targets=20_000, target_letters=9_000_000,
+                longest_target=35_000, database_targets=20_000, database_letters=9_000_000, share=0.01)
+
+
+@pytest.mark.parametrize("stage", [SegmentDiagonalsCpu, WordHitsCpu, PreliminaryGappedCpu, RankTargets])
+def test_footprints_follow_the_evalue_limit(stage: type[Stage]) -> None:
+    """What passes the filters is more at loose limits, and no more than there is; cutting a volume needs less."""
+
+    def need(evalue: float, shape: Shape = AVERAGE) -> int:
+        return stage().footprint(replace(shape, options=BlastpOptions(evalue=evalue))).host
+
+    assert need(1e-5) <= need(10) < need(1e5) <= need(1e12) == need(1e15) < need(1e-5) * 1e6
+    half = replace(AVERAGE, queries=50, query_letters=20_000)
+    cut = replace(AVERAGE, targets=10_000, target_letters=4_500_000)
+    for evalue in (10, 1e5):
+        assert need(evalue, half) < need(evalue)
+        assert need(evalue, cut) <= need(evalue)
