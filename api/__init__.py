@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .database import Database as Database
+    from .results import Results as Results
     from .run import Run as Run
     from .searches import search as search
 
-__all__ = ["Database", "Run", "search"]
-_HOMES = {"Database": "database", "Run": "run", "search": "searches"}
+__all__ = ["Database", "Results", "Run", "search"]
+_HOMES = {"Database": "database", "Results": "results", "Run": "run", "search": "searches"}
 
 
 def __getattr__(name: str) -> Any:
@@ -17,3 +18,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

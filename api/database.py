@@ -4,11 +4,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from .budget import reading_share, writing_share
 from .core.alphabet import alphabet
+from .core.progress import Progress
 from .core.sequences import SequenceBatch
-from .inputs import Ids, read_sequences
+from .inputs import Ids, begin_reading, read_sequences
 from .installed import registry
-from .storage.sequence_database import SequenceDatabase
+from .storage.sequences.database import SequenceDatabase
+from .taxonomy import Taxids
 
 PathLike = str | Path
 
@@ -20,41 +23,66 @@ class Database:
     it alone.
     """
 
-    def __init__(self, database: SequenceDatabase) -> None:
-        self._database = database
+    def __init__(self, database: SequenceDatabase, memory: int | None = None) -> None:
+        self._database, self._memory = database, memory
 
     @classmethod
     def create(cls, path: PathLike, *files: PathLike, type: str | None = None, on_bad: str = "error", title: str = "",
-               memory: int | None = None) -> Self:
-        """Make a database from FASTA or FASTQ files (plain, gzip, zstd; "-" is standard input).
+               memory: int | None = None, progress: Progress | None = None, taxids: Taxids | None = None) -> Self:
+        """Make a database from FASTA or FASTQ files (plain, gzip, bzip2, xz, zstd; "-" is standard input).
 
         Args:
             path: file to make; must not exist. Nothing is left there when anything goes wrong.
             type: "protein" or "nucleotide"; found out from the first file when left out.
-            on_bad: "error" stops at the first record that can't be used, "skip" reports and leaves it out.
+            on_bad: "error" stops at the first record that can't be used, "skip" reports and leaves it out; "rename"
+                gives another id to records whose id is there already.
             title: shown by ``info``; the files' names when left out.
             memory: bytes that the process may take, about.
+            progress: told of the bytes that are read; its cancellation stops the work.
+            taxids: which organism each sequence is of.
         """
-        batches = _read(files, type, on_bad, Ids())
+        batches = _read(files, type, on_bad, Ids(), progress, taxids)
         title = title or ", ".join(Path(f).name if str(f) != "-" else "standard input" for f in files)
-        return cls(SequenceDatabase.create(path, batches, title=title, memory=memory))
+        return cls(SequenceDatabase.create(path, batches, title=title, memory=_share(memory, False)))
 
     @classmethod
     def open(cls, path: PathLike, read_only: bool = True, memory: int | None = None) -> Self:
         """Open an existing database."""
-        return cls(SequenceDatabase.open(path, read_only=read_only, memory=memory))
+        return cls(SequenceDatabase.open(path, read_only=read_only, memory=_share(memory, read_only)), memory)
 
     @property
     def path(self) -> Path:
         return Path(self._database.path)
 
-    def append(self, *files: PathLike, on_bad: str = "error") -> None:
-        """Add the records of more files behind those that are there. All of them are added, or none."""
-        kind = self._database.info()["type"]
+    def append(self, *files: PathLike, on_bad: str = "error", progress: Progress | None = None,
+               taxids: Taxids | None = None) -> None:
+        """Add the records of more files behind those that are there. All of them are added, or none.
+
+        Args:
+            progress: told of the bytes that are read; its cancellation stops the work.
+            taxids: which organism each of these sequences is of.
+        """
+        self._open_for_writing()
+        kind = self._database.alphabet.name
+        self._database.append(_read(files, kind, on_bad, Ids(self._database.find), progress, taxids))
+
+    def store_taxonomy(self, *files: PathLike) -> None:
+        """Keep NCBI's names and tree of all organisms, in the place of those that are there.
+
+        Args:
+            files: nodes.dmp, names.dmp and, if wanted, merged.dmp, in this order; or taxdump.tar.gz. Plain or packed.
+        """
+        from .storage.sequences import taxonomy
+        from .taxonomy import read_dump
+
+        tables = read_dump(files)
+        self._open_for_writing()
+        taxonomy.store(self._database, tables)
+
+    def _open_for_writing(self) -> None:
         if self._database.read_only:
             self._database.close()
-            self._database = SequenceDatabase.open(self.path, read_only=False)
-        self._database.append(_read(files, kind, on_bad, Ids(self._database.find)))
+            self._database = SequenceDatabase.open(self.path, read_only=False, memory=_share(self._memory, False))
 
     def info(self) -> dict[str, Any]:
         """Title, type, numbers, fingerprint, revision."""
@@ -68,9 +96,15 @@ class Database:
         """Sequences by name, in the order of the database."""
         return self._database.extract(list(names))
 
-    def check(self) -> list[str]:
-        """Problems found by reading everything and comparing checksums; empty when all is well."""
-        return list(self._database.check())
+    def check(self, progress: Progress | None = None) -> list[str]:
+        """Problems found by reading everything and comparing checksums; empty when all is well.
+
+        Args:
+            progress: told of the residues that are checked; its cancellation stops the work.
+        """
+        from .storage.sequences.check import problems
+
+        return problems(self._database, progress)
 
     def close(self) -> None:
         self._database.close()
@@ -87,13 +121,24 @@ class Database:
     def __repr__(self) -> str:
         info = self.info()
         return (f"<Database {self.path.name}: {info['sequences']:,} {info['type']} sequences, "
-                f"{info['letters']:,} letters>")
+                f"{info['residues']:,} residues>")
 
 
-def _read(files: Iterable[PathLike], type: str | None, on_bad: str, ids: Ids) -> Iterator[SequenceBatch]:
+def _share(memory: int | None, read_only: bool) -> int | None:
+    """What DuckDB may take of a budget for the whole process."""
+    if memory is not None:
+        from .storage.duck.native import duckdb
+
+        duckdb.connect().close()  # what DuckDB begins with is a good part of what the program itself takes
+    return reading_share(memory) if read_only else writing_share(memory)
+
+
+def _read(files: Iterable[PathLike], type: str | None, on_bad: str, ids: Ids, progress: Progress | None,
+          taxids: Taxids | None) -> Iterator[SequenceBatch]:
     """Batches of all files in order, all of the alphabet of the first, every name once."""
-    letters = alphabet(type) if type else None
+    residues = alphabet(type) if type else None
+    begin_reading(progress, files)
     for file in files:
-        for batch in read_sequences(str(file), registry(), letters, on_bad=on_bad, ids=ids):
-            letters = batch.alphabet
-            yield batch
+        for batch in read_sequences(str(file), registry(), residues, on_bad=on_bad, ids=ids, progress=progress):
+            residues = batch.alphabet
+            yield taxids.applied(batch) if taxids else batch

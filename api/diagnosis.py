@@ -2,14 +2,23 @@
 
 import os
 import platform
+import signal
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-NEEDED = ("numpy", "numba", "duckdb", "pyarrow", "pluggy", "typer", "sqlalchemy", "alembic", "duckdb-sqlalchemy",
-          "isal", "zstandard", "dnaio", "tqdm")
+from .budget import available_bytes
+
+NEEDED = ("numpy", "numba", "duckdb", "pyarrow", "pluggy", "typer", "sqlalchemy", "alembic", "isal",
+          "zstandard", "tqdm")
+PROBE = ("-m", "seqloom.core.kernels.probe")
+"""Arguments of Python that compile and run a kernel."""
+PROBE_SECONDS = 300
 OPTIONAL = {"pandas": "data frames of hits", "polars": "data frames of hits"}
 
 
@@ -30,6 +39,7 @@ def examine() -> Iterator[Finding]:
     yield from _packages()
     yield from _machine()
     yield _cache()
+    yield _kernels()
     yield _store()
     yield from _cuda()
     yield from _plugins()
@@ -55,28 +65,53 @@ def _packages() -> Iterator[Finding]:
 def _machine() -> Iterator[Finding]:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield Finding("ok", "processors", f"{usable} usable of {os.cpu_count()}, {platform.machine()}, {platform.system()}")
-    try:
-        facts = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-        total, free = (int(facts[key].split()[0]) / (1 << 20) for key in ("MemTotal", "MemAvailable"))
-        yield Finding("ok", "memory", f"{free:.1f} GiB available of {total:.1f}")
-    except (OSError, KeyError, ValueError):
+    spare = available_bytes()
+    if spare is None:
         yield Finding("note", "memory", "can't be read on this system", "give --memory to searches")
+    else:
+        yield Finding("ok", "memory", f"{spare / (1 << 30):.1f} GiB for new work (machine, control group, ulimit); "
+                                      f"a search without --memory takes {spare * 4 // 5 / (1 << 30):.1f} GiB at most")
 
 
 def _cache() -> Finding:
-    """Where compiled kernels are kept, by the rule of ``core/jit.py``."""
-    from .core import jit
+    """Where compiled kernels are kept, by the rule of ``core/kernels/cache.py``."""
+    from .core.kernels import cache
 
-    places = jit.folders(Path(jit.__file__))
-    for folder in places:
-        place = folder
-        while not place.exists() and place != place.parent:
-            place = place.parent
-        if os.access(place, os.W_OK):
-            return Finding("ok", "kernel cache", str(folder))
+    source = Path(cache.__file__)
+    folder = cache.writable(source)
+    if folder is not None:
+        return Finding("ok", "kernel cache", str(folder))
     return Finding("BAD", "kernel cache",
-                   f"{' and '.join(map(str, places))} can't be written to: every start compiles what is new",
+                   f"{' and '.join(map(str, cache.folders(source)))} can't be written to: every start compiles anew",
                    "set NUMBA_CACHE_DIR to a folder of yours")
+
+
+def _kernels() -> Finding:
+    """Whether kernels can be compiled and run, tried in a process that may end without a word."""
+    what, remedy = "kernels", (
+        "install the newest numba and llvmlite (pip install -U numba llvmlite); until then search with "
+        "SEQLOOM_SIMD=avx2 or SEQLOOM_SIMD=portable in the environment, or with --backend reference")
+    begin = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="seqloom-") as folder:  # takes what a process that aborts leaves behind
+        try:
+            done = subprocess.run([sys.executable, *PROBE], env={**os.environ, "TMPDIR": folder}, capture_output=True,
+                                  text=True, errors="replace", timeout=PROBE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return Finding("BAD", what, f"a small one isn't compiled after {PROBE_SECONDS} s", remedy)
+    said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    if done.returncode:
+        how = _signal_name(-done.returncode) if done.returncode < 0 else f"exit status {done.returncode}"
+        why = f": {said[-1]}" if said else ""
+        return Finding("BAD", what, f"a small one can't be compiled and run here ({how}{why})", remedy)
+    fact = f"{done.stdout.strip()}; a small one compiled and run in {time.perf_counter() - begin:.1f} s"
+    return Finding("note", what, fact, said[-1]) if said else Finding("ok", what, fact)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _store() -> Finding:
@@ -136,4 +171,4 @@ def _plugins() -> Iterator[Finding]:
     slow = [p.name for p in plugins.pipelines() if any(not there.get(s.plugin, set()) & usable for s in p.slots)]
     if slow:
         yield Finding("note", "pipelines", f"on the reference back end only: {', '.join(slow)}",
-                      "--backend reference (or SEQLOOM_BACKEND=reference) runs them, slowly")
+                      "they run, and may take long")

@@ -5,7 +5,7 @@ from typing import IO
 from .core.sequences import SequenceBatch
 
 WIDTH = 60
-"""Letters per line."""
+"""Residues per line."""
 
 
 def write_fasta(batch: SequenceBatch, stream: IO[str]) -> None:

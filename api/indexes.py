@@ -13,24 +13,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .core.context import Cancellation, Context
+from .budget import data_budget, reading_share, writing_share
+from .core.context import Context
+from .core.engine.threads import bounded_threads
 from .core.errors import BackendError, BudgetError, OptionError, StoreError, UnknownNameError
 from .core.index import Index
 from .core.options import build_options, option_infos, options_dict
-from .core.pipeline import Pipeline, PlacedStage, Plan, compose
+from .core.pipeline import FilledSlot, Pipeline, Plan, compose
 from .core.ports import Span, VolumeSource
-from .core.stages import VOLUME_LETTERS, Footprint, IndexStage, Shape
-from .core.threads import sensible
+from .core.progress import Cancellation, Progress, UnitProgress
+from .core.stages import VOLUME_RESIDUES, Footprint, IndexStage, Shape
 from .core.units import parse_bytes
 from .installed import registry
-from .storage import index_images, sources, stored_indexes
-from .storage.sequence_database import SequenceDatabase
-from .storage.stored_indexes import IndexKey, IndexWriter, StoredIndex
+from .storage.sequences import index_images, sources, stored_indexes
+from .storage.sequences.database import SequenceDatabase
+from .storage.sequences.stored_indexes import IndexKey, IndexWriter, StoredIndex
 
 MAPPED_FROM = 256 << 20
 """Bytes from which on an index is mapped unless asked otherwise: to read them takes about as long as to start."""
-ProgressHook = Callable[[int, int], None]
-"""Called with letters done and letters in all."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,15 @@ class IndexInfo:
 
 def build_index(path: "str | Path", plugin: str | None = None, settings: Sequence[str] = (),
                 memory: "int | str | None" = None, threads: int = 1, backend: str | None = None,
-                cancellation: Cancellation | None = None, progress: ProgressHook | None = None,
-                notice: Callable[[str], None] = lambda line: None, mapped: bool | None = None) -> IndexInfo:
+                progress: Progress | None = None, notice: Callable[[str], None] = lambda line: None,
+                mapped: bool | None = None) -> IndexInfo:
     """Build an index and store it in the database at ``path``, unless the same is there already.
 
     Args:
         plugin: name of an index stage; when left out, the one that searches of such sequences take when it is stored.
         settings: ``option=value`` of the plugin, or of the pipeline where the index depends on it.
         memory: bytes, or a text such as "8G": the index is built in pieces that fit.
-        cancellation: stops the build; nothing unfinished is kept.
-        progress: told of the letters done.
+        progress: told of the residues done. Its cancellation stops the build; nothing unfinished is kept.
         notice: told what becomes of an index that is there already, and why a large one can't be mapped.
         mapped: whether searches shall map it from files beside the database, which are written, or removed, for an
             index that is there already too; when left out, they are written for a large index.
@@ -79,21 +78,24 @@ def build_index(path: "str | Path", plugin: str | None = None, settings: Sequenc
         LockedError: somebody else has the database open.
         StoreError: the files that were asked for can't be written; the index is stored.
     """
-    from .searches import data_budget
-
-    with SequenceDatabase.open(path) as database:
+    budget = parse_bytes(memory)
+    with SequenceDatabase.open(path, memory=reading_share(budget)) as database:
         backend = backend or os.environ.get("SEQLOOM_BACKEND") or "auto"
         stage, options = _stage(plugin, settings, database.alphabet.name, backend)
         key = _key(stage, options, options_dict(stage.options))
-        stored, spans = _there(database, key, notice), []
+        stored, spans, share = _there(database, key, notice), [], reading_share(budget)
         if stored is None:
-            spans = _spans(sources.DatabaseSource(database), stage, data_budget(parse_bytes(memory)))
+            source = sources.DatabaseSource(database)
+            whole = _footprint(stage, [Span(0, source.sequences, source.total_residues, source.longest)]).kept
+            share = writing_share(budget, whole)
+            spans = _spans(source, stage, data_budget(budget, share))
         elif stored.mapped == _wanted(stored, mapped):
             index_images.clear_unfinished(database.path)
             return _info(database, stored)
-    context = Context(slot=f"index.{stage.name}", options=options, threads=sensible(threads),
-                      cancellation=cancellation or Cancellation())
-    with SequenceDatabase.open(path, read_only=False) as database:
+    progress = progress or Progress()
+    context = Context(slot=f"index.{stage.name}", options=options, threads=bounded_threads(threads),
+                      cancellation=progress.cancellation)
+    with SequenceDatabase.open(path, read_only=False, memory=share) as database:
         if stored is None:
             stored = _built(database, stage, key, context, spans, progress)
         _map(database, stored, mapped, context.cancellation, notice)
@@ -112,19 +114,19 @@ def _there(database: SequenceDatabase, key: IndexKey, notice: Callable[[str], No
 
 
 def _built(database: SequenceDatabase, stage: IndexStage, key: IndexKey, context: Context, spans: Sequence[Span],
-           progress: ProgressHook | None) -> StoredIndex:
+           progress: Progress) -> StoredIndex:
     """Build and store an index, a piece for each span; nothing of it is kept when anything goes wrong."""
     source = sources.DatabaseSource(database)
     writer = IndexWriter(database, key)
     try:
-        done = 0
+        progress.begin(database.total_residues, "residue")
         for span in spans:
             context.cancellation.check()
             batch = source.read(span)
-            writer.add(span.first, span.last, stage.run(replace(context, targets=batch, catalog=source), batch))
-            done += span.letters
-            if progress:
-                progress(done, database.letters)
+            piece = UnitProgress(progress, span.total_residues, {stage.name: 0.9, "": 0.1})
+            here = replace(context, targets=batch, catalog=source, progress=piece.stage(stage.name))
+            writer.add(span.first, span.last, stage.run(here, batch))
+            piece.end()
         writer.finish([stored.number for stored in _of_plugin(database, key)])
     except BaseException:
         stored_indexes.drop(database, [])
@@ -173,7 +175,7 @@ def drop_indexes(path: "str | Path", plugins: Sequence[str] = ()) -> int:
         there = stored_indexes.stored_indexes(database)
         for name in plugins:
             if name not in {stored.plugin for stored in there}:
-                raise UnknownNameError(f"index of {path}", name, sorted({stored.plugin for stored in there}))
+                raise UnknownNameError("index", name, sorted({stored.plugin for stored in there}), f"of {path}")
         numbers = [stored.number for stored in there if not plugins or stored.plugin in plugins]
         stored_indexes.drop(database, numbers)
         return len(numbers)
@@ -237,7 +239,7 @@ def reading(plan: Plan, source: VolumeSource) -> Plan:
                 if stored.mapped not in ("yes", "no"):
                     print(f"seqloom: {stored.path}: its stored index {stored.plugin} can't be mapped: {stored.mapped}; "
                           "it is read; seqloom index build --map mends it", file=sys.stderr)
-            stages[place] = PlacedStage(placed.slot, _ReadingStage(placed.stage, key, source, found))
+            stages[place] = FilledSlot(placed.slot, _ReadingStage(placed.stage, key, source, found))
     return replace(plan, stages=tuple(stages))
 
 
@@ -261,9 +263,13 @@ class _ReadingStage(IndexStage):
         index = None
         if len(batch):
             first = int(batch.ordinals[0])
-            index = sources.stored_index(self._source, self._key, first, first + len(batch))
+            index = sources.stored_index(self._source, self._key, first, first + len(batch),
+                                         lambda index: self._unfit(context, batch, index))
         context.count("made" if index is None else "read")
         return self._stage.run(context, batch) if index is None else index
+
+    def _unfit(self, context: Context, batch: Any, index: Index) -> str:
+        return self._stage.wrong(context, batch, index) if index.kind == self.provides else f"it is a {index.kind}"
 
 
 def _tell_unfit(source: VolumeSource, key: IndexKey, instead: str) -> None:
@@ -272,11 +278,11 @@ def _tell_unfit(source: VolumeSource, key: IndexKey, instead: str) -> None:
         print(f"seqloom: {line}; {instead}; seqloom index build stores it anew", file=sys.stderr)
 
 
-def _storable(plan: Plan) -> list[PlacedStage]:
+def _storable(plan: Plan) -> list[FilledSlot]:
     return [placed for placed in plan.indexes("target") if placed.stage.depends is not None]
 
 
-def _given(placed: PlacedStage) -> dict[str, Any]:
+def _given(placed: FilledSlot) -> dict[str, Any]:
     """The options of a slot that were asked for."""
     values = options_dict(placed.stage.options)
     return {name.replace("-", "_"): values[name.replace("-", "_")] for name in placed.slot.options}
@@ -344,20 +350,25 @@ def _setting(text: str) -> tuple[str, str]:
     return name.strip().replace("-", "_"), value
 
 
+def _footprint(stage: IndexStage, spans: Sequence[Span]) -> Footprint:
+    """What it takes to build an index in these pieces, one after the other."""
+    return stage.footprint(Shape(0, 0, 0, *(max(getattr(span, name) for span in spans)
+                                            for name in ("sequences", "total_residues", "longest"))))
+
+
 def _spans(source: sources.DatabaseSource, stage: IndexStage, budget: int | None) -> list[Span]:
     """The pieces in which an index is built: as few as the budget allows."""
-    letters = VOLUME_LETTERS
+    residues = VOLUME_RESIDUES
     while True:
-        spans = source.plan(letters)
-        largest = max(spans, key=lambda span: span.letters)
-        shape = Shape(0, 0, 0, max(s.sequences for s in spans), largest.letters, max(s.longest for s in spans))
-        need = stage.footprint(shape).host + largest.letters + 24 * shape.targets
+        spans = source.plan(residues)
+        largest = max(spans, key=lambda span: span.total_residues)
+        need = _footprint(stage, spans).host + largest.total_residues + 24 * max(s.sequences for s in spans)
         if budget is None or need <= budget:
             return spans
         if all(span.sequences == 1 for span in spans):
-            raise BudgetError(f"index '{stage.name}' of the longest sequence ({largest.letters:,} letters)", need,
-                              budget, "raise --memory")
-        letters = max(1, min(letters, largest.letters) // 2)
+            raise BudgetError(f"index '{stage.name}' of the longest sequence ({largest.total_residues:,} residues)",
+                              need, budget, "raise --memory")
+        residues = max(1, min(residues, largest.total_residues) // 2)
 
 
 __all__ = ["IndexInfo", "build_index", "drop_indexes", "list_indexes", "reading", "with_stored"]

@@ -9,15 +9,14 @@ import numpy as np
 from .core.errors import UsageError
 from .core.options import options_dict
 from .core.pipeline import Plan
-from .core.ports import QueryReport, TargetInfo
+from .core.ports import QueryReport, QueryStatistics, TargetInfo
 from .core.records import Alignments, Hits
+from .core.stages import Writer
 from .installed import registry
 
 
 class _NothingFound:
     """A ``Report`` of one query without hits."""
-
-    scoring: Any = None
 
     def __init__(self, plan: Plan) -> None:
         none = np.empty(0, np.int64)
@@ -30,27 +29,69 @@ class _NothingFound:
             "query_type": plan.family.query, "target_type": plan.family.target, "databases": [], "sequences": 1,
             "letters": 1, "version": "", "command": ""}
 
+        self.method = plan.family.method(plan.options)
+        self.asked_for_residues = False
+
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
+        self.asked_for_residues |= residues
         yield self._query
 
+    def statistics(self, number: int) -> QueryStatistics | None:
+        return None
+
     def target(self, number: int) -> np.ndarray:
+        self.asked_for_residues = True
         return np.zeros(1, np.uint8)
 
+    def masked(self, number: int) -> np.ndarray:
+        return np.empty((0, 2), np.int32)
 
-def check_format(outfmt: str, plan: Plan) -> None:
+
+def check_format(outfmt: str, plan: Plan, terminal: bool = False, named: bool = True) -> None:
     """Refuse an output format that can't write the results of ``plan``.
 
     Args:
         outfmt: name of the format and its fields, such as "6 qseqid sseqid"; "" for the pipeline's own.
+        terminal: whether they go to one.
+        named: whether they go to a file that has a name.
 
     Raises:
-        UsageError: there is no such format or field, or the format refuses such results.
+        UsageError: there is no such format or field, or the format refuses such results, or isn't for a terminal.
     """
+    _tried(outfmt, plan, terminal)
+    check_name(registry().writer((outfmt or plan.pipeline.writer).split()[0]), named)
+
+
+def check_name(writer: type[Writer], named: bool) -> None:
+    """Refuse output without a file's name where the writer makes several files."""
+    if writer.several and not named:
+        raise UsageError(f"output format '{writer.name}' writes a file for each query: give a name with -o NAME")
+
+
+def prints_residues(outfmt: str, plan: Plan) -> bool:
+    """Whether an output format needs the sequences of the databases."""
+    return _tried(outfmt, plan).asked_for_residues
+
+
+def _tried(outfmt: str, plan: Plan, terminal: bool = False) -> _NothingFound:
+    """What a writer was given that has written nothing."""
     words = (outfmt or plan.pipeline.writer).split()
     writer = registry().writer(words[0] if words else outfmt)()
+    if writer.families and plan.family.name not in writer.families:
+        served = [p.name for p in registry().pipelines() if p.family in writer.families]
+        raise UsageError(f"output format '{writer.name}' writes results of {', '.join(served) or 'other pipelines'} "
+                         f"only, not of {plan.pipeline.name}; choose another --outfmt")
+    if terminal and writer.binary:
+        raise UsageError(f"output format '{writer.name}' is no text for a terminal; write it into a file with -o")
+    report = _NothingFound(plan)
     try:
-        writer.write(_NothingFound(plan), io.StringIO(), words[1:])
+        if writer.several:
+            for _, text in writer.files(report, "name", words[1:]):
+                io.StringIO().writelines(text)
+        else:
+            writer.write(report, io.StringIO(), words[1:])
     except UsageError:
         raise
     except Exception:  # a writer may want more of a report than there is before the search: that is no user's mistake
-        return
+        pass
+    return report

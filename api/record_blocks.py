@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .core import prefetch as prefetch_module
+from .core.engine.threads import by_threads
 from .core.errors import InputError
-from .core.jit import kernel
+from .core.kernels.jit import kernel
+from .core.kernels.simd import prefetch
 from .core.keys import byte_keys
-from .core.prefetch import prefetch
 from .core.records import Ragged
-from .core.threads import by_threads
 from .inputs import HEAD, Stream
 
 UTF8_MARK = b"\xef\xbb\xbf"
@@ -75,7 +74,7 @@ def blocks(stream: Stream, kind: str, by: str, where: str, size: int, threads: i
 
     Args:
         kind: "fasta", "fastq" or "lines".
-        by: "sequence" (letters without white space), "header" (without its first letter) or "length" (of the sequence).
+        by: "sequence" (without white space), "header" (without its first character) or "length" (of the sequence).
         where: what the file is called in errors.
         line: number of the first line that is read.
 
@@ -176,13 +175,13 @@ def _check_fastq(data: np.ndarray, starts: np.ndarray, where: str, line: int) ->
         place = int(wrong[0]) if len(wrong) else count
         raise InputError(f"{where}: line {line + 4 * place}: a FASTQ record is four lines, the first with '@', the "
                          "third with '+'; repair the file or give --format lines")
-    letters, qualities = (_line_lengths(data, starts[n : 4 * count + 1 : 4], starts[n + 1 : 4 * count + 1 : 4])
+    residues, qualities = (_line_lengths(data, starts[n : 4 * count + 1 : 4], starts[n + 1 : 4 * count + 1 : 4])
                           for n in (1, 3))
-    wrong = np.flatnonzero(letters != qualities)
+    wrong = np.flatnonzero(residues != qualities)
     if len(wrong):
         place = int(wrong[0])
         raise InputError(f"{where}: line {line + 4 * place + 3}: {qualities[place]:,} qualities for a sequence of "
-                         f"{letters[place]:,} letters; repair the file or give --format lines")
+                         f"{residues[place]:,} bases; repair the file or give --format lines")
 
 
 def _line_lengths(data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -281,7 +280,7 @@ def _keep(data, begins, ends, kept, first, last, offsets, out):
             at += np.uint64(kept[data[place]])
 
 
-@kernel(helpers=(prefetch_module,))
+@kernel
 def _differ(values, offsets, order, first, last, new):
     for place in range(max(first, 1), last):
         if place + 2 * _AHEAD < last:
@@ -298,7 +297,7 @@ def _differ(values, offsets, order, first, last, new):
         new[place] = differs
 
 
-@kernel(helpers=(prefetch_module,))
+@kernel
 def _size(offsets, rows):
     """Bytes of some records."""
     size = 0
@@ -309,7 +308,7 @@ def _size(offsets, rows):
     return size
 
 
-@kernel(helpers=(prefetch_module,))
+@kernel
 def _copy_rows(values, offsets, rows, end, out):
     at = np.uint64(0)
     for n, row in enumerate(rows):
@@ -320,12 +319,12 @@ def _copy_rows(values, offsets, rows, end, out):
         for place in range(np.uint64(offsets[row]), np.uint64(offsets[row + 1])):
             out[at] = values[place]
             at += np.uint64(1)
-        for letter in end:
-            out[at] = letter
+        for character in end:
+            out[at] = character
             at += np.uint64(1)
 
 
-@kernel(helpers=(prefetch_module,))
+@kernel
 def _copy_counted(values, offsets, rows, counts, behind_first_line, before, behind, ending, out):
     """Copy rows, each with its count at its beginning or behind its first line; returns the bytes written."""
     at = np.uint64(0)
@@ -345,8 +344,8 @@ def _copy_counted(values, offsets, rows, counts, behind_first_line, before, behi
                 out[at] = values[copied]
                 at += np.uint64(1)
             place = stop
-        for letter in before:
-            out[at] = letter
+        for character in before:
+            out[at] = character
             at += np.uint64(1)
         count, used = np.uint64(counts[n]), 0
         while count or not used:
@@ -357,13 +356,13 @@ def _copy_counted(values, offsets, rows, counts, behind_first_line, before, behi
             used -= 1
             out[at] = digits[used]
             at += np.uint64(1)
-        for letter in behind:
-            out[at] = letter
+        for character in behind:
+            out[at] = character
             at += np.uint64(1)
         for copied in range(place, end):
             out[at] = values[copied]
             at += np.uint64(1)
-        for letter in ending:
-            out[at] = letter
+        for character in ending:
+            out[at] = character
             at += np.uint64(1)
     return at

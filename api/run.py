@@ -1,17 +1,25 @@
 """One finished run: its hits as tables, its alignments as text, its counters."""
 
 import io
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import IO, TYPE_CHECKING, cast
+from functools import partial
+from html import escape
+from os import PathLike
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .core.engine import Engine, Trace
+from .core import output_files
+from .core.engine.engine import Engine, Trace
+from .core.engine.masking import masked
+from .core.errors import MissingPackageError, StoreError
 from .core.pipeline import Plan
 from .core.ports import VolumeSource
 from .installed import registry
+from .output_formats import check_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,13 +27,25 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from .storage.report import Reporting
-    from .storage.result_store import ResultStore
-    from .storage.run_file import RunFile
-    from .storage.unkept_run import UnkeptRun
+    from .storage.results.report import Reporting, RunResults
+    from .storage.results.run_file import RunFile
+    from .storage.results.store import ResultStore
 
+SHOWN = 20
+"""Hits of a run that a notebook shows."""
 Reopen = Callable[[], AbstractContextManager[VolumeSource | None]]
 """Gives what was searched; None where it is gone or has changed."""
+
+
+def _models(source: str) -> Sequence[Any]:
+    """The models that were kept with a run; none where their plugin is gone."""
+    from .core.errors import StoreError
+    from .storage.results.run_file import models_of
+
+    try:
+        return models_of(source, registry()).models
+    except StoreError:
+        return ()
 
 
 class Run:
@@ -34,13 +54,16 @@ class Run:
     Attributes:
         id: unique identifier.
         plan: what ran: pipeline, options, stages.
+        counts: queries and hits; None of a run that this process hasn't carried out.
     """
 
     def __init__(self, id: str, plan: Plan, home: "ResultStore | None", reopen: Reopen,
-                 run_file: "RunFile | UnkeptRun | None" = None, engine: Engine | None = None) -> None:
+                 run_file: "RunResults | None" = None, engine: Engine | None = None) -> None:
         self.id, self.plan, self._home, self._reopen = id, plan, home, reopen
         self._run_file, self._trace = run_file, engine.trace if engine else Trace()
         self._engine = engine  # while its source is open
+        last = plan.working("reduce") or plan.working("unit")
+        self.counts = (len(engine.queries), engine.totals[last[-1].name].records_out) if engine else None
 
     def release(self) -> None:
         """Let go of the databases and of what was read of them, and, where there is a store, have the run merged."""
@@ -58,13 +81,17 @@ class Run:
         return nullcontext(self._engine.source) if self._engine else self._reopen()
 
     @contextmanager
-    def connection(self) -> "Iterator[tuple[duckdb.DuckDBPyConnection, int]]":
-        """A connection on which the tables and views of the results can be read, and the number of this run in them."""
+    def connection(self, alone: bool = False) -> "Iterator[tuple[duckdb.DuckDBPyConnection, int]]":
+        """A connection on which the tables and views of the results can be read, and the number of this run in them.
+
+        Args:
+            alone: show the rows of this run alone, whatever else is in the store.
+        """
         if self._run_file is not None:
             yield self._run_file.connection, self._run_file.number
         else:
             assert self._home is not None
-            with self._home.open_run(self.id) as found:
+            with self._home.open_run(self.id, views=True, alone=alone) as found:
                 yield found
 
     @contextmanager
@@ -72,21 +99,28 @@ class Run:
         if self._run_file is not None:
             report = self._run_file.report(source, self.plan)
             if self._engine:
-                report.at_hand = self._engine.at_hand
-            yield report
+                report.loaded_targets = self._engine.loaded_targets
+            yield self._with_plugins(report)
         else:
-            from .storage.report import RunReport
+            from .storage.results.report import RunReport
 
-            with self.connection() as (connection, _):
-                yield RunReport(connection, self.id, source, self.plan)
+            assert self._home is not None
+            with self._home.open_run(self.id) as (connection, _):
+                yield self._with_plugins(RunReport(connection, self.id, source, self.plan))
+
+    def _with_plugins(self, report: "Reporting") -> "Reporting":
+        report.read_models, report.mask = _models, partial(masked, plan=self.plan, registry=registry())
+        return report
 
     def _table(self, view: str) -> "pyarrow.Table":
         order = "qnumber, rank" if view == "hits" else "qnumber, rank, number"
         return self._select(f"* EXCLUDE (run) FROM {view}", f"ORDER BY {order}")
 
     def _select(self, what: str, order: str = "") -> "pyarrow.Table":
+        from .storage.duck.arrow import fetched
+
         with self.connection() as (connection, number):
-            return connection.execute(f"SELECT {what} WHERE run = {number} {order}").to_arrow_table()
+            return fetched(connection, f"SELECT {what} WHERE run = {number} {order}")
 
     @property
     def hits(self) -> "pyarrow.Table":
@@ -104,11 +138,15 @@ class Run:
 
     def pandas(self) -> "pandas.DataFrame":
         """``alignments`` as a pandas data frame."""
+        with _installed("pandas", "frames"):
+            import pandas  # noqa: F401  # that it is there
+
         return self.alignments.to_pandas()
 
     def polars(self) -> "polars.DataFrame":
         """``alignments`` as a polars data frame."""
-        import polars
+        with _installed("polars", "frames"):
+            import polars
 
         frame = polars.from_arrow(self.alignments)
         assert isinstance(frame, polars.DataFrame)
@@ -120,17 +158,46 @@ class Run:
 
         return duckdb.from_arrow(self.alignments)
 
-    def sql(self, query: str) -> "pyarrow.Table":
-        """Rows of an SQL query over the views ``hits`` and ``hsps`` of the store that holds this run."""
-        with self.connection() as (connection, _):
-            return connection.execute(query).to_arrow_table()
+    def sql(self, query: str, all_runs: bool = False) -> "pyarrow.Table":
+        """Rows of an SQL query over the views and tables of the results, such as ``hits`` and ``hsps``.
 
-    def write(self, stream: IO[str], outfmt: str = "") -> None:
-        """Write the results in an output format: its name and its fields, such as ``"6 qseqid sseqid evalue"``."""
+        Args:
+            query: one statement.
+            all_runs: ask all runs of the store that holds this one, not this one alone.
+        """
+        from .storage.duck.arrow import fetched
+
+        with self.connection(alone=not all_runs) as (connection, _), _asking():
+            return fetched(connection, query)
+
+    def write(self, out: "IO[str] | str | PathLike[str]", outfmt: str = "") -> None:
+        """Write the results in an output format: its name and its fields, such as ``"6 qseqid sseqid evalue"``.
+
+        Args:
+            out: a text stream, or the path of a file, which appears only when whole; ".gz" or ".zst" at its end has it
+                compressed.
+
+        Raises:
+            UsageError: there is no such format, or the file is one of the databases or the store.
+            StoreError: the file can't be written.
+        """
         words = (outfmt or self.plan.pipeline.writer).split()
-        writer = registry().writer(words[0])()
+        writer = registry().writer(words[0] if words else outfmt)()
+        check_name(type(writer), isinstance(out, str | PathLike))
         with self._targets() as source, self._report(source) as report:
-            writer.write(report, stream, words[1:])
+            if source is None:
+                _check_writable(outfmt, self.plan)
+            if isinstance(out, str | PathLike):
+                reads = [self._home.path if self._home else None, *_paths(report)]
+                folder, name = os.path.split(os.path.abspath(out))
+                for file, text in writer.files(report, name, words[1:]) if writer.several else ():
+                    with output_files.text(os.path.join(folder, file), reads) as stream:
+                        stream.writelines(text)
+                if not writer.several:
+                    with output_files.text(out, reads) as stream:
+                        writer.write(report, stream, words[1:])
+            else:
+                writer.write(report, out, words[1:])
 
     def show(self, stream: IO[str] | None = None) -> None:
         """Print the alignments for people."""
@@ -162,7 +229,56 @@ class Run:
     def __len__(self) -> int:
         """Number of hits."""
         with self.connection() as (connection, number):
-            return connection.execute(f"SELECT count(*) FROM hits WHERE run = {number}").fetchall()[0][0]
+            return connection.execute(f"SELECT count(*) FROM hit WHERE run = {number}").fetchall()[0][0]
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.plan.pipeline.name}, {len(self):,} hits>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the run and its best hits."""
+        table = self._select("qseqid, sseqid, score, bitscore, evalue, hsps FROM hits",
+                             f"ORDER BY qnumber, rank LIMIT {SHOWN}")
+        head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
+        rows = "".join("<tr>" + "".join(f"<td>{_cell(v)}</td>" for v in row.values()) + "</tr>"
+                       for row in table.to_pylist())
+        count = len(self)
+        more = f"<p>{count - SHOWN:,} more hits</p>" if count > SHOWN else ""
+        return (f"<p>Run {self.id}: {escape(self.plan.pipeline.name)}, {count:,} hits</p>"
+                f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}")
+
+
+def _check_writable(outfmt: str, plan: Plan) -> None:
+    """Refuse a format that needs the databases, which are gone, before anything is printed."""
+    from .output_formats import prints_residues
+    from .storage.results.report import NO_SEQUENCES
+
+    if prints_residues(outfmt, plan):
+        raise StoreError(NO_SEQUENCES)
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else escape(str(value))
+
+
+@contextmanager
+def _asking() -> Iterator[None]:
+    """Errors of DuckDB in somebody's query as ours."""
+    from .storage.duck.native import duckdb
+
+    try:
+        yield
+    except (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError) as error:
+        raise StoreError(f"SQL: {error}") from None
+
+
+@contextmanager
+def _installed(package: str, extra: str) -> Iterator[None]:
+    """Say how to install a package that isn't there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(package, extra) from error
+
+def _paths(report: "Reporting") -> list[str]:
+    """Of the databases of a run that are files."""
+    return [base["path"] for base in report.run.get("databases", ()) if base.get("path")]

@@ -5,85 +5,106 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from . import indexes, inputs
+from .budget import data_budget, reading_share, results_share
+from .core import output_files
 from .core.alphabet import alphabet
 from .core.backends import check_available
-from .core.context import Cancellation, Queries, SearchSpace
-from .core.engine import Engine, Settings, check_queries
-from .core.errors import BudgetError, InputError, OptionError, ResumeError, SeqloomError, StoreError
-from .core.memory import MemorySource
+from .core.context import Queries, SearchSpace
+from .core.engine.engine import Engine, check_queries
+from .core.engine.memory import MemorySource
+from .core.engine.planning import Settings
+from .core.engine.threads import bounded_threads
+from .core.errors import (
+    Cancelled,
+    DamagedError,
+    InputError,
+    OptionError,
+    PluginError,
+    ResumeError,
+    SeqloomError,
+    StoreError,
+    UnknownNameError,
+)
+from .core.options import option_infos
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import SlotStats, VolumeSource
-from .core.sequences import ModelBatch, SequenceBatch
-from .core.threads import sensible
+from .core.progress import Progress
+from .core.sequences import SequenceBatch
 from .core.units import parse_bytes
 from .database import Database
-from .installed import registry
+from .installed import find_pipeline, registry
+from .queries import QueryInput, load_queries
 from .run import Run
-from .storage.sequence_database import SequenceDatabase, is_database
-from .storage.sources import ChainedSource, DatabaseSource, PickedSource
+from .storage.sequences.database import SequenceDatabase, is_database
+from .storage.sequences.sources import ChainedSource, DatabaseSource, Pick, PickedSource
 
 if TYPE_CHECKING:
-    from .storage.result_store import ResultStore
-    from .storage.run_file import RunFile
-    from .storage.unkept_run import UnkeptRun
+    from .storage.results.report import RunResults
+    from .storage.results.run_file import RunFile
+    from .storage.results.store import ResultStore
 
 DEFAULT_RESULTS = "seqloom.duckdb"
-DUCKDB_SHARE = 96 << 20
-"""Bytes of a memory budget that are left to DuckDB."""
 
-QueryInput = str | Path | Queries | Mapping[str, str]
 DatabaseInput = str | Path | Database | SequenceBatch
-ProgressHook = Callable[[int, int], None]
-"""Called with cells done and cells in all."""
-
 
 def results_path(results: "str | Path | None") -> Path:
     """The results store: as given, else ``SEQLOOM_RESULTS``, else ``seqloom.duckdb`` in the working directory."""
     return Path(results or os.environ.get("SEQLOOM_RESULTS") or DEFAULT_RESULTS)
 
 
-def results_store(results: "str | Path | None") -> "ResultStore":
-    """The store at ``results_path``."""
-    from .storage.result_store import ResultStore
+def results_store(results: "str | Path | None", memory: int | None = None) -> "ResultStore":
+    """The store at ``results_path``; DuckDB takes so much memory to write it."""
+    from .storage.results.store import ResultStore
 
-    return ResultStore(results_path(results))
+    return ResultStore(results_path(results), memory)
 
 
-def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: DatabaseInput, backend: str | None = None,
-           threads: int = 1, memory: "int | str | None" = None, device_memory: "int | str | None" = None,
+def search(pipeline: "str | Pipeline", queries: QueryInput,
+           *databases: "DatabaseInput | Sequence[DatabaseInput]", backend: str | None = None, threads: int = 1,
+           memory: "int | str | None" = None, device_memory: "int | str | None" = None,
            results: "str | Path | None" = None, store: bool = True, stages: Sequence[str] = (),
-           settings: Sequence[str] = (), target_ids: Iterable[str] | None = None, volume_letters: int | None = None,
+           settings: Sequence[str] = (), target_ids: Iterable[str] | None = None,
+           negative_target_ids: Iterable[str] | None = None, taxids: Iterable[int] | None = None,
+           negative_taxids: Iterable[int] | None = None, volume_residues: int | None = None,
            batch_queries: int | None = None, on_bad: str = "error", explain: Sequence[str] = (), command: str = "",
-           cancellation: Cancellation | None = None, progress: ProgressHook | None = None,
-           written: Callable[[Run], None] | None = None, **options: Any) -> Run:
+           progress: Progress | None = None, written: Callable[[Run], None] | None = None, task: str = "",
+           **options: Any) -> Run:
     """Search ``databases`` for ``queries`` and keep the results.
 
     Args:
         pipeline: name of a preset, path of a TOML file (ends in ".toml"), or a ``Pipeline``.
-        queries: path of a FASTA, FASTQ or model file ("-" is standard input), a mapping of names to letters, a batch.
-        databases: database files, FASTA files as they are, open databases or batches.
+        queries: path of a FASTA, FASTQ or model file ("-" is standard input); residues as text; a record of Biopython
+            (``id``, ``seq``) or dnaio (``name``, ``sequence``); a list, a column of a data frame or any other iterable
+            of paths, or else of residues, records and (name, residues) pairs; a mapping of names to residues; a batch.
+            A text of residues alone is taken for a path if there is a file of that name; a ``Path`` is always one.
+            Queries without a name are Query_1, Query_2, … by their number.
+        databases: database files, FASTA files as they are, open databases or batches, or lists of them.
         backend: "auto", "cpu", "cuda" or "reference"; ``SEQLOOM_BACKEND`` or "auto" when left out.
         threads: for DuckDB, units of work and stages alike.
         memory, device_memory: bytes, or texts such as "8G", that the process may take.
         results: results store; see ``results_path``.
         store: whether the run is kept there; if not it lives in memory as long as the returned object.
         stages, settings: ``slot=plugin`` and ``slot.option=value``.
-        target_ids: names of the only targets to be searched.
-        volume_letters, batch_queries: most target letters and queries that are worked on at once; results don't
+        target_ids, negative_target_ids: names or accessions of the only targets to be searched, or of those not to be.
+        taxids, negative_taxids: taxids of the only organisms to be searched, or of those not to be, with all that
+            belongs to them. One of these four may be given.
+        volume_residues, batch_queries: most target residues and queries that are worked on at once; results don't
             depend on them.
         on_bad: what to do with query records that can't be used: "error" or "skip".
         explain: names of targets whose way through the stages shall be told (``Run.explanation``).
         command: kept with the run.
-        cancellation: set it to stop; ``Cancelled`` is raised and the run can be resumed.
-        progress: told of the work done.
+        progress: told of the work done. Set its cancellation to stop: ``Cancelled`` is raised, and the run can be
+            resumed where part of its work is kept.
         written: called with the run when all its rows are there and before it is merged into the store.
+        task: the pipeline to run instead, as on the command line: "blastn" alone does what its peer does, megablast;
+            with the task "blastn" words of 11 seed.
         options: the pipeline's own options, such as ``evalue=1e-5``.
 
     Raises:
@@ -92,48 +113,56 @@ def search(pipeline: "str | Pipeline", queries: QueryInput, *databases: Database
     """
     plugins = registry()
     backend = backend or os.environ.get("SEQLOOM_BACKEND") or "auto"
-    limits = {"threads": threads, "volume_letters": volume_letters, "batch_queries": batch_queries}
+    limits = {"threads": threads, "volume_residues": volume_residues, "batch_queries": batch_queries}
     for name, value in limits.items():
-        if value is not None and not 0 < value < 1 << 63:
-            raise OptionError(f"{name} must be at least 1 and fit 64 bits, not {value}")
-    if not databases:
+        if value is not None and (not isinstance(value, int) or not 0 < value < 1 << 63):
+            raise OptionError(f"{name} must be a number from 1 on that fits 64 bits, not {value!r}")
+    rows = [cast("Sequence[DatabaseInput]", some if isinstance(some, list | tuple) else [some]) for some in databases]
+    given = found_databases(one for row in rows for one in row)
+    if not given:
         raise InputError("no database to search; give one or more database or FASTA files")
-    chosen = find_pipeline(pipeline)
+    chosen = find_pipeline(plugins, pipeline, task)
     plan = compose(plugins, chosen, options, backend, stages, settings)
     check_available({placed.stage.backend for placed in plan.stages})
-    home = results_store(results) if store else None
+    budget = parse_bytes(memory)
+    home = results_store(results, results_share(budget)) if store else None
+    asked = queries if isinstance(queries, list | tuple) else [queries]
+    output_files.check_outputs(outputs_of(plan), [*paths_of([*asked, *given]), home.path if home else None])
     if home:
         home.check()
-    loaded = load_queries(plan, queries, on_bad)
-    budget = parse_bytes(memory)
-    target_ids = None if target_ids is None else sorted(set(target_ids))
-    reopen = partial(opened, databases, plan.family.target, target_ids, budget, threads)
+    loaded = load_queries(plan.family.query, queries, on_bad)
+    pick = picked(target_ids, negative_target_ids, taxids, negative_taxids)
+    kept = [kept_stream(database, plan.family.target) for database in given]
+    reopen = partial(opened, kept, plan.family.target, pick, budget, threads)
     with reopen() as source:
+        if isinstance(source, PickedSource) and source.bare:
+            print(f"seqloom: {', '.join(source.bare)} has no taxonomy: sequences of just the taxids given are meant, "
+                  "not of what belongs to them", file=sys.stderr)
         check_queries(plan, loaded, source)
         plan = indexes.with_stored(plan, source)
-        space = SearchSpace(source.letters, source.sequences, source.longest)
+        space = space_of(source)
         default = Settings()
         use = Settings(
-            threads=sensible(threads), memory=data_budget(budget),
+            threads=bounded_threads(threads), memory=_data_budget(budget),
             device_memory=parse_bytes(device_memory, "--device-memory"),
             batch_queries=batch_queries or default.batch_queries,
-            volume_letters=volume_letters,
+            volume_residues=volume_residues,
             explain=numbers_of(source, explain))
-        provenance = {**describe(plan, use, space, command), "target_ids": target_ids}
-        engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, cancellation)
+        provenance = {**describe(plan, use, space, command), "pick": asdict(pick) if pick else None}
+        engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, progress)
         with engine.reading_ahead():
-            run_file = begun(home, provenance, loaded, source, DUCKDB_SHARE if budget else None)
-            return carry_out(engine, run_file, home, plan, reopen, progress, written)
+            run_file = begun(home, provenance, loaded, source, results_share(budget))
+            return carry_out(engine, run_file, home, plan, reopen, written)
 
 
 def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
-          memory: int | None) -> "RunFile | UnkeptRun":
+          memory: int | None) -> "RunResults":
     """Where the results of a new run go: its file in the store, or memory where it isn't kept."""
     if home is None:
-        from .storage.unkept_run import UnkeptRun
+        from .storage.results.memory_run import MemoryRun
 
-        return UnkeptRun(provenance, MACHINE, queries, source, memory)
-    from .storage.run_file import RunFile
+        return MemoryRun(provenance, MACHINE, queries, source, memory)
+    from .storage.results.run_file import RunFile
 
     machine = {name: find() for name, find in MACHINE.items()}
     return RunFile.create(home.runs_folder, {**provenance, **machine}, queries, source.fingerprints(), memory=memory)
@@ -141,43 +170,84 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
 
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,
            memory: "int | str | None" = None, device_memory: "int | str | None" = None,
-           cancellation: Cancellation | None = None, progress: ProgressHook | None = None,
-           planned: Callable[[Plan], None] | None = None, written: Callable[[Run], None] | None = None) -> Run:
+           progress: Progress | None = None, planned: Callable[[Plan], object] | None = None,
+           written: Callable[[Run], None] | None = None, **outputs: str) -> Run:
     """Do the rest of an interrupted run: the same plan, queries and databases, from where it stopped.
 
     Args:
-        reference: number in the store, beginning of the identifier, or "last".
+        reference: number in the store, beginning of the identifier, or "last": the one that was begun last of those
+            that can be resumed.
         planned: called with the plan before any work; what it raises leaves the run as it is.
+        outputs: options of the pipeline that name files to write (``all_scores``): these are given again, since a
+            stored run, which may be somebody else's, says of no file that it shall be written.
 
     Raises:
         ResumeError: the run is complete, still running, or its databases have changed since.
     """
-    home = results_store(results)
+    budget = parse_bytes(memory)
+    home = results_store(results, results_share(budget))
     run_file = home.open_incomplete(reference)
     try:
         kept = run_file.provenance
         plan = kept_plan(kept)
         if plan.provenance()["slots"] != kept["plan"]["slots"]:
             raise ResumeError(f"run {run_file.id}: its plugins or their options are no longer the same; start it anew")
+        paths = [d["path"] for d in run_file.databases()]
+        plan = named_again(plan, outputs, run_file.id)
+        output_files.check_outputs(outputs_of(plan), [home.path, *paths])
         check_available({placed.stage.backend for placed in plan.stages})
         if planned:
             planned(plan)
         loaded = run_file.queries(registry())
-        budget = parse_bytes(memory)
-        paths = [d["path"] for d in run_file.databases()]
-        reopen = partial(opened, paths, plan.family.target, kept["target_ids"], budget, threads or 1)
+        reopen = partial(opened, paths, plan.family.target, kept_pick(kept), budget, threads or 1)
         with reopen() as source:
             check_unchanged(run_file, source)
             space = SearchSpace(**kept["space"])
+            if not is_space(kept, source):
+                raise ResumeError(f"run {run_file.id} can't be resumed: its taxids are those of other targets than "
+                                  "when it was begun; start the search anew")
             former = kept["settings"]
-            use = Settings(threads=sensible(threads or former["threads"]), memory=data_budget(budget),
+            use = Settings(threads=bounded_threads(threads or former["threads"]), memory=_data_budget(budget),
                            device_memory=parse_bytes(device_memory, "--device-memory"),
-                           batch_queries=former["batch_queries"], volume_letters=former["volume_letters"])
-            engine = Engine(indexes.reading(plan, source), registry(), loaded, source, space, use, cancellation)
-            return carry_out(engine, run_file, home, plan, reopen, progress, written)
+                           batch_queries=former["batch_queries"], volume_residues=former["volume_residues"])
+            engine = Engine(indexes.reading(plan, source), registry(), loaded, source, space, use, progress)
+            return carry_out(engine, run_file, home, plan, reopen, written)
     except BaseException:
         run_file.close()
         raise
+
+
+def _data_budget(budget: int | None) -> int | None:
+    return data_budget(budget, reading_share(budget), results_share(budget))
+
+
+def paths_of(inputs: Iterable[Any]) -> list[str | Path]:
+    """Of queries and databases, those that are files."""
+    return [given.path if isinstance(given, Database) else given for given in inputs
+            if isinstance(given, Database | str | Path)]
+
+
+def outputs_of(plan: Plan) -> list[str]:
+    """Files that the options of a plan say shall be written."""
+    named = (getattr(plan.options, info.name) for info in option_infos(plan.family.Options) if info.output)
+    return [path for path in named if path is not None]
+
+
+def named_again(plan: Plan, given: Mapping[str, str | None], run: str) -> Plan:
+    """The plan of a stored run, which writes the files that are given.
+
+    Raises:
+        ResumeError: it writes others than are given.
+    """
+    wanted = {name: path for name, path in given.items() if path is not None}
+    for info in option_infos(plan.family.Options):
+        kept = getattr(plan.options, info.name)
+        if info.output and kept is not None and info.name not in wanted:
+            raise ResumeError(f"run {run} writes {info.flag} {kept} as well; say so again: "
+                              f"seqloom runs resume {run} {info.flag} {kept}")
+        if info.output and kept is None and info.name in wanted:
+            raise ResumeError(f"run {run} was begun without {info.flag}; start the search anew to have it")
+    return replace(plan, options=replace(plan.options, **wanted)) if wanted else plan
 
 
 def finished(reference: str | int, results: "str | Path | None" = None) -> Run:
@@ -191,7 +261,9 @@ def finished(reference: str | int, results: "str | Path | None" = None) -> Run:
     """
     home = results_store(results)
     known = home.show(reference)
-    if known["state"] not in ("stored", "pending"):
+    if known["state"] == "unreadable":
+        raise StoreError(f"run {known['id']} can't be read: {known['error']}")
+    if known["state"] not in ("complete", "pending"):
         what = "is still running; wait for it" if known["state"] == "running" else (
             f"was interrupted; let it end with: seqloom runs resume {known['id']}")
         raise StoreError(f"run {known['id']} {what}")
@@ -204,17 +276,32 @@ def finished(reference: str | int, results: "str | Path | None" = None) -> Run:
         with ExitStack() as stack:
             source: VolumeSource | None = None
             with suppress(SeqloomError):
-                found = stack.enter_context(opened(paths, plan.family.target, kept["target_ids"], None, 1))
-                source = found if not changed(databases, found) else None
+                found = stack.enter_context(opened(paths, plan.family.target, kept_pick(kept), None, 1))
+                source = found if not changed(databases, found) and is_space(kept, found) else None
             yield source
 
     return Run(known["id"], plan, home, reopen)
 
 
 def kept_plan(kept: Mapping[str, Any]) -> Plan:
-    """What ran, from what is kept with a run."""
-    data = kept["plan"]
-    return compose(registry(), Pipeline.from_dict(data["pipeline"]), data["options"], data["backend"])
+    """What ran, from what is kept with a run.
+
+    Raises:
+        PluginError: a plugin that took part is not installed any more.
+        DamagedError: what is kept is no such thing.
+    """
+    try:
+        data, then = kept["plan"], kept.get("plugins", {})
+        return compose(registry(), Pipeline.from_dict(data["pipeline"]), data["options"], data["backend"])
+    except UnknownNameError as error:
+        gone = [made for name, made in then.items() if name not in registry().plugins]
+        if not gone:
+            raise
+        what = str(error).partition("; known: ")[0]
+        raise PluginError(f"the run wants {' and '.join(gone)}, which {'is' if len(gone) == 1 else 'are'} not "
+                          f"installed ({what}); install {'it' if len(gone) == 1 else 'them'} again") from None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DamagedError(f"what is kept of the run can't be read ({type(error).__name__}: {error})") from error
 
 
 def changed(databases: Sequence[Mapping[str, Any]], source: VolumeSource) -> list[tuple[Mapping[str, Any], Any]]:
@@ -231,36 +318,25 @@ def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
             f"({then['sequences']:,} sequences then, {now['sequences']:,} now); start the search anew")
 
 
-def carry_out(engine: Engine, run_file: "RunFile | UnkeptRun", home: "ResultStore | None", plan: Plan,
-              reopen: Callable[[], AbstractContextManager[VolumeSource]], progress: ProgressHook | None,
+def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None", plan: Plan,
+              reopen: Callable[[], AbstractContextManager[VolumeSource]],
               written: Callable[[Run], None] | None) -> Run:
     """Run the engine on an open run file, finish it and merge it."""
     begin = time.perf_counter()
-    done, total = 0, 0
-
-    def advance(cells: int) -> None:
-        nonlocal done
-        done += cells
-        if progress:
-            progress(done, total)
-
-    engine.progress = advance
     try:
-        if progress:
-            total = engine.cells(run_file.plan() or engine.unit_plan(), run_file)
-            progress(0, total)
         totals = engine.run(run_file)
-        run_file.finish("done", time.perf_counter() - begin, None, totals)
+        run_file.finish("complete", time.perf_counter() - begin, None, totals)
         run = Run(run_file.id, plan, home, reopen, run_file, engine)
+        engine.progress.end()
         if written:
             written(run)
     except BaseException as error:
-        started = bool(run_file.done_units() or run_file.done_batches()) if run_file.is_open else True
-        if started and home:
-            if isinstance(error, SeqloomError):
-                error.args = (f"{error.args[0] if error.args else error}; the work done so far is kept: "
-                              f"seqloom runs resume {run_file.id}",)
-            run_file.finish("incomplete", time.perf_counter() - begin, str(error), engine.totals)
+        kept = home is not None and _begun(run_file)
+        if isinstance(error, Cancelled) or (kept and isinstance(error, SeqloomError)):
+            error.args = (f"{error.args[0] if error.args else error}; {_fate(engine, run_file, kept)}",)
+        if kept:
+            with suppress(StoreError):  # a disk that fails; what was committed is there all the same
+                run_file.finish("incomplete", time.perf_counter() - begin, str(error), engine.totals)
             run_file.close()
         else:
             run_file.discard()
@@ -270,33 +346,58 @@ def carry_out(engine: Engine, run_file: "RunFile | UnkeptRun", home: "ResultStor
     return run
 
 
-def find_pipeline(pipeline: "str | Pipeline") -> Pipeline:
-    """A preset by name, or a pipeline from a TOML file."""
-    if isinstance(pipeline, Pipeline):
-        return pipeline
-    if pipeline.endswith(".toml"):
-        return Pipeline.from_toml(pipeline, registry())
-    return registry().pipeline(pipeline)
+def _fate(engine: Engine, run_file: "RunResults", kept: bool) -> str:
+    """What has become of the work of a run that ended before its time."""
+    if not kept:
+        return "nothing is kept"
+    there, all_parts = engine.progress.parts_kept, engine.progress.parts
+    return f"{there:,} of {all_parts:,} parts of the work are kept: seqloom runs resume {run_file.id}"
 
 
-def load_queries(plan: Plan, queries: QueryInput, on_bad: str = "error") -> Queries:
-    """All queries, numbered from 0, of the kind that the plan takes."""
-    if isinstance(queries, Mapping):
-        for name, letters in queries.items():
-            if not isinstance(name, str) or not isinstance(letters, str) or "-" in letters:
-                raise InputError(f"query {name!r}: {letters!r}: a name and letters without gaps are wanted, as text")
-        return SequenceBatch.of(alphabet(plan.family.query), queries.values(), list(queries))
-    if isinstance(queries, SequenceBatch | ModelBatch):
-        return queries
-    if not isinstance(queries, str | Path):
-        raise InputError(f"queries are a path, a mapping of names to letters or a batch, not {queries!r}")
-    if plan.family.query == "model":
-        return inputs.load_models(str(queries), registry())
-    return inputs.load_sequences(str(queries), registry(), alphabet(plan.family.query), on_bad=on_bad)
+def _begun(run_file: "RunResults") -> bool:
+    """Whether there is anything to go on with; yes where the disk fails and doesn't say."""
+    try:
+        return not run_file.is_open or bool(run_file.done_units() or run_file.done_batches())
+    except StoreError:
+        return True
+
+
+def found_databases(databases: Iterable[DatabaseInput]) -> tuple[DatabaseInput, ...]:
+    """The databases that are meant: ``main`` for ``main.duckdb``, ``"a b"`` for two, each once."""
+    found: list[DatabaseInput] = []
+    for database in databases:
+        for one in _named(str(database)) if isinstance(database, str | Path) else [database]:
+            if isinstance(one, str) and not inputs.is_stream(one) and os.path.realpath(one) in {
+                    os.path.realpath(other) for other in found if isinstance(other, str)}:
+                print(f"seqloom: {one} is given twice; it is searched once", file=sys.stderr)
+            else:
+                found.append(one)
+    return tuple(found)
+
+
+def _named(text: str) -> list[str]:
+    """The files that BLAST's ``-db`` means: one, also without its ending, or several between blanks."""
+    def path(name: str) -> str:
+        return f"{name}.duckdb" if not os.path.exists(name) and os.path.isfile(f"{name}.duckdb") else name
+
+    def is_there(name: str) -> bool:
+        return os.path.exists(name) or inputs.claiming_reader(name, registry()) is not None
+
+    parts = [path(part) for part in text.split()]
+    whole = path(text)
+    return parts if len(parts) > 1 and not is_there(whole) and all(map(is_there, parts)) else [whole]
+
+
+def kept_stream(database: DatabaseInput, kind: str) -> "DatabaseInput | MemorySource":
+    """``database``, or what is read of it if it can be read once only."""
+    if isinstance(database, str | Path) and inputs.is_stream(str(database)):
+        where = "standard input" if str(database) == "-" else str(database)
+        return MemorySource(inputs.load_sequences(str(database), registry(), alphabet(kind)), where)
+    return database
 
 
 @contextmanager
-def opened(databases: Sequence[DatabaseInput], kind: str, target_ids: Iterable[str] | None,
+def opened(databases: "Sequence[DatabaseInput | MemorySource]", kind: str, pick: Pick | None,
            memory: int | None, threads: int) -> Iterator[VolumeSource]:
     """All databases as one source, closed again at the end; ``threads`` read them."""
     mine: list[SequenceDatabase] = []
@@ -305,16 +406,18 @@ def opened(databases: Sequence[DatabaseInput], kind: str, target_ids: Iterable[s
         for database in databases:
             if isinstance(database, Database):
                 sources.append(DatabaseSource(database._database, threads))
+            elif isinstance(database, MemorySource):
+                sources.append(database)
             elif isinstance(database, SequenceBatch):
                 sources.append(MemorySource(database))
             elif is_database(database):
-                mine.append(SequenceDatabase.open(database, read_only=True, memory=DUCKDB_SHARE if memory else None))
+                mine.append(SequenceDatabase.open(database, read_only=True, memory=reading_share(memory)))
                 sources.append(DatabaseSource(mine[-1], threads))
             else:
                 batch = inputs.load_sequences(str(database), registry(), alphabet(kind))
                 sources.append(MemorySource(batch, str(Path(database).resolve())))
         source: VolumeSource = sources[0] if len(sources) == 1 else ChainedSource(sources)
-        yield source if target_ids is None else PickedSource(source, set(target_ids))
+        yield source if pick is None else PickedSource(source, pick)
     finally:
         for open_database in mine:
             open_database.close()
@@ -322,39 +425,48 @@ def opened(databases: Sequence[DatabaseInput], kind: str, target_ids: Iterable[s
 
 def numbers_of(source: VolumeSource, names: Sequence[str]) -> frozenset[int]:
     """Global numbers of targets by name."""
-    return frozenset(PickedSource(source, set(names)).numbers.tolist()) if names else frozenset()
+    return frozenset(Pick.of_names(names).find(source).numbers.tolist()) if names else frozenset()
 
 
-def data_budget(budget: int | None) -> int | None:
-    """What a run's data may take of a process's budget: less what the process has already and what DuckDB may take.
+def picked(names: Iterable[str] | None, other_names: Iterable[str] | None, taxids: Iterable[int] | None,
+           other_taxids: Iterable[int] | None) -> Pick | None:
+    """Which targets are to be searched; None for all.
 
-    Without a budget it is four fifths of the memory that the machine has to spare, so that units are cut before it
-    swaps or kills; None where that can't be found out.
+    Raises:
+        OptionError: several of these are given.
     """
-    if budget is None:
-        spare = available_bytes()
-        return None if spare is None else spare * 4 // 5
-    base = resident_bytes() + DUCKDB_SHARE
-    if budget < base + (8 << 20):
-        raise BudgetError("the program itself", base + (8 << 20), budget, "raise --memory")
-    return budget - base
+    given = {"target_ids": names, "negative_target_ids": other_names, "taxids": taxids,
+             "negative_taxids": other_taxids}
+    there = [name for name, values in given.items() if values is not None]
+    if len(there) > 1:
+        raise OptionError(f"{there[0]} and {there[1]} exclude each other: give one of them")
+    if names is not None or other_names is not None:
+        return Pick.of_names(cast("Iterable[str]", other_names if names is None else names), names is None)
+    if taxids is not None or other_taxids is not None:
+        return Pick.of_taxids(cast("Iterable[int]", other_taxids if taxids is None else taxids), taxids is None)
+    return None
 
 
-def available_bytes() -> int | None:
-    """Memory that the machine can give to new work, or None where the system doesn't say."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, ValueError, StopIteration):
+def kept_pick(kept: Mapping[str, Any]) -> Pick | None:
+    """The pick of a stored run; versions up to 0.1 knew one kind."""
+    if kept.get("target_ids"):
+        return Pick.of_names(kept["target_ids"])
+    if not (pick := kept.get("pick")):
         return None
+    names, taxids = (None if pick[name] is None else tuple(pick[name]) for name in ("names", "taxids"))
+    return Pick(names, taxids, pick["others"])
 
 
-def resident_bytes() -> int:
-    """Memory that this process has now."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 160 << 20
+def space_of(source: VolumeSource) -> SearchSpace:
+    """What the statistics of a search rest on."""
+    return SearchSpace(source.total_residues, source.sequences, source.longest, getattr(source, "shortest", 0),
+                       getattr(source, "estimated_bases", 0))
+
+
+def is_space(kept: Mapping[str, Any], source: VolumeSource) -> bool:
+    """Whether the targets of a stored run are as many and as long as they were."""
+    then = kept["space"]
+    return (then["total_residues"], then["sequences"]) == (source.total_residues, source.sequences)
 
 
 def describe(plan: Plan, use: Settings, space: SearchSpace, command: str) -> dict[str, Any]:

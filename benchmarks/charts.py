@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from seqloom.plugins.common.drawing import SvgCanvas, text_width
+from seqloom.plugins.formats.drawing import SvgCanvas, text_width
 
 COLOURS = ("#1f6fb4", "#d9480f", "#2b8a3e", "#862e9c", "#e8a400", "#0b7285", "#c2255c", "#5c4b3b", "#495057")
 _LEFT, _TOP, _WIDE, _HIGH = 90, 50, 560, 360

@@ -1,7 +1,7 @@
 """Exact matches beside mummer, suffix arrays beside pydivsufsort, FM-indexes, and the sorters beside numpy.
 
 Genomes are E. coli K-12 and ATCC 11775 of `../shared/data/genomes` where they are there, else a random sequence of
-4.6 M letters and a copy with one letter in fifty changed. Keys to sort are the 20-mers of both.
+4.6 M residues and a copy with one residue in fifty changed. Keys to sort are the 20-mers of both.
 """
 
 import gzip
@@ -33,9 +33,9 @@ def genomes() -> tuple[str, str]:
         one, other = (gzip.decompress((GENOMES / f"{name}.fasta.gz").read_bytes()).decode() for name in names)
         return one, other
     rng = np.random.default_rng(1)
-    letters = np.frombuffer(b"ACGT", np.uint8)
-    genome = rng.choice(letters, 4_600_000)
-    relative = np.where(rng.random(len(genome)) < 0.02, rng.choice(letters, len(genome)), genome)
+    residues = np.frombuffer(b"ACGT", np.uint8)
+    genome = rng.choice(residues, 4_600_000)
+    relative = np.where(rng.random(len(genome)) < 0.02, rng.choice(residues, len(genome)), genome)
     return f">one\n{genome.tobytes().decode()}\n", f">other\n{relative.tobytes().decode()}\n"
 
 
@@ -67,24 +67,24 @@ def measure() -> Iterator[Timing]:
             "seqloom mum, strain pair, FM-index stored": (*SEQLOOM, *words, "-d", "one.duckdb", "--no-store"),
             "mummer, strain pair": ("mummer", "-mum", "-l", str(_LENGTH), "-b", "-c", "one.fa", "other.fa"),
         }, folder, rounds=_ROUNDS, before=lambda: (folder / "seqloom.duckdb").unlink(missing_ok=True))
-    letters = [np.frombuffer("".join(line for line in text.splitlines() if line[:1] != ">").encode(), np.uint8)
+    residues = [np.frombuffer("".join(line for line in text.splitlines() if line[:1] != ">").encode(), np.uint8)
                for text in (one, other)]
-    yield from _mapped(letters[0])
-    yield from _suffix_arrays(*letters)
-    yield from _indexes(letters[0])
-    yield from _sorters(np.concatenate(letters))
+    yield from _mapped(residues[0])
+    yield from _suffix_arrays(*residues)
+    yield from _indexes(residues[0])
+    yield from _sorters(np.concatenate(residues))
 
 
-def _mapped(letters: np.ndarray) -> Iterator[Timing]:
+def _mapped(residues: np.ndarray) -> Iterator[Timing]:
     """Searches that map a large stored index beside such that read it from the database: processor seconds, memory."""
     rng = np.random.default_rng(3)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         with open(folder / "copies.fa", "wb") as file:
             for number in range(_COPIES):
-                copy = np.where(rng.random(len(letters), np.float32) < 0.02, rng.permutation(letters), letters)
+                copy = np.where(rng.random(len(residues), np.float32) < 0.02, rng.permutation(residues), residues)
                 file.write(b">copy%d\n%s\n" % (number, copy.tobytes()))
-        starts = rng.integers(0, len(letters) - 100, 100)
+        starts = rng.integers(0, len(residues) - 100, 100)
         (folder / "reads.fa").write_text("".join(
             f">read{n}\n{copy[start : start + 100].tobytes().decode()}\n" for n, start in enumerate(starts)))
         (folder / "long.fa").write_text(f">long\n{copy[:20_000].tobytes().decode()}\n")
@@ -112,22 +112,22 @@ def _used(words: tuple[str, ...], folder: Path) -> tuple[float, int]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss >> 10
 
 
-def _indexes(letters: np.ndarray) -> Iterator[Timing]:
+def _indexes(residues: np.ndarray) -> Iterator[Timing]:
     """Building and reading an FM-index; its size in bits a base."""
     from seqloom.core.alphabet import NUCLEOTIDE
     from seqloom.core.context import Context
     from seqloom.core.sequences import SequenceBatch
     from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
     from seqloom.plugins.exact_match.fm_index_reference import FmIndexOptions
-    from seqloom.storage.sequence_database import SequenceDatabase
-    from seqloom.storage.stored_indexes import IndexKey, IndexWriter, read_piece, stored_indexes
+    from seqloom.storage.sequences.database import SequenceDatabase
+    from seqloom.storage.sequences.stored_indexes import IndexKey, IndexWriter, read_piece, stored_indexes
 
-    batch = SequenceBatch.of(NUCLEOTIDE, [letters.tobytes().decode()], ["genome"])
+    batch = SequenceBatch.of(NUCLEOTIDE, [residues.tobytes().decode()], ["genome"])
     for options in (FmIndexOptions(), FmIndexOptions(bucket=512, sample=64), FmIndexOptions(bucket=64, sample=1)):
         stage = FmIndexCpu(options)
         index = stage.run(Context(), batch)
         what = f"FM-index, bucket {options.bucket}, sample {options.sample}"
-        note = f"{8 * index.nbytes / batch.letters:.1f} bits a base"
+        note = f"{8 * index.nbytes / batch.total_residues:.1f} bits a base"
         yield Timing(f"{what}: built", best(lambda stage=stage: stage.run(Context(), batch)), note)  # type: ignore[misc]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "genome.duckdb"
@@ -141,16 +141,16 @@ def _indexes(letters: np.ndarray) -> Iterator[Timing]:
                     lambda database=database, stored=stored: read_piece(database, stored, stored.pieces[0])))
 
 
-def _suffix_arrays(letters: np.ndarray, other: np.ndarray) -> Iterator[Timing]:
+def _suffix_arrays(residues: np.ndarray, other: np.ndarray) -> Iterator[Timing]:
     from seqloom.plugins.exact_match.suffix_array_cpu import suffix_array
 
     rng = np.random.default_rng(2)
-    copy = letters[:1_000_000]
+    copy = residues[:1_000_000]
     copies = [np.where(rng.random(len(copy)) < 0.001, ord("A"), copy).astype(np.uint8) for _ in range(50)]
-    for what, text in (("genome", letters), ("two strains", np.concatenate([letters, other])),
-                       ("5 M random letters of proteins", rng.integers(65, 85, 5_000_000, np.uint8)),
+    for what, text in (("genome", residues), ("two strains", np.concatenate([residues, other])),
+                       ("5 M random residues of proteins", rng.integers(65, 85, 5_000_000, np.uint8)),
                        ("50 Mb of near-copies", np.concatenate(copies)),
-                       ("10 Mb of one letter", np.full(10_000_000, ord("A"), np.uint8)),
+                       ("10 Mb of one residue", np.full(10_000_000, ord("A"), np.uint8)),
                        ("10 Mb of copies", np.tile(copy, 10))):
         ended = np.append(text, np.uint8(127))
         yield Timing(f"suffix array, {what}", best(lambda text=ended: suffix_array(text)))  # type: ignore[misc]
@@ -161,11 +161,11 @@ def _suffix_arrays(letters: np.ndarray, other: np.ndarray) -> Iterator[Timing]:
         yield Timing(f"pydivsufsort, {what}", best(lambda text=ended: divsufsort(text)))  # type: ignore[misc]
 
 
-def _sorters(letters: np.ndarray) -> Iterator[Timing]:
+def _sorters(residues: np.ndarray) -> Iterator[Timing]:
     from seqloom.core.records import Ragged
     from seqloom.installed import registry
 
-    keys = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(letters, _LENGTH)).reshape(-1)
+    keys = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(residues, _LENGTH)).reshape(-1)
     count = len(keys) // _LENGTH
     ragged = Ragged(np.arange(count + 1, dtype=np.int64) * _LENGTH, keys)
     strings = keys.view(f"S{_LENGTH}")

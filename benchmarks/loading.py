@@ -1,7 +1,7 @@
 """Making a database from FASTA, beside makeblastdb.
 
-The file is `../shared/data/proteins/large.fasta.gz` where that is there (52,000 proteins, 15.7 M letters), else the
-sample's proteins 200 times over under other names (60,000 proteins, 15.2 M letters).
+The file is `../shared/data/proteins/large.fasta.gz` where that is there (52,000 proteins, 15.7 M residues), else the
+sample's proteins 200 times over under other names (60,000 proteins, 15.2 M residues).
 """
 
 import gzip

@@ -1,6 +1,6 @@
 """Exact Smith–Waterman: scores against parasail's fastest, in cell updates a second; the whole search beside blastp.
 
-Scores are those of whole queries against 9 million letters on one core. Both sides make their profile of the query
+Scores are those of whole queries against 9 million residues on one core. Both sides make their profile of the query
 within the time; ours takes targets that are packed already, as a search packs them once for all queries. Needs the
 reference data beside the repository and, for the peers, parasail and BLAST+.
 """
@@ -16,11 +16,11 @@ from seqloom.core.context import Scoring
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.lanes import interleaved
-from seqloom.plugins.common.letters_cpu import letters_of
+from seqloom.plugins.common.residues_cpu import residues_of
+from seqloom.plugins.common.stretches_cpu import Stretches
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
 from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers
 from seqloom.plugins.smith_waterman.seed_cpu import exact_scores
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
 from tests.shared import SHARED, read_fasta, read_text
 
@@ -44,11 +44,11 @@ def scores() -> Iterator[Timing]:
     _, texts = read_fasta(TARGETS)
     targets = SequenceBatch.of(PROTEIN, texts)
     stretches = Stretches.of(targets, np.arange(len(targets)), None)
-    lanes, letters = interleaved(targets), letters_of(targets.residues)
+    lanes, residues = interleaved(targets), residues_of(targets.residues)
     for name in QUERIES:
         _, (query,) = read_fasta(f"data/proteins/{name}.fasta")
         works: dict[str, Callable[[], object]] = {f"sw-scores cpu, {LANES} lanes": lambda q=query: ours(
-            q, stretches, lanes, letters)}
+            q, stretches, lanes, residues)}
         works |= {f"parasail {function}": lambda q=query, f=function: parasails(f, q, texts)
                   for function in _parasail_functions()}
         best = dict.fromkeys(works, float("inf"))
@@ -58,14 +58,14 @@ def scores() -> Iterator[Timing]:
                 work()
                 best[what] = min(best[what], time.process_time() - begin)
         for what, seconds in best.items():
-            rate = len(query) * targets.letters / seconds / 1e9
+            rate = len(query) * targets.total_residues / seconds / 1e9
             yield Timing(f"{name} {what}", seconds, f"{rate:.1f} GCUPS")
 
 
-def ours(query: str, stretches: Stretches, lanes: Index, letters: np.ndarray) -> np.ndarray:
+def ours(query: str, stretches: Stretches, lanes: Index, residues: np.ndarray) -> np.ndarray:
     """Exact scores by the CPU back end."""
     scoring = Scoring(printed_matrix("BLOSUM62"), 11, 1)
-    return exact_scores(Profile(PROTEIN.encode(query), scoring, letters), scoring, stretches, lanes, Workers())
+    return exact_scores(Profile(PROTEIN.encode(query), scoring, residues), scoring, stretches, lanes, Workers())
 
 
 def _parasail_functions() -> list[str]:

@@ -1,17 +1,17 @@
 """Exact Smith–Waterman on CUDA devices: scores and ends by query length, whole searches and commands, a model of them.
 
     python -m benchmarks.smith_waterman_gpu FASTA [--parts rates search …] [--copies 60] [--lengths 127 514 …]
-                                            [--queries FASTA] [--threads 1 16] [--volume-letters N]
+                                            [--queries FASTA] [--threads 1 16] [--volume-residues N]
 
-Targets are the proteins of a FASTA file and copies of them with their letters shuffled. Rates are in TCUPS: 10¹² cells
+Targets are the proteins of a FASTA file and copies of them with their residues shuffled. Rates are in TCUPS: 10¹² cells
 a second. Kernels are compiled before, in processes. The parts:
 
     rates     scores, and scores with ends, of all targets while these are on the device
     search    whole searches, with the targets in host memory before and the hits there afterwards
     stream    the same with less device memory than the targets take, held to the limit: computing or the bus
-    model     times of a volume's computing, copying and the rest, and what section 5.4 of the paper foretells from them
+    model     times of a volume's computing, copying and the rest, and what section 5.4 of the paper predicts from them
     command   the whole command, from a database file to a file of hits
-    giant     two sequences of 35,000 letters
+    giant     two sequences of 35,000 residues
     paper     the paper's kernels
 """
 
@@ -32,19 +32,20 @@ from typing import Any
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context, Scoring, SearchSpace
-from seqloom.core.engine import Engine, Settings
-from seqloom.core.memory import MemorySink, MemorySource
+from seqloom.core.engine.engine import Engine
+from seqloom.core.engine.memory import MemorySink, MemorySource
+from seqloom.core.engine.planning import Settings
 from seqloom.core.pipeline import compose
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
+from seqloom.plugins.common.stretches_cpu import Stretches
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
 from .timing import SEQLOOM, Timing
 
 LENGTHS = (63, 127, 255, 514, 1042, 2005, 5147)
 PAPER_LENGTHS = (255, 514)
-PAPER_LETTERS = 50_000_000
+PAPER_RESIDUES = 50_000_000
 REPEATS = 3
 SHARES = (0.9, 0.5, 0.1)
 """Of the targets that there is room for when they are streamed."""
@@ -64,16 +65,16 @@ def records(path: str) -> list[str]:
 
 
 def shuffled_copies(texts: list[str], copies: int, generator: np.random.Generator) -> SequenceBatch:
-    """The sequences, and ``copies`` − 1 times others of the same lengths with letters drawn from theirs."""
+    """The sequences, and ``copies`` − 1 times others of the same lengths with residues drawn from theirs."""
     first = SequenceBatch.of(PROTEIN, texts)
     size = len(first.residues)
-    letters = np.empty(size * copies, np.uint8)
-    letters[:size] = first.residues
+    residues = np.empty(size * copies, np.uint8)
+    residues[:size] = first.residues
     for copy in range(1, copies):
         drawn = generator.integers(0, size, size, np.uint32)
-        np.take(first.residues, drawn, out=letters[copy * size : (copy + 1) * size])
+        np.take(first.residues, drawn, out=residues[copy * size : (copy + 1) * size])
     offsets = np.concatenate([[0], np.cumsum(np.tile(first.lengths, copies))])
-    return SequenceBatch(PROTEIN, letters, offsets, np.arange(len(offsets) - 1))
+    return SequenceBatch(PROTEIN, residues, offsets, np.arange(len(offsets) - 1))
 
 
 def proteins(lengths: Sequence[int], generator: np.random.Generator) -> list[np.ndarray]:
@@ -88,9 +89,9 @@ def scoring() -> Scoring:
 
 def asked(query: np.ndarray, least: int = LEAST) -> Any:
     """What is asked of a query."""
-    from seqloom.plugins.smith_waterman.targets_cuda import Asked
+    from seqloom.plugins.smith_waterman.targets_cuda import ScoreRequest
 
-    return Asked([query], least)
+    return ScoreRequest([query], least)
 
 
 def resident(targets: SequenceBatch) -> Any:
@@ -138,9 +139,9 @@ def rates(targets: SequenceBatch, lengths: Sequence[int], ends: Sequence[int],
     """Scores of all targets, those that count picked out; and scores with ends of all for some lengths."""
     begin = time.perf_counter()
     with resident(targets) as device:
-        yield Timing("targets to the device", time.perf_counter() - begin, f"{targets.letters:,} letters")
+        yield Timing("targets to the device", time.perf_counter() - begin, f"{targets.total_residues:,} residues")
         for query in proteins(lengths, generator):
-            cells = len(query) * targets.letters
+            cells = len(query) * targets.total_residues
             for what, work in (("scores", lambda q=query: device.scores([asked(q)], scoring())),
                                ("scores and ends", lambda q=query: device.best_cells(q, scoring()))):
                 if what != "scores" and len(query) not in ends:
@@ -155,13 +156,13 @@ def slot_seconds(engine: Engine) -> str:
 
 
 def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, device_memory: int | None = None,
-           rounds: int = 2, volume_letters: int | None = None, **options: Any) -> Timing:
+           rounds: int = 2, volume_residues: int | None = None, **options: Any) -> Timing:
     """A whole search from host memory, the quickest of some."""
     names = registry()
     plan = compose(names, names.pipeline("sw"), options, "cuda")
     source = MemorySource(replace(targets, names=range(len(targets))))
-    settings = Settings(threads=threads, device_memory=device_memory, volume_letters=volume_letters)
-    space = SearchSpace(source.letters, source.sequences, source.longest)
+    settings = Settings(threads=threads, device_memory=device_memory, volume_residues=volume_residues)
+    space = SearchSpace(source.total_residues, source.sequences, source.longest)
     best: tuple[float, str] | None = None
     for _ in range(rounds):
         engine, sink = Engine(plan, names, queries, source, space, settings), MemorySink()
@@ -169,12 +170,13 @@ def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, device_
         engine.run(sink)
         seconds = time.perf_counter() - begin
         slots = slot_seconds(engine)
-        note = f"{queries.letters * targets.letters / seconds / 1e12:.2f} TCUPS; {len(sink.hits)} hits; {slots}"
+        rate = queries.total_residues * targets.total_residues / seconds / 1e12
+        note = f"{rate:.2f} TCUPS; {len(sink.hits)} hits; {slots}"
         best = min(best or (seconds, note), (seconds, note))
     assert best
     budget = "" if device_memory is None else f", {device_memory >> 20} MiB"
     what = "scores" if options.get("score_only") else "alignments"
-    size = f"{len(queries)} queries, {queries.letters} letters"
+    size = f"{len(queries)} queries, {queries.total_residues} residues"
     return Timing(f"search, {what}, {size}, {threads} threads{budget}", *best)
 
 
@@ -194,55 +196,56 @@ def bus_rate() -> float:
 
 
 def copy_rate(targets: SequenceBatch) -> float:
-    """Letters a second to the device from where they lie, by as many threads as a search has for that."""
+    """Residues a second to the device from where they lie, by as many threads as a search has for that."""
     from numba import cuda
-    from seqloom.core.copies_cuda import begin_to_device, settle
+    from seqloom.core.cuda.transfer import begin_to_device, synchronize
     from seqloom.plugins.smith_waterman.resident_cuda import COPIERS
 
-    letters, stream = targets.residues[: 1 << 28], cuda.stream()
-    there = cuda.device_array(len(letters), np.uint8)
+    residues, stream = targets.residues[: 1 << 28], cuda.stream()
+    there = cuda.device_array(len(residues), np.uint8)
 
     def send() -> None:
-        begin_to_device(letters, there, COPIERS, stream)()
-        settle(stream)
+        begin_to_device(residues, there, COPIERS, stream)()
+        synchronize(stream)
 
-    return len(letters) / best_of(send)
+    return len(residues) / best_of(send)
 
 
-def streamed(targets: SequenceBatch, lengths: Sequence[int], threads: Sequence[int], volume_letters: int | None,
+def streamed(targets: SequenceBatch, lengths: Sequence[int], threads: Sequence[int], volume_residues: int | None,
              generator: np.random.Generator) -> Iterator[Timing]:
     """Searches with room on the device for parts of the targets, held to what binds: computing, or the bus."""
     rate = bus_rate()
-    on_the_bus = targets.letters / rate
-    yield Timing(f"{targets.letters:,} letters on the bus", on_the_bus, f"{rate / 1e9:.1f} GB/s")
+    on_the_bus = targets.total_residues / rate
+    yield Timing(f"{targets.total_residues:,} residues on the bus", on_the_bus, f"{rate / 1e9:.1f} GB/s")
     copying = copy_rate(targets)
-    yield Timing("copied from elsewhere", targets.letters / copying, f"{copying / 1e9:.1f} GB/s")
+    yield Timing("copied from elsewhere", targets.total_residues / copying, f"{copying / 1e9:.1f} GB/s")
     for query in proteins(lengths, generator):
         batch = SequenceBatch.of(PROTEIN, [PROTEIN.decode(query)])
         with resident(targets) as device:
             seconds = best_of(lambda q=query, d=device: d.scores([asked(q)], scoring()))
-        yield Timing(f"{len(query)} resident", seconds, f"{len(query) * targets.letters / seconds / 1e12:.2f} TCUPS")
+        yield Timing(f"{len(query)} resident", seconds,
+                     f"{len(query) * targets.total_residues / seconds / 1e12:.2f} TCUPS")
         for use in threads:
             for share in (None, *SHARES):
-                budget = None if share is None else int(targets.letters * share)
-                found = search(batch, targets, use, budget, rounds=3, volume_letters=volume_letters, score_only=True)
+                budget = None if share is None else int(targets.total_residues * share)
+                found = search(batch, targets, use, budget, rounds=3, volume_residues=volume_residues, score_only=True)
                 room = "" if share is None else f", room for {share}"
                 yield Timing(found.what + room, found.seconds,
                              f"{found.seconds / max(seconds, on_the_bus):.3f} of the limit; {found.note}")
 
 
 def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
-    """Section 5.4: times of a volume, and of all volumes one after the other, with and without overlap, foretold.
+    """Section 5.4: times of a volume, and of all volumes one after the other, with and without overlap, predicted.
 
     t1 is the time of scores on the device, t2 that of all else that a unit of work does, t3 that of getting a volume
     and copying it.
     """
-    from seqloom.core.copies_cuda import settle
+    from seqloom.core.cuda.transfer import synchronize
     from seqloom.plugins.smith_waterman.resident_cuda import device_memory
     from seqloom.plugins.smith_waterman.seed_cuda import SmithWatermanScoresCuda
 
     source = MemorySource(replace(targets, names=range(len(targets))))
-    spans = source.plan(SmithWatermanScoresCuda.volume_letters)
+    spans = source.plan(SmithWatermanScoresCuda.volume_residues)
     for query in proteins(lengths, generator):
         batch = SequenceBatch.of(PROTEIN, [PROTEIN.decode(query)])
         times: list[tuple[float, float, float]] = []
@@ -251,7 +254,7 @@ def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.rando
             volume = source.read(span)
             with device_memory().volume(volume, None) as held:
                 held.sending.wait()
-                settle(held.queue)
+                synchronize(held.queue)
                 getting = time.perf_counter() - begin
             with resident(volume) as device:
                 computing = best_of(lambda q=query, d=device: d.scores([asked(q)], scoring()))
@@ -270,7 +273,7 @@ def unit(queries: SequenceBatch, volume: SequenceBatch, source: MemorySource) ->
     """What the engine does for a batch and a volume that is on the device."""
     names = registry()
     plan = compose(names, names.pipeline("sw"), {"score_only": True}, "cuda")
-    space = SearchSpace(source.letters, source.sequences, source.longest)
+    space = SearchSpace(source.total_residues, source.sequences, source.longest)
     context = Context(queries=queries, targets=volume, scoring=plan.family.scoring(queries, space, plan.options),
                       options=plan.options, space=space)
     records: Any = None
@@ -312,10 +315,10 @@ def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch
 
                 start = min(sw("one", "cuda") for _ in range(2))
                 seconds = min(sw("many", "cuda") for _ in range(2))
-                cells = batch.letters * targets.letters
-                yield Timing(f"command, {len(batch)} queries, {batch.letters} letters, {use} threads", seconds,
+                cells = batch.total_residues * targets.total_residues
+                yield Timing(f"command, {len(batch)} queries, {batch.total_residues} residues, {use} threads", seconds,
                              f"{cells / seconds / 1e12:.2f} TCUPS; {start:.2f} s of it to start")
-            if len(batch) == 1 and batch.letters not in (127, 514):
+            if len(batch) == 1 and batch.total_residues not in (127, 514):
                 continue
             sw("few", "cuda", p=max(threads))
             sw("few", "cpu", p=max(threads))
@@ -332,7 +335,7 @@ def write_fasta(path: Path, batch: SequenceBatch) -> None:
 
 
 def giant(generator: np.random.Generator, length: int = 35_000) -> Iterator[Timing]:
-    """Two sequences of so many letters, three in ten of which differ."""
+    """Two sequences of so many residues, three in ten of which differ."""
     import resource
 
     from seqloom.plugins.smith_waterman.resident_cuda import device_memory
@@ -340,24 +343,24 @@ def giant(generator: np.random.Generator, length: int = 35_000) -> Iterator[Timi
     query = proteins([length], generator)[0]
     changed = generator.random(length) < 0.3
     target = np.where(changed, proteins([length], generator)[0], query).astype(np.uint8)
-    both = [SequenceBatch.of(PROTEIN, [PROTEIN.decode(letters)]) for letters in (query, target)]
+    both = [SequenceBatch.of(PROTEIN, [PROTEIN.decode(residues)]) for residues in (query, target)]
     for back_end in ("cuda", "cpu"):
         names = registry()
         plan = compose(names, names.pipeline("sw"), {}, back_end)
         source = MemorySource(replace(both[1], names=["giant"]))
-        space = SearchSpace(source.letters, source.sequences, source.longest)
+        space = SearchSpace(source.total_residues, source.sequences, source.longest)
         times = []
         for _ in range(2):
             engine, sink = Engine(plan, names, both[0], source, space, Settings()), MemorySink()
             begin = time.perf_counter()
             engine.run(sink)
             times.append(time.perf_counter() - begin)
-        need = engine._need([(0, 1)], source.plan(length), 1)
+        need = engine.planner.need([(0, 1)], source.plan(length), 1)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         yield Timing(f"giant pair, {back_end}", min(times),
-                     f"score {sink.hits.score.tolist()}; {slot_seconds(engine)}; planned with {need[0] >> 20} MiB of "
-                     f"the host and {need[2] >> 20} MiB of the device; process at its largest {peak} MiB, in use on "
-                     f"the device {device_memory()._used >> 20} MiB")
+                     f"score {sink.hits.score.tolist()}; {slot_seconds(engine)}; planned with {need.host >> 20} MiB of "
+                     f"the host and {need.device >> 20} MiB of the device; process at its largest {peak} MiB, in use "
+                     f"on the device {device_memory()._used >> 20} MiB")
 
 
 def paper(targets: SequenceBatch, generator: np.random.Generator) -> Iterator[Timing]:
@@ -365,14 +368,15 @@ def paper(targets: SequenceBatch, generator: np.random.Generator) -> Iterator[Ti
     from numba import cuda
     from seqloom.plugins.smith_waterman.antidiagonal_cuda import AntidiagonalTargets
 
-    count = int(np.searchsorted(targets.offsets, PAPER_LETTERS, "right")) - 1
+    count = int(np.searchsorted(targets.offsets, PAPER_RESIDUES, "right")) - 1
     some = targets.take(0, count)
     order = np.argsort(-some.lengths, kind="stable")
-    pairs = AntidiagonalTargets(cuda.to_device(some.residues), some.letters, some.offsets[order], some.lengths[order])
+    pairs = AntidiagonalTargets(cuda.to_device(some.residues), some.total_residues, some.offsets[order],
+                                some.lengths[order])
     for query in proteins(PAPER_LENGTHS, generator):
         for width, what in ((1, "without"), (4, "with")):
             seconds = best_of(lambda q=query, w=width: pairs.scores(q, scoring(), w))
-            rate = len(query) * some.letters / seconds / 1e9
+            rate = len(query) * some.total_residues / seconds / 1e9
             yield Timing(f"{len(query)} antidiagonal, {what} data reuse", seconds, f"{rate:.0f} GCUPS")
 
 
@@ -395,7 +399,7 @@ def main() -> None:
     parser.add_argument("--queries", help="FASTA file whose sequences are searched together")
     parser.add_argument("--keep", metavar="FOLDER", help="where the files of the part ``command`` shall stay")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, os.cpu_count() or 1])
-    parser.add_argument("--volume-letters", type=int)
+    parser.add_argument("--volume-residues", type=int)
     arguments = parser.parse_args()
     generator = np.random.default_rng(7)
     batches = [SequenceBatch.of(PROTEIN, [PROTEIN.decode(q)]) for q in proteins(arguments.lengths, generator)]
@@ -410,7 +414,7 @@ def main() -> None:
         "rates": lambda: rates(targets, arguments.lengths, ends, generator),
         "search": lambda: (search(batch, targets, threads, score_only=score_only) for batch in batches
                            for threads in arguments.threads for score_only in (True, False)),
-        "stream": lambda: streamed(targets, arguments.lengths, arguments.threads, arguments.volume_letters, generator),
+        "stream": lambda: streamed(targets, arguments.lengths, arguments.threads, arguments.volume_residues, generator),
         "model": lambda: modelled(targets, some, generator),
         "command": lambda: commands(arguments.fasta, targets, batches, arguments.threads, arguments.keep),
         "giant": lambda: giant(generator),

@@ -22,10 +22,10 @@ _ROUNDS = 3
 
 def measure() -> Iterator[Timing]:
     """Whole commands, then the sorters alone."""
-    letters = np.concatenate([np.frombuffer("".join(line for line in text.splitlines() if line[:1] != ">").encode(),
+    characters = np.concatenate([np.frombuffer("".join(line for line in text.splitlines() if line[:1] != ">").encode(),
                                             np.uint8) for text in genomes()])
-    table = np.full((len(letters) - _LENGTH + 1, _LENGTH + 1), 10, np.uint8)
-    table[:, :_LENGTH] = np.lib.stride_tricks.sliding_window_view(letters, _LENGTH)
+    table = np.full((len(characters) - _LENGTH + 1, _LENGTH + 1), 10, np.uint8)
+    table[:, :_LENGTH] = np.lib.stride_tricks.sliding_window_view(characters, _LENGTH)
     cores = sorted(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -7,7 +7,7 @@ Keys are random DNA. Times are the best of a few runs, wall seconds, from keys i
 there; "resident" ones of CUDA are those of the sort alone, of words on the device; "bus" ones those of copying the keys
 to the device and four bytes a key back, from and to memory that it reads and writes by itself.
 
-The table has a line per measurement: chart, sorter, threads, keys, letters of a key, seconds; apart by tabs.
+The table has a line per measurement: chart, sorter, threads, keys, characters of a key, seconds; apart by tabs.
 """
 
 import argparse
@@ -30,8 +30,8 @@ WIDTH = 20
 def random_keys(count: int, width: int) -> Ragged:
     """DNA keys of one length."""
     generator = np.random.default_rng(width)
-    letters = np.frombuffer(b"ACGT", np.uint8)
-    return Ragged.even(letters[generator.integers(0, 4, (count, width), np.uint8)])
+    characters = np.frombuffer(b"ACGT", np.uint8)
+    return Ragged.even(characters[generator.integers(0, 4, (count, width), np.uint8)])
 
 
 def best_time(work: Callable[[], Any], rounds: int = 3) -> float:
@@ -65,13 +65,13 @@ def resident_time(count: int, bits: int) -> float:
 
 
 def bus_time(keys: Ragged) -> float:
-    """Seconds in which the letters of keys go to the device and a row of four bytes for each comes back."""
+    """Seconds in which the characters of keys go to the device and a row of four bytes for each comes back."""
     from numba import cuda
 
-    letters, rows = keys.values.nbytes, 4 * len(keys)
-    here, there = cuda.pinned_array(max(letters, rows), np.uint8), cuda.device_array(max(letters, rows), np.uint8)
+    characters, rows = keys.values.nbytes, 4 * len(keys)
+    here, there = cuda.pinned_array(max(characters, rows), np.uint8), cuda.device_array(max(characters, rows), np.uint8)
     here[:] = 1
-    shorter = here[:letters], there[:letters], here[:rows], there[:rows]
+    shorter = here[:characters], there[:characters], here[:rows], there[:rows]
 
     def send() -> None:
         shorter[1].copy_to_device(shorter[0])
@@ -107,7 +107,7 @@ def draw(arguments: argparse.Namespace) -> None:
     rows = [line.split("\t") for table in arguments.tables for line in table.read_text().splitlines()]
     where = "cuda_" if any("cuda" in row[1] for row in rows) else ""
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    for chart, across in (("length", "letters of a key"), ("number", "number of keys")):
+    for chart, across in (("length", "characters of a key"), ("number", "number of keys")):
         chosen = [row for row in rows if row[0] == chart]
         if not chosen:
             continue
@@ -116,7 +116,7 @@ def draw(arguments: argparse.Namespace) -> None:
             place = int(width) if chart == "length" else int(count)
             series.setdefault(name, []).append((place, int(count) / float(seconds)))
         threads, count, width = chosen[0][2:5]
-        what = f"{int(count):,} DNA keys" if chart == "length" else f"DNA keys of {width} letters"
+        what = f"{int(count):,} DNA keys" if chart == "length" else f"DNA keys of {width} characters"
         save_chart(arguments.folder / f"sorting_{where}by_{chart}.svg",
                    f"Sorting {what}, {threads} thread{'s' * (threads != '1')}", across, "keys per second", series)
 

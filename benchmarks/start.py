@@ -21,5 +21,5 @@ def measure() -> Iterator[Timing]:
             "seqloom blastp --help": (*SEQLOOM, "blastp", "--help"),
             "seqloom blastp, one query, 300 proteins": (*SEQLOOM, *search, "proteins.duckdb", "--backend", "reference"),
             "the same with --no-store": (*SEQLOOM, *search, "proteins.duckdb", "--backend", "reference", "--no-store"),
-            "the same, NCBI blastp": (*search, "proteins", "-comp_based_stats", "0"),
+            "the same, NCBI blastp": (*search, "proteins"),
         }, folder)

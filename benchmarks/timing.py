@@ -65,7 +65,7 @@ def pinned(cores: Sequence[int], words: Sequence[str]) -> tuple[str, ...]:
 ALONE = """
 import json, sys, time
 import seqloom
-from seqloom.core.engine import Engine
+from seqloom.core.engine.engine import Engine
 
 run, taken = Engine.run, []
 

@@ -1,4 +1,4 @@
-"""Reads looked up whole in an FM-index, on a CUDA device and by threads of the host; how the partition model foretells.
+"""Reads looked up whole in an FM-index, on a CUDA device and by threads of the host; how the partition model predicts.
 
     python -m benchmarks.whole_queries_gpu FOLDER [--sizes 10000000 100000000] [--reads 1000000] [--threads 16]
 
@@ -6,7 +6,7 @@ References are copies of two genomes (as of ``exact_match``), all but the first 
 reads are 100 bases of them, three in ten with an error. Times are wall seconds of the look-up of both strands, from the
 reads in the host's memory to all places there, kernels compiled and the index on the device before; in parts, with the
 parts of the index copied anew. Draws charts of reads a second by size of the reference, by number and length of the
-reads, and, as the model foretells and as it is, by the share of the memory that a part of the index has. Back ends and
+reads, and, as the model predicts and as it is, by the share of the memory that a part of the index has. Back ends and
 splits are held to the same places; then matches of the two genomes are, on both. Where there are several devices, all
 of them together are compared with one.
 """
@@ -56,10 +56,10 @@ def bases() -> list[np.ndarray]:
     return [NUCLEOTIDE.encode("".join(line for line in text.splitlines() if line[:1] != ">")) for text in genomes()]
 
 
-def references(letters: int, generator: np.random.Generator) -> SequenceBatch:
-    """Copies of the genomes, of so many letters together."""
+def references(residues: int, generator: np.random.Generator) -> SequenceBatch:
+    """Copies of the genomes, of so many residues together."""
     both, copies = bases(), []
-    while (missing := letters - sum(map(len, copies))) > 0:
+    while (missing := residues - sum(map(len, copies))) > 0:
         base = both[len(copies) % 2][:missing]
         changed = generator.random(len(base)) < (0.02 if len(copies) > 1 else 0)
         copies.append(np.where(changed, generator.integers(0, 4, len(base)), base).astype(np.uint8))
@@ -69,7 +69,7 @@ def references(letters: int, generator: np.random.Generator) -> SequenceBatch:
 def reads_of(targets: SequenceBatch, count: int, generator: np.random.Generator,
              length: int = _LENGTH) -> SequenceBatch:
     """Stretches of the targets, three in ten with an error."""
-    starts = generator.integers(0, targets.letters - length, count, np.int32)
+    starts = generator.integers(0, targets.total_residues - length, count, np.int32)
     reads = targets.residues[starts[:, None] + np.arange(length, dtype=np.int32)]
     wrong = np.flatnonzero(generator.random(count) < 0.3)
     at = generator.integers(0, length, len(wrong))
@@ -115,12 +115,12 @@ def say(*words: object) -> None:
 class Bench:
     """References of one size, their index, and both back ends."""
 
-    def __init__(self, letters: int, threads: int, generator: np.random.Generator) -> None:
-        self.targets, self.threads, self.generator = references(letters, generator), threads, generator
+    def __init__(self, residues: int, threads: int, generator: np.random.Generator) -> None:
+        self.targets, self.threads, self.generator = references(residues, generator), threads, generator
         begin = time.perf_counter()
         self.index = FmIndexCpu().run(Context(), self.targets)
-        say("index", f"{letters:,} letters", f"{time.perf_counter() - begin:.1f} s",
-            f"{self.index.nbytes / letters:.2f} bytes a letter")
+        say("index", f"{residues:,} residues", f"{time.perf_counter() - begin:.1f} s",
+            f"{self.index.nbytes / residues:.2f} bytes a residue")
 
     def context(self, queries: SequenceBatch, **more: Any) -> Context:
         return Context(slot="seed.queries", queries=queries, targets=self.targets, threads=self.threads,
@@ -135,14 +135,14 @@ class Bench:
             if name == "cuda":
                 again, _, _ = least(partial(anew, stage.places, context, strands))
                 say("cuda, index copied anew", f"{again:.4f} s")
-            say(name, f"{self.targets.letters:,} letters", f"{len(queries):,} reads of {queries.lengths[0]}",
+            say(name, f"{self.targets.total_residues:,} residues", f"{len(queries):,} reads of {queries.lengths[0]}",
                 f"{taken:.4f} s", f"{len(queries) / taken / 1e6:.2f} M reads/s",
                 f"{sum(len(part) for part, _ in places):,} places")
             yield name, len(queries) / taken
         same(*found)
 
     def partitions(self, queries: SequenceBatch, memory: int) -> Series:
-        """Reads a second, foretold and as it is, by the share of a memory that a part of the index has."""
+        """Reads a second, predicted and as it is, by the share of a memory that a part of the index has."""
         context, strands = self.context(queries), both_strands(queries)
         room = Room(memory, 1 << 20)
         work, costs = work_of(context, strands, room), machine_costs(context)
@@ -156,13 +156,13 @@ class Bench:
                 continue
             queries_in = -(-work.queries // (memory - taken))
             for order in ORDERS:
-                foretold = float(seconds(work, costs, order, np.array([count]), np.array([queries_in]))[0])
-                split = Split(order, count, queries_in, taken / memory, foretold)
+                predicted = float(seconds(work, costs, order, np.array([count]), np.array([queries_in]))[0])
+                split = Split(order, count, queries_in, taken / memory, predicted)
 
                 measured, _, places = least(partial(anew, looked_up, context, strands, room, split, parts))
                 same(wanted, places)
-                say("split", split, f"{measured:.4f} s taken", f"foretold / taken {foretold / measured:.2f}")
-                for what, value in (("foretold", foretold), ("measured", measured)):
+                say("split", split, f"{measured:.4f} s taken", f"predicted / taken {predicted / measured:.2f}")
+                for what, value in (("predicted", predicted), ("measured", measured)):
                     series.setdefault(f"parts of the {order} stay, {what}", []).append(
                         (split.share, len(queries) / value))
         return series
@@ -177,7 +177,7 @@ class Bench:
                 ("memory for a part of the index", self.index.nbytes * 3 // 2 // all_devices, "index", all_devices)):
             split, room = Split(order, parts_in, 2 * all_devices, 0.0, 0.0), Room(memory, 1 << 20)
             search = partial(looked_up, context, strands, room, split, index_parts(context, parts_in))
-            times, foretold = [], []
+            times, predicted = [], []
             for count in (1, all_devices):
                 with patch.object(fm_search_cuda, "device_count", return_value=count):
                     costs = machine_costs(context)
@@ -185,9 +185,9 @@ class Bench:
                     work = work_of(context, strands, room)
                 same(wanted, places)
                 times.append(taken)
-                foretold += seconds(work, costs, order, np.array([parts_in]), np.array([2 * all_devices])).tolist()
-            say(what, f"one device: {times[0]:.4f} s, foretold {foretold[0]:.4f}",
-                f"{all_devices} devices: {times[1]:.4f} s, foretold {foretold[1]:.4f}",
+                predicted += seconds(work, costs, order, np.array([parts_in]), np.array([2 * all_devices])).tolist()
+            say(what, f"one device: {times[0]:.4f} s, predicted {predicted[0]:.4f}",
+                f"{all_devices} devices: {times[1]:.4f} s, predicted {predicted[1]:.4f}",
                 f"{times[0] / times[1]:.2f} times as quick")
 
     def planned(self, queries: SequenceBatch, memory: int) -> None:
@@ -201,7 +201,7 @@ class Bench:
 
 def compare_matches(threads: int) -> None:
     """Maximal matches of the two genomes, on both back ends."""
-    one, other = (SequenceBatch.of(NUCLEOTIDE, [letters]) for letters in bases())
+    one, other = (SequenceBatch.of(NUCLEOTIDE, [residues]) for residues in bases())
     index = FmIndexCpu().run(Context(), one)
     for mode, length in (("mum", 20), ("mumreference", 20), ("maxmatch", 20)):
         context = Context(queries=other, targets=one, indexes={"fm-index": index}, threads=threads,
@@ -226,9 +226,9 @@ def main() -> None:
     benches = [Bench(size, arguments.threads, generator) for size in sorted(arguments.sizes)]
     for bench in benches:
         for name, rate in bench.compare(reads_of(bench.targets, arguments.reads, generator)):
-            series.setdefault(name, []).append((bench.targets.letters, rate))
+            series.setdefault(name, []).append((bench.targets.total_residues, rate))
     what = f"{arguments.reads:,} reads of {_LENGTH} bases, both strands"
-    save_chart(folder / "reads_by_reference.svg", what, "letters of the reference", "reads per second", series)
+    save_chart(folder / "reads_by_reference.svg", what, "residues of the reference", "reads per second", series)
     compare_matches(arguments.threads)
     middle, largest = benches[len(benches) // 2], benches[-1]
     largest.planned(reads_of(largest.targets, arguments.reads, generator), largest.index.nbytes // 2)
@@ -236,17 +236,17 @@ def main() -> None:
         largest.devices(reads_of(largest.targets, 2 * arguments.reads, generator))
     memory = middle.index.nbytes * 5 // 4
     series = middle.partitions(reads_of(middle.targets, arguments.reads, generator), memory)
-    title = f"{what}; {middle.targets.letters:,} letters of reference, {memory >> 20:,} MiB of memory"
+    title = f"{what}; {middle.targets.total_residues:,} residues of reference, {memory >> 20:,} MiB of memory"
     save_chart(folder / "reads_by_share.svg", title, "share of the memory that a part of the index has (alpha)",
                "reads per second", series)
     for name, across, settings in (
-            ("reads_by_length", "letters of a read", [(arguments.reads // 4, length) for length in _LENGTHS]),
+            ("reads_by_length", "residues of a read", [(arguments.reads // 4, length) for length in _LENGTHS]),
             ("reads_by_number", "reads", [(arguments.reads * n // 100, _LENGTH) for n in (1, 3, 10, 30, 100)])):
         series = {}
         for count, length in settings:
             for back_end, rate in largest.compare(reads_of(largest.targets, count, generator, length)):
                 series.setdefault(back_end, []).append((length if across.startswith("letters") else count, rate))
-        title = f"{largest.targets.letters:,} letters of reference, both strands"
+        title = f"{largest.targets.total_residues:,} residues of reference, both strands"
         save_chart(folder / f"{name}.svg", title, across, "reads per second", series)
 
 

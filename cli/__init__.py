@@ -3,19 +3,30 @@
 import atexit
 import gc
 import os
+import signal
 import sys
 from contextlib import suppress
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
 
 
 def run() -> None:
     """Entry point: carry out the command line and exit with its status."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no matrices are multiplied, and its threads spin for 0.1 s
     gc.set_threshold(100_000)  # what is imported stays: looking through it again and again takes 0.05 s
-    from .main import main
+    try:
+        from .streams import set_up
 
-    status = main(sys.argv[1:])
-    atexit._run_exitfuncs()
-    with suppress(OSError, ValueError):  # a closed pipe has been told of
-        sys.stdout.flush()
-        sys.stderr.flush()
+        set_up()
+        from .main import main
+
+        status = main(sys.argv[1:])
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))  # nothing is left that could be tidied up
+        atexit._run_exitfuncs()
+    except KeyboardInterrupt:  # before anybody could wait for it, or once more while it was handled
+        os._exit(INTERRUPTED)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # what can't be written has been told
+            stream.flush()
     os._exit(status)  # taking the interpreter apart, object by object, takes 0.1 s

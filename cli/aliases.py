@@ -4,7 +4,8 @@ Rules that hold for every option ``--some-name`` of a search:
 
 - underscores are accepted for dashes: ``--some_name``;
 - a single dash is accepted for two: ``-some_name``, ``-some-name`` (BLAST, MUMmer), and ``-E`` for ``--E`` (HMMER);
-- yes-or-no options also take a word: ``-soft_masking true``, ``-ungapped no``.
+- yes-or-no options also take a word: ``-soft_masking true``, ``-ungapped no``;
+- a number may stand right behind a single letter: ``-p4``; yes-or-no letters may stand together: ``-bc``.
 
 The tables below say the rest. A spelling is only taken where it isn't an option of the pipeline by itself.
 """
@@ -18,6 +19,8 @@ RUN_OPTIONS: dict[str, tuple[str, ...]] = {
     "outfmt": ("-f",),
     "num-threads": ("-p", "--cpu", "--threads"),
     "target-ids": ("--seqidlist",),
+    "task": ("--import-search-strategy",),
+    "negative-target-ids": ("--negative-seqidlist",),
 }
 """Options that every search has: BLAST's, DIAMOND's (-q -d -o -f -p) and HMMER's (--cpu) names."""
 
@@ -28,19 +31,31 @@ PIPELINE_OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """Options of some pipelines: DIAMOND's short names."""
 
-_MATCH_OUTPUTS = ("paf", "dotplot", "dotplot-png")
-OUTPUTS: dict[str, tuple[str, ...]] = {"profile-hmm": ("tblout", "domtblout"), "exact-match": _MATCH_OUTPUTS,
-                                       "exact-match-protein": _MATCH_OUTPUTS}
-"""By family: output formats that are also options, which write a file in that format beside the main output."""
+POSITIONAL: dict[str, tuple[str, ...]] = {"profile-hmm": ("query", "db"), "exact-match": ("db", "query"),
+                                          "exact-match-protein": ("db", "query")}
+"""By family: options whose values may stand without a flag, in the peer's order; the last takes all that are left."""
 
 _MUMMER = {
     "forward-coordinates": ("-c", "c", "count reverse matches on the query as given"),
     "names-always": ("-F", "F", "name the reference on every line even if there is one only"),
     "show-lengths": ("-L", "L", "show the lengths of queries in the headers"),
-    "show-letters": ("-s", "s", "show the matched letters after each line"),
+    "show-residues": ("-s", "s", "show the matched residues after each line"),
 }
 FORMAT_WORDS: dict[str, dict[str, tuple[str, str, str]]] = {"exact-match": _MUMMER, "exact-match-protein": _MUMMER}
 """By family: yes-or-no options that add a word to the output format: their short flag, that word, and help."""
+
+_LAYOUT = {
+    "num-descriptions": ("N", "format 0: targets in the table of each query"),
+    "num-alignments": ("N", "format 0: targets with alignments; others: as --max-target-seqs"),
+    "line-length": ("N", "format 0: columns of an alignment per line  [default: 60]"),
+    "html": ("", "format 0: as a page of HTML"),
+    "sorthits": ("0…4", "format 0: targets by E-value, bit score, total score, identity or query coverage"),
+    "sorthsps": ("0…4", "format 0: alignments of a target by E-value, score, query start, identity or target start"),
+}
+FORMAT_OPTIONS: dict[str, dict[str, tuple[str, str]]] = dict.fromkeys(
+    ("protein-blast", "nucleotide-blast", "discontiguous-blast"), _LAYOUT)
+"""By family: options that add "name=value" to output format 0: their placeholder ("" for those without a value) and
+help."""
 
 TRUE = ("true", "t", "yes", "y", "1")
 FALSE = ("false", "f", "no", "n", "0")
@@ -52,37 +67,18 @@ def dashed(name: str) -> str:
 
 
 def spellings(name: str, further: Collection[str] = (), taken: Collection[str] = ()) -> list[str]:
-    """All flags of the option ``name`` ("max-target-seqs"), its own first; those in ``taken`` are left out."""
-    flags = [f"--{name}", f"-{name}"]
-    for flag in (*further, *RUN_OPTIONS.get(name, ()), *PIPELINE_OPTIONS.get(name, ())):
-        flag = dashed(flag)
-        flags += [flag] if not flag.startswith("--") else [flag, flag[1:]]
+    """All flags of the option ``name`` ("max-target-seqs"), its own first; those in ``taken`` are left out.
+
+    That a single dash may stand for two is a matter of reading (``words.py``).
+    """
+    flags = [f"--{name}", *map(dashed, (*further, *RUN_OPTIONS.get(name, ()), *PIPELINE_OPTIONS.get(name, ())))]
     return [f for f in dict.fromkeys(flags) if f not in taken]
 
 
 def task_of(args: Sequence[str]) -> str | None:
-    """The value of ``--task`` on a command line, in any spelling; None where it isn't given."""
-    for word, after in zip(args, [*args[1:], None], strict=True):
+    """The value of ``--task`` or ``--import-search-strategy`` on a command line, in any spelling; None without."""
+    for word, after in zip(args, [*args[1:], None]):
         flag, equals, value = word.partition("=")
-        if flag in ("--task", "-task"):
+        if dashed(flag).lstrip("-") in ("task", "import-search-strategy") and flag.startswith("-"):
             return value if equals else after
     return None
-
-
-def expand(args: Sequence[str], booleans: Collection[str]) -> list[str]:
-    """``args`` with ``--flag yes`` as ``--flag`` and ``--flag no`` as ``--no-flag``, for the flags in ``booleans``."""
-    words: list[str] = []
-    for place, word in enumerate(args):
-        if word == "--":
-            return [*words, *args[place:]]
-        flag, equals, value = word.partition("=")
-        if equals and dashed(flag) in booleans:
-            words += expand([flag, value], booleans)
-            continue
-        before = dashed(words[-1]) if words else ""
-        if before in booleans and word.lower() in (*TRUE, *FALSE):
-            if word.lower() in FALSE:
-                words[-1] = "--no-" + before.lstrip("-")
-        else:
-            words.append(word)
-    return words

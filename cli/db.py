@@ -4,61 +4,129 @@ from typing import Annotated, Any
 
 from seqloom.core.errors import DamagedError, UsageError
 
-from .helping import KindOption, MemoryOption, OnBadOption, OutOption, TableOption, argument, command, group, option
+from .helping import (
+    INPUT,
+    FileName,
+    KindOption,
+    MemoryOption,
+    OnBadOption,
+    OutOption,
+    QuietOption,
+    TableOption,
+    argument,
+    command,
+    group,
+    option,
+)
 from .output import opened, say, show
+from .progress import working
 
 app = group("Create, extend, look into and check sequence databases.")
 
-DatabaseArgument = Annotated[str, argument("NAME.duckdb", "the database")]
-FilesArgument = Annotated[list[str], argument("FILE...", "FASTA or FASTQ, plain, gzip or zstd; - is standard input")]
+DatabaseArgument = Annotated[str, argument(FileName("NAME.duckdb", "database"), "the database")]
+FilesArgument = Annotated[list[str], argument(FileName("FILE...", "input"),
+                                                  "FASTA or FASTQ, plain or compressed; - is standard input")]
 
 
 def _checked(on_bad: str) -> str:
-    if on_bad not in ("error", "skip"):
-        raise UsageError(f"--on-bad must be error or skip, not '{on_bad}'")
+    if on_bad not in ("error", "skip", "rename"):
+        raise UsageError(f"--on-bad must be error, skip or rename, not '{on_bad}'")
     return on_bad
 
 
-@command(app, "create")
+TaxidMapOption = Annotated[str | None, option("--taxid-map", metavar=INPUT,
+                                              help="file of names and taxids, a pair on each line")]
+TaxidOption = Annotated[str | None, option("--taxid", metavar="N", help="NCBI's taxid of all sequences")]
+HeadersOption = Annotated[bool, option("--taxids-from-headers", help="take the OX= of UniProt's headers as taxids")]
+
+
+def _taxids(taxid_map: str | None, taxid: str | None, headers: bool) -> Any:
+    """What says which organisms the sequences are of; None where nothing does."""
+    from seqloom.taxonomy import Taxids, number
+
+    given = [flag for flag, there in (("--taxid-map", taxid_map is not None), ("--taxid", taxid is not None),
+                                      ("--taxids-from-headers", headers)) if there]
+    if "--taxid" in given and len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} exclude each other: give one of them")
+    return Taxids(taxid_map, number(taxid, "--taxid") if taxid is not None else None, headers) if given else None
+
+
+@command(app, "create", "db create proteins.duckdb swissprot.fasta.gz more.fasta")
 def create(
     name: DatabaseArgument,
     files: FilesArgument,
     type: KindOption = None,
     on_bad: OnBadOption = "error",
     title: Annotated[str, option("--title", metavar="TEXT", help="title; the files' names when left out")] = "",
+    taxid_map: TaxidMapOption = None,
+    taxid: TaxidOption = None,
+    taxids_from_headers: HeadersOption = False,
     memory: MemoryOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Make a database from sequence files."""
     from seqloom.core.units import parse_bytes
     from seqloom.database import Database
 
+    type = {"prot": "protein", "nucl": "nucleotide"}.get(type or "", type)
     if type not in (None, "protein", "nucleotide"):
         raise UsageError(f"--type must be protein or nucleotide, not '{type}'")
-    on_bad, limit = _checked(on_bad), parse_bytes(memory)
-    with Database.create(name, *files, type=type, on_bad=on_bad, title=title, memory=limit) as made:
+    on_bad, limit, taxids = _checked(on_bad), parse_bytes(memory), _taxids(taxid_map, taxid, taxids_from_headers)
+    with working(quiet, "nothing is kept") as progress, Database.create(
+            name, *files, type=type, on_bad=on_bad, title=title, memory=limit, progress=progress,
+            taxids=taxids) as made:
         info = made.info()
-    say(f"{name}: {info['sequences']:,} {info['type']} sequences, {info['letters']:,} letters")
+    say(f"{name}: {info['sequences']:,} {info['type']} sequences, {info['residues']:,} residues{_found(taxids)}")
 
 
-@command(app, "append")
+def _found(taxids: Any) -> str:
+    return f", {taxids.found:,} with a taxid" if taxids else ""
+
+
+@command(app, "append", "db append proteins.duckdb more.fasta --on-bad skip")
 def append(
     name: DatabaseArgument,
     files: FilesArgument,
     on_bad: OnBadOption = "error",
+    taxid_map: TaxidMapOption = None,
+    taxid: TaxidOption = None,
+    taxids_from_headers: HeadersOption = False,
     memory: MemoryOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Add the sequences of more files; all of them or none."""
     from seqloom.core.units import parse_bytes
     from seqloom.database import Database
 
-    with Database.open(name, memory=parse_bytes(memory)) as database:
+    taxids = _taxids(taxid_map, taxid, taxids_from_headers)
+    with (Database.open(name, memory=parse_bytes(memory)) as database,
+          working(quiet, "nothing is added") as progress):
         before = database.info()["sequences"]
-        database.append(*files, on_bad=_checked(on_bad))
+        database.append(*files, on_bad=_checked(on_bad), progress=progress, taxids=taxids)
         after = database.info()["sequences"]
-    say(f"{name}: {after - before:,} sequences added, {after:,} in all")
+    say(f"{name}: {after - before:,} sequences added, {after:,} in all{_found(taxids)}")
 
 
-@command(app, "info")
+@command(app, "taxonomy", "db taxonomy proteins.duckdb nodes.dmp names.dmp")
+def taxonomy(
+    name: DatabaseArgument,
+    files: Annotated[list[str], argument(FileName("NODES NAMES [MERGED]", "input"),
+                                         "nodes.dmp, names.dmp and maybe merged.dmp of NCBI, or taxdump.tar.gz")],
+    memory: MemoryOption = None,
+) -> None:
+    """Store NCBI's taxonomy: names and tree of all organisms."""
+    from seqloom.core.units import parse_bytes
+    from seqloom.database import Database
+
+    if len(files) > 3:
+        raise UsageError("give nodes.dmp, names.dmp and maybe merged.dmp, or taxdump.tar.gz alone")
+    with Database.open(name, memory=parse_bytes(memory)) as database:
+        database.store_taxonomy(*files)
+        info = database.info()
+    say(f"{name}: {info['taxa']:,} taxa; {info['with taxid']:,} of {info['sequences']:,} sequences have a taxid")
+
+
+@command(app, "info", "db info proteins.duckdb")
 def info(name: DatabaseArgument, format: TableOption = "table") -> None:
     """Title, type, numbers and fingerprint."""
     from seqloom.database import Database
@@ -71,10 +139,11 @@ def info(name: DatabaseArgument, format: TableOption = "table") -> None:
         show(list(facts), [list(facts.values())], format)
 
 
-@command(app, "list-sequences")
+@command(app, "list-sequences", "db list-sequences proteins.duckdb --like '%HUMAN%'")
 def list_sequences(
     name: DatabaseArgument,
-    like: Annotated[str, option("--like", metavar="PATTERN", help="only such names; % is anything, _ one letter")] = "",
+    like: Annotated[str, option("--like", metavar="PATTERN",
+                                help="only such names; % is anything, _ one character")] = "",
     format: TableOption = "tsv",
 ) -> None:
     """Name, length and description of every sequence."""
@@ -94,37 +163,63 @@ def _values(first: dict[str, Any] | None, rest: Any) -> Any:
         yield list(row.values())
 
 
-@command(app, "extract")
+@command(app, "extract", "db extract proteins.duckdb Q9VH48 P53508 -range 10-40 -o two.fasta")
 def extract(
     name: DatabaseArgument,
-    names: Annotated[list[str] | None, argument("ID...", "sequences wanted")] = None,
-    ids: Annotated[str | None, option("--ids", metavar="FILE", help="file of names, one a line")] = None,
+    names: Annotated[list[str] | None, argument("ID...", "sequences wanted, by name or accession; all for all")] = None,
+    entry: Annotated[str | None, option("--entry", metavar="ID,...", help="the same, separated by commas")] = None,
+    ids: Annotated[str | None, option(
+        "--ids", "--entry-batch", metavar=INPUT,
+        help="file of names, one a line, each perhaps with a range and a strand: P53508 10-40")] = None,
+    range: Annotated[str | None, option("--range", metavar="FIRST-LAST",
+                                        help="only these residues, from 1 on; FIRST- to the end")] = None,
+    strand: Annotated[str, option("--strand", metavar="plus|minus", help="strand of nucleotides")] = "plus",
+    outfmt: Annotated[str, option(
+        "--outfmt", "-f", metavar="FMT",
+        help="%f FASTA, or fields, a line for each sequence: %a accession, %i id, %g GI, %t title, %l length, %o "
+             "number, %s residues, %T taxid")] = "%f",
+    line_length: Annotated[str, option("--line-length", metavar="N", help="residues per line of FASTA")] = "80",
+    target_only: Annotated[bool, option("--target-only", help="the first of several titles only")] = False,
+    ctrl_a: Annotated[bool, option("--ctrl-a", help="join several titles by Ctrl-A")] = False,
     out: OutOption = None,
 ) -> None:
-    """Write sequences as FASTA."""
+    """Write sequences, or stretches of them, as FASTA or by fields, in the order in which they are named."""
     from seqloom.database import Database
-    from seqloom.fasta import write_fasta
+    from seqloom.entries import Entry, bounds, check_entry_format, entries_of, look_up, write_entries
 
-    from .search import read_names
+    from .search import number, read_lines
 
-    wanted = [*(names or ()), *(read_names(ids) if ids else ())]
-    if not wanted:
+    check_entry_format(outfmt)
+    if strand not in ("plus", "minus"):
+        raise UsageError(f"--strand must be plus or minus, not '{strand}'")
+    if ids and (range or strand == "minus"):
+        raise UsageError("a range and a strand for names from a file stand there behind each name")
+    first, last = bounds(range) if range else (None, None)
+    plain = [*(names or ()), *(entry.split(",") if entry else ())]
+    wanted: list[Entry] | None = [Entry(word, first, last, strand == "minus") for word in plain if word]
+    if plain == ["all"]:
+        if range or strand == "minus":
+            raise UsageError("a range or a strand of all sequences can't be written; name those that are wanted")
+        wanted = None
+    elif ids:
+        wanted = [*(wanted or ()), *entries_of(read_lines(ids), ids)]
+    if wanted is not None and not wanted:
         raise UsageError("name the sequences to extract, or give --ids FILE")
+    width = number(line_length, "--line-length") or 1
     with Database.open(name) as database, opened(out) as stream:
-        write_fasta(database.extract(wanted), stream)
+        write_entries(look_up(database, wanted), stream, outfmt, width, target_only, ctrl_a)
 
 
-@command(app, "check")
-def check(name: DatabaseArgument) -> None:
+@command(app, "check", "db check proteins.duckdb")
+def check(name: DatabaseArgument, quiet: QuietOption = False) -> None:
     """Read everything and compare checksums."""
-    from seqloom.database import Database
+    from seqloom import checking
 
-    with Database.open(name) as database:
-        problems = database.check()
-        facts = database.info()
+    with working(quiet, "nothing is changed") as progress:
+        problems, facts = checking.check(name, progress)
     for problem in problems:
         say(f"{name}: {problem}")
     if problems:
         raise DamagedError(f"{name} is damaged ({len(problems)} problems); do as the lines above say, or make it anew "
                            "from its sequence files")
-    say(f"{name}: {facts['sequences']:,} sequences, {facts['letters']:,} letters; all is well")
+    say(f"{name}: {facts['sequences']:,} sequences, {facts['residues']:,} residues; all is well")

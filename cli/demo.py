@@ -10,10 +10,11 @@ from typing import Annotated
 
 import typer
 
-from .helping import command, group, option
+from .helping import FileName, command, group, option
 from .output import say
 
 app = group("")
+FOLDER = FileName("DIR", "folder")
 
 SAMPLE = ("proteins.fasta", "query.fasta", "globins4.hmm", "mito_human.fasta", "mito_orang.fasta")
 QUESTION = """SELECT qseqid, count(*) AS hits, max(bitscore) AS best_bits, min(evalue) AS best_evalue,
@@ -22,10 +23,10 @@ SESSION = (
     ("Load 300 real proteins into a database:",
      ["db", "create", "proteins.duckdb", "proteins.fasta"]),
     ("Search it with two proteins; the hits go to the screen and into seqloom.duckdb:",
-     ["blastp", "-q", "query.fasta", "-d", "proteins.duckdb", "--evalue", "1e-5", "--max-target-seqs", "5", "--backend",
-      "reference", "--outfmt", "6 qseqid sseqid pident length evalue bitscore"]),
+     ["blastp", "-q", "query.fasta", "-d", "proteins.duckdb", "--evalue", "1e-5", "--max-target-seqs", "5",
+      "--outfmt", "6 qseqid sseqid pident length evalue bitscore"]),
     ("Search it with the profile of a family:",
-     ["hmmsearch", "-q", "globins4.hmm", "-d", "proteins.duckdb", "-E", "1e-60", "--backend", "reference", "--outfmt",
+     ["hmmsearch", "-q", "globins4.hmm", "-d", "proteins.duckdb", "-E", "1e-60", "--outfmt",
       "6 qseqid sseqid evalue bitscore"]),
     ("Every hit is a row. Ask the stored results by SQL:",
      ["sql", QUESTION]),
@@ -34,10 +35,10 @@ SESSION = (
 )
 
 
-@command(app, "demo")
+@command(app, "demo", "demo --files .")
 def demo(
-    files: Annotated[str | None, option("--files", metavar="DIR", help="only copy the sample files there")] = None,
-    folder: Annotated[str | None, option("--folder", metavar="DIR", help="work there, and keep it")] = None,
+    files: Annotated[str | None, option("--files", metavar=FOLDER, help="only copy the sample files there")] = None,
+    folder: Annotated[str | None, option("--folder", metavar=FOLDER, help="work there, and keep it")] = None,
 ) -> None:
     """Build a small database of real sequences, search it, and query the hits by SQL, in a temporary folder."""
     if files is not None:

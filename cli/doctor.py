@@ -7,9 +7,9 @@ from .helping import command, group
 app = group("")
 
 
-@command(app, "doctor")
+@command(app, "doctor", "doctor")
 def doctor() -> None:
-    """Report on Python, packages, processors, the kernel cache, CUDA and plugins. Status 1 when something is broken."""
+    """Report on Python, packages, processors, compiled kernels, CUDA and plugins. Status 1 when something is broken."""
     from seqloom.diagnosis import examine
 
     broken = False

@@ -3,14 +3,14 @@
 from typing import Annotated
 
 from .helping import OutOption, ResultsOption, RunArgument, command, group, option
-from .output import check_place, placed, say
+from .output import say
 
 app = group("")
 
 LEVELS = "the view whose rows are written"
 
 
-@command(app, "export")
+@command(app, "export", "export last --format parquet -o hits.parquet")
 def export(
     run: RunArgument,
     format: Annotated[str, option("--format", metavar="tsv|csv|parquet|jsonl", help="what to write")] = "tsv",
@@ -21,11 +21,6 @@ def export(
     """Write the hits of a run as TSV with a header, CSV, Parquet or JSON lines."""
     from seqloom.results import Results
 
-    store = Results(results)
-    check_place(out)
-    if out is None or out == "-":
-        store.export(run, format, "-", level)
-        return
-    with placed(out) as place:
-        rows = store.export(run, format, place, level)
-    say(f"{out}: {rows:,} rows")
+    rows = Results(results).export(run, format, out or "-", level)
+    if out not in (None, "-"):
+        say(f"{out}: {rows:,} {'row' if rows == 1 else 'rows'}")

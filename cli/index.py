@@ -4,17 +4,17 @@ from typing import Annotated
 
 from seqloom.core.errors import UsageError
 
-from .helping import MemoryOption, TableOption, argument, command, group, option
+from .helping import FileName, MemoryOption, TableOption, argument, command, group, option
 from .output import say, show
-from .search import interruptible, number
-from .search import progress as bar
+from .progress import working
+from .search import number
 
 app = group("Build, list and drop indexes that are stored in a sequence database.")
 
-DatabaseArgument = Annotated[str, argument("NAME.duckdb", "the database")]
+DatabaseArgument = Annotated[str, argument(FileName("NAME.duckdb", "database"), "the database")]
 
 
-@command(app, "build")
+@command(app, "build", "index build genome.duckdb --index fm-index")
 def build(
     name: DatabaseArgument,
     index: Annotated[str | None, option("--index", "--plugin", metavar="PLUGIN",
@@ -39,14 +39,14 @@ def build(
     from seqloom.indexes import build_index
 
     workers, limit = number(threads, "--num-threads") or 1, parse_bytes(memory)
-    with interruptible("nothing unfinished is kept") as cancellation, bar(quiet, "letter") as progress:
-        made = build_index(name, index, set or (), limit, workers, backend, cancellation, progress, say, map)
+    with working(quiet, "nothing unfinished is kept") as progress:
+        made = build_index(name, index, set or (), limit, workers, backend, progress, say, map)
     options = ", ".join(f"{key}={value}" for key, value in made.options.items())
     say(f"{name}: index {made.plugin} ({options}): {made.nbytes / 1e6:,.1f} MB in {made.pieces} "
         f"piece{'' if made.pieces == 1 else 's'}{', mapped' if made.mapped == 'yes' else ''}")
 
 
-@command(app, "list")
+@command(app, "list", "index list genome.duckdb")
 def list_(name: DatabaseArgument, format: TableOption = "table") -> None:
     """The stored indexes, their options and sizes, and whether searches can use them."""
     from seqloom.indexes import list_indexes
@@ -60,7 +60,7 @@ def list_(name: DatabaseArgument, format: TableOption = "table") -> None:
            i.created, i.created_by, i.state) for i in found], format)
 
 
-@command(app, "drop")
+@command(app, "drop", "index drop genome.duckdb fm-index")
 def drop(
     name: DatabaseArgument,
     plugins: Annotated[list[str] | None, argument("PLUGIN...", "indexes to remove")] = None,

@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from seqloom.core.errors import SeqloomError
+from seqloom.core.errors import OutOfMemoryError, SeqloomError, UsageError, command_line
+from seqloom.core.output_files import explained
 from typer.main import get_command
 
-from .aliases import task_of
-from .helping import PlainGroup, group
-from .output import say
+from . import peers
+from .helping import PlainGroup, group, print_version
+from .output import say, tidied_up
 from .pipelines_table import BUILT_IN
 
 SECTIONS: dict[str, dict[str, str]] = {
@@ -66,10 +67,13 @@ class Root(PlainGroup):
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if task_of(args) is not None and args[0] not in MODULES and args[0] != "search":
-            from .search import command_words
+        if args[0] in peers.PROGRAMS and self.get_command(ctx, args[0]) is None:
+            raise UsageError(peers.instead(args[0], args[1:]))
+        args = [peers.COMMANDS.get(args[0], args[0]), *args[1:]]
+        if args[0] in BUILT_IN or args[0].endswith(".toml"):
+            from .search import pipeline_command
 
-            args = command_words(args)
+            return args[0], pipeline_command(args[0], args[1:]), args[1:]
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -84,27 +88,34 @@ app = group("One engine for biological sequence search; every result is a row in
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        print(f"seqloom {version('seqloom')}")
+        print_version()
         raise typer.Exit
 
 
-@app.callback(epilog="'seqloom COMMAND --help' tells more.")
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="print the version", callback=_version,
-                                          is_eager=True)] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="show where an error came from (env SEQLOOM_DEBUG)")] = False,
-) -> None:
-    if debug:
+def _debug(wanted: bool) -> None:
+    if wanted:
         os.environ["SEQLOOM_DEBUG"] = "1"
 
 
+@app.callback(epilog="'seqloom help COMMAND' tells more.")
+def _root(
+    version: Annotated[bool, typer.Option("-v", "--version", help="print the version", callback=_version,
+                                          is_eager=True)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="show where an error came from (env SEQLOOM_DEBUG)",
+                                        callback=_debug, is_eager=True)] = False,
+) -> None:
+    pass
+
+
+@command_line()
 def main(args: list[str]) -> int:
     """Carry out a command line; returns the exit status: 0, 1 failure, 2 usage, 130 interrupted, 141 broken pipe."""
+    if args[:1] == ["help"]:
+        args = [*args[1:], "--help"]
     try:
-        status = get_command(app).main(args or ["--help"], prog_name="seqloom", standalone_mode=False)
-        sys.stdout.flush()
+        with tidied_up():
+            status = get_command(app).main(args or ["--help"], prog_name="seqloom", standalone_mode=False)
+            sys.stdout.flush()
         if status == INTERRUPTED:
             say("interrupted")
         return status if isinstance(status, int) else 0
@@ -123,15 +134,31 @@ def main(args: list[str]) -> int:
         return _close_stdout()
     except SystemExit:  # the parser's own answer to a broken pipe
         return _close_stdout()
+    except OverflowError as error:
+        say(f"a number that was given is too large to compute with ({_one_line(error)}); give a smaller one")
+        return _failed(2)
     except OSError as error:
-        say(f"{error.filename}: {error.strerror}" if error.filename else _one_line(error))
+        say(_one_line(explained(error)))
+        return _failed(1)
+    except MemoryError as error:
+        say(_one_line(OutOfMemoryError("the program", error)))
+        return _failed(1)
+    except UnicodeEncodeError as error:
+        if error.reason != "surrogates not allowed":
+            return _internal(error)
+        say("a name on the command line is no text in this locale; set LC_ALL=C.UTF-8, or use ASCII names")
         return _failed(1)
     except Exception as error:
-        if os.environ.get("SEQLOOM_DEBUG"):
-            traceback.print_exc()
-        else:
-            say(f"internal error: {type(error).__name__}: {_one_line(error)} (seqloom --debug … shows where)")
-        return 1
+        return _internal(error)
+
+
+def _internal(error: Exception) -> int:
+    """Tell of a bug."""
+    if os.environ.get("SEQLOOM_DEBUG"):
+        traceback.print_exc()
+    else:
+        say(f"internal error: {type(error).__name__}: {_one_line(error)} (seqloom --debug … shows where)")
+    return 1
 
 
 def _failed(status: int) -> int:
@@ -146,7 +173,7 @@ def _usage(error: typer.TyperException) -> str:
     return f"{message} (see '{context.command_path} --help')" if context is not None else message
 
 
-def _one_line(error: BaseException) -> str:
+def _one_line(error: BaseException | str) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 

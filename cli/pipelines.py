@@ -1,16 +1,19 @@
 """``seqloom pipelines``: presets and what they are made of."""
 
-import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from .helping import TableOption, argument, command, group, option
 from .output import show
 from .plugs import registry
+from .toml_text import to_toml
+
+if TYPE_CHECKING:
+    from seqloom.core.pipeline import Pipeline
 
 app = group("List pipelines, show their slots.")
 
 
-@command(app, "list")
+@command(app, "list", "pipelines list")
 def list_pipelines(
     format: TableOption = "table",
 ) -> None:
@@ -19,7 +22,7 @@ def list_pipelines(
     show(("pipeline", "family", "slots", "what it does"), rows, format)
 
 
-@command(app, "show")
+@command(app, "show", "pipelines show blastp --toml")
 def show_pipeline(
     name: Annotated[str, argument("PIPELINE", "name of a pipeline, or a TOML file")],
     toml: Annotated[bool, option("--toml", help="as a TOML file to start from")] = False,
@@ -31,9 +34,9 @@ def show_pipeline(
 
     pipeline = load(name)
     if toml:
-        print(to_toml(pipeline.as_dict()), end="")
+        print("".join(f"# {line}\n" for line in _task(pipeline)) + to_toml(pipeline.as_dict()), end="")
         return
-    print(f"{pipeline.name}: {pipeline.help}\n")
+    print("\n".join([f"{pipeline.name}: {pipeline.help}", *_task(pipeline)]), end="\n\n")
     rows = []
     for slot in pipeline.slots:
         found = [s for s in registry().stages() if s.name == slot.plugin]
@@ -46,19 +49,8 @@ def show_pipeline(
     show(("slot", "plugin", "back ends", "scope", "enabled", "options"), rows)
 
 
-def to_toml(data: dict[str, Any]) -> str:
-    """A pipeline's plain data as TOML text: keys, then tables, then the list of slots."""
-    lines = [f"{key} = {_value(value)}" for key, value in data.items() if isinstance(value, str)]
-    if data["defaults"]:
-        lines += ["", "[defaults]", *(f"{key} = {_value(value)}" for key, value in data["defaults"].items())]
-    for slot in data["slots"]:
-        lines += ["", "[[slots]]", *(f"{k} = {_value(v)}" for k, v in slot.items() if k != "options")]
-        if slot.get("options"):
-            pairs = ", ".join(f"{k} = {_value(v)}" for k, v in slot["options"].items())
-            lines.append(f"options = {{ {pairs} }}")
-    return "\n".join(lines) + "\n"
-
-
-def _value(value: Any) -> str:
-    """Text, number or truth value as TOML; JSON's escapes are TOML's."""
-    return json.dumps(value, ensure_ascii=False)
+def _task(pipeline: "Pipeline") -> list[str]:
+    """Says where the command of a pipeline's name runs another one."""
+    name, other = pipeline.name, pipeline.task
+    return [f'These are the slots of the task {name}, which base = "{name}" in a TOML file means too;',
+            f"'seqloom {name}' without --task runs {other}."] if other else []

@@ -4,10 +4,11 @@ A test compares this table with the registry.
 """
 
 BUILT_IN: dict[str, str] = {
-    "blastn": "nucleotide BLAST with words of 11, as blastn -task blastn",
-    "blastn-short": "nucleotide BLAST for queries under 30 letters, as blastn -task blastn-short",
-    "blastp": "protein BLAST without composition-based statistics, as blastp -comp_based_stats 0",
-    "blastp-short": "protein BLAST for queries under 30 letters, as blastp -task blastp-short -comp_based_stats 0",
+    "blastn": "nucleotide BLAST, as blastn: megablast, or words of 11 with --task blastn",
+    "blastn-short": "nucleotide BLAST for queries under 30 bases, as blastn -task blastn-short",
+    "blastp": "protein BLAST, as blastp",
+    "blastp-fast": "protein BLAST with words of six residues, as blastp -task blastp-fast",
+    "blastp-short": "protein BLAST for queries under 30 residues, as blastp -task blastp-short",
     "dc-megablast": "nucleotide BLAST with discontiguous words, two on a diagonal, as blastn -task dc-megablast",
     "exact": "places where short nucleotide sequences occur whole",
     "exact-protein": "places where short proteins occur whole",

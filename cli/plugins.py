@@ -11,7 +11,7 @@ from .plugs import registry
 app = group("List, show and check plugins.")
 
 
-@command(app, "list")
+@command(app, "list", "plugins list --kind sorter")
 def list_plugins(
     kind: Annotated[str | None, option("--kind", metavar="KIND", help="only such as seed, sorter, masker")] = None,
     format: TableOption = "table",
@@ -23,7 +23,7 @@ def list_plugins(
     show(("kind", "name", "back end", "plugin", "what it does"), rows, format)
 
 
-@command(app, "show")
+@command(app, "show", "plugins show word-hits")
 def show_plugin(name: Annotated[str, argument("NAME", "name of anything listed")]) -> None:
     """All about one name: who provides it, what it takes and gives, its options."""
     found = [row for row in registry().inventory() if row[1] == name]
@@ -69,30 +69,43 @@ def _options(what: str, name: str, backend: str) -> Any:
     return option_infos(options) if options else []
 
 
-@command(app, "check")
+@command(app, "check", "plugins check motif-seeds motif-columns")
 def check_plugins(
-    name: Annotated[str | None, argument("NAME", "a stage or sorter; all of them when left out")] = None,
+    names: Annotated[list[str] | None, argument("[NAME]...", "what to check: names of anything listed, or of plugins "
+                                                "and packages for all of theirs; everything when left out")] = None,
 ) -> None:
-    """Check that plugins could be loaded, are declared whole, and that pipelines fit together."""
-    from seqloom.testing import check_sorter, check_stage
+    """Check that plugins could be loaded, are declared whole, work on samples, and that pipelines fit together."""
+    from seqloom import testing
 
     plugins = registry()
-    rows = [row for row in plugins.inventory() if name is None or row[1] == name]
-    if name is not None and not rows:
-        raise UnknownNameError("plugin", name, sorted({row[1] for row in plugins.inventory()}))
-    failures = len(plugins.problems) if name is None else 0
-    checks: dict[str, Any] = {"stage": check_stage, "sorter": check_sorter, "pipeline": _check_pipeline}
-    for what, found in dict.fromkeys((row[0].split()[-1], row[1]) for row in rows):
+    rows = list(plugins.inventory())
+    known = {name: {(row[0].split()[-1], row[1]): None for row in rows if name in (row[1], *_provider(row[3]))}
+             for name in names or ()}
+    for name in known:
+        if not known[name]:
+            raise UnknownNameError("plugin", name, sorted({n for row in rows for n in (row[1], *_provider(row[3]))}))
+    chosen = ({key: None for keys in known.values() for key in keys} if names
+              else {(row[0].split()[-1], row[1]): None for row in rows})
+    checks: dict[str, Any] = {
+        "stage": testing.check_stage, "sorter": testing.check_sorter, "pipeline": _check_pipeline,
+        "family": testing.check_family, "masker": testing.check_masker, "reader": testing.check_reader,
+        "writer": testing.check_writer}
+    failures = 0 if names else len(plugins.problems)
+    every = len(chosen) + failures
+    for what, found in chosen:
         try:
-            if what in checks:
-                checks[what](found)
-        except Exception as error:  # a stranger's plugin may fail in any way
+            checks[what](found)
+        except Exception as error:  # somebody else's plugin may fail in any way
             failures += 1
             say(f"{what} '{found}': {error}")
     if failures:
-        every = len(rows) + len(plugins.problems)
-        raise PluginError(f"{failures} of {every} things that plugins offer are not in order")
-    say(f"{len(rows)} things that plugins offer are in order")
+        raise PluginError(f"{failures} of {every} plugins {'is' if failures == 1 else 'are'} not in order")
+    say(f"'{next(iter(chosen))[1]}' is in order" if every == 1 else f"{every} plugins are in order")
+
+
+def _provider(text: str) -> list[str]:
+    """Names of the plugin and its package in "formats (seqloom 0.1.0)"."""
+    return text.replace("(", "").split()[:2]
 
 
 def _check_pipeline(name: str) -> None:

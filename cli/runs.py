@@ -2,8 +2,21 @@
 
 from typing import Annotated, Any
 
-from .helping import MemoryOption, OutOption, ResultsOption, RunArgument, TableOption, argument, command, group, option
-from .output import check_place, check_unread, opened, print_json, say, show
+from seqloom.core import output_files
+
+from .helping import (
+    OUTPUT,
+    MemoryOption,
+    OutOption,
+    ResultsOption,
+    RunArgument,
+    TableOption,
+    argument,
+    command,
+    group,
+    option,
+)
+from .output import is_terminal, print_json, say, show
 
 FormatOption = Annotated[str, option("-f", "--outfmt", metavar="FMT", help="output format and its fields")]
 
@@ -14,21 +27,31 @@ COLUMNS = ("run", "state", "pipeline", "started", "seconds", "queries", "id")
 """Columns of a run in the table for people; the other formats have all."""
 
 
-@command(app, "list")
+@command(app, "list", "runs list")
 def list_runs(results: ResultsOption = None, format: TableOption = "table") -> None:
-    """All runs: stored, waiting to be merged, running and interrupted."""
+    """All runs and their states.
+
+    complete: in the store; pending: complete, waits to be merged; incomplete: interrupted, can be resumed; running;
+    unreadable: its file can't be opened.
+    """
     from seqloom.results import Results
 
-    runs = Results(results).runs()
+    store = Results(results)
+    if results:
+        store.check()
+    runs = store.runs()
     if format == "table":
         rows = [{**r, "started": _minute(r.get("started")), "seconds": _seconds(r.get("seconds"))} for r in runs]
         show(COLUMNS, [[row.get(c) for c in COLUMNS] for row in rows])
+        for run in runs:
+            if run["state"] == "unreadable":
+                say(f"run {run['id']} can't be read: {run['error']}")
         return
     columns = list(dict.fromkeys(key for run in runs for key in run))
     show(columns, [[run.get(c) for c in columns] for run in runs], format)
 
 
-@command(app, "show")
+@command(app, "show", "runs show last")
 def show_run(run: RunArgument, results: ResultsOption = None, format: TableOption = "table") -> None:
     """What a run did: pipeline, options, databases, and per slot its time and records."""
     from seqloom.results import Results
@@ -37,15 +60,25 @@ def show_run(run: RunArgument, results: ResultsOption = None, format: TableOptio
     if format == "json":
         print_json(facts)
         return
-    slots = facts.pop("slots", [])
-    databases = facts.pop("databases", [])
-    facts.pop("provenance", None)
+    slots, databases = facts.pop("slots", []), facts.pop("databases", [])
     options = facts.pop("options", {})
+    for name in ("provenance", "plan"):  # all of it is in the other tables, or in the output as JSON
+        facts.pop(name, None)
     facts |= {f"--{name.replace('_', '-')}": value for name, value in options.items()}
+    facts = {key: _plainly(value) for key, value in facts.items()}
     for part in ([{"what": key, "value": value} for key, value in facts.items()], databases, slots):
         if part:
-            show(list(part[0]), [list(row.values()) for row in part], format)
+            show(list(part[0]), [[_plainly(value) for value in row.values()] for row in part], format)
             print()
+
+
+def _plainly(value: Any) -> Any:
+    """Names with values as words."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plainly(found)}" for key, found in value.items() if found not in (None, [], {}, ""))
+    if isinstance(value, list | tuple):
+        return ", ".join(str(_plainly(item)) for item in value)
+    return value
 
 
 def _minute(moment: Any) -> str:
@@ -56,7 +89,7 @@ def _seconds(number: Any) -> str:
     return "" if number is None else f"{number:.1f}"
 
 
-@command(app, "resume")
+@command(app, "resume", "runs resume")
 def resume_run(
     run: RunArgument = "last",
     results: ResultsOption = None,
@@ -66,21 +99,30 @@ def resume_run(
     memory: MemoryOption = None,
     device_memory: Annotated[str | None, option("--device-memory", metavar="SIZE", help="as 60G")] = None,
     quiet: Annotated[bool, option("--quiet", help="no progress")] = False,
+    all_scores: Annotated[str | None, option("--all-scores", metavar=OUTPUT,
+                                             help="for a run that was begun with it")] = None,
 ) -> None:
-    """Go on with an interrupted run from where it stopped, and write its results; -o and -f are to be given again."""
+    """Go on with an interrupted run from where it stopped, and write its results.
+
+    What names output (-o, -f, --all-scores) is to be given again.
+    """
     from seqloom.output_formats import check_format
+    from seqloom.results import Results
     from seqloom.searches import resume
 
-    from .search import delivery, interruptible, number, progress
+    from .progress import working
+    from .search import delivery, number
 
+    run = str(Results(results).resumable(run))
     _check_place(out, results, run)
-    with delivery([(out, outfmt)]) as written, interruptible() as cancellation, progress(quiet) as bar:
+    outputs = {"all_scores": all_scores} if all_scores is not None else {}
+    with delivery([(out, outfmt)]) as written, working(quiet) as progress:
         resume(run, results, threads=number(num_threads, "--num-threads"), memory=memory, device_memory=device_memory,
-               cancellation=cancellation, progress=bar, written=written,
-               planned=lambda plan: check_format(outfmt, plan))
+               progress=progress, written=written,
+               planned=lambda plan: check_format(outfmt, plan, is_terminal(out), out not in (None, "-")), **outputs)
 
 
-@command(app, "write")
+@command(app, "write", "runs write last --outfmt 0 -o alignments.txt")
 def write_run(
     run: RunArgument = "last",
     results: ResultsOption = None,
@@ -91,24 +133,24 @@ def write_run(
     from seqloom.output_formats import check_format
     from seqloom.results import Results
 
+    from .search import deliver
+
     _check_place(out, results, run)
     found = Results(results).run(run)
-    check_format(outfmt, found.plan)
-    with opened(out) as stream:
-        found.write(stream, outfmt)
+    check_format(outfmt, found.plan, is_terminal(out), out not in (None, "-"))
+    deliver(found, out, outfmt)
 
 
 def _check_place(out: str | None, results: str | None, run: str) -> None:
-    """Refuse a place for a run's output that can't be written to, or where the store or one of its databases is."""
+    """Refuse a place for a run's output where one of its databases is; others are refused by what the options say."""
     from seqloom.results import Results
 
-    check_place(out)
     if out:
-        store = Results(results)
-        check_unread(out, [str(store.path), *(base["path"] for base in store.show(run).get("databases", ()))])
+        databases = Results(results).show(run).get("databases", ())
+        output_files.check_outputs([out], [base["path"] for base in databases])
 
 
-@command(app, "merge")
+@command(app, "merge", "runs merge")
 def merge(results: ResultsOption = None) -> None:
     """Bring finished runs that wait beside the store into it."""
     from seqloom.results import Results
@@ -117,7 +159,7 @@ def merge(results: ResultsOption = None) -> None:
     say(f"{len(merged)} {'run' if len(merged) == 1 else 'runs'} merged")
 
 
-@command(app, "delete")
+@command(app, "delete", "runs delete 3 4")
 def delete(
     runs: Annotated[list[str], argument("RUN...", "runs to delete")],
     results: ResultsOption = None,

@@ -1,20 +1,22 @@
 """``seqloom sort``: a FASTA, FASTQ or line file in order."""
 
+import sys
 from typing import Annotated
 
 from seqloom.core.errors import UnknownNameError
 
-from .helping import OutOption, argument, command, group, option
-from .output import check_place, opened, tidied_up
+from .helping import FileName, OutOption, QuietOption, argument, command, group, option
+from .progress import working
 
 app = group("")
 
 
-@command(app, "sort")
+@command(app, "sort", "sort reads.fastq.gz --by length -o sorted.fastq.gz")
 def sort(
-    file: Annotated[str, argument("FILE", "FASTA, FASTQ or lines; - is standard input; gzip and zstd are fine")],
+    file: Annotated[str, argument(FileName("FILE", "in place"),
+                                   "FASTA, FASTQ or lines; - is standard input; gzip and zstd are fine")],
     format: Annotated[str | None, option("--format", metavar="fasta|fastq|lines",
-                                         help="told from the first letter when left out")] = None,
+                                         help="told from the first character when left out")] = None,
     by: Annotated[str, option("--by", metavar="sequence|header|length", help="what is compared, byte by byte")] =
     "sequence",
     unique: Annotated[bool, option("--unique", help="the first of equal records only, with their count; not by length"
@@ -29,11 +31,12 @@ def sort(
                                          "8G; larger files are sorted in runs  [default: a quarter of the machine's, "
                                          "at most 4G]")] = None,
     out: OutOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Sort a file by sequence, header or length; stable, and larger than memory too."""
     from seqloom.core.backends import check_available
+    from seqloom.core.engine.threads import bounded_threads
     from seqloom.core.stages import BACKENDS
-    from seqloom.core.threads import sensible
     from seqloom.core.units import parse_bytes
     from seqloom.installed import registry
     from seqloom.sorting import PER_BYTE, sort_file
@@ -44,15 +47,10 @@ def sort(
         raise UnknownNameError("back end", backend, ["auto", *BACKENDS])
     check_available([backend])
     chosen = registry().sorter(sorter, backend)
-    chosen.threads = sensible(number(threads, "--num-threads") or 1)
+    chosen.threads = bounded_threads(number(threads, "--num-threads") or 1)
     size = parse_bytes(memory)
-    check_place(out)
-    with tidied_up(), opened(out) as stream:
-        stream.flush()
-        try:
-            sort_file(file, stream.buffer.write, chosen, format, by, unique,  # type: ignore[attr-defined]
-                      max(1 << 20, size // PER_BYTE) if size else None)
-            stream.buffer.flush()  # type: ignore[attr-defined]
-        except OSError as error:
-            error.filename = error.filename or out or "standard output"
-            raise
+    block = max(1 << 20, size // PER_BYTE) if size else None
+    with working(quiet, "nothing more is written") as progress:
+        sort_file(file, out if out not in (None, "-") else sys.stdout.buffer.write, chosen, format, by, unique, block,
+                  progress)
+    sys.stdout.flush()

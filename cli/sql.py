@@ -2,29 +2,49 @@
 
 from typing import Annotated
 
-from .helping import OutOption, ResultsOption, TableOption, argument, command, group
-from .output import check_place, opened, show
+from .helping import MemoryOption, OutOption, ResultsOption, TableOption, argument, command, group, option
+from .output import opened, say, show
 
 app = group("")
+SHOWN = 1000
+"""Rows that a terminal gets of a table."""
 
 
-@command(app, "sql")
+@command(app, "sql", "sql 'SELECT qseqid, sseqid, evalue FROM last_hits ORDER BY evalue LIMIT 5'")
 def sql(
     query: Annotated[str, argument("QUERY", "SQL; - reads it from standard input")],
     results: ResultsOption = None,
     format: TableOption = "table",
     out: OutOption = None,
+    allow_files: Annotated[bool, option("--allow-files", help="let the query read and write other files")] = False,
+    timeout: Annotated[str | None, option("--timeout", metavar="SECONDS", help="stop the query then")] = None,
+    memory: MemoryOption = None,
 ) -> None:
     """Query the stored results.
 
-    Views: hits, hsps, best_hits, reciprocal_best_hits, coverage. Tables: runs, run_slots, run_databases, queries,
-    targets.
+    Views: hits, hsps, last_hits, last_hsps (of the last run), best_hits, reciprocal_best_hits, coverage. Tables: runs,
+    run_slots, run_databases, queries, targets. The sequence databases of the runs are attached under the names of
+    their files. A query can change nothing.
     """
     import sys
 
+    from seqloom.core.errors import UsageError
     from seqloom.results import Results
 
-    check_place(out)
-    table = Results(results).sql(sys.stdin.read() if query == "-" else query)
+    text = sys.stdin.read() if query == "-" else query
+    if not text.strip():
+        raise UsageError("no SQL: " + ("there is nothing on standard input" if query == "-" else "the query is empty"))
+    try:
+        seconds = None if timeout is None else float(timeout)
+    except ValueError:
+        seconds = 0.0
+    if seconds is not None and not 0 < seconds < 1e9:
+        raise UsageError(f"--timeout needs a number of seconds above 0, not '{timeout}'")
+    table = Results(results).sql(text, allow_files, seconds, memory)
+    left = 0
+    if format == "table" and out in (None, "-") and sys.stdout.isatty() and table.num_rows > SHOWN:
+        left, table = table.num_rows - SHOWN, table.slice(0, SHOWN)
     with opened(out) as stream:
         show(table.column_names, zip(*(c.to_pylist() for c in table.columns), strict=True), format, stream)
+    if left:
+        say(f"{left:,} more rows; -o FILE or --format tsv gives all")

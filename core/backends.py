@@ -16,7 +16,8 @@ _opening = threading.Lock()
 """Held by whoever calls the driver first: numba takes it for open as soon as one thread has begun to open it."""
 
 
-def _simulated() -> bool:
+def simulated() -> bool:
+    """Whether device code runs in numba's simulator."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 
@@ -37,14 +38,14 @@ def open_ahead() -> None:
             if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), 0) == 0:
                 driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
-    if _driver_in_sight() and not _simulated():
+    if _driver_in_sight() and not simulated():
         threading.Thread(target=open_device, name="open", daemon=True).start()
 
 
 @cache
 def cuda_available() -> bool:
     """Whether a CUDA device (or numba's simulator) can be used. Imports numba.cuda only where a driver is in sight."""
-    if _simulated():
+    if simulated():
         return True
     if not _driver_in_sight():
         return False
@@ -69,7 +70,7 @@ def device_count() -> int:
 
     Threads that work on devices ask this first, so that the driver is open when they call it.
     """
-    if _simulated():
+    if simulated():
         return 1
     from numba import cuda
 
@@ -105,12 +106,12 @@ def current_device() -> int:
     return int(cuda.get_current_device().id)
 
 
-def place(records: Records | None, device: str) -> Records | None:
+def to_device(records: Records | None, device: str) -> Records | None:
     """``records`` on ``device`` ("host" or "cuda"): themselves when they are there already, else a copy."""
     if records is None or records.device == device:
         return records
     check_available([device])
-    move = _to_device if device == "cuda" else _to_host
+    move = _array_to_device if device == "cuda" else _array_to_host
     data = {name: _move(values, move) for name, values in records.data.items() if _movable(records, name)}
     rest = {name: values for name, values in records.data.items() if name not in data}
     moved = type(records)({**rest, **data}, records.extra, device)
@@ -127,13 +128,13 @@ def _move(values: Any, move: Callable[[Any], Any]) -> Any:
     return Ragged(move(values.offsets), move(values.values)) if isinstance(values, Ragged) else move(values)
 
 
-def _to_device(array: Any) -> Any:
+def _array_to_device(array: Any) -> Any:
     from numba import cuda
 
     return cuda.to_device(array)
 
 
-def _to_host(array: Any) -> Any:
+def _array_to_host(array: Any) -> Any:
     return array.copy_to_host() if hasattr(array, "copy_to_host") else array  # absent values are made on the host
 
 
@@ -155,5 +156,5 @@ def with_capacity(launch: Callable[[int], tuple[int, Any]], capacity: int, large
             return result
         if largest is not None and count > largest:
             raise BackendError(f"a stage makes {count:,} records at once and memory holds {largest:,}; "
-                               "use smaller volumes (--volume-letters) or more memory (--memory, --device-memory)")
+                               "use smaller volumes (--volume-residues) or more memory (--memory, --device-memory)")
         capacity = count

@@ -20,12 +20,14 @@ class Deferred:
         name: under which it is registered.
         backend: of a stage or sorter; empty for everything else.
         module, attribute: where it is.
+        beside: of a writer; see there.
     """
 
     name: str
     backend: str
     module: str
     attribute: str
+    beside: tuple[str, ...] = ()
 
     def load(self) -> Any:
         """The class.
@@ -37,19 +39,25 @@ class Deferred:
         if item.name != self.name or (self.backend and item.backend != self.backend):
             raise PluginError(f"{self.module}.{self.attribute} was announced as '{self.name}' {self.backend}; it is "
                               f"'{item.name}' {getattr(item, 'backend', '')}".rstrip())
+        if tuple(getattr(item, "beside", ())) != self.beside:
+            raise PluginError(f"{self.module}.{self.attribute} was announced as an output beside others of "
+                              f"{', '.join(self.beside) or 'no family'}; its own list is another")
         return item
 
 
-def deferred(package: str, classes: Mapping[str, str]) -> list[Any]:
+def deferred(package: str, classes: Mapping[str, str], beside: Mapping[str, tuple[str, ...]] | None = None
+             ) -> list[Any]:
     """What a hook gives to have its classes imported on demand.
 
     Args:
         package: of the modules; `__package__ for those beside the plugin.
         classes: "module.Class" by name, for stages and sorters "name backend".
+        beside: of writers, by name; see ``Writer``.
     """
     made = []
     for label, place in classes.items():
         name, _, backend = label.partition(" ")
         module, _, attribute = place.rpartition(".")
-        made.append(Deferred(name, backend, f"{package}.{module}", attribute))
+        made.append(Deferred(name, backend, f"{package}.{module}", attribute,
+                             (beside or {}).get(name, ())))
     return made

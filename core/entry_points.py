@@ -17,7 +17,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .user_cache import user_cache
+from .user_cache import Unsafe, read_safely, user_cache, write_safely
 
 _FILES = ("entry_points.txt", "METADATA", "PKG-INFO")
 _SETTLED = 2_000_000_000
@@ -100,19 +100,13 @@ def _times(paths: Iterable[str]) -> dict[str, int]:
 
 def _read(place: Path) -> list[dict[str, Any]]:
     try:
-        kept = json.loads(place.read_bytes())
+        kept = json.loads(read_safely(place))
         return [one for one in kept if one.keys() >= {"paths", "times", "entries"}]
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, Unsafe, ValueError, TypeError, AttributeError):
         return []
 
 
 def _keep(place: Path, what: list[dict[str, Any]]) -> None:
     """Write the file whole or not at all; the next process looks anew where it can't be written."""
-    temporary = place.with_name(f"{place.name}.{os.getpid()}.tmp")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(what))
-        temporary.replace(place)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    with suppress(OSError, Unsafe):
+        write_safely(place, json.dumps(what).encode())

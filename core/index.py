@@ -34,6 +34,17 @@ class Index:
     def nbytes(self) -> int:
         return sum(a.nbytes for a in self.arrays.values())
 
+    def unlike(self, layout: "Mapping[str, tuple[np.dtype, tuple[int, ...]]]") -> str:
+        """How its arrays differ from the types and shapes of a layout (−1 for any length); empty if they don't."""
+        if set(self.arrays) != set(layout):
+            return f"it holds {', '.join(sorted(self.arrays)) or 'nothing'} instead of {', '.join(sorted(layout))}"
+        for name, (dtype, shape) in layout.items():
+            array = self.arrays[name]
+            if array.dtype != dtype or array.ndim != len(shape) or any(
+                    want not in (-1, has) for has, want in zip(array.shape, shape, strict=True)):
+                return f"its array {name} is {array.dtype}{list(array.shape)}"
+        return ""
+
     @property
     def fingerprint(self) -> str:
         """Hex digest over kind, side, parameters and arrays."""

@@ -23,20 +23,23 @@ class NoOptions:
 
 
 def option(default: Any, help: str, *, choices: Sequence[str] = (), minimum: float | None = None,
-           maximum: float | None = None, metavar: str = "", aliases: Sequence[str] = (), group: str = "") -> Any:
+           maximum: float | None = None, metavar: str = "", aliases: Sequence[str] = (), group: str = "",
+           output: bool = False) -> Any:
     """A field of an options dataclass.
 
     Args:
         default: value when not given; None means "absent" and must be explained by ``help``.
         help: one line for people, with the unit.
-        choices: allowed values of a text option.
+        choices: allowed values of a text option; capital and small letters are taken alike where only one fits.
         minimum, maximum: inclusive bounds of a number.
         metavar: placeholder in help.
         aliases: further names on the command line, with their dashes ("-E").
         group: heading under which help shows it.
+        output: whether it names a file that is written. Such options are taken from who asks for a search, never from
+            a pipeline or its file; options of stages are none.
     """
     metadata = {"help": help, "choices": tuple(choices), "minimum": minimum, "maximum": maximum, "metavar": metavar,
-                "aliases": tuple(aliases), "group": group}
+                "aliases": tuple(aliases), "group": group, "output": output}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -55,6 +58,7 @@ class OptionInfo:
     metavar: str
     aliases: tuple[str, ...]
     group: str
+    output: bool
 
     @property
     def flag(self) -> str:
@@ -74,6 +78,9 @@ class OptionInfo:
         if self.type is int and abs(parsed) > _LARGEST:
             raise OptionError(f"{name} must be between -{_LARGEST:,} and {_LARGEST:,}, not {value}")
         if self.choices and parsed not in self.choices:
+            alike = [choice for choice in self.choices if choice.lower() == parsed.lower()]
+            if len(alike) == 1:
+                return alike[0]
             raise OptionError(f"{name} must be one of {', '.join(self.choices)}, not {value!r}")
         if self.minimum is not None and not parsed >= self.minimum:
             raise OptionError(f"{name} must be at least {self.minimum:,}, not {value}")
@@ -108,7 +115,7 @@ def option_infos(options: type) -> list[OptionInfo]:
             members = [a for a in typing.get_args(kind) if a is not type(None)]
             nullable, kind = len(members) < len(typing.get_args(kind)), members[0]
         meta = {"help": "", "choices": (), "minimum": None, "maximum": None, "metavar": "", "aliases": (), "group": "",
-                **item.metadata}
+                "output": False, **item.metadata}
         infos.append(OptionInfo(item.name, kind, nullable, item.default, **meta))
     return infos
 
@@ -119,18 +126,23 @@ def build_options(options: type, values: Mapping[str, Any], where: str = "") -> 
     Raises ``UnknownNameError`` for a name that isn't an option and ``OptionError`` for a bad value. A class may define
     ``check(self)`` to refuse contradictions.
     """
+    built = options(**parse_options(options, values, where))
+    check = getattr(built, "check", None)
+    if check:
+        check()
+    return built
+
+
+def parse_options(options: type, values: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """``values`` under the names of the fields of ``options``, each checked and converted; see ``build_options``."""
     infos = {i.name: i for i in option_infos(options)}
     parsed = {}
     for name, value in values.items():
         key = name.replace("-", "_")
         if key not in infos:
-            raise UnknownNameError(f"option{' of ' + where if where else ''}", name, list(infos))
+            raise UnknownNameError("option", name, list(infos), f"of {where}" if where else "")
         parsed[key] = infos[key].parse(value, f"{where}.{key}" if where else "")
-    built = options(**parsed)
-    check = getattr(built, "check", None)
-    if check:
-        check()
-    return built
+    return parsed
 
 
 def options_dict(options: Any) -> dict[str, Any]:

@@ -5,15 +5,17 @@ A preset is plain data. Users fill slots otherwise (``--stage extend.ungapped=wi
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .errors import BackendError, CompositionError, InputError, OptionError, UnknownNameError
+from .errors import BackendError, CompositionError, InputError, OptionError, SeqloomError, UnknownNameError
 from .index import Side
-from .options import build_options, options_dict
+from .options import build_options, option_infos, options_dict, parse_options
 from .records import Column, Hits, Records
-from .stages import KINDS, Family, IndexStage, Scope, SortOptions, Stage
+from .shapes import SCALAR, Table, check_shape
+from .stages import BACKENDS, KINDS, ExtendStage, Family, IndexStage, Scope, SeedStage, SortOptions, Stage
 
 if TYPE_CHECKING:
     from .registry import Registry
@@ -58,8 +60,11 @@ class Pipeline:
         writer: output format used when none is asked for.
         stored: plugins by slot that take over from the slots' own where every database that is searched has the index
             that one of them makes, or where a back end is asked for that they alone have. They give the same rows.
-            Whoever changes one of these slots has chosen, and none take over. Plain data doesn't hold them: it says
+            Where one of these slots is changed none take over. Plain data doesn't hold them: it says
             what ran.
+        task: the pipeline that runs where somebody asks for the program of this name and for no task, if it is another:
+            the peer's blastn does what its task megablast does. Plain data doesn't hold it either.
+        source: the file that it is from, for messages; "" if none.
     """
 
     name: str
@@ -69,12 +74,14 @@ class Pipeline:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     writer: str = "6"
     stored: Mapping[str, str] = field(default_factory=dict)
+    task: str = ""
+    source: str = ""
 
     def slot(self, name: str) -> Slot:
         for slot in self.slots:
             if slot.name == name:
                 return slot
-        raise UnknownNameError(f"slot of pipeline '{self.name}'", name, [s.name for s in self.slots])
+        raise UnknownNameError("slot", name, [s.name for s in self.slots], f"of pipeline '{self.name}'")
 
     def with_slot(self, changed: Slot) -> "Pipeline":
         slots = tuple(changed if s.name == changed.name else s for s in self.slots)
@@ -97,12 +104,16 @@ class Pipeline:
         name, dot, key = path.strip().rpartition(".")
         if not (equals and dot):
             raise OptionError(f"--set takes slot.option=value, not '{assignment}'")
+        if any(path.strip() == s.name for s in self.slots):
+            raise OptionError(f"{path} is a slot; --set takes slot.option=value, such as {path}.enabled=no")
         slot = self.slot(name)
         key = key.replace("-", "_")
         if key == "enabled":
-            if value.lower() not in ("true", "false", "yes", "no"):
-                raise OptionError(f"{path} must be true or false, not '{value}'")
-            return self.with_slot(replace(slot, enabled=value.lower() in ("true", "yes")))
+            if value.lower() not in ENABLED:
+                raise OptionError(f"{path} must be yes, no or fast, not '{value}'")
+            return self.with_slot(replace(slot, enabled=ENABLED[value.lower()]))
+        if key == "backend" and value not in ("", *BACKENDS):
+            raise UnknownNameError("back end", value, BACKENDS, f"of {name}")
         if key == "backend":
             return self.with_slot(replace(slot, backend=value))
         return self.with_slot(replace(slot, options={**slot.options, key: value}))
@@ -122,25 +133,10 @@ class Pipeline:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str = "pipeline") -> "Pipeline":
-        """From plain data; raises ``InputError`` that names the missing or unknown key."""
-        known = {"name", "help", "family", "writer", "defaults", "slots"}
-        if unknown := sorted(set(data) - known):
-            raise InputError(f"{where}: unknown key '{unknown[0]}'; a pipeline has {', '.join(sorted(known))}")
-        if missing := [k for k in ("name", "family", "slots") if not data.get(k)]:
-            raise InputError(f"{where}: missing key '{missing[0]}'")
-        slots = []
-        for entry in data["slots"]:
-            if not isinstance(entry, Mapping):
-                raise InputError(f"{where}: a slot is a table with name and plugin, not {entry!r}")
-            if unknown := sorted(set(entry) - {"name", "plugin", "scope", "enabled", "backend", "options"}):
-                raise InputError(f"{where}: unknown key '{unknown[0]}' in a slot")
-            if missing := [k for k in ("name", "plugin") if k not in entry]:
-                raise InputError(f"{where}: a slot lacks its '{missing[0]}'")
-            slot = Slot(**entry)
-            if slot.scope not in ("unit", "reduce") or slot.enabled not in (True, False, "fast"):
-                raise InputError(f"{where}: slot '{slot.name}': scope is unit or reduce, enabled true, false or fast")
-            slots.append(slot)
-        return cls(data["name"], data.get("help", ""), data["family"], tuple(slots), data.get("defaults", {}),
+        """From plain data; raises ``InputError`` that names the key that is missing, unknown or of another shape."""
+        check_shape(data, SHAPE, where)
+        slots = tuple(Slot(**entry) for entry in data["slots"])
+        return cls(data["name"], data.get("help", ""), data["family"], slots, data.get("defaults", {}),
                    data.get("writer", "6"))
 
     @classmethod
@@ -149,22 +145,41 @@ class Pipeline:
         import tomllib
 
         try:
-            data = tomllib.loads(Path(path).read_text())
+            data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise InputError(f"{path}: not valid TOML: {error}") from None
+        except RecursionError:
+            raise InputError(f"{path}: not valid TOML: more brackets in one another than can be read") from None
         if "base" not in data:
-            return cls.from_dict(data, str(path))
-        if unknown := sorted(set(data) - {"base", "name", "help", "stages", "set", "defaults"}):
-            raise InputError(f"{path}: unknown key '{unknown[0]}' beside base")
-        pipeline = registry.pipeline(data["base"])
-        for slot, plugin in _dotted(data.get("stages", {})).items():
-            pipeline = pipeline.with_stage(slot, plugin)
-        for setting, value in _dotted(data.get("set", {})).items():
-            pipeline = pipeline.with_setting(f"{setting}={value}")
+            return replace(cls.from_dict(data, str(path)), source=str(path))
+        check_shape(data, OVER_BASE, str(path))
+        try:
+            pipeline = registry.pipeline(data["base"])
+            for slot, plugin in _dotted(data.get("stages", {})).items():
+                pipeline = pipeline.with_stage(slot, plugin)
+            for setting, value in _dotted(data.get("set", {})).items():
+                pipeline = pipeline.with_setting(f"{setting}={value}")
+        except SeqloomError as error:
+            error.args = (f"{path}: {error}",)
+            raise
         return replace(pipeline, name=data.get("name", pipeline.name), help=data.get("help", pipeline.help),
-                       defaults={**pipeline.defaults, **data.get("defaults", {})})
+                       defaults={**pipeline.defaults, **data.get("defaults", {})}, source=str(path))
+
+
+ENABLED: dict[str, bool | Literal["fast"]] = {
+    "yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False,
+    "fast": "fast"}
+"""Whether a slot takes part, as it is typed."""
+SHAPE = {
+    "name!": str, "help": str, "family!": str, "writer": str, "defaults": Table((*SCALAR, type(None))),
+    "slots!": [{"name!": str, "plugin!": str, "scope": {"unit", "reduce"}, "enabled": {True, False, "fast"},
+                "backend": {"", *BACKENDS}, "options": Table((*SCALAR, type(None)))}]}
+"""Of the plain data of a pipeline; options that are absent are None in the plain data of a run."""
+OVER_BASE = {"base!": str, "name": str, "help": str, "stages": Table(str, nested=True),
+             "set": Table(SCALAR, nested=True), "defaults": Table(SCALAR)}
+"""Of a TOML file that changes a preset."""
 
 
 def _dotted(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
@@ -176,7 +191,7 @@ def _dotted(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class PlacedStage:
+class FilledSlot:
     """A slot with its stage, ready to run."""
 
     slot: Slot
@@ -200,14 +215,20 @@ class Plan:
     family: Family
     options: Any
     backend: str
-    stages: tuple[PlacedStage, ...]
+    stages: tuple[FilledSlot, ...]
 
-    def indexes(self, side: Side) -> list[PlacedStage]:
+    def indexes(self, side: Side) -> list[FilledSlot]:
         return [p for p in self.stages if isinstance(p.stage, IndexStage) and p.stage.side == side]
 
-    def working(self, scope: Scope) -> list[PlacedStage]:
+    def working(self, scope: Scope) -> list[FilledSlot]:
         """Stages that take and give records, of one scope, in order."""
         return [p for p in self.stages if p.slot.scope == scope and not isinstance(p.stage, IndexStage)]
+
+    @property
+    def slow(self) -> list[FilledSlot]:
+        """Slots of the unit scope that are filled by the slow reference because there is nothing faster."""
+        return [f for f in self.stages if f.stage.backend == "reference" and f.slot.scope == "unit"
+                and (f.slot.backend or self.backend) == "auto"]
 
     @property
     def columns(self) -> dict[str, Column]:
@@ -230,8 +251,10 @@ def compose(registry: "Registry", pipeline: Pipeline, options: Mapping[str, Any]
         registry: where plugins are found.
         pipeline: preset or file.
         options: pipeline options by name; they override the pipeline's defaults.
-        backend: "auto" (cuda where possible, else cpu), "cpu", "cuda" (cpu for slots without it; where no slot has it,
-            the plugins for stored indexes if they do), or "reference".
+        backend: "auto" (for each slot the fastest there is: cuda where possible, else cpu, else reference), "cpu",
+            "cuda" (cpu for slots without it; where no slot has it, the plugins for stored indexes if they do), or
+            "reference". Slots that only save time are left out where nothing but reference fills them, and where
+            the others don't fit together with them.
         stages: ``slot=plugin`` replacements.
         settings: ``slot.option=value`` assignments.
 
@@ -248,27 +271,59 @@ def compose(registry: "Registry", pipeline: Pipeline, options: Mapping[str, Any]
     for setting in settings:
         pipeline = pipeline.with_setting(setting)
     family = registry.family(pipeline.family)()
-    chosen = build_options(family.Options, {**pipeline.defaults, **(options or {})})
+    source = f"{pipeline.source}: " if pipeline.source else ""
+    for info in option_infos(family.Options):
+        if info.output and {info.name, info.flag.removeprefix("--")} & set(pipeline.defaults):
+            raise OptionError(f"{source}pipeline '{pipeline.name}' sets {info.flag}, which names a file to write; a "
+                              f"pipeline can't: take it out and give {info.flag} with the search")
+    chosen = build_options(family.Options, {
+        **parse_options(family.Options, pipeline.defaults, f"{source}defaults" if source else ""), **(options or {})})
+    try:
+        return _composed(registry, pipeline, family, chosen, backend)
+    except CompositionError:
+        # What only saves time gives way to a plugin that can do nothing with what it gives.
+        if all(slot.enabled != "fast" for slot in pipeline.slots):
+            raise
+        without = replace(pipeline, slots=tuple(
+            replace(slot, enabled=False) if slot.enabled == "fast" else slot for slot in pipeline.slots))
+        with suppress(CompositionError):
+            return _composed(registry, without, family, chosen, backend)
+        raise
+
+
+def _composed(registry: "Registry", pipeline: Pipeline, family: Family, chosen: Any, backend: str) -> Plan:
+    """A pipeline with its slots filled and checked; for the options of its family values have been chosen."""
+    source = f"{pipeline.source}: " if pipeline.source else ""
     placed = []
     for slot in pipeline.slots:
         if slot.kind not in KINDS:
             raise CompositionError(f"slot '{slot.name}' must begin with one of {', '.join(k + '.' for k in KINDS)}")
-        chosen_backend = slot.backend or backend
-        if slot.enabled is True or (slot.enabled == "fast" and chosen_backend != "reference"):
+        if slot.enabled is True or (slot.enabled == "fast" and (slot.backend or backend) != "reference"):
             stage = _implementation(registry, slot, backend)
+            if slot.enabled == "fast" and stage.backend == "reference":
+                continue
+            if not lacking(stage, type(family)) and not stage.applies(chosen):
+                continue
             if stage.kind != slot.kind:
                 raise CompositionError(f"slot '{slot.name}' takes a stage of kind {slot.kind}; "
                                        f"'{slot.plugin}' is of kind {stage.kind}")
-            placed.append(PlacedStage(slot, stage(build_options(stage.Options, slot.options, slot.name))))
+            placed.append(FilledSlot(slot, stage(build_options(stage.Options, slot.options, source + slot.name))))
     if backend == "cuda" and not any(p.stage.backend == "cuda" for p in placed):
         if any(registry.has_stage(plugin, "cuda") for plugin in pipeline.stored.values()):
-            return compose(registry, pipeline.with_stored(), options, backend)
+            return compose(registry, pipeline.with_stored(), options_dict(chosen), backend)
         raise BackendError(f"no stage of pipeline '{pipeline.name}' has a cuda implementation; --backend cpu")
     plan = Plan(pipeline, family, chosen, backend, tuple(placed))
     _check_names(plan)
     _check_sorters(plan, registry)
     _check_flow(plan)
     return plan
+
+
+def lacking(stage: type[Stage], family: type[Family]) -> str:
+    """What ``stage`` needs and pipelines of ``family`` don't have, in words; "" where it may take part in them."""
+    if not issubclass(family.Scoring, stage.scoring):
+        return stage.scoring.__name__
+    return next((f"the option '{name}'" for name in stage.uses if not hasattr(family.Options, name)), "")
 
 
 def _implementation(registry: "Registry", slot: Slot, backend: str) -> type[Stage]:
@@ -301,13 +356,15 @@ def _check_sorters(plan: Plan, registry: "Registry") -> None:
 
 def _check_flow(plan: Plan) -> None:
     """Records of each slot must fit the next one, and indexes must be made before they are read."""
-    made: dict[str, PlacedStage] = {}
+    made: dict[str, FilledSlot] = {}
     current: type[Records] | None = None
+    before: type[Records] | None = None
     source, order, scope = "the start", (), "unit"
+    narrowed, unfinished = False, ""
     for p in plan.stages:
         stage, slot = p.stage, p.slot
-        if not issubclass(plan.family.Scoring, stage.scoring):
-            raise CompositionError(f"slot '{p.name}' ('{stage.name}') needs {stage.scoring.__name__}, which family "
+        if lack := lacking(type(stage), type(plan.family)):
+            raise CompositionError(f"slot '{p.name}' ('{stage.name}') needs {lack}, which family "
                                    f"'{plan.family.name}' of pipeline '{plan.pipeline.name}' doesn't give")
         for kind in stage.reads:
             if kind not in made:
@@ -335,21 +392,52 @@ def _check_flow(plan: Plan) -> None:
         if not any(_fits(current, wanted) for wanted in stage.takes):
             wants = " or ".join("nothing" if t is None else t.__name__ for t in stage.takes)
             gives = "nothing" if current is None else current.__name__
-            raise CompositionError(f"slot '{p.name}' ('{stage.name}') takes {wants}; '{source}' gives {gives}")
+            raise CompositionError(f"slot '{p.name}' ('{stage.name}') takes {wants}; '{source}' gives {gives}"
+                                   + _needless(source, before, stage) + _switched_off(plan.pipeline))
+        if narrowed and not isinstance(stage, SeedStage):
+            raise CompositionError(f"slot '{p.name}' ('{stage.name}') takes what was found; '{source}' only says where "
+                                   "to look, and a seed stage must follow it" + _switched_off(plan.pipeline))
+        if unfinished and not isinstance(stage, ExtendStage) and (idle := _left_out(plan)):
+            raise CompositionError(f"slot '{p.name}' ('{stage.name}') takes final alignments, and '{unfinished}' gives "
+                                   "preliminary ones" + idle + _switched_off(plan.pipeline))
+        unfinished = p.name if isinstance(stage, ExtendStage) and stage.preliminary else ""
+        narrowed = isinstance(stage, SeedStage) and stage.narrows
         if stage.takes_order and tuple(order[: len(stage.takes_order)]) != stage.takes_order:
             raise CompositionError(f"slot '{p.name}' ('{stage.name}') takes records ordered by "
                                    f"{', '.join(stage.takes_order)}; '{source}' gives them ordered by "
                                    f"{', '.join(order) or 'nothing in particular'}")
-        current, source = stage.gives, p.name
+        before, current, source = current, stage.gives, p.name
         order = order if stage.gives_order is None else stage.gives_order
     if current is None or not issubclass(current, Hits):
         raise CompositionError(f"pipeline '{plan.pipeline.name}' ends with '{source}', which gives "
-                               f"{current.__name__ if current else 'nothing'}; the last slot must give Hits")
+                               f"{current.__name__ if current else 'nothing'}; the last slot must give Hits"
+                               + _switched_off(plan.pipeline))
+
+
+def _needless(source: str, before: type[Records] | None, stage: Stage) -> str:
+    """Says how to leave the slot ``source`` out where ``stage`` takes what there is without it."""
+    fits = any(_fits(before, wanted) for wanted in stage.takes)
+    return f"; --set {source}.enabled=no leaves that one out" if fits and source != "the start" else ""
+
+
+def _left_out(plan: Plan) -> str:
+    """Goes on with the extensions that take no part, since one of them may be what is missing; "" where all do."""
+    there = {p.name for p in plan.stages}
+    idle = [f"'{slot.plugin}' in slot '{slot.name}'" for slot in plan.pipeline.slots
+            if slot.kind == "extend" and slot.enabled is True and slot.name not in there]
+    has = "has" if len(idle) == 1 else "have"
+    return f"; with these options {' and '.join(idle)} {has} nothing to do" if idle else ""
+
+
+def _switched_off(pipeline: Pipeline) -> str:
+    """Ends a message on records that don't fit, since a slot that is switched off may be why."""
+    off = [f"'{slot.name}'" for slot in pipeline.slots if slot.enabled is False]
+    return f"; switched off: {', '.join(off)}" if off else ""
 
 
 def _fits(given: type[Records] | None, wanted: type[Records] | None) -> bool:
     return given is wanted if given is None or wanted is None else issubclass(given, wanted)
 
 
-def _listing(made: Mapping[str, PlacedStage]) -> str:
+def _listing(made: Mapping[str, FilledSlot]) -> str:
     return "; made are " + ", ".join(f"'{k}' by '{p.name}'" for k, p in made.items()) if made else ""

@@ -1,8 +1,8 @@
 """What the engine needs from outside, and what writers are given. ``storage`` implements these; ``api`` joins them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ class Span:
 
     first: int
     last: int
-    letters: int
+    total_residues: int
     longest: int
 
     @property
@@ -25,9 +25,27 @@ class Span:
         return self.last - self.first
 
 
+class Taxon(NamedTuple):
+    """An organism, or a group of them; what isn't known of it is "".
+
+    Attributes:
+        taxid: its number in NCBI's taxonomy.
+        name: scientific name.
+        common_name: GenBank's.
+        blast_name: BLAST's name for its group, such as "rodents".
+        kingdom: its superkingdom, such as "Eukaryota".
+    """
+
+    taxid: int
+    name: str = ""
+    common_name: str = ""
+    blast_name: str = ""
+    kingdom: str = ""
+
+
 @dataclass(frozen=True)
 class TargetInfo:
-    """What is known of some targets without their residues: parallel lists."""
+    """What is known of some targets without their residues: parallel lists. ``taxa`` is empty where none is known."""
 
     numbers: np.ndarray
     names: list[str]
@@ -35,13 +53,32 @@ class TargetInfo:
     lengths: np.ndarray
     databases: np.ndarray
     ordinals: np.ndarray
+    taxa: Sequence[Taxon | None] = ()
+
+
+@dataclass(frozen=True)
+class TaxaFound:
+    """Targets of some organisms.
+
+    Attributes:
+        numbers: i8[k], ascending.
+        known: those of the taxids asked for that a taxonomy has, or a target.
+        bare: what has no taxonomy, so that only targets of just these taxids were found in it.
+    """
+
+    numbers: np.ndarray
+    known: frozenset[int]
+    bare: tuple[str, ...] = ()
 
 
 class TargetCatalog(Protocol):
-    """Names, descriptions and lengths of targets by global number."""
+    """What single targets are, by global number."""
 
     def info(self, numbers: np.ndarray) -> TargetInfo:
-        """Of the targets ``numbers`` (i8, any order), in that order."""
+        """Names, descriptions and lengths of the targets ``numbers`` (i8, any order), in that order."""
+
+    def fetch(self, numbers: np.ndarray) -> SequenceBatch:
+        """Residues, names and descriptions of single targets (i8, ascending global numbers)."""
 
 
 class VolumeSource(TargetCatalog, Protocol):
@@ -49,20 +86,23 @@ class VolumeSource(TargetCatalog, Protocol):
 
     alphabet: Alphabet
     sequences: int
-    letters: int
+    total_residues: int
     longest: int
 
     def fingerprints(self) -> list[dict[str, Any]]:
-        """Per database: path, fingerprint, sequences, letters; what a resumed run compares."""
+        """Per database: path, fingerprint, sequences, residues; what a resumed run compares."""
 
-    def plan(self, letters: int) -> list[Span]:
-        """All targets cut into volumes of at most ``letters`` residues (one sequence at least), in order."""
+    def plan(self, residues: int) -> list[Span]:
+        """All targets cut into volumes of at most ``residues`` residues (one sequence at least), in order."""
 
     def read(self, span: Span) -> SequenceBatch:
         """Residues of a volume."""
 
-    def fetch(self, numbers: np.ndarray) -> SequenceBatch:
-        """Residues, names and descriptions of single targets (i8, ascending global numbers)."""
+    def find(self, names: Sequence[str]) -> dict[str, int]:
+        """Global numbers of those of ``names`` that are there."""
+
+    def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
+        """Targets of the organisms ``taxids`` and of what belongs to them; 0 stands for targets without a taxid."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +156,83 @@ class ResultSink(Protocol):
 
 
 @dataclass(frozen=True)
+class Citation:
+    """What to cite: umlauts are HTML entities.
+
+    Attributes:
+        text: authors, year, title and place.
+        pubmed: its number there.
+        of: what it describes, where that isn't the whole search.
+    """
+
+    text: str
+    pubmed: int
+    of: str = ""
+
+
+@dataclass(frozen=True)
+class Method:
+    """How was searched, in the terms of BLAST's reports.
+
+    Attributes:
+        program: whose kind of search it is, such as "blastp".
+        release: of that program, whose answers these are.
+        citations: what to cite, the search as a whole first.
+        parameters: by BLAST's names with underscores, in its order: matrix, expect, gap_open, …
+        settings: what ends a report for people, by BLAST's titles, in its order: Matrix, Gap Penalties, …
+    """
+
+    program: str
+    release: str
+    citations: Sequence[Citation]
+    parameters: Mapping[str, Any]
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class KarlinParameters:
+    """Statistics of one scoring system, per raw unit and in nats.
+
+    Attributes:
+        lambda_, k, h: of Karlin and Altschul.
+        a, alpha, sigma: mean, variance and covariance of lengths by score; None where they aren't used.
+    """
+
+    lambda_: float
+    k: float
+    h: float
+    a: float | None = None
+    alpha: float | None = None
+    sigma: float | None = None
+
+
+@dataclass(frozen=True)
+class QueryStatistics:
+    """Statistics of one query in the whole search space.
+
+    Attributes:
+        length_adjustment: residues taken off each sequence for edge effects.
+        search_space: effective, in pairs of residues.
+        gapped, ungapped: of alignments with gaps (None in a search without) and of those without.
+    """
+
+    length_adjustment: int
+    search_space: int
+    gapped: KarlinParameters | None
+    ungapped: KarlinParameters
+
+
+@dataclass(frozen=True)
 class QueryReport:
     """One query and its hits, as writers get them.
 
     Attributes:
         number: global number of the query.
         name, description, length: of the query.
+        stretch: half-open, of the query that was searched; None for all of it.
         residues: u8 codes, or None for a model.
+        model: the object of its family, where ``residues`` is None and the writer asked for residues. One that has
+            ``consensus``, its M residues as text, and ``favours(positions, codes)``, bool[n], is shown by these.
         hits: ranked, with children in order of report.
         targets: the targets of the hits, once each, by ascending number.
         sequences: residues of these and perhaps of other targets, by ordinal; only if the writer asked for them.
@@ -137,19 +247,35 @@ class QueryReport:
     targets: TargetInfo
     sequences: SequenceBatch | None = None
     accession: str = ""
+    model: Any = None
+    stretch: tuple[int, int] | None = None
+
+    @property
+    def searched(self) -> int:
+        """Residues of the query that were searched."""
+        if self.stretch is None:
+            return self.length
+        return max(0, min(self.length, self.stretch[1]) - self.stretch[0])
 
 
 class Report(Protocol):
     """Results of one run in order of queries."""
 
     run: Mapping[str, Any]
-    """Provenance: pipeline, command, version, options, databases, letters, sequences, alphabets."""
+    """Provenance: pipeline, command, version, options, databases, residues, sequences, alphabets."""
 
-    scoring: Any
-    """Scoring of the run where it doesn't depend on the query (matrix, gap costs), or None."""
+    method: Method | None
+    """What the family says of it; None where BLAST's reports have no words for it."""
 
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         """Every query, also those without hits; with residues of queries and targets where asked for."""
 
     def target(self, number: int) -> np.ndarray:
         """u8 residues of any target of the run, with or without hits, by its global number."""
+
+    def masked(self, number: int) -> np.ndarray:
+        """i4[m, 2]: start and end of the stretches of a query that were masked, by its global number; apart, in order.
+        """
+
+    def statistics(self, number: int) -> QueryStatistics | None:
+        """Of a query by its global number; None for one that nothing can be found with, or without such statistics."""

@@ -15,9 +15,9 @@ import numpy as np
 from .distinct import ranked
 
 PATH_OPS = "MIDNSHP=X"
-"""Letters of edit operations by their number (the numbering of the SAM specification, section 1.4.6)."""
+"""Residues of edit operations by their number (the numbering of the SAM specification, section 1.4.6)."""
 INSERT, DELETE, MATCH, MISMATCH = 1, 2, 7, 8
-"""Edit operations in use: query letters against a gap, target letters against a gap, equal, unequal letters."""
+"""Edit operations in use: query residues against a gap, target residues against a gap, equal, unequal residues."""
 
 _DTYPES = {"i1": np.int8, "i4": np.int32, "i8": np.int64, "f4": np.float32, "f8": np.float64, "bool": np.bool_,
            "str": np.object_, "path": np.uint32}
@@ -232,7 +232,7 @@ class Seeds(Records):
         Column("score", "i4", "of the stretch", nullable=True),
         Column("query_pos", "i4", "start, 0-based, on the forward strand"),
         Column("target_pos", "i4", "start, 0-based, on the forward strand"),
-        Column("length", "i4", "letters"),
+        Column("length", "i4", "residues"),
         Column("query_frame", "i1", "±1 strand, ±1…3 translation"),
         Column("target_frame", "i1", "±1 strand, ±1…3 translation"),
     )
@@ -258,9 +258,9 @@ class Alignments(Records):
         Column("bit_score", "f8", "bits", nullable=True),
         Column("evalue", "f8", "expected number of such alignments", nullable=True),
         Column("length", "i4", "columns of the alignment", nullable=True),
-        Column("identities", "i4", "columns of equal letters", nullable=True),
-        Column("positives", "i4", "columns of equal or similar letters", nullable=True),
-        Column("mismatches", "i4", "columns of unequal letters", nullable=True),
+        Column("identities", "i4", "columns of equal residues", nullable=True),
+        Column("positives", "i4", "columns of equal or similar residues", nullable=True),
+        Column("mismatches", "i4", "columns of unequal residues", nullable=True),
         Column("gap_opens", "i4", "runs of gaps", nullable=True),
         Column("gaps", "i4", "columns with a gap", nullable=True),
         Column("path", "path", "edit operations, length << 4 | operation", nullable=True),

@@ -9,6 +9,7 @@ from . import hookspecs
 from .deferred import Deferred
 from .entry_points import Entry, entries
 from .errors import BackendError, PluginError, UnknownNameError
+from .options import option_infos
 from .pipeline import Pipeline
 from .records import COLUMN_TYPES
 from .stages import API_VERSION, BACKENDS, KINDS, Family, IndexStage, Masker, Reader, Sorter, Stage, Writer
@@ -45,13 +46,13 @@ class Registry:
         registry = cls()
 
         def place(entry: Entry) -> tuple[bool, str]:
-            return entry.package != "seqloom", entry.name  # no stranger takes a built-in's name
+            return entry.package != "seqloom", entry.name  # no other package takes a built-in's name
 
         for entry in sorted(entries(ENTRY_POINT_GROUP), key=place):
             package = f"{entry.package} {entry.version}" if entry.package else "unknown distribution"
             try:
                 registry.register(entry.load(), entry.name, package)
-            except (Exception, SystemExit) as error:  # a stranger's plugin may fail in any way; the program goes on
+            except (Exception, SystemExit) as error:  # somebody's plugin may fail in any way; the program goes on
                 registry.problems[entry.name] = f"{type(error).__name__}: {error} ({entry.value}, {package})"
         return registry
 
@@ -158,6 +159,10 @@ class Registry:
                 return self._loaded("sorter", self._sorters, (name, candidate))()
         raise UnknownNameError("sorter", name, list(self.sorters(backend)))
 
+    def provider(self, what: str, name: str, backend: str = "") -> str:
+        """The plugin, with its package, that something comes from, such as a stage with its back end."""
+        return self._providers.get((what, name, backend) if backend else (what, name), "that nobody registered")
+
     def _choose(self, what: str, table: dict[tuple[str, str], Any], name: str, backend: str) -> Any:
         if backend != "auto" and backend not in BACKENDS:
             raise UnknownNameError("back end", backend, ["auto", *BACKENDS])
@@ -167,10 +172,10 @@ class Registry:
         if backend == "auto":
             from .backends import cuda_available
 
-            wanted = [b for b in ("cuda", "cpu") if b in there and (b != "cuda" or cuda_available())]
+            wanted = [b for b in ("cuda", "cpu", "reference") if b in there and (b != "cuda" or cuda_available())]
             if not wanted:
-                raise BackendError(f"{what} '{name}' has no implementation that this machine can choose by itself "
-                                   f"(it has: {', '.join(there)}); --backend {there[0]} runs that one")
+                raise BackendError(f"{what} '{name}' runs on CUDA devices only, and none can be used here; fill "
+                                   "its slot with another stage")
             return self._loaded(what, table, (name, wanted[0]))
         if backend not in there:
             raise BackendError(f"{what} '{name}' has no {backend} implementation; it has: {', '.join(there)}")
@@ -208,11 +213,33 @@ class Registry:
         """All readers; each is loaded when it is its turn, so that who finds the right one has loaded no other."""
         return self._listed("reader", self._readers)
 
+    def outputs(self, family: str) -> list[str]:
+        """Names of the writers that write a file beside the main output of a family's searches; none is imported."""
+        return [name for name, item in self._writers.items() if family in item.beside]
+
     def writers(self) -> list[type[Writer]]:
         return list(self._listed("writer", self._writers))
 
     def stages(self) -> list[type[Stage]]:
         return list(self._listed("stage", self._stages))
+
+    def stage_backends(self, name: str) -> list[str]:
+        """Back ends on which a stage is there; none is imported."""
+        return [backend for backend in BACKENDS if (name, backend) in self._stages]
+
+    def one_of_each(self, family: str) -> list[type[Stage]]:
+        """Of every stage one implementation, the quickest to import: what help needs for searches of a family.
+
+        Stages that are there for CUDA devices alone are loaded if they come from the family's own plugin, since
+        importing them imports a compiler.
+        """
+        keys: dict[tuple[str, str], None] = {}
+        for name in {name for name, _ in self._stages}:
+            backend = min(self.stage_backends(name), key=("reference", "cpu", "cuda").index)
+            own = self.provider("stage", name, backend) == self.provider("family", family)
+            if backend != "cuda" or own or not isinstance(self._stages[name, backend], Deferred):
+                keys[name, backend] = None
+        return list(self._listed("stage", self._stages, sorted(keys)))
 
     def sorters(self, backend: str = "auto", threads: int = 1,
                 device_memory: int | None = None) -> Mapping[str, Sorter]:
@@ -285,6 +312,8 @@ def _check_whole(item: Any, base: type) -> None:
     elif base is Stage:
         for name in ("name", "kind", "side", "provides") if issubclass(item, IndexStage) else ("name", "kind", "gives"):
             getattr(item, name)
+        if outputs := [info.name for info in option_infos(item.Options) if info.output]:  # type: ignore[attr-defined]
+            raise TypeError(f"its option '{outputs[0]}' names a file to write, which options of families alone may")
         for column in getattr(item, "columns", ()):
             if not column.name.isidentifier() or column.name != column.name.lower() or column.type not in COLUMN_TYPES:
                 raise TypeError(f"column '{column.name}' of type {column.type}: names are lower-case identifiers, "

@@ -96,8 +96,9 @@ class SequenceBatch:
         ordinals: i8[k], global numbers in the run: what ``query`` and ``target`` columns hold.
         lower: stretches in lower case in the source.
         soft: stretches kept out of index and seed stages only.
-        hard: stretches that every stage sees as the unknown letter; ``residues`` still hold the real letters.
+        hard: stretches that every stage sees as the unknown residue; ``residues`` still hold the real residues.
         names, descriptions: k strings each; empty where a source doesn't load them.
+        taxids: NCBI's taxonomy id of each, 0 where it has none; empty where a source knows none.
     """
 
     alphabet: Alphabet
@@ -109,6 +110,7 @@ class SequenceBatch:
     hard: Intervals = field(default_factory=Intervals.empty)
     names: Sequence[str] = ()
     descriptions: Sequence[str] = ()
+    taxids: Sequence[int] = ()
 
     @classmethod
     def of(cls, alphabet: Alphabet, sequences: Iterable["str | np.ndarray"], names: Sequence[str] = (),
@@ -122,8 +124,7 @@ class SequenceBatch:
                 lower += [(index, int(s), int(e)) for s, e in edges.reshape(-1, 2)]
                 sequence = alphabet.encode(sequence)
             parts.append(np.asarray(sequence, np.uint8))
-        offsets = np.zeros(len(parts) + 1, np.int64)
-        np.cumsum([len(p) for p in parts], out=offsets[1:])
+        offsets = offsets_of([len(part) for part in parts])
         residues = np.concatenate(parts) if parts else np.empty(0, np.uint8)
         ordinals = np.arange(first, first + len(parts), dtype=np.int64)
         names = names or [f"sequence_{n + 1}" for n in ordinals]
@@ -143,14 +144,14 @@ class SequenceBatch:
         return int(self.lengths.max(initial=0))
 
     @property
-    def letters(self) -> int:
+    def total_residues(self) -> int:
         """Residues of all sequences together."""
         return int(self.offsets[-1])
 
     @property
     def nbytes(self) -> int:
         """Host memory of the arrays, in bytes."""
-        return self.letters + self.offsets.nbytes + self.ordinals.nbytes
+        return self.total_residues + self.offsets.nbytes + self.ordinals.nbytes
 
     def __getitem__(self, index: int) -> np.ndarray:
         """u8 view of the residues of the sequence at ``index`` (its position in the batch)."""
@@ -165,7 +166,7 @@ class SequenceBatch:
         return self[int(self.locate(ordinal))]
 
     def searched(self) -> np.ndarray:
-        """u8[n]: residues with hard-masked stretches as the unknown letter; the same array where nothing is masked."""
+        """u8[n]: residues with hard-masked stretches as the unknown residue; the same array where nothing is masked."""
         if not len(self.hard):
             return self.residues
         residues = self.residues.copy()
@@ -188,6 +189,26 @@ class SequenceBatch:
         """The same sequences with other global numbers."""
         return replace(self, ordinals=ordinals)
 
+    @staticmethod
+    def concat(batches: Sequence["SequenceBatch"]) -> "SequenceBatch":
+        """One or more batches of one alphabet one behind the other, each sequence with the ordinal that it has."""
+        if len(batches) == 1:
+            return batches[0]
+        first = offsets_of([len(batch) for batch in batches])
+
+        def intervals(name: str) -> Intervals:
+            parts: list[Intervals] = [getattr(batch, name) for batch in batches]
+            sequence = np.concatenate([part.sequence + n for part, n in zip(parts, first[:-1], strict=True)])
+            return Intervals(sequence.astype(np.int32), np.concatenate([part.start for part in parts]),
+                             np.concatenate([part.end for part in parts]))
+
+        return SequenceBatch(
+            batches[0].alphabet, np.concatenate([batch.residues for batch in batches]),
+            offsets_of(np.concatenate([batch.lengths for batch in batches])),
+            np.concatenate([batch.ordinals for batch in batches]),
+            intervals("lower"), intervals("soft"), intervals("hard"),
+            _chained(batches, "names"), _chained(batches, "descriptions"), _chained(batches, "taxids", 0))
+
     def take(self, low: int, high: int) -> "SequenceBatch":
         """Sequences low…high−1 as a batch of their own (views where possible)."""
         base = self.offsets[low]
@@ -203,11 +224,11 @@ class SequenceBatch:
             offsets=self.offsets[low : high + 1] - base,
             ordinals=self.ordinals[low:high],
             lower=cut(self.lower), soft=cut(self.soft), hard=cut(self.hard),
-            names=self.names[low:high], descriptions=self.descriptions[low:high],
+            names=self.names[low:high], descriptions=self.descriptions[low:high], taxids=self.taxids[low:high],
         )
 
     def text(self, index: int) -> str:
-        """Letters of the sequence at ``index``, lower case as in the source."""
+        """Residues of the sequence at ``index``, lower case as in the source."""
         raw = self.alphabet.bytes[self[index]].copy()
         for start, end in self.lower.of_sequence(index):
             raw[start:end] |= 0x20
@@ -278,14 +299,14 @@ class ModelBatch:
         return len(self.models)
 
     @property
-    def letters(self) -> int:
+    def total_residues(self) -> int:
         """Positions of all models together."""
         return int(self.lengths.sum())
 
     @property
     def nbytes(self) -> int:
         """Estimate of the host memory of the models, in bytes (48 four-byte numbers per position)."""
-        return 192 * self.letters
+        return 192 * self.total_residues
 
     def __getitem__(self, index: int) -> Any:
         return self.models[index]
@@ -293,6 +314,18 @@ class ModelBatch:
     def locate(self, ordinals: "np.ndarray | int") -> np.ndarray:
         """Positions in this batch of global ``ordinals``, which must be in it."""
         return _places(self.ordinals, ordinals)
+
+    def renumbered(self, ordinals: np.ndarray) -> "ModelBatch":
+        """The same models with other global numbers."""
+        return replace(self, ordinals=ordinals)
+
+    @staticmethod
+    def concat(batches: Sequence["ModelBatch"]) -> "ModelBatch":
+        """One or more batches of models one behind the other, each model with the ordinal that it has."""
+        return ModelBatch(
+            batches[0].alphabet, [model for batch in batches for model in batch.models],
+            np.concatenate([batch.lengths for batch in batches]), np.concatenate([batch.ordinals for batch in batches]),
+            *(_chained(batches, name) for name in ("names", "accessions", "descriptions", "sources")))
 
     def take(self, low: int, high: int) -> "ModelBatch":
         """Models low…high−1 as a batch of their own."""
@@ -302,3 +335,18 @@ class ModelBatch:
             names=self.names[part], accessions=self.accessions[part], descriptions=self.descriptions[part],
             sources=self.sources[part],
         )
+
+
+def offsets_of(lengths: "Sequence[int] | np.ndarray") -> np.ndarray:
+    """i8[k+1] offsets of k pieces of ``lengths`` that lie one behind the other."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _chained(batches: Sequence["SequenceBatch | ModelBatch"], name: str, absent: Any = "") -> list[Any]:
+    """The values ``name`` of all batches, ``absent`` for those of a batch without them; none if no batch has any."""
+    values = [getattr(batch, name) for batch in batches]
+    if not any(map(len, values)):
+        return []
+    return [value for batch, some in zip(batches, values, strict=True) for value in some or [absent] * len(batch)]

@@ -4,10 +4,11 @@ A stage is a class with a name, a back end, typed options, the record types it t
 has at most one implementation per back end, and all implementations of one name give equal output.
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
+from typing import IO, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,18 +16,20 @@ from .alphabet import Alphabet
 from .context import Context, Scoring, SearchSpace
 from .index import Index, Side
 from .options import NoOptions, option
+from .ports import Method, QueryStatistics, Report
 from .records import Alignments, Column, Hits, Pairs, Ragged, Records, Seeds
 from .sequences import Intervals, ModelBatch, SequenceBatch
-
-if TYPE_CHECKING:
-    from .ports import Report
+from .sorter import Sorter, row_type
 
 API_VERSION = 1
 """Version of these interfaces. A plugin module states the one it was written for as ``SEQLOOM_API``."""
 
-VOLUME_LETTERS = 64_000_000
-"""Target letters of a volume, at most, where no stage wants others."""
+VOLUME_RESIDUES = 64_000_000
+"""Target residues of a volume, at most, where no stage wants others."""
 BACKENDS = ("reference", "cpu", "cuda")
+CELLS_PER_SECOND = {"reference": 1e8, "cpu": 5e10, "cuda": math.inf}
+"""What a thread goes through in a seed stage that looks at all of them, by order of magnitude. What a device does is
+never cut for its time."""
 KINDS = ("index", "seed", "extend", "score", "sort")
 Scope = Literal["unit", "reduce"]
 AnyScoring = Scoring
@@ -37,22 +40,22 @@ class Shape:
     """Size of one unit of work, from which a stage states its memory needs.
 
     Attributes:
-        queries, query_letters, longest_query: of the query batch (letters are model positions for profiles).
-        targets, target_letters, longest_target: of the volume.
-        database_targets, database_letters: of everything that is searched; 0 where that isn't known.
+        queries, query_residues, longest_query: of the query batch (residues are model positions for profiles).
+        targets, target_residues, longest_target: of the volume.
+        database_targets, database_residues: of everything that is searched; 0 where that isn't known.
         threads: threads that the stage may use.
-        share: estimated share of all cells (query letters × target letters) that earlier stages leave to look at.
+        share: estimated share of all cells (query residues × target residues) that earlier stages leave to look at.
         options: those of the pipeline; None where none are known.
     """
 
     queries: int
-    query_letters: int
+    query_residues: int
     longest_query: int
     targets: int
-    target_letters: int
+    target_residues: int
     longest_target: int
     database_targets: int = 0
-    database_letters: int = 0
+    database_residues: int = 0
     threads: int = 1
     share: float = 1.0
     options: Any = None
@@ -92,15 +95,19 @@ class Stage(ABC):
         takes_order: columns by which its input must be sorted ("diagonal" means target_pos − query_pos).
         gives_order: columns by which its output is sorted; None when it keeps the order of its input.
         grouping: records equal in these columns are handed over together, never cut apart.
-        leaves: estimated share of the cells (query letters × target letters) handed to it that its output still
+        leaves: estimated share of the cells (query residues × target residues) handed to it that its output still
             concerns; a filter's is small, which later stages count on for their footprint.
-        least_cells: cells (query letters × target letters) below which a unit of work isn't worth its own bookkeeping:
-            a moment's work, wherever the stage does it.
-        volume_letters: target letters of a volume that suit it: enough to do at a time, and not too many to begin with.
-        reads_residues: whether ``run`` looks at residues of targets. Where one stage of a search does, they are read
-            ahead; where none does, they aren't read, nor is memory set aside for them. A stage that seldom does may
-            say that it doesn't, and state the memory in its footprint: then they are read when it asks.
+        least_cells: cells (query residues × target residues) below which a unit of work isn't worth its own
+            bookkeeping: a moment's work, wherever the stage does it.
+        volume_residues: target residues of a volume that suit it: enough to do at a time, and not too many to begin
+        with. reads_residues: whether ``run`` looks at residues of targets. Where one stage of a search does, they are
+            read ahead; where none does, they aren't read, nor is memory set aside for them. A stage that seldom does
+            may say that it doesn't, and state the memory in its footprint: then they are read when it asks.
+        cells_per_second: cells (query residues × target residues) that a thread goes through in a second, by order of
+            magnitude, for ``seconds``: what seed stages of its back end usually do, if None, and for other stages any
+            number; infinite where a unit's time has nothing to do with its cells.
         scoring: the class of scoring that it needs.
+        uses: names that it reads of the pipeline's options; it fits pipelines of families whose options have them.
         records_on: where records are handed to it, "host" or "cuda"; where its back end works, if empty.
     """
 
@@ -118,9 +125,11 @@ class Stage(ABC):
     grouping: ClassVar[tuple[str, ...]] = ("query", "target")
     leaves: ClassVar[float] = 1.0
     least_cells: ClassVar[int] = 1 << 31
-    volume_letters: ClassVar[int] = VOLUME_LETTERS
+    volume_residues: ClassVar[int] = VOLUME_RESIDUES
     reads_residues: ClassVar[bool] = True
+    cells_per_second: ClassVar[float | None] = None
     scoring: ClassVar[type[Scoring]] = Scoring
+    uses: ClassVar[tuple[str, ...]] = ()
     records_on: ClassVar[str] = ""
 
     def __init__(self, options: Any = None) -> None:
@@ -131,9 +140,26 @@ class Stage(ABC):
         """First line of the class docstring."""
         return (cls.__doc__ or "").strip().split("\n")[0]
 
+    def looks_up(self, given: type[Records] | None) -> tuple[str, ...]:
+        """Of ``reads``, the kinds that it asks for when it is handed records of this type, or none (None)."""
+        return self.reads
+
+    @classmethod
+    def applies(cls, options: Any) -> bool:
+        """Whether these pipeline options leave it anything to do; where they don't, its slot takes no part."""
+        return True
+
     def footprint(self, shape: Shape) -> Footprint:
         """Memory that ``run`` will need at most for a unit of this shape, beside its input."""
         return Footprint()
+
+    def seconds(self, shape: Shape) -> float:
+        """What ``run`` takes for a unit of this shape, with one thread, by order of magnitude; 0 where it is little.
+
+        Units are cut so that none takes more than some seconds, as far as that can be; no result depends on it.
+        """
+        usual = CELLS_PER_SECOND[self.backend] if self.kind == "seed" else math.inf
+        return shape.share * shape.query_residues * shape.target_residues / (self.cells_per_second or usual)
 
     def begin(self, options: Any) -> None:
         """Called once before the units of a new run, with the pipeline's options, for what outlives them.
@@ -172,11 +198,24 @@ class IndexStage(Stage):
     def run(self, context: Context, batch: Any) -> Index:
         """The index of ``batch``: the query batch (``SequenceBatch`` or ``ModelBatch``) or the volume, by ``side``."""
 
+    def wrong(self, context: Context, batch: Any, index: Index) -> str:
+        """What keeps a stored index from being one of ``batch``, for people; empty if nothing does.
+
+        Whoever made the file may have stored anything. Kernels read what passes here without looking further, so every
+        place and number that they follow must lie inside. The residues of ``batch`` are better not read.
+        """
+        return ""
+
 
 class SeedStage(Stage):
-    """Finds pairs or places worth looking at, in all targets or in those of ``records``."""
+    """Finds pairs or places worth looking at, in all targets or in those of ``records``.
+
+    Class attributes beside those of every stage:
+        narrows: what it gives only says where the next seed stage has to look; one must follow it.
+    """
 
     kind = "seed"
+    narrows: ClassVar[bool] = False
     takes: ClassVar[tuple[type[Records] | None, ...]] = (None, Pairs)
     gives: ClassVar[type[Records]] = Seeds
 
@@ -186,9 +225,14 @@ class SeedStage(Stage):
 
 
 class ExtendStage(Stage):
-    """Makes better seeds or alignments out of seeds, pairs or alignments."""
+    """Makes better seeds or alignments out of seeds, pairs or alignments.
+
+    Class attributes beside those of every stage:
+        preliminary: the alignments that it gives have no paths; an extension that makes final ones may follow.
+    """
 
     kind = "extend"
+    preliminary: ClassVar[bool] = False
     takes: ClassVar[tuple[type[Records] | None, ...]] = (Seeds,)
     gives: ClassVar[type[Records]] = Alignments
 
@@ -232,33 +276,6 @@ class SortStage(Stage):
     def order(self, context: Context, keys: Ragged) -> np.ndarray:
         """i8[n]: stable ascending order of byte keys, by the chosen sorter."""
         return context.sorters[self.options.sorter].order(keys).astype(np.int64, copy=False)
-
-
-def row_type(count: int) -> np.dtype:
-    """The type that a sorter gives rows in: i4 while it holds those of ``count`` keys, i8 beyond."""
-    return np.dtype(np.int32 if count <= 1 << 31 else np.int64)
-
-
-class Sorter(ABC):
-    """Sorts keys of any length over any byte alphabet: how a sort stage sorts."""
-
-    name: ClassVar[str]
-    backend: ClassVar[str] = "reference"
-    threads: int = 1
-    """Threads that ``order`` may use; they change no result."""
-    device_memory: int | None = None
-    """Bytes of device memory that ``order`` may use; None for what is free. They change no result either."""
-
-    @classmethod
-    def help(cls) -> str:
-        return (cls.__doc__ or "").strip().split("\n")[0]
-
-    @abstractmethod
-    def order(self, keys: Ragged) -> np.ndarray:
-        """The stable permutation that puts the rows of ``keys`` (u1) in ascending byte order.
-
-        Of ``row_type(len(keys))``: to write and to read memory is a good part of a fast sort. i8 is taken as well.
-        """
 
 
 class Masker(ABC):
@@ -306,12 +323,24 @@ class Family(ABC):
         """How queries are to be masked under these pipeline options."""
         return ()
 
+    def location(self, options: Any) -> tuple[int, int] | None:
+        """The half-open stretch of every query that is searched, as if there were nothing else; None for all of it."""
+        return None
+
     @abstractmethod
     def scoring(self, queries: Any, space: SearchSpace, options: Any) -> AnyScoring:
         """Scoring and per-query cutoffs of a query batch, of the kind that ``query`` says.
 
         Must not depend on how queries are batched.
         """
+
+    def method(self, options: Any) -> Method | None:
+        """What reports in BLAST's formats say of a search with these options; None where they can't be written."""
+        return None
+
+    def statistics(self, query: SequenceBatch, space: SearchSpace, options: Any) -> QueryStatistics | None:
+        """What they say of the statistics of one query (masked); None if nothing can be found with it."""
+        return None
 
 
 class Reader(ABC):
@@ -326,39 +355,74 @@ class Reader(ABC):
 
     @abstractmethod
     def read(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: "OnBad",
-             letters: int) -> Iterator["SequenceBatch | ModelBatch"]:
-        """Batches of some ``letters`` residues each, numbered from 0.
+             residues: int) -> Iterator["SequenceBatch | ModelBatch"]:
+        """Batches of some ``residues`` each, numbered from 0.
 
         Args:
             stream: decompressed bytes.
             where: file name for messages.
             alphabet: of the sequences; None to find out from the first batch.
-            on_bad: told of every record that can't be used; raises, or returns to have the record skipped.
-            letters: residues per batch, about.
+            on_bad: called with every record that can't be used; raises, or returns to have the record skipped.
+            residues: residues per batch, about.
         """
+
+    def claims(self, path: str) -> bool:
+        """Whether ``path``, which is no file, names data of this format, such as what several files begin with."""
+        return False
+
+    def read_path(self, path: str, alphabet: Alphabet | None, on_bad: "OnBad",
+                  residues: int) -> Iterator["SequenceBatch | ModelBatch"]:
+        """What ``path`` names, if the reader ``claims`` it; else as ``read``."""
+        raise NotImplementedError
 
 
 class OnBad(ABC):
-    """What to do with a record that can't be used."""
+    """What to do with a record that can't be used as it is.
+
+    Attributes:
+        as_query: whether what is read are queries, of which a reader takes what BLAST takes: without a header or a
+            name they are Query_1, Query_2, … by their number; gaps are left out.
+    """
+
+    as_query: bool = False
 
     @abstractmethod
     def __call__(self, where: str, line: int, what: str, remedy: str) -> None:
-        """Raise ``InputError``, or note the record as skipped."""
+        """Raise ``InputError``, or note the record as skipped. ``line`` is 0 where there are no lines."""
+
+    def note(self, where: str, line: int, what: str) -> None:  # noqa: B027 (may be left as it is)
+        """Say what was done to a record that is used."""
 
 
 class Writer(ABC):
-    """Writes results in one output format. ``name`` is what ``--outfmt`` takes."""
+    """Writes results in one output format.
+
+    Class attributes:
+        name: what ``--outfmt`` takes.
+        binary: whether it writes bytes that are no text, to the stream's ``buffer``.
+        families: those whose results it writes; all of them where it is empty.
+        beside: families whose searches have an option of its name, which writes a file in this format beside the
+            main output. Where a writer is announced to be imported on demand, that says so too.
+        several: whether it writes several files (``files``), and none without a name for them.
+    """
 
     name: ClassVar[str]
+    several: ClassVar[bool] = False
+    binary: ClassVar[bool] = False
+    families: ClassVar[tuple[str, ...]] = ()
+    beside: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def help(cls) -> str:
         return (cls.__doc__ or "").strip().split("\n")[0]
 
     @abstractmethod
-    def write(self, report: "Report", stream: IO[str], fields: Sequence[str]) -> None:
+    def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         """Write all of ``report``; ``fields`` are the words after the format's name, if any."""
 
+    def files(self, report: Report, name: str, fields: Sequence[str]) -> Iterator[tuple[str, Iterable[str]]]:
+        """Name and text of each file in turn, where there are ``several``; what is called ``name`` comes last."""
+        raise NotImplementedError
 
 __all__ = [
     "API_VERSION", "BACKENDS", "KINDS", "Alignments", "Column", "Context", "ExtendStage", "Family", "Footprint", "Hits",

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import sqlalchemy as sa
-from duckdb_sqlalchemy import Dialect
 from sqlalchemy.schema import CreateSequence, CreateTable
+
+from .duck.dialect import Dialect
 
 HEADER = "-- Generated from storage/{module}.py by: python -m seqloom.storage.ddl\n\n"
 VERSION_TABLE = "CREATE TABLE alembic_version (\n\tversion_num VARCHAR NOT NULL\n);\n"
@@ -20,19 +21,22 @@ def statements(metadata: sa.MetaData, module: str) -> str:
 
 
 def render() -> dict[str, str]:
-    """Text of each .sql file by its name."""
-    from . import result_schema, result_views, sequence_schema
+    """Text of each .sql file by its path in this folder."""
+    from .results import schema as result_schema
+    from .results import views as result_views
+    from .sequences import schema as sequence_schema
 
     return {
-        "sequences.sql": statements(sequence_schema.metadata, "sequence_schema") + VERSION_TABLE,
-        "volume.sql": statements(sequence_schema.volume_metadata, "sequence_schema"),
-        "index_chunks.sql": statements(sequence_schema.index_chunk_metadata, "sequence_schema"),
-        "partial.sql": statements(result_schema.partial_metadata, "result_schema"),
-        "results.sql": (statements(result_schema.metadata, "result_schema") + VERSION_TABLE + "\n"
-                        + result_views.statements()),
+        "sequences/sequences.sql": (statements(sequence_schema.metadata, "sequences/schema") + VERSION_TABLE + "\n"
+                                    + sequence_schema.LINEAGES.strip() + ";\n"),
+        "sequences/volume.sql": statements(sequence_schema.volume_metadata, "sequences/schema"),
+        "sequences/index_chunks.sql": statements(sequence_schema.index_chunk_metadata, "sequences/schema"),
+        "results/partial.sql": statements(result_schema.partial_metadata, "results/schema"),
+        "results/results.sql": (statements(result_schema.metadata, "results/schema") + VERSION_TABLE + "\n"
+                                + result_views.statements()),
     }
 
 
 if __name__ == "__main__":
     for name, text in render().items():
-        (Path(__file__).parent / name).write_text(text)
+        (Path(__file__).parent / name).write_text(text, encoding="utf-8")

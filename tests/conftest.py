@@ -2,8 +2,10 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # No example has to be quick: the first may compile kernels, and machines differ.
@@ -15,3 +17,12 @@ os.environ.pop("SEQLOOM_RESULTS", None)  # a developer's own results store is no
 ROOT = str(Path(__file__).parents[1])
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _messages_as_they_are_written() -> Iterator[None]:
+    """Messages name options as on the command line; ``core/test_errors.py`` tests how programs see them."""
+    from seqloom.core.errors import command_line
+
+    with command_line():
+        yield

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from alembic import context
-from seqloom.storage.migrate import run_migrations
-from seqloom.storage.result_schema import metadata
-from seqloom.storage.result_views import create_views, drop_views
+from seqloom.storage.duck.migrate import run_migrations
+from seqloom.storage.results.schema import metadata
+from seqloom.storage.results.views import create_views, drop_views
 
 connection: Any = SimpleNamespace(execute=context.config.attributes["connection"].exec_driver_sql)
 drop_views(connection)

@@ -25,6 +25,8 @@ class Hsp:
     evalue: float = 0.0
     path: list[int] = field(default_factory=list)
     """Edit operations, `length << 4 | operation`."""
+    adjustment: int = 0
+    """How scores were adjusted to the compositions of both sequences, by a number of the family; 0: they weren't."""
 
     @property
     def query_span(self) -> int:

@@ -1,25 +1,26 @@
 """All diagonals of queries with queued targets on which some segment scores well, by one pass of eight-bit vectors.
 
-A segment that ends at (position, letter) is the one that ended a diagonal step before, or a new one, plus the cell's
+A segment that ends at (position, residue) is the one that ended a diagonal step before, or a new one, plus the cell's
 score: one saturating addition, as lanes hold score − 128 and saturation at the lower end is the floor of 0. What binds
 is the number of vector instructions, so there are as few as can be:
 
 - Only odd columns are compared with the cutoff. A segment that reaches the cutoff C in an even column still has
   C + the lowest score of a cell in the next one, which is what odd columns are compared with; the rare rows where one
   exceeds that are looked at exactly. Targets end in odd columns, and a last row of zeros stands for the query's end.
-- Scores of cells come from memory, where those of every letter of the queries with the columns at hand are laid out
+- Scores of cells come from memory, where those of every residue of the queries with the columns in memory are laid out
   once for several queries; in part from byte permutations where these run beside the additions.
 - Odd columns are compared by way of their maximum, or one by one where maxima would wait for the additions.
 - A diagonal that has been found begins anew, so that a long segment isn't found row after row.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.distinct import distinct
 from seqloom.core.index import Index
-from seqloom.core.jit import inline, kernel
-from seqloom.core.simd import (
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import (
     ALL_LANES,
     BYTE_LANES,
     HAS_BYTE_PERMUTE,
@@ -53,7 +54,7 @@ STEP = LAID * LANES
 CEILING = 255
 """Largest cutoff that the scan tells from larger ones."""
 END = LOOKUP_ENTRIES - 1
-"""Letter behind the end of a query, which scores 0 with every letter."""
+"""Residue behind the end of a query, which scores 0 with every residue."""
 MEMORY = 8
 """Diagonals last noted that are remembered per lane."""
 
@@ -108,29 +109,60 @@ def _better(ending, score):
     return maximum(ending, wrapped_difference(ending, score))
 
 
+class Queries(NamedTuple):
+    """Queries one behind the other.
+
+    Attributes:
+        residues: i8[], those of all queries, each with ``END`` behind it, times ``STEP``; query n begins at
+            ``starts[n]``.
+        belows: i8[n], what a score − 128 has to be above.
+        hints: i8[n], ``belows`` plus the lowest score of a cell.
+        used: residues that occur, and ``END``.
+    """
+
+    residues: np.ndarray
+    starts: np.ndarray
+    belows: np.ndarray
+    hints: np.ndarray
+    used: np.ndarray
+
+
+class Room(NamedTuple):
+    """Arrays to work in: the current entry of each lane's queue, scores laid out, the last column of each row, odd
+    columns of one row, bits of rows that are good, these rows, keys noted last, and what is found."""
+
+    current: np.ndarray
+    laid: np.ndarray
+    row: np.ndarray
+    odd: np.ndarray
+    good: np.ndarray
+    rows_of: np.ndarray
+    latest: np.ndarray
+    found: np.ndarray
+
+
 @kernel
-def _scan(rows, used, letters, starts, columns, hints, belows, span, step, firsts, places, begins, current, laid, row,
-          good, rows_of, latest, found):
-    """Note (query · ``step`` + place) · ``span`` + diagonal + query length where a score − 128 is above ``belows``.
+def _scan(rows, queries, columns, firsts, places, begins, span, step, room):
+    """Note (query · ``step`` + place) · ``span`` + diagonal + query length where a score is good enough.
 
     Some are noted more than once. Returns their number; those beyond what ``found`` i8[capacity] holds are counted, and
     not written.
 
-    rows: look-up tables of the scores of each letter. used: letters that occur in queries, and ``END``. letters: i8[],
-    those of all queries, each with ``END`` behind it, times ``STEP``; query n begins at ``starts[n]``. hints:
-    ``belows`` plus the lowest score of a cell, for each query. The others are working space.
+    rows: look-up tables of the scores of each residue. columns, firsts, places, begins: arrays of the queues.
     """
+    residues, starts, belows, hints, used = queries
+    current, laid, row, odd, good, rows_of, latest, found = room
     floor = splat(np.int8(-128), LANES)
     current[:] = firsts[:-1]
     latest[:] = -1
     count = 0
-    for k in range(len(letters)):
+    for k in range(len(residues)):
         store(row, k * LANES, floor)
     for begin in range(0, len(columns), WIDTH * LANES):
-        for letter in used:
+        for residue in used:
             for c in range(LAID):
-                scores = lookup(rows, letter * STRIDE, load(columns, begin + c * LANES, LANES))
-                store(laid, letter * STEP + c * LANES, scores)
+                scores = lookup(rows, residue * STRIDE, load(columns, begin + c * LANES, LANES))
+                store(laid, residue * STEP + c * LANES, scores)
         x4 = load(columns, begin + 4 * LANES, LANES)
         x5 = load(columns, begin + 5 * LANES, LANES)
         x6 = load(columns, begin + 6 * LANES, LANES)
@@ -140,54 +172,64 @@ def _scan(rows, used, letters, starts, columns, hints, belows, span, step, first
         x10 = load(columns, begin + 10 * LANES, LANES)
         x11 = load(columns, begin + 11 * LANES, LANES)
         for n in range(len(hints)):
-            query, edge = letters[starts[n] : starts[n + 1]], row[starts[n] * LANES : starts[n + 1] * LANES]
-            hint = splat(np.int8(hints[n]), LANES)
+            query, edge = residues[starts[n] : starts[n + 1]], row[starts[n] * LANES : starts[n + 1] * LANES]
+            hint, below = splat(np.int8(hints[n]), LANES), splat(np.int8(belows[n]), LANES)
             d0 = d1 = d2 = d3 = d4 = d5 = d6 = d7 = d8 = d9 = d10 = d11 = floor
-            near_rows = 0
-            for k in range(len(query)):
-                here = query[k]
-                left = load(edge, k * LANES, LANES)
-                h0 = d0 + load(laid, here, LANES)
-                s1 = load(laid, here + LANES, LANES)
-                h1 = d1 + s1
-                h2 = d2 + load(laid, here + 2 * LANES, LANES)
-                s3 = load(laid, here + 3 * LANES, LANES)
-                h3 = d3 + s3
-                if LAID == WIDTH:
-                    s4, s5 = load(laid, here + 4 * LANES, LANES), load(laid, here + 5 * LANES, LANES)
-                    s6, s7 = load(laid, here + 6 * LANES, LANES), load(laid, here + 7 * LANES, LANES)
-                    s8, s9 = load(laid, here + 8 * LANES, LANES), load(laid, here + 9 * LANES, LANES)
-                    s10, s11 = load(laid, here + 10 * LANES, LANES), load(laid, here + 11 * LANES, LANES)
-                else:
-                    table = here // STEP * STRIDE
-                    s4, s5, s6, s7 = (lookup(rows, table, x4), lookup(rows, table, x5), lookup(rows, table, x6),
-                                      lookup(rows, table, x7))
-                    s8, s9, s10, s11 = (lookup(rows, table, x8), lookup(rows, table, x9), lookup(rows, table, x10),
-                                        lookup(rows, table, x11))
-                h4, h5, h6, h7 = d4 + s4, d5 + s5, d6 + s6, d7 + s7
-                h8, h9, h10, h11 = d8 + s8, d9 + s9, d10 + s10, d11 + s11
-                if _near(h1, h3, h5, h7, h9, h11, hint):
-                    below = splat(np.int8(belows[n]), LANES)
-                    b1, b3, b5 = _better(h1, s1), _better(h3, s3), _better(h5, s5)
-                    b7, b9, b11 = _better(h7, s7), _better(h9, s9), _better(h11, s11)
-                    g1 = greater_lanes(b1, below) & greater_lanes(h1, hint)
-                    g3 = greater_lanes(b3, below) & greater_lanes(h3, hint)
-                    g5 = greater_lanes(b5, below) & greater_lanes(h5, hint)
-                    g7 = greater_lanes(b7, below) & greater_lanes(h7, hint)
-                    g9 = greater_lanes(b9, below) & greater_lanes(h9, hint)
-                    g11 = greater_lanes(b11, below) & greater_lanes(h11, hint)
-                    if g1 | g3 | g5 | g7 | g9 | g11:
-                        at = near_rows * PARTS
-                        good[at], good[at + 1], good[at + 2] = g1, g3, g5
-                        good[at + 3], good[at + 4], good[at + 5] = g7, g9, g11
-                        rows_of[near_rows] = k
-                        near_rows += 1
-                        h1, h3 = choose_greater(b1, below, floor, h1), choose_greater(b3, below, floor, h3)
-                        h5, h7 = choose_greater(b5, below, floor, h5), choose_greater(b7, below, floor, h7)
-                        h9, h11 = choose_greater(b9, below, floor, h9), choose_greater(b11, below, floor, h11)
-                store(edge, k * LANES, h11)
-                d0, d1, d2, d3, d4, d5 = left, h0, h1, h2, h3, h4
-                d6, d7, d8, d9, d10, d11 = h5, h6, h7, h8, h9, h10
+            near_rows = k = 0
+            while True:
+                # Registers must do for this loop, so what is rare stands outside.
+                while k < len(query):
+                    here = query[k]
+                    h0, h1 = d0 + load(laid, here, LANES), d1 + load(laid, here + LANES, LANES)
+                    h2, h3 = d2 + load(laid, here + 2 * LANES, LANES), d3 + load(laid, here + 3 * LANES, LANES)
+                    if LAID == WIDTH:
+                        h4, h5 = d4 + load(laid, here + 4 * LANES, LANES), d5 + load(laid, here + 5 * LANES, LANES)
+                        h6, h7 = d6 + load(laid, here + 6 * LANES, LANES), d7 + load(laid, here + 7 * LANES, LANES)
+                        h8, h9 = d8 + load(laid, here + 8 * LANES, LANES), d9 + load(laid, here + 9 * LANES, LANES)
+                        h10 = d10 + load(laid, here + 10 * LANES, LANES)
+                        h11 = d11 + load(laid, here + 11 * LANES, LANES)
+                    else:
+                        table = here // STEP * STRIDE
+                        h4, h5 = d4 + lookup(rows, table, x4), d5 + lookup(rows, table, x5)
+                        h6, h7 = d6 + lookup(rows, table, x6), d7 + lookup(rows, table, x7)
+                        h8, h9 = d8 + lookup(rows, table, x8), d9 + lookup(rows, table, x9)
+                        h10, h11 = d10 + lookup(rows, table, x10), d11 + lookup(rows, table, x11)
+                    if _near(h1, h3, h5, h7, h9, h11, hint):
+                        break
+                    d0 = load(edge, k * LANES, LANES)
+                    store(edge, k * LANES, h11)
+                    d1, d2, d3, d4, d5, d6 = h0, h1, h2, h3, h4, h5
+                    d7, d8, d9, d10, d11 = h6, h7, h8, h9, h10
+                    k += 1
+                if k == len(query):
+                    break
+                store(odd, 0, h1)
+                store(odd, LANES, h3)
+                store(odd, 2 * LANES, h5)
+                store(odd, 3 * LANES, h7)
+                store(odd, 4 * LANES, h9)
+                store(odd, 5 * LANES, h11)
+                here, any_good = query[k], np.uint64(0)
+                for part in range(PARTS):
+                    ending, c = load(odd, part * LANES, LANES), 2 * part + 1
+                    if c < LAID:
+                        score = load(laid, here + c * LANES, LANES)
+                    else:
+                        score = lookup(rows, here // STEP * STRIDE, load(columns, begin + c * LANES, LANES))
+                    better = _better(ending, score)
+                    lanes = greater_lanes(better, below) & greater_lanes(ending, hint)
+                    good[near_rows * PARTS + part] = lanes
+                    any_good |= lanes
+                    store(odd, part * LANES, choose_greater(better, below, floor, ending))
+                if any_good:
+                    rows_of[near_rows] = k
+                    near_rows += 1
+                d0 = load(edge, k * LANES, LANES)
+                store(edge, k * LANES, load(odd, 5 * LANES, LANES))
+                d1, d2, d3, d4 = h0, load(odd, 0, LANES), h2, load(odd, LANES, LANES)
+                d5, d6, d7, d8 = h4, load(odd, 2 * LANES, LANES), h6, load(odd, 3 * LANES, LANES)
+                d9, d10, d11 = h8, load(odd, 4 * LANES, LANES), h10
+                k += 1
             if near_rows:
                 count = _note(good, rows_of[:near_rows], begin // LANES + 1, len(query) - 1, span, n * step, firsts,
                               places, begins, current, latest, found, count)
@@ -199,8 +241,8 @@ def good_diagonals(matrix: np.ndarray, queries: Sequence[np.ndarray], queues: In
     """Diagonals on which some segment scores a query's cutoff or more; at cutoffs beyond ``CEILING``, at least that.
 
     Args:
-        matrix: integer[letters, letters], score of each letter of a query with each of a target, −128…127 or clipped.
-        queries: u1[m] each, letters.
+        matrix: integer[residues, residues], score of each residue of a query with each of a target, −128…127 or
+        clipped. queries: u1[m] each, residues.
         queues: index of kind "lane-queues" with ``BYTE_LANES`` lanes.
         cutoffs: of each query, at least 1.
 
@@ -211,7 +253,7 @@ def good_diagonals(matrix: np.ndarray, queries: Sequence[np.ndarray], queues: In
     limits = np.minimum(cutoffs, CEILING)
     used = np.flatnonzero(np.bincount(np.concatenate(queries)))
     # A score below 1 − cutoff ends every segment that hasn't reached the cutoff, as 1 − cutoff does.
-    lowest = np.maximum(1 - limits, max(-128, int(matrix[np.ix_(used, queues["letters"])].min(initial=0))))
+    lowest = np.maximum(1 - limits, max(-128, int(matrix[np.ix_(used, queues["residues"])].min(initial=0))))
     found = [_with_scores_from(int(least), matrix, queries, np.flatnonzero(lowest == least), queues, limits)
              for least in distinct(lowest)]
     numbers, places, diagonals = (np.concatenate(columns) for columns in zip(*found, strict=True))
@@ -228,28 +270,25 @@ def _with_scores_from(least: int, matrix: np.ndarray, queries: Sequence[np.ndarr
     scores[: len(matrix), : matrix.shape[1]] = np.clip(matrix, least, 127)
     lengths = np.array([len(queries[number]) for number in chosen])
     starts = np.concatenate([[0], np.cumsum(lengths + 1)])
-    letters = np.full(starts[-1], END)
+    residues = np.full(starts[-1], END)
     for number, start in zip(chosen, starts, strict=False):
-        letters[start : start + len(queries[number])] = queries[number]
-    used = np.flatnonzero(np.bincount(letters))
-    lowest = int(scores[np.ix_(used, queues["letters"])].min(initial=0))
+        residues[start : start + len(queries[number])] = queries[number]
+    used = np.flatnonzero(np.bincount(residues))
+    lowest = int(scores[np.ix_(used, queues["residues"])].min(initial=0))
     scores[:, PAD] = -128
     longest = int(lengths.max())
     step, span = int(queues["places"].max(initial=0)) + 1, longest + len(queues["columns"]) // LANES
     belows = cutoffs[chosen] - 129
-    row = aligned(len(letters) * LANES, np.int8)
-    good = np.empty((longest + 1) * PARTS, np.uint64)
-    rows_of = np.empty(longest + 1, np.int64)
-    laid = aligned(LOOKUP_ENTRIES * STEP, np.int8)
-    current, latest = np.empty(LANES, np.int64), np.empty(LANES * MEMORY, np.int64)
-    found = np.empty(16 * len(queues["places"]) + 1024 * len(chosen), np.int64)
-    while True:
-        count = _scan(lookup_tables(scores), used, letters * STEP, starts, queues["columns"], belows + lowest, belows,
-                      span, step, queues["firsts"], queues["places"], queues["begins"], current, laid, row, good,
-                      rows_of, latest, found)
-        if count <= len(found):
-            break
-        found = np.empty(count, np.int64)
+    asked = Queries(residues * STEP, starts, belows, belows + lowest, used)
+    room = Room(np.empty(LANES, np.int64), aligned(LOOKUP_ENTRIES * STEP, np.int8),
+                aligned(len(residues) * LANES, np.int8), aligned(PARTS * LANES, np.int8),
+                np.empty((longest + 1) * PARTS, np.uint64), np.empty(longest + 1, np.int64),
+                np.empty(LANES * MEMORY, np.int64),
+                np.empty(16 * len(queues["places"]) + 1024 * len(chosen), np.int64))
+    tables, of_queues = lookup_tables(scores), [queues[name] for name in ("columns", "firsts", "places", "begins")]
+    while (count := _scan(tables, asked, *of_queues, span, step, room)) > len(room.found):
+        room = room._replace(found=np.empty(count, np.int64))
+    found = room.found
     found = found[:count]
     found.sort()  # np.unique, which hashes, takes three times as long
     pairs, diagonals = np.divmod(found[group_starts(found)[:-1]], span)

@@ -53,15 +53,18 @@ def path_of_steps(steps: Iterable[int], query: bytes, target: bytes, rows_are_qu
     return run_lengths(operations)
 
 
-def count_path(path: Iterable[int], query: bytes, target: bytes, matrix: Matrix) -> PathCounts:
-    """Counts of an edit path along the aligned stretches; equal letters and pairs that score above 0 are positive."""
+def count_path(path: Iterable[int], query: bytes, target: bytes, matrix: Matrix | None) -> PathCounts:
+    """Counts of an edit path along the aligned stretches; equal residues and pairs that score above 0 are positive.
+
+    Without a matrix only equal residues are.
+    """
     columns = {INSERT: 0, DELETE: 0, MATCH: 0, MISMATCH: 0}
     similar = gap_opens = 0
     i = j = 0
     for run in path:
         length, operation = run >> 4, run & 15
         columns[operation] += length
-        if operation == MISMATCH:
+        if matrix is not None and operation == MISMATCH:
             similar += sum(matrix[query[i + k]][target[j + k]] > 0 for k in range(length))
         gap_opens += operation in (INSERT, DELETE)
         i += 0 if operation == DELETE else length

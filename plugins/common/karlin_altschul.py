@@ -9,7 +9,7 @@ integers. Sources: Karlin & Altschul 1990; Altschul & Gish 1996; for the finite-
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -17,9 +17,10 @@ import numpy as np
 
 LN2 = math.log(2.0)
 
-_NEWTON_STEPS, _ALL_STEPS, _TOLERANCE, _START = 20, 37, 1e-5, 0.5
+_NEWTON_STEPS, _ALL_STEPS, _LAMBDA_TOLERANCE, _START = 20, 37, 1e-5, 0.5
 _K_TERMS, _K_SMALLEST_TERM = 100, 1e-4
 _ADJUSTMENT_STEPS = 20
+_EXPM1_TERMS = 13
 _EXCLUDED = -32768
 
 
@@ -46,7 +47,7 @@ class KarlinBlock:
 
 @dataclass(frozen=True)
 class ScoreDistribution:
-    """Probabilities of the scores `low`, `low + 1`, … of a pair of random letters; both ends have probability > 0."""
+    """Probabilities of the scores `low`, `low + 1`, … of a pair of random residues; both ends have probability > 0."""
 
     low: int
     probabilities: np.ndarray
@@ -63,9 +64,9 @@ class ScoreDistribution:
 def score_distribution(
     matrix: np.ndarray, row_frequencies: np.ndarray, column_frequencies: np.ndarray
 ) -> ScoreDistribution | None:
-    """Distribution of `matrix` scores (i4[a, a]) under two letter distributions (f8[a]); cells ≤ −32768 don't count.
+    """Distribution of `matrix` scores (i4[a, a]) under two residue distributions (f8[a]); cells ≤ −32768 don't count.
 
-    None when no pair of letters has a probability.
+    None when no pair of residues has a probability.
     """
     weights = np.outer(row_frequencies, column_frequencies)
     counted = (matrix > _EXCLUDED) & (weights > 0)
@@ -74,7 +75,12 @@ def score_distribution(
     scores, weights = matrix[counted], weights[counted]
     low = int(scores.min())
     probabilities = np.bincount(scores - low, weights=weights)
-    return ScoreDistribution(low, probabilities / probabilities.sum())
+    return ScoreDistribution(low, probabilities / _sum(probabilities))
+
+
+def _sum(values: np.ndarray) -> float:
+    """Sum in the order of the values: the last digit of a parameter decides the order of equal scores."""
+    return float(np.cumsum(values)[-1])
 
 
 def ungapped_parameters(distribution: ScoreDistribution | None) -> KarlinBlock | None:
@@ -82,78 +88,123 @@ def ungapped_parameters(distribution: ScoreDistribution | None) -> KarlinBlock |
     if distribution is None:
         return None
     low, high = distribution.low, distribution.high
-    mean = float((distribution.scores * distribution.probabilities).sum())
+    mean = _sum(distribution.scores * distribution.probabilities)
     if low >= 0 or high <= 0 or mean >= 0:
         return None
-    occurring = distribution.scores[distribution.probabilities > 0]
-    step = reduce(math.gcd, (abs(int(score)) for score in occurring))
-    # In units of the common divisor the lattice has span 1, which the series for K assumes.
-    unit = ScoreDistribution(low // step, distribution.probabilities[::step])
-    lambda_ = _solve_lambda(unit)
-    h = lambda_ * float((unit.scores * unit.probabilities * np.exp(lambda_ * unit.scores)).sum())
+    unit, step = _on_unit_lattice(distribution)
+    lambda_ = _solve_lambda(unit) / step
+    h = _entropy(distribution, lambda_)
     if h <= 0:
         return None
-    k = _series_k(unit, lambda_, h)
-    return KarlinBlock(lambda_ / step, k, h) if k > 0 else None
+    k = _series_k(unit, mean / step, lambda_ * step, h)
+    return KarlinBlock(lambda_, k, h) if k > 0 else None
 
 
-def _solve_lambda(distribution: ScoreDistribution) -> float:
-    """The positive root of Σ p(s) exp(lambda s) = 1.
+def ungapped_lambda(distribution: ScoreDistribution, start: float) -> float | None:
+    """Lambda alone, sought from `start` on; None where it doesn't exist. Scores at the ends may have probability 0."""
+    mean = _sum(distribution.scores * distribution.probabilities)
+    if distribution.low >= 0 or distribution.high <= 0 or mean >= 0:
+        return None
+    unit, step = _on_unit_lattice(distribution)
+    return _solve_lambda(unit, start) / step
+
+
+def _on_unit_lattice(distribution: ScoreDistribution) -> tuple[ScoreDistribution, int]:
+    """The distribution in units of the common divisor of its scores, and this: there the lattice has span 1, which the
+    series for K assumes."""
+    low, occurring = distribution.low, distribution.scores[distribution.probabilities > 0]
+    step = reduce(math.gcd, (abs(int(score)) for score in occurring), abs(low))
+    return ScoreDistribution(low // step, distribution.probabilities[::step]), step
+
+
+def _entropy(distribution: ScoreDistribution, lambda_: float) -> float:
+    """H: lambda times the mean score under the weights p(s) exp(lambda s), by Horner's rule in exp(−lambda)."""
+    decay, total = math.exp(-lambda_), 0.0
+    for score, probability in zip(distribution.scores.tolist(), distribution.probabilities.tolist(), strict=True):
+        total = score * probability + decay * total
+    return lambda_ * total / _power(decay, distribution.high)
+
+
+def _power(base: float, exponent: int) -> float:
+    """By repeated squaring."""
+    result = 1.0
+    while exponent:
+        result *= base if exponent & 1 else 1.0
+        base *= base
+        exponent >>= 1
+    return result
+
+
+def _solve_lambda(distribution: ScoreDistribution, start: float = _START) -> float:
+    return lambda_root(distribution.probabilities.tolist(), -distribution.low, start)
+
+
+def lambda_root(coefficients: Sequence[float], zero: int, start: float) -> float:
+    """The positive root of Σ p(s) exp(lambda s) = 1, with p(s) = `coefficients[s + zero]`; kernels call it as well.
 
     With x = exp(−lambda) this is a root in (0, 1) of a polynomial, f(x) = Σ p(s) x^(high − s) − x^high, positive left
-    of the root and negative right of it. Newton from lambda = 0.5, kept in the bracket by bisection whenever a
+    of the root and negative right of it. Newton from lambda = `start`, kept in the bracket by bisection whenever a
     step leaves it, the slope has the wrong sign, or the last Newton step gained too little.
     """
-    coefficients = distribution.probabilities.copy()
-    coefficients[-distribution.low] -= 1.0  # the score 0
     lower, upper = 0.0, 1.0
-    x = math.exp(-_START)
+    x = math.exp(-start)
     previous = 4.0
     by_newton = False
     for step in range(_ALL_STEPS):
         value, slope = 0.0, 0.0
-        for coefficient in coefficients.tolist():
+        for place in range(len(coefficients)):
             slope = slope * x + value
-            value = value * x + coefficient
+            value = value * x + coefficients[place]
+            if place == zero:
+                value -= 1.0
         if value > 0:
             lower = x
         elif value < 0:
             upper = x
         else:
             break
-        if upper - lower < 2 * lower * (1 - upper) * _TOLERANCE:
+        if upper - lower < 2 * lower * (1 - upper) * _LAMBDA_TOLERANCE:
             x = (lower + upper) / 2
             break
-        newton = x - value / slope if slope < 0 else math.inf
+        change = -value / slope if slope < 0 else math.inf
         too_slow = by_newton and abs(value) > 0.9 * abs(previous)
-        by_newton = step < _NEWTON_STEPS and not too_slow and lower < newton < upper
+        by_newton = step < _NEWTON_STEPS and not too_slow and lower < x + change < upper
         previous = value
         if not by_newton:
             x = (lower + upper) / 2
             continue
-        moved, x = abs(newton - x), newton
-        if moved < _TOLERANCE * x * (1 - x):
+        x += change
+        if abs(change) < _LAMBDA_TOLERANCE * x * (1 - x):
             break
     return -math.log(x)
 
 
-def _series_k(distribution: ScoreDistribution, lambda_: float, h: float) -> float:
+def _series_k(distribution: ScoreDistribution, mean: float, lambda_: float, h: float) -> float:
     """K on a lattice of span 1: closed forms where only one step down or up exists, else the series of random walks."""
     low, high = distribution.low, distribution.high
     probabilities = distribution.probabilities
     if low == -1 and high == 1:
-        return float((probabilities[0] - probabilities[-1]) ** 2 / probabilities[0])
+        difference = probabilities[0] - probabilities[-1]
+        return float(difference * difference / probabilities[0])
+    decay, ratio = math.exp(-lambda_), h / lambda_
     if low == -1 or high == 1:
-        ratio = h / lambda_
         if high != 1:
-            mean = float((distribution.scores * probabilities).sum())
             ratio = mean * mean / ratio
-        return ratio * (1.0 - math.exp(-lambda_))
+        return ratio * (1.0 - decay)
     from .random_walk_cpu import walk_series  # most scoring systems of nucleotides get by without a kernel
 
-    weights = np.exp(lambda_ * np.minimum(np.arange(_K_TERMS * low, _K_TERMS * high + 1), 0))
-    total = walk_series(probabilities, weights, low, _K_TERMS, _K_SMALLEST_TERM)
-    return -math.exp(-2.0 * total) * lambda_ / (h * math.expm1(-lambda_))
+    total = walk_series(probabilities, decay, low, _K_TERMS, _K_SMALLEST_TERM)
+    return -math.exp(-2.0 * total) / (ratio * _expm1(-lambda_))
+
+
+def _expm1(x: float) -> float:
+    """exp(x) − 1 with the peer's rounding: by the difference itself from 0.33 on, else by Taylor's series."""
+    if abs(x) > 0.33:
+        return math.exp(x) - 1.0
+    total = 0.0
+    for order in range(_EXPM1_TERMS, 0, -1):
+        total = 1.0 / math.factorial(order) + x * total
+    return x * total
 
 
 @dataclass(frozen=True)
@@ -193,9 +244,9 @@ class GappedParameters:
         pair = area * karlin.k * math.exp(-karlin.lambda_ * raw)
         return pair if database_residues is None else pair * (database_residues / target_length)
 
-    def evalues(self, raws: np.ndarray, query_length: int, target_lengths: np.ndarray,
-                database_residues: int) -> np.ndarray:
-        """f8[n]: `evalue` of many scores and targets, to the last bit; i8[n] `raws` and `target_lengths`."""
+    def evalues(self, raws: np.ndarray, query_lengths: np.ndarray | int, target_lengths: np.ndarray,
+                database_residues: int | None) -> np.ndarray:
+        """f8[n]: `evalue` of many scores and pairs, to the last bit: i8[n] or f8[n] `raws`, i8[n] lengths."""
         karlin, cost = self.karlin, self.gap_open + self.gap_extend
         length_shift = self.alpha * raws + 2 * cost * (self.ungapped_alpha - self.alpha)
         variance = np.maximum(
@@ -204,11 +255,11 @@ class GappedParameters:
         covariance = np.maximum(
             2 * self.sigma / karlin.lambda_, self.sigma * raws + 2 * cost * (self.ungapped_alpha_v - self.sigma)
         )
-        query_mean, query_fits = _rooms(query_length - length_shift, variance)
+        query_mean, query_fits = _rooms(query_lengths - length_shift, variance)
         target_mean, target_fits = _rooms(target_lengths - length_shift, variance)
         area = query_mean * target_mean + covariance * query_fits * target_fits
         pair = area * karlin.k * _each(math.exp, -karlin.lambda_ * raws)
-        return pair * (database_residues / target_lengths)
+        return pair if database_residues is None else pair * (database_residues / target_lengths)
 
     def score_cutoff(self, evalue: float, query_length: int, target_length: int, database_residues: int | None) -> int:
         """Score one less than the first that passes `evalue`, by integer bisection; 0 when every score passes.
@@ -226,11 +277,40 @@ class GappedParameters:
         return lower
 
 
+def erfc(x: float) -> float:
+    """The complementary error function as the peer has it, which between 0.5 and 1.5 differs in the seventh digit.
+
+    There it takes the rational function of Boost's `erf` (Maddock 2006), but without the last term of its denominator.
+    """
+    if not 0.5 <= abs(x) < 1.5:
+        return math.erfc(x)
+    z = abs(x)
+    share = _horner(_ERFC_ABOVE, z - 0.5) / _horner(_ERFC_BELOW, z - 0.5)
+    tail = (_ERFC_OFFSET + share) * (math.exp(-z * z) / z)
+    return tail if x > 0 else 2.0 - tail
+
+
+_ERFC_OFFSET = 0.405935764312744140625
+_ERFC_ABOVE = (-0.098090592216281240205, 0.178114665841120341155, 0.191003695796775433986, 0.0888900368967884466578,
+               0.0195049001251218801359, 0.00180424538297014223957)
+_ERFC_BELOW = (1.0, 1.84759070983002217845, 1.42628004845511324508, 0.578052804889902404909, 0.12385097467900864233,
+               0.0113385233577001411017)
+"""Coefficients by rising power; 0.337511472483094676155e-5 would follow."""
+
+
+def _horner(coefficients: tuple[float, ...], x: float) -> float:
+    """Value of a polynomial with these coefficients by rising power."""
+    total = 0.0
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
+
+
 def _room(length: float, variance: float) -> tuple[float, float]:
     """Mean of max(X, 0) and P(X > 0) of a normal X: what is left of a sequence beside an alignment's extent."""
     deviation = math.sqrt(variance)
     reduced = length / deviation
-    fits = math.erfc(-reduced / math.sqrt(2.0)) / 2.0
+    fits = erfc(-reduced / math.sqrt(2.0)) / 2.0
     density = 0.3989422804014327 * math.exp(-0.5 * reduced * reduced)
     return length * fits + deviation * density, fits
 
@@ -239,7 +319,7 @@ def _rooms(lengths: np.ndarray, variances: np.ndarray) -> tuple[np.ndarray, np.n
     """`_room` of each."""
     deviations = np.sqrt(variances)
     reduced = lengths / deviations
-    fits = _each(math.erfc, -reduced / math.sqrt(2.0)) / 2.0
+    fits = _each(erfc, -reduced / math.sqrt(2.0)) / 2.0
     density = 0.3989422804014327 * _each(math.exp, -0.5 * reduced * reduced)
     return lengths * fits + deviations * density, fits
 
@@ -257,7 +337,7 @@ def length_adjustment(
     database_residues: int,
     database_sequences: int,
 ) -> int:
-    """Letters to take off each sequence for edge effects (Altschul & Gish 1996): the largest integer `ell` with
+    """Residues to take off each sequence for edge effects (Altschul & Gish 1996): the largest integer `ell` with
     `ell ≤ alpha/lambda · ln(K (m − ell)(n − N ell)) + beta`, by a bracketed fixed-point iteration; 0 if there's none.
     """
     m, n, count = float(query_length), float(database_residues), float(database_sequences)
@@ -299,5 +379,5 @@ def length_adjustment(
 def effective_search_space(
     adjustment: int, query_length: int, database_residues: int, database_sequences: int
 ) -> int:
-    """`(m − ell) · max(n − N ell, 1)`, in pairs of letters."""
+    """`(m − ell) · max(n − N ell, 1)`, in pairs of residues."""
     return (query_length - adjustment) * max(database_residues - database_sequences * adjustment, 1)

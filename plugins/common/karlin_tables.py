@@ -10,16 +10,17 @@ from __future__ import annotations
 from seqloom.core.errors import OptionError, UnknownNameError
 from seqloom.plugins.common.karlin_altschul import GappedParameters, KarlinBlock
 
-UNGAPPED: dict[str, tuple[float, float, float, float, float]] = {
-    # matrix: lambda, K, H, alpha, alpha_v (= sigma)
-    "BLOSUM62": (0.3176, 0.134, 0.4012, 0.7916, 4.96466),
-    "BLOSUM45": (0.2291, 0.0924, 0.2514, 0.9113, 9.61106),
-    "BLOSUM50": (0.2318, 0.112, 0.3362, 0.6895, 5.38831),
-    "BLOSUM80": (0.343, 0.177, 0.6568, 0.5222, 1.91813),
-    "BLOSUM90": (0.3346, 0.19, 0.7547, 0.4434, 1.37776),
-    "PAM30": (0.34, 0.283, 1.754, 0.1938, 0.161818),
-    "PAM70": (0.3345, 0.229, 1.029, 0.325, 0.633439),
-    "PAM250": (0.2252, 0.0868, 0.2223, 0.98, 11.7543),
+UNGAPPED: dict[str, tuple[float, float, float, float, float, float]] = {
+    # matrix: lambda, K, H, alpha, beta, alpha_v (= sigma)
+    "BLOSUM62": (0.3176, 0.134, 0.4012, 0.7916, -3.2, 4.96466),
+    "BLOSUM45": (0.2291, 0.0924, 0.2514, 0.9113, -5.7, 9.61106),
+    "BLOSUM50": (0.2318, 0.112, 0.3362, 0.6895, -4.0, 5.38831),
+    "BLOSUM80": (0.343, 0.177, 0.6568, 0.5222, -1.6, 1.91813),
+    "BLOSUM90": (0.3346, 0.19, 0.7547, 0.4434, -1.4, 1.37776),
+    "PAM30": (0.34, 0.283, 1.754, 0.1938, -0.3, 0.161818),
+    "PAM70": (0.3345, 0.229, 1.029, 0.325, -0.7, 0.633439),
+    "PAM250": (0.2252, 0.0868, 0.2223, 0.98, -5.0, 11.7543),
+    "IDENTITY": (0.28768, 0.282, 1.69, 0.1703, -0.3, 0.16804),
 }
 
 Row = tuple[float, float, float, float, float, float, float]
@@ -130,6 +131,9 @@ GAPPED: dict[str, dict[tuple[int, int], Row]] = {
         (18, 1): (0.183, 0.021, 0.07, 2.6, -60.0, 113.829, 115.184),
         (17, 1): (0.171, 0.014, 0.052, 3.3, -86.0, 175.071, 177.196),
     },
+    "IDENTITY": {
+        (15, 2): (0.2835, 0.255, 1.49, 0.19, -1.0, 0.24613, 0.22743),
+    },
 }
 
 DEFAULT_COSTS = {
@@ -141,6 +145,7 @@ DEFAULT_COSTS = {
     "PAM30": (9, 1),
     "PAM70": (10, 1),
     "PAM250": (14, 2),
+    "IDENTITY": (15, 2),
 }
 """Gap costs (open, extend) used when none are given."""
 
@@ -164,7 +169,7 @@ def gapped_parameters(matrix: str, gap_open: int | None = None, gap_extend: int 
             f"take one of {known}"
         )
     lambda_, k, h, alpha, beta, alpha_v, sigma = GAPPED[matrix][costs]
-    _, _, _, ungapped_alpha, ungapped_alpha_v = UNGAPPED[matrix]
+    _, _, _, ungapped_alpha, _, ungapped_alpha_v = UNGAPPED[matrix]
     return GappedParameters(
         *costs, KarlinBlock(lambda_, k, h), alpha, beta, alpha_v, sigma, ungapped_alpha, ungapped_alpha_v
     )

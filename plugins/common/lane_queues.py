@@ -1,27 +1,26 @@
 """Targets queued lane by lane: each lane of a vector reads many targets one behind the other, all lanes about as much.
 
 Nothing is wasted on targets of unequal lengths, however few of them there are. Between two targets stand ``GAP`` or one
-more letters ``PAD``, which take any eight-bit score back to nothing. Every target ends in an odd column, so that a
-kernel that looks only at odd columns sees the last letter of each. Queues are made once per volume and serve all
+more residues ``PAD``, which take any eight-bit score back to nothing. Every target ends in an odd column, so that a
+kernel that looks only at odd columns sees the last residue of each. Queues are made once per volume and serve all
 queries.
 """
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.engine.threads import by_threads, run_tasks
 from seqloom.core.index import Index
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.simd import BYTE_LANES, LOOKUP_ENTRIES, aligned
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.simd import BYTE_LANES, LOOKUP_ENTRIES, aligned
 from seqloom.core.stages import Footprint, IndexStage, Shape
-from seqloom.core.threads import by_threads, in_turn
-from seqloom.plugins.common import lane_tiles
 from seqloom.plugins.common.lane_tiles import TILE, lay, turn
 
 KIND = "lane-queues"
 PAD = LOOKUP_ENTRIES - 1
-"""Letter between targets: the last entry of a look-up table, which kernels score as the lowest value."""
+"""Residue between targets: the last entry of a look-up table, which kernels score as the lowest value."""
 GAP = 2
-"""Letters between targets: twice −128 takes the largest score of eight bits, 255, to nothing."""
+"""Residues between targets: twice −128 takes the largest score of eight bits, 255, to nothing."""
 COLUMNS = 12
 """Columns that kernels take at a time."""
 
@@ -49,7 +48,7 @@ def _assign(order, lengths, gap, lane_of, begin_of, ends):
         ends[key % lanes] = key // lanes
 
 
-@kernel(helpers=(lane_tiles,))
+@kernel
 def _interleave(residues, offsets, numbers, firsts, places, begins, pad, start, stop, tile, columns, present):
     """Fill columns ``start`` … ``stop`` − 1 tile by tile, lane by lane within a tile; mark what is ``present``."""
     lanes = len(firsts) - 1
@@ -70,21 +69,21 @@ def _interleave(residues, offsets, numbers, firsts, places, begins, pad, start, 
                     break
                 entry += 1
             current[lane] = entry
-        for letter in tile:
-            present[letter] = True
+        for residue in tile:
+            present[residue] = True
         turn(tile, width, columns, first * lanes, lanes)
 
 
 def queued(targets: SequenceBatch, numbers: np.ndarray | None = None, lanes: int = BYTE_LANES,
            threads: int = 1) -> Index:
-    """Lane queues of a volume, or of the targets at i8[k] ``numbers`` in it. Hard-masked letters read as unknown.
+    """Lane queues of a volume, or of the targets at i8[k] ``numbers`` in it. Hard-masked residues read as unknown.
 
     ``lanes`` is a multiple of eight.
 
     Returns:
-        Index of kind "lane-queues" with ``columns`` u8 (letter of lane l in column c at c · lanes + l), ``firsts``
+        Index of kind "lane-queues" with ``columns`` u8 (residue of lane l in column c at c · lanes + l), ``firsts``
         i8[lanes + 1], and ``places`` and ``begins`` i8[n]: ``places[firsts[l]:firsts[l + 1]]`` are the targets of lane
-        l in their order, as places in ``numbers``, and begin in these columns. ``letters`` i8: those that occur.
+        l in their order, as places in ``numbers``, and begin in these columns. ``residues`` i8: those that occur.
     """
     numbers = np.arange(len(targets)) if numbers is None else np.asarray(numbers, np.int64)
     lengths = targets.lengths[numbers].astype(np.int64)
@@ -92,7 +91,7 @@ def queued(targets: SequenceBatch, numbers: np.ndarray | None = None, lanes: int
     ends = np.empty(lanes, np.int64)
     order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     # Residues that have to be read first are, meanwhile.
-    in_turn(threads, lambda task: task(), [
+    run_tasks(threads, lambda task: task(), [
         targets.load, lambda: _assign(order, lengths, GAP, lane_of, begin_of, ends)])
     places = order[np.argsort(lane_of[order], kind="stable")]
     firsts = np.searchsorted(lane_of[places], np.arange(lanes + 1))
@@ -109,12 +108,12 @@ def queued(targets: SequenceBatch, numbers: np.ndarray | None = None, lanes: int
     by_threads(threads, 0, -(-(len(columns) // lanes) // TILE), interleave)
     present[PAD] = False
     arrays = {"columns": columns[: height * lanes], "firsts": firsts, "places": places, "begins": begins,
-              "letters": np.flatnonzero(present)}
+              "residues": np.flatnonzero(present)}
     return Index(KIND, "target", arrays, {"lanes": lanes})
 
 
 class LaneQueues(IndexStage):
-    """Targets queued for vectors: every lane reads about as many letters, target behind target."""
+    """Targets queued for vectors: every lane reads about as many residues, target behind target."""
 
     name = "lane-queues"
     backend = "cpu"
@@ -123,7 +122,7 @@ class LaneQueues(IndexStage):
 
     def footprint(self, shape: Shape) -> Footprint:
         # The lanes are about equally full, or the longest target is all that one of them holds.
-        return Footprint(host=shape.target_letters + (shape.longest_target + 64) * BYTE_LANES + 48 * shape.targets)
+        return Footprint(host=shape.target_residues + (shape.longest_target + 64) * BYTE_LANES + 48 * shape.targets)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
         return queued(batch, threads=context.threads)

@@ -1,10 +1,10 @@
-"""Rows of bytes turned into columns, tile by tile: how letters of many targets come to stand side by side."""
+"""Rows of bytes turned into columns, tile by tile: how residues of many targets come to stand side by side."""
 
 import numpy as np
-from seqloom.core.jit import inline, kernel
+from seqloom.core.kernels.jit import inline, kernel
 
 TILE = 128
-"""Most letters of each lane that are turned at a time: the tile of all lanes stays in the nearest cache, and letters
+"""Most residues of each lane that are turned at a time: the tile of all lanes stays in the nearest cache, and residues
 come from memory several cache lines at a time."""
 _ROW = TILE // 8
 
@@ -19,21 +19,21 @@ def _exchanged(upper, lower, shift, mask):
 
 
 @inline
-def lay(tile, place, letters, first, count):
-    """Put ``letters[first : first + count]`` into the tile from ``place`` on; plain slices copy several at a time."""
-    there, here = tile[place : place + count], letters[first : first + count]
+def lay(tile, place, residues, first, count):
+    """Put ``residues[first : first + count]`` into the tile from ``place`` on; plain slices copy several at a time."""
+    there, here = tile[place : place + count], residues[first : first + count]
     for k in range(len(there)):
         there[k] = here[k]
 
 
 @kernel
 def turn(tile, width, columns, begin, lanes):
-    """Lay out the first ``width`` letters of every lane as columns of ``lanes`` letters.
+    """Lay out the first ``width`` residues of every lane as columns of ``lanes`` residues.
 
     Eight by eight bytes are turned at a time, in eight registers: halves of them change places, then quarters, then
     single bytes.
 
-    tile: u8[lanes · TILE], letters of lane l from l · TILE on. columns: u8[…], filled from ``begin`` on. ``width``, at
+    tile: u8[lanes · TILE], residues of lane l from l · TILE on. columns: u8[…], filled from ``begin`` on. ``width``, at
     most ``TILE``, ``begin`` and ``lanes`` are multiples of eight, as are the addresses where the arrays begin.
     """
     rows, out = tile.view(np.uint64), columns.view(np.uint64)

@@ -1,6 +1,6 @@
-"""Targets interleaved lane by lane, so that one vector holds one letter of each of many targets.
+"""Targets interleaved lane by lane, so that one vector holds one residue of each of many targets.
 
-Targets are taken longest first, ``lanes`` of them to a group. Within a group, column j holds letter j of every target,
+Targets are taken longest first, ``lanes`` of them to a group. Within a group, column j holds residue j of every target,
 lane by lane; targets that have ended, and lanes without a target, hold ``PAD``. The columns of a group are a multiple
 of ``COLUMNS``. Sorting by length keeps the padding small; packing is done once per volume and serves every query.
 """
@@ -8,21 +8,20 @@ of ``COLUMNS``. Sorting by length keeps the padding small; packing is done once 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.simd import BYTE_LANES, LOOKUP_ENTRIES, aligned
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.simd import BYTE_LANES, LOOKUP_ENTRIES, aligned
 from seqloom.core.stages import Footprint, IndexStage, Shape
-from seqloom.plugins.common import lane_tiles
 from seqloom.plugins.common.lane_tiles import TILE, lay, turn
 
 KIND = "lanes"
 PAD = LOOKUP_ENTRIES - 1
-"""Letter behind the end of a target: the last entry of a look-up table, which kernels score as the lowest value."""
+"""Residue behind the end of a target: the last entry of a look-up table, which kernels score as the lowest value."""
 COLUMNS = 8
 """Columns that kernels take at a time."""
 
 
-@kernel(helpers=(lane_tiles,))
+@kernel
 def interleave(residues, begins, ends, order, starts, lanes, pad, tile, columns):
     """Fill ``columns`` group by group, tile by tile within a group.
 
@@ -41,7 +40,7 @@ def interleave(residues, begins, ends, order, starts, lanes, pad, tile, columns)
 
 
 def interleaved(targets: SequenceBatch, lanes: int = BYTE_LANES) -> Index:
-    """The lane-interleaved copy of a volume. Hard-masked letters are interleaved as the unknown letter.
+    """The lane-interleaved copy of a volume. Hard-masked residues are interleaved as the unknown residue.
 
     ``lanes`` is a multiple of eight.
 
@@ -70,7 +69,7 @@ def interleaved_stretches(residues: np.ndarray, begins: np.ndarray, ends: np.nda
 
 
 class LaneInterleaved(IndexStage):
-    """Targets interleaved for vectors: one letter of each of many targets side by side, longest targets first."""
+    """Targets interleaved for vectors: one residue of each of many targets side by side, longest targets first."""
 
     name = "lane-interleaved"
     backend = "cpu"
@@ -78,7 +77,7 @@ class LaneInterleaved(IndexStage):
     provides = KIND
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=shape.target_letters * 5 // 4 + shape.longest_target * BYTE_LANES)
+        return Footprint(host=shape.target_residues * 5 // 4 + shape.longest_target * BYTE_LANES)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
         return interleaved(batch)

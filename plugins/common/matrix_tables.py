@@ -1,11 +1,11 @@
-"""The printed protein scoring matrices as BLAST+ 2.12 holds them: lower triangles over `LETTERS`.
+"""The printed protein scoring matrices as BLAST+ 2.12 holds them: lower triangles over `RESIDUES`.
 
 BLOSUM: Henikoff & Henikoff 1992, half-bit units (45 and 50: third-bit); PAM: Dayhoff, Schwartz & Orcutt 1978. B, Z and
-J are the means BLAST+ uses, X is −1 against every letter (older printed files differ in these rows). Every cell was
+J are the means BLAST+ uses, X is −1 against every residue (older printed files differ in these rows). Every cell was
 compared with the scores of single substitutions that blastp reports.
 """
 
-LETTERS = "ARNDCQEGHILKMFPSTWYVBJZX*"
+RESIDUES = "ARNDCQEGHILKMFPSTWYVBJZX*"
 
 TRIANGLES = {
     "BLOSUM45": """
@@ -223,5 +223,32 @@ TRIANGLES = {
         Z 0 0 1 3 -5 3 3 0 2 -2 -3 0 -2 -5 0 0 -1 -6 -4 -2 2 -2 3
         X -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1
         * -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 -8 1
+    """,
+    "IDENTITY": """
+        A 9
+        R -5 9
+        N -5 -5 9
+        D -5 -5 -5 9
+        C -5 -5 -5 -5 9
+        Q -5 -5 -5 -5 -5 9
+        E -5 -5 -5 -5 -5 -5 9
+        G -5 -5 -5 -5 -5 -5 -5 9
+        H -5 -5 -5 -5 -5 -5 -5 -5 9
+        I -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        L -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        K -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        M -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        F -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        P -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        S -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        T -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        W -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        Y -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        V -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        B -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        J -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        Z -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
+        X -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5
+        * -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 -5 9
     """,
 }

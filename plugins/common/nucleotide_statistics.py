@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.errors import OptionError
 from seqloom.plugins.common.karlin_altschul import (
     KarlinBlock,
@@ -29,10 +30,10 @@ SENTINEL = 15
 SENTINEL_SCORE = -(1 << 30)
 
 
-def letter_scores(reward: int, penalty: int) -> np.ndarray:
+def residue_scores(reward: int, penalty: int) -> np.ndarray:
     """i4[16, 16] over blastna codes.
 
-    An ambiguity that shares a base with the other letter scores the mean over its bases, rounded; which of the two
+    An ambiguity that shares a base with the other base scores the mean over its bases, rounded; which of the two
     counts the bases is the one with the higher code. The sentinel scores below everything.
     """
     matrix = np.full((16, 16), penalty, np.int32)
@@ -46,8 +47,14 @@ def letter_scores(reward: int, penalty: int) -> np.ndarray:
     return matrix
 
 
-def gapped_karlin(reward: int, penalty: int, gap_open: int, gap_extend: int) -> tuple[KarlinBlock, float, float]:
+def gapped_karlin(
+    reward: int, penalty: int, gap_open: int, gap_extend: int, ungapped: KarlinBlock | None = None
+) -> tuple[KarlinBlock, float, float]:
     """Gapped lambda, K and H, with alpha and beta of the length adjustment.
+
+    Args:
+        ungapped: parameters of the query without gaps, which hold for large gap costs; those of a query with equal
+            shares of all bases by default.
 
     Raises:
         OptionError: no statistics are known for these scores and costs; the message lists those that are.
@@ -61,7 +68,8 @@ def gapped_karlin(reward: int, penalty: int, gap_open: int, gap_extend: int) -> 
         if (row_open * divisor, row_extend * divisor) == (gap_open, gap_extend):
             return KarlinBlock(lambda_ / divisor, k, h), alpha / divisor, beta
     if gap_open >= table.limits[0] * divisor and gap_extend >= table.limits[1] * divisor:
-        block = ungapped_karlin(letter_scores(reward, penalty))
+        block = ungapped or ungapped_karlin(residue_scores(reward, penalty))
+        assert block is not None  # all tables are of scores that are negative on average
         beta = -2.0 if (reward, penalty) in ((1, -1), (2, -3)) else 0.0
         return block, block.lambda_ / block.h, beta
     known = ", ".join(f"{o * divisor}/{e * divisor}" for o, e in table.rows)
@@ -71,18 +79,23 @@ def gapped_karlin(reward: int, penalty: int, gap_open: int, gap_extend: int) -> 
     )
 
 
-def ungapped_karlin(matrix: np.ndarray) -> KarlinBlock:
-    """Ungapped parameters against a database of equally frequent bases.
+def ungapped_karlin(matrix: np.ndarray, codes: np.ndarray | None = None) -> KarlinBlock | None:
+    """Ungapped parameters of a query against a database of equally frequent bases; None where there are none.
 
-    They depend on the query's composition in principle, but a base of any kind meets its like in a quarter of the
-    cases, so that every query has the same.
+    codes: u8[n], one strand of the query; equal shares of all bases by default. N and gaps don't count, other
+    ambiguities do. Queries without ambiguities differ in the last digits only, but these decide the order of equal
+    scores on both strands.
     """
     bases = np.zeros(16)
     bases[:4] = 0.25
-    block = ungapped_parameters(score_distribution(matrix, bases, bases))
-    if block is None:
-        raise OptionError("the score of a random pair of bases must be negative on average; lower --penalty")
-    return block
+    shares = bases
+    if codes is not None:
+        counts = np.bincount(codes, minlength=16)[:16].astype(np.float64)
+        counts[[NUCLEOTIDE.unknown_code, SENTINEL]] = 0.0
+        if not counts.any():
+            return None
+        shares = counts / counts.sum()
+    return ungapped_parameters(score_distribution(matrix, shares, bases))
 
 
 def has_even_scores(reward: int, penalty: int) -> bool:
@@ -91,7 +104,7 @@ def has_even_scores(reward: int, penalty: int) -> bool:
     return (reward // divisor, penalty // divisor) in EVEN_SCORES
 
 
-def search_space(karlin: KarlinBlock, alpha: float, beta: float, length: int, letters: int, sequences: int) -> int:
-    """Effective search space of a query of this length in a database of so many letters and sequences."""
-    adjustment = length_adjustment(karlin, alpha / karlin.lambda_, beta, length, letters, sequences)
-    return effective_search_space(adjustment, length, letters, sequences)
+def search_space(karlin: KarlinBlock, alpha: float, beta: float, length: int, bases: int, sequences: int) -> int:
+    """Effective search space of a query of this length in a database of so many bases and sequences."""
+    adjustment = length_adjustment(karlin, alpha / karlin.lambda_, beta, length, bases, sequences)
+    return effective_search_space(adjustment, length, bases, sequences)

@@ -1,7 +1,7 @@
 """Published gapped Karlin-Altschul parameters for match and mismatch scores, as in BLAST+ 2.12.
 
 Values are for (reward, penalty) without a common divisor: lambda (per raw unit), K, H (nats), alpha and beta. The row
-(0, 0) is the linear gap cost ``reward / 2 - penalty`` per letter of the greedy aligner.
+(0, 0) is the linear gap cost ``reward / 2 - penalty`` per base of the greedy aligner.
 """
 
 from __future__ import annotations

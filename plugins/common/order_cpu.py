@@ -7,7 +7,7 @@ it takes to tell them apart, which is mostly the first.
 from collections.abc import Sequence
 
 import numpy as np
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
 
 RISING, FALLING = 1, -1
 RUN = 12

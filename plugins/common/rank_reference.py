@@ -2,7 +2,9 @@
 
 Targets: best E-value up (values below 1e-180 count as equal), best raw score down, later target first. Alignments of a
 target: E-value up, then score down, target start up, target end down, query start up, query end down; where query and
-target run in opposite directions, the last two are counted on the query's reverse strand.
+target run in opposite directions, the last two are counted on the query's reverse strand. Which `max_hsps` of them stay
+is decided by scores, with the fractions that adjusted ones had: E-values tell these apart. On both strands equal scores
+have several E-values, so that these don't count there.
 
 Differences from the peer: BLAST also cuts its list after the preliminary stage, to min(max(2N, 10), N + 50) targets
 for N = `max_target_seqs`, by scores that the traceback may still change. Here all stay until the end, so the best N are
@@ -11,12 +13,15 @@ the best N. Results are the same wherever that limit doesn't bind.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import Footprint, Shape, SortStage
 from seqloom.plugins.common.grouping import group_starts
+from seqloom.plugins.common.winnow import best_of_target
 
 SMALLEST_EVALUE = 1e-180
 RELATED = 250
@@ -34,6 +39,7 @@ class RankTargets(SortStage):
     gives = Hits
     gives_order = ("query",)
     scopes = ("reduce",)
+    uses = ("max_hsps", "qcov_hsp_perc", "max_target_seqs")
 
     def footprint(self, shape: Shape) -> Footprint:
         targets = max(shape.database_targets, shape.targets)  # of all volumes
@@ -43,7 +49,7 @@ class RankTargets(SortStage):
     def run(self, context: Context, records: Records) -> Hits:
         assert isinstance(records, Alignments)
         options = context.options
-        alignments = self._in_report_order(context, records)
+        alignments = records.take(self._best_first(context, records, _flat(records.evalue)))
         bounds = group_starts(alignments.query, alignments.target)
         best = alignments.take(bounds[:-1])
         sizes = np.diff(bounds)
@@ -58,7 +64,12 @@ class RankTargets(SortStage):
                 "evalue": best.evalue,
             }
         )
-        kept = self._covering(context, alignments) & _first(sizes, options.max_hsps)
+        kept = covering(context, alignments)
+        if options.max_hsps is not None:
+            by_score = self._best_first(context, alignments, _fine_order(context, alignments))
+            kept[by_score] &= _first(sizes, options.max_hsps)
+        if getattr(options, "subject_besthit", False):
+            kept &= self._best_of_targets(context, alignments, kept)
         keys = byte_keys([hits.query, _flat(hits.evalue), hits.score, hits.target], [False, False, True, True])
         order = self.order(context, keys)
         order = order[np.add.reduceat(kept, bounds[:-1], dtype=np.int64)[order] > 0] if len(order) else order
@@ -66,14 +77,26 @@ class RankTargets(SortStage):
         order = order[_first(per_query, options.max_target_seqs)]
         return hits.with_alignments(alignments.take(kept)).take(order)
 
-    def _in_report_order(self, context: Context, records: Alignments) -> Alignments:
+    def _best_of_targets(self, context: Context, alignments: Alignments, kept: np.ndarray) -> np.ndarray:
+        """bool[n]: of those kept so far, alignments outside the range of every better one with the same target."""
+        rows = self._best_first(context, alignments, _fine_order(context, alignments))
+        rows = rows[kept[rows]]
+        best = np.zeros(len(alignments), bool)
+        for low, high in pairwise(group_starts(alignments.query[rows], alignments.target[rows]).tolist()):
+            mine = rows[low:high]
+            spans = zip(alignments.query_start[mine].tolist(), alignments.query_end[mine].tolist(), strict=True)
+            best[mine] = best_of_target(list(spans))
+        return best
+
+    def _best_first(self, context: Context, records: Alignments, evalues: np.ndarray) -> np.ndarray:
+        """i64[n]: the order in which alignments of each query and target are reported, with f64[n] ``evalues``."""
         lengths = _query_lengths(context, records)
         opposite = records.query_frame * records.target_frame < 0
         keys = byte_keys(
             [
                 records.query,
                 records.target,
-                _flat(records.evalue),
+                evalues,
                 records.score,
                 records.target_start,
                 records.target_end,
@@ -82,18 +105,30 @@ class RankTargets(SortStage):
             ],
             [False, False, False, True, False, True, False, True],
         )
-        return records.take(self.order(context, keys))
+        return self.order(context, keys)
 
-    def _covering(self, context: Context, alignments: Alignments) -> np.ndarray:
-        """bool[n]: alignments that cover enough of their query."""
-        lengths = _query_lengths(context, alignments)
-        coverage = (alignments.query_end - alignments.query_start) * 100.0 / lengths
-        # The peer rounds up by half a percent, except near full coverage.
-        return coverage + np.where(coverage < 99, 0.5, 0.0) >= context.options.qcov_hsp_perc
+
+def covering(context: Context, alignments: Alignments) -> np.ndarray:
+    """bool[n]: alignments that cover enough of their query for the option ``qcov_hsp_perc``."""
+    lengths = _query_lengths(context, alignments)
+    coverage = (alignments.query_end - alignments.query_start) * 100.0 / lengths
+    # The peer rounds up by half a percent, except near full coverage.
+    return coverage + np.where(coverage < 99, 0.5, 0.0) >= context.options.qcov_hsp_perc
 
 
 def _query_lengths(context: Context, records: Records) -> np.ndarray:
     return context.queries.lengths[context.queries.locate(records.query)]
+
+
+def _fine_order(context: Context, alignments: Alignments) -> np.ndarray:
+    """f8[n]: what puts alignments of a pair in the order of their scores, where these alone don't.
+
+    As in the peer, they do behind culling or a choice of best hits.
+    """
+    options = context.options
+    rounded = getattr(options, "culling_limit", None) or getattr(options, "best_hit", lambda: None)()
+    one_strand = (alignments.query_frame * alignments.target_frame > 0).all()
+    return alignments.evalue if one_strand and not rounded else np.zeros(len(alignments))
 
 
 def _flat(evalues: np.ndarray) -> np.ndarray:

@@ -1,31 +1,31 @@
 """Keys as 64-bit words whose numeric order is the order of the keys: what the CPU's sorters compare and count.
 
-A word holds as many symbols as fit. Symbols are coded densely: DNA takes 2 bits a letter, so a word holds 32 letters
-where 8 bytes would hold 8. Where keys differ in length, code 0 is the end of a key, below every letter.
+A word holds as many symbols as fit. Symbols are coded densely: DNA takes 2 bits a residue, so a word holds 32 residues
+where 8 bytes would hold 8. Where keys differ in length, code 0 is the end of a key, below every residue.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from seqloom.core.jit import inline, kernel
-from seqloom.core.prefetch import prefetch
+from seqloom.core.engine.threads import by_threads
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import prefetch
 from seqloom.core.records import Ragged
-from seqloom.core.threads import by_threads
-from seqloom.plugins.common.letters_cpu import mark_letters
+from seqloom.plugins.common.residues_cpu import mark_residues
 
-_SAMPLE = 1 << 14  # letters or rows looked at to guess what all are like
-_AHEAD = 16  # rows whose letters are asked for from memory before the first is looked at
+_SAMPLE = 1 << 14  # residues or rows looked at to guess what all are like
+_AHEAD = 16  # rows whose residues are asked for from memory before the first is looked at
 _DIGIT = 9  # bits
 _FEW = 48  # words that are sorted by insertion
 ROOM_AHEAD = 4
 """How many words ahead of the one that is written a bucket asks for its memory: half a line of the cache."""
 INVALID = 0x8000
-"""Code of a letter that a guess left out."""
+"""Code of a residue that a guess left out."""
 _U64 = np.uint64
 
 
 class Coding(NamedTuple):
-    """How letters become codes: u2[256] ``codes``, ``bits`` a code, ``per`` codes a word; ``ended``: 0 is the end."""
+    """How residues become codes: u2[256] ``codes``, ``bits`` a code, ``per`` codes a word; ``ended``: 0 is the end."""
 
     codes: np.ndarray
     bits: int
@@ -42,7 +42,7 @@ class Words(NamedTuple):
 
 def coding_of(keys: Ragged, threads: int = 1, sample: bool = False,
               lengths: tuple[int, int] | None = None) -> Coding:
-    """The dense coding of the letters that occur in ``keys``, or in the first of them only.
+    """The dense coding of the residues that occur in ``keys``, or in the first of them only.
 
     Args:
         lengths: of the shortest and of the longest key, if they are known.
@@ -50,24 +50,24 @@ def coding_of(keys: Ragged, threads: int = 1, sample: bool = False,
     seen = np.zeros((threads, 256), np.bool_)  # a part each: a line of memory that many write to goes to and fro
     first, last = int(keys.offsets[0]), int(keys.offsets[-1])
     last = min(last, first + _SAMPLE) if sample else last
-    by_threads(threads, first, last, lambda n, a, b: mark_letters(keys.values, a, b, seen[n]))
+    by_threads(threads, first, last, lambda n, a, b: mark_residues(keys.values, a, b, seen[n]))
     shortest, longest = length_range(keys, threads) if lengths is None else lengths
     return dense_coding(np.bitwise_or.reduce(seen), shortest < longest)
 
 
 def dense_coding(seen: np.ndarray, ended: bool) -> Coding:
-    """The coding of the letters for which bool[256] ``seen`` is set; ``ended``: with a code for the end of a key."""
-    letters = np.flatnonzero(seen)
-    bits = max(1, (len(letters) + ended - 1).bit_length())
+    """The coding of the residues for which bool[256] ``seen`` is set; ``ended``: with a code for the end of a key."""
+    residues = np.flatnonzero(seen)
+    bits = max(1, (len(residues) + ended - 1).bit_length())
     codes = np.full(256, INVALID, np.uint16)
-    codes[letters] = np.arange(len(letters)) + ended
+    codes[residues] = np.arange(len(residues)) + ended
     return Coding(codes, bits, 64 // bits, ended)
 
 
 def whole_words(keys: Ragged, threads: int = 1) -> Words | None:
     """``keys`` as one number each, or None if 64 bits don't hold them.
 
-    Codes of letters, or the bits of each byte column that vary: whichever a sample says are fewer bits.
+    Codes of residues, or the bits of each byte column that vary: whichever a sample says are fewer bits.
     """
     if not len(keys):
         return Words(np.empty(0, np.uint64), 0)
@@ -92,7 +92,7 @@ def whole_words(keys: Ragged, threads: int = 1) -> Words | None:
 
 
 def _packed(keys: Ragged, longest: int, fixed: bool, coding: Coding, threads: int, words: np.ndarray) -> bool:
-    """Fill ``words`` with the keys' codes; False if a letter has none."""
+    """Fill ``words`` with the keys' codes; False if a residue has none."""
     if fixed and coding.bits <= 7:
         first, pairs = int(keys.offsets[0]), _pairs(coding)
         return not any(by_threads(threads, 0, len(words), lambda n, a, b: _pack_pairs(
@@ -129,7 +129,7 @@ def _column_bits(keys: Ragged, width: int, rows: int, threads: int) -> np.ndarra
 
 
 def _pairs(coding: Coding) -> np.ndarray:
-    """u2[65536]: codes of two letters at a time; the first letter is the low byte."""
+    """u2[65536]: codes of two residues at a time; the first residue is the low byte."""
     first, second = coding.codes[None, :], coding.codes[:, None]
     both = (first << np.uint16(coding.bits)) | second
     return np.where((first | second) & INVALID, np.uint16(INVALID), both).astype(np.uint16).reshape(-1)
@@ -169,7 +169,7 @@ def _pack_columns(values, first, width, bits, words):
 
 @kernel
 def _pack_pairs(values, first, width, pairs, codes, bits, words):
-    """Rows of one width; returns not 0 if a letter has no code."""
+    """Rows of one width; returns not 0 if a residue has no code."""
     bad = np.uint64(0)
     place = np.uint64(first)
     two, one = np.uint64(2 * bits), np.uint64(bits)
@@ -192,7 +192,7 @@ def _pack_pairs(values, first, width, pairs, codes, bits, words):
 
 @kernel
 def _pack(values, offsets, width, codes, bits, words):
-    """Rows of up to ``width`` letters; returns not 0 if a letter has no code."""
+    """Rows of up to ``width`` residues; returns not 0 if a residue has no code."""
     bad = np.uint64(0)
     for row in range(len(words)):
         word = np.uint64(0)
@@ -219,9 +219,9 @@ def load_word(values, begin, end, codes, bits, per):
 
 @kernel
 def load_words(values, offsets, codes, bits, per, rows, low, high, depth, words):
-    """Words of ``rows[low:high]`` from letter ``depth`` on, into the same places of ``words``.
+    """Words of ``rows[low:high]`` from residue ``depth`` on, into the same places of ``words``.
 
-    Rows that are sorted already lie anywhere in memory, so letters are asked for some rows before they are taken.
+    Rows that are sorted already lie anywhere in memory, so residues are asked for some rows before they are taken.
     """
     for place in range(low, high + _AHEAD):
         if place < high:

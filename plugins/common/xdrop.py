@@ -1,12 +1,13 @@
 """Semi-gapped X-drop alignment: the affine-gap extension of BLAST, score only, restricted, and with traceback.
 
-Every function here aligns *from the first letters on*: the alignment starts at (0, 0) and may end anywhere. A two-sided
-extension runs one pass on the reversed letters before the anchor and one on the letters after it (`two_sided`).
-One side supplies the rows of the dynamic programme and the other its columns; which is query and which is target is up
-to the family (blastp: rows = query; blastn: rows = target in its preliminary stage), and may decide between ties.
+Every function here aligns *from the first residues on*: the alignment starts at (0, 0) and may end anywhere. A
+two-sided extension runs one pass on the reversed residues before the anchor and one on the residues after it
+(`two_sided`). One side supplies the rows of the dynamic programme and the other its columns; which is query and which
+is target is up to the family (blastp: rows = query; blastn: rows = target in its preliminary stage), and may decide
+between ties.
 
-Letters are `bytes` of alphabet codes; a matrix is a list of lists of ints, `matrix[row_letter][column_letter]`. A gap
-of length k costs `gap_open + k * gap_extend`. Scores, gap costs and `x_drop` are raw score units.
+Residues are `bytes` of alphabet codes; a matrix is a list of lists of ints, `matrix[row_residue][column_residue]`. A
+gap of length k costs `gap_open + k * gap_extend`. Scores, gap costs and `x_drop` are raw score units.
 
 The rule, which decides the answer wherever the X-drop cuts (BLAST+ 2.12; Zhang, Berman & Miller 1998):
 
@@ -14,11 +15,11 @@ The rule, which decides the answer wherever the X-drop cuts (BLAST+ 2.12; Zhang,
 - A cell's score is the diagonal one, replaced by the column gap if that is strictly larger, then by the row gap if that
   is strictly larger. The best cell is replaced on strictly greater only: row by row, left to right.
 - Only kept cells update the gap scores. A failing cell leaves its column gap as it is, *without* the cost of one more
-  letter, and doesn't lengthen the row gap that runs through it. So a score may be better than its path: peers do this.
+  residue, and doesn't lengthen the row gap that runs through it. So a score may be better than its path: peers do this.
 - Failing cells at the left end leave the band; after a row the band ends one behind the last kept cell, or, when that
   is the last cell, is prolonged by the row gap while this stays within `x_drop`; then one dead column is opened.
 
-"Column gap": letters of the rows against nothing. "Row gap": letters of the columns against nothing.
+"Column gap": residues of the rows against nothing. "Row gap": residues of the columns against nothing.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ DEAD = -(1 << 30)
 RESTRICTION = 10
 
 ROW_ONLY, COLUMN_ONLY, BOTH = 1, 2, 3
-"""Steps of a path: a row letter against a gap, a column letter against a gap, two letters against each other."""
+"""Steps of a path: a row residue against a gap, a column residue against a gap, two residues against each other."""
 
 _CONTINUES_COLUMN_GAP, _CONTINUES_ROW_GAP = 4, 8
 _STEP = 3
 
 
 class Extension(NamedTuple):
-    """Best end of a one-sided pass: its score and how many row and column letters it takes in."""
+    """Best end of a one-sided pass: its score and how many row and column residues it takes in."""
 
     score: int
     rows: int
@@ -98,17 +99,17 @@ def extend_score(
     width = len(columns)
     if not rows or not columns:
         return Extension(0, 0, 0)
-    letters = columns + b"\0"  # the diagonal out of the last column is computed but never used
+    residues = columns + b"\0"  # the diagonal out of the last column is computed but never used
     best, column_gap = _first_row(width, opening, gap_extend, x_drop)
     top, top_row, top_column, floor = 0, 0, 0, -x_drop
     first = 0
-    for row, letter in enumerate(rows, 1):
-        scores = matrix[letter]
+    for row, residue in enumerate(rows, 1):
+        scores = matrix[residue]
         diagonal = row_gap = DEAD
         last = first
         for column in range(first, len(best)):
             score = diagonal
-            diagonal = best[column] + scores[letters[column]]
+            diagonal = best[column] + scores[residues[column]]
             from_above = column_gap[column]
             if from_above > score:
                 score = from_above
@@ -150,18 +151,18 @@ def extend_score_restricted(
     width = len(columns)
     if not rows or not columns:
         return Extension(0, 0, 0)
-    letters = columns + b"\0"
+    residues = columns + b"\0"
     best, column_gap = _first_row(width, opening, gap_extend, x_drop)
     top, top_row, top_column, floor = 0, 0, 0, -x_drop
     first = 0
-    for row, letter in enumerate(rows, 1):
-        scores = matrix[letter]
+    for row, residue in enumerate(rows, 1):
+        scores = matrix[residue]
         row_may_gap = row % RESTRICTION == 0
         diagonal = row_gap = DEAD
         last = first
         for column in range(first, len(best)):
             score = diagonal
-            diagonal = best[column] + scores[letters[column]]
+            diagonal = best[column] + scores[residues[column]]
             column_may_gap = column % RESTRICTION == 0
             if column_may_gap and column_gap[column] > score:
                 score = column_gap[column]
@@ -201,20 +202,20 @@ def extend_traceback(
     width = len(columns)
     if not rows or not columns:
         return TracedExtension(0, 0, 0, [])
-    letters = columns + b"\0"
+    residues = columns + b"\0"
     best, column_gap = _first_row(width, opening, gap_extend, x_drop)
     trace = [(0, bytearray([COLUMN_ONLY]) * len(best))]  # per row: its first column and one code per cell
     top, top_row, top_column, floor = 0, 0, 0, -x_drop
     first = 0
-    for row, letter in enumerate(rows, 1):
-        scores = matrix[letter]
+    for row, residue in enumerate(rows, 1):
+        scores = matrix[residue]
         diagonal = row_gap = DEAD
         last = first
         codes = bytearray()
         trace.append((first, codes))
         for column in range(first, len(best)):
             score, code = diagonal, BOTH
-            diagonal = best[column] + scores[letters[column]]
+            diagonal = best[column] + scores[residues[column]]
             from_above = column_gap[column]
             if from_above > score:
                 score, code = from_above, ROW_ONLY
@@ -283,7 +284,7 @@ def two_sided(
 ) -> tuple[int, int, int, int, int]:
     """Extends to both sides of a split point with `extend_score` or `extend_score_restricted`.
 
-    The left pass takes the letters before the split, the right pass those from it on; each has its own X-drop.
+    The left pass takes the residues before the split, the right pass those from it on; each has its own X-drop.
     Returns (score, row_start, row_end, column_start, column_end), half-open.
     """
     left = one_sided(rows[:row_split][::-1], columns[:column_split][::-1], matrix, gap_open, gap_extend, x_drop)

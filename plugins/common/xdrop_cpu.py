@@ -3,7 +3,8 @@
 Layout: the cell of a row and a column is kept at the place ``middle + column - row`` of ``best`` (scores) and ``gaps``
 (column gaps), so that a diagonal step stays in its lane and the band hardly moves. A row takes the vectors from ``low``
 to ``high`` (places of their first lanes), which hold every cell that is alive. Scores are relative to a base that rises
-with the best cell: bytes do for usual X-drops (`fits_bytes`), i4 for any.
+with the best cell: bytes do for usual X-drops (`fits_bytes`), i2 for those of scores with fractions (`fits_words`), i4
+for any.
 
 What lets a row be computed at once: the floor, ``x_drop`` below the best cell, only ever rises, and a cell fails only
 when its gaps are below it, too. Such a gap never lifts a cell above the floor again. So gaps need no care where cells
@@ -11,18 +12,21 @@ fail, and row gaps may be spread over a row before it is known which of its cell
 made dead, for the diagonal step. Within a row the floor rises from one new best cell to the next; one row in ten has
 any.
 
-Letters are handed in as `both_ways` makes them: the left half of an extension reads the reversed copy.
+Residues are handed in as `both_ways` makes them: the left half of an extension reads the reversed copy.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from seqloom.core.jit import inline, kernel
-from seqloom.core.simd import (
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import (
     BYTE_LANES,
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
     aligned,
     choose_greater,
     greater_lanes,
+    joined,
     load,
     lookup,
     lookup_tables,
@@ -38,7 +42,7 @@ from seqloom.core.simd import (
 LANES = BYTE_LANES
 HALF = LANES // 2
 PADDING = 4 * LANES
-"""Letters on either side of `both_ways`, so that vectors may reach beyond the ends of sequences."""
+"""Residues on either side of `both_ways`, so that vectors may reach beyond the ends of sequences."""
 
 RESTRICTION = 10
 ROW_ONLY, COLUMN_ONLY, BOTH = 1, 2, 3
@@ -51,6 +55,11 @@ gap continued, column gap continued."""
  _ALIVE) = range(15)
 """What is known of a pass; the last ones are the kernel's own. ``_MIDDLE`` is the place of diagonal 0."""
 STATE = 15
+
+FINE_HIGHEST = 1 << 12
+"""Scores of matrices with fractions are lower."""
+_ENTRIES = lookup_tables(np.arange(LOOKUP_ENTRIES, dtype=np.int8)[None])
+"""Which entry of a table stands at each place of it, as ``lookup`` wants it laid out."""
 
 _ONE, _LAST = np.uint64(1), np.uint64(1 << (LANES - 1))
 _EDGES = _ONE | _LAST
@@ -87,7 +96,7 @@ def _spread_row_gaps(opened, carried, dead, reach, extend_1, extend_2, extend_3,
                      extend_16, extend_32, extend_48):
     """Row gaps of a vector: opened behind its own cells, or carried out of the vector before it.
 
-    Gaps of up to 4 letters first, then of up to 16 and 64. ``reach`` is the longest that may be alive.
+    Gaps of up to 4 residues first, then of up to 16 and 64. ``reach`` is the longest that may be alive.
     """
     row_gap = maximum(maximum(move_up(carried, opened, 1), move_up(carried, opened, 2) - extend_1),
                       maximum(move_up(carried, opened, 3) - extend_2, move_up(carried, opened, 4) - extend_3))
@@ -140,7 +149,7 @@ def _narrow_rows(side, rows, columns, passes, tables, x_drop, best, gaps, number
     """
     own, low, row, top = side * best.shape[1], passes[side, _LOW], passes[side, _ROW], passes[side, TOP]
     height, shift, too_high = passes[side, HEIGHT], low - passes[side, _MIDDLE], np.iinfo(best.dtype).max // 2
-    end, letters = passes[side, WIDTH] - shift, side * columns.shape[1] + passes[side, COLUMN_START] + shift
+    end, residues = passes[side, WIDTH] - shift, side * columns.shape[1] + passes[side, COLUMN_START] + shift
     lost = _multiples(extend_1)
     started = lost - opens
     scores, opened = load(best, own + low, LANES), load(gaps, own + low, LANES)
@@ -149,7 +158,7 @@ def _narrow_rows(side, rows, columns, passes, tables, x_drop, best, gaps, number
     alive = _ONE
     while row < height:
         table = np.int64(rows[side, passes[side, ROW_START] + row]) * LOOKUP_STRIDE
-        pair_scores = lookup(tables, table, load(columns, letters + row, LANES))
+        pair_scores = lookup(tables, table, load(columns, residues + row, LANES))
         pair_scores = choose_greater(pair_scores, spread(-128, numbers), widened(pair_scores, dead), forbidden)
         from_above = move_down(opened, dead, 1)
         cells = maximum(scores + pair_scores, from_above)
@@ -184,25 +193,28 @@ def _narrow_rows(side, rows, columns, passes, tables, x_drop, best, gaps, number
 
 
 @kernel
-def extend(rows, columns, passes, matrix, tables, highest, gap_open, gap_extend, x_drop, restricted, best, gaps,
-           codes, row_codes):
+def extend(rows, columns, costs, uppers, space, restricted, codes, row_codes):
     """Score, rows and columns of the best extension from (0, 0), of two passes at once.
 
     The passes have nothing to do with each other. They take turns, a row each, because a row waits for the one before:
     meanwhile the other's can be computed. While a band is within a vector, `_narrow_rows` goes on with it.
 
     Args:
-        rows, columns: u1[2, …], letters of `both_ways`; pass p reads row p of each.
-        passes: i8[2, STATE]. Given are ``ROW_START`` and ``COLUMN_START``, from where a pass reads on, and ``HEIGHT``
-            and ``WIDTH``, how many letters at most. Found are ``TOP``, the score, ``TOP_ROW`` and ``TOP_COLUMN``.
-        matrix, tables, highest: i4[a, a], its `score_tables` and its highest score.
+        rows, columns: u1[2, …], residues of `both_ways`; pass p reads row p of each.
+        costs: `Costs`.
+        uppers: None, or ``lookup`` tables of the bits of scores above the lowest eight, which ``costs`` have: then the
+            workspace mustn't be of bytes.
+        space: `Workspace`, of bytes only where `fits_bytes`. Given in its ``passes`` are ``ROW_START`` and
+            ``COLUMN_START``, from where a pass reads on, and ``HEIGHT`` and ``WIDTH``, how many residues at most. Found
+            are ``TOP``, the score, ``TOP_ROW`` and ``TOP_COLUMN``.
         restricted: whether gaps live in every tenth row and column only.
-        best, gaps: of `workspace`; bytes only where `fits_bytes`.
         codes, row_codes: None, or where to keep the choices, see `walk_back`.
 
     Returns:
         Whether ``codes`` were large enough.
     """
+    matrix, tables, highest, gap_open, gap_extend, x_drop = costs
+    best, gaps, passes = space
     opening = gap_open + gap_extend
     x_drop = max(x_drop, opening)
     lowest, most = np.iinfo(best.dtype).min, np.iinfo(best.dtype).max
@@ -216,7 +228,7 @@ def extend(rows, columns, passes, matrix, tables, highest, gap_open, gap_extend,
     extend_48 = spread(min(48 * gap_extend, most), like)
     reach = (x_drop - opening) // gap_extend + 1 if gap_extend else LANES
     lost = (LANES - 1) * gap_extend
-    may_be_narrow = (codes is None and not restricted and lost <= most
+    may_be_narrow = (codes is None and uppers is None and not restricted and lost <= most
                      and most // 2 + highest + lost - gap_open <= most)
     opens = spread(gap_open, like)
     for side in range(2):
@@ -239,9 +251,9 @@ def extend(rows, columns, passes, matrix, tables, highest, gap_open, gap_extend,
             passes[side, _ROW] = row
             width, middle, top = passes[side, WIDTH], passes[side, _MIDDLE], passes[side, TOP]
             low, high, used = passes[side, _LOW], passes[side, _HIGH], passes[side, _USED]
-            row_letter = np.int64(rows[side, passes[side, ROW_START] + row - 1])
-            table = row_letter * LOOKUP_STRIDE
-            letters = side * columns.shape[1] + passes[side, COLUMN_START] + row - 1 - middle
+            row_residue = np.int64(rows[side, passes[side, ROW_START] + row - 1])
+            table = row_residue * LOOKUP_STRIDE
+            residues = side * columns.shape[1] + passes[side, COLUMN_START] + row - 1 - middle
             end = width - row + middle
             spreads = not restricted or row % RESTRICTION == 0
             if codes is not None:
@@ -251,8 +263,12 @@ def extend(rows, columns, passes, matrix, tables, highest, gap_open, gap_extend,
             new_low = new_high = -1
             into_lower = False
             while place <= stop:
-                pair_scores = lookup(tables, table, load(columns, letters + place, LANES))
-                pair_scores = choose_greater(pair_scores, unprinted, widened(pair_scores, like), forbidden)
+                column_residues = load(columns, residues + place, LANES)
+                lowers = lookup(tables, table, column_residues)
+                if uppers is None:
+                    pair_scores = choose_greater(lowers, unprinted, widened(lowers, like), forbidden)
+                else:
+                    pair_scores = joined(lowers, lookup(uppers, table, column_residues), like)
                 diagonal = load(best, own + place, LANES) + pair_scores
                 from_above = move_down(load(gaps, own + place, LANES), load(gaps, own + place + LANES, LANES), 1)
                 if restricted:
@@ -299,8 +315,8 @@ def extend(rows, columns, passes, matrix, tables, highest, gap_open, gap_extend,
                 length = passes[side, _LENGTH]
                 if length <= width and best[side, middle + length - 2] > lowest:
                     # The score that is left over behind the last column prolongs the band.
-                    column_letter = columns[side, passes[side, COLUMN_START] + length - 1]
-                    score = matrix[row_letter, column_letter] - opening - (length - 2) * gap_extend
+                    column_residue = columns[side, passes[side, COLUMN_START] + length - 1]
+                    score = matrix[row_residue, column_residue] - opening - (length - 2) * gap_extend
                     place = middle + length - 1
                     while score >= top - x_drop and length <= width:
                         if place >= stop + LANES:
@@ -362,38 +378,46 @@ def walk_back(passes, side, codes, row_codes, steps):
 
 
 @kernel
-def _pack_both_ways(letters, begins, starts, forwards, backwards):
-    """Copy the stretches of ``letters`` that begin at ``begins`` to ``starts``, from either end of what is padded."""
+def _pack_both_ways(residues, begins, starts, forwards, backwards):
+    """Copy the stretches of ``residues`` that begin at ``begins`` to ``starts``, from either end of what is padded."""
     last = len(backwards) - PADDING - 1
     for stretch in range(len(begins)):
         first, size = starts[stretch], starts[stretch + 1] - starts[stretch]
         for k in range(size):
-            letter = letters[begins[stretch] + k]
-            forwards[PADDING + first + k] = letter
-            backwards[last - first - k] = letter
+            residue = residues[begins[stretch] + k]
+            forwards[PADDING + first + k] = residue
+            backwards[last - first - k] = residue
 
 
-def both_ways(letters: np.ndarray, offsets: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+class BothWays(NamedTuple):
+    """Sequences packed for passes in either direction.
+
+    Attributes:
+        residues: u1[2, m + 2 * PADDING], the m residues between paddings, as they are and all of it reversed.
+        offsets: i8[c + 1], where each sequence begins, paddings not counted.
+    """
+
+    residues: np.ndarray
+    offsets: np.ndarray
+
+
+def both_ways(residues: np.ndarray, offsets: np.ndarray, chosen: np.ndarray) -> BothWays:
     """The chosen ones of packed sequences, packed anew for passes in either direction.
 
     Args:
-        letters, offsets: u1[n], i8[k + 1]: sequence i is ``letters[offsets[i]:offsets[i + 1]]``.
+        residues, offsets: u1[n], i8[k + 1]: sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
         chosen: i8[c], numbers of sequences.
-
-    Returns:
-        u1[2, m + 2 * PADDING], the m letters of the chosen sequences between paddings, as they are and all of it
-        reversed; i8[c + 1], where each begins, paddings not counted.
     """
     begins, ends = offsets[:-1][chosen], offsets[1:][chosen]
     starts = np.concatenate([[0], np.cumsum(ends - begins)]).astype(np.int64)
     ways = np.empty((2, starts[-1] + 2 * PADDING), np.uint8)
     ways[:, :PADDING] = ways[:, len(ways[0]) - PADDING :] = 0
-    _pack_both_ways(letters, begins, starts, ways[0], ways[1])
-    return ways, starts
+    _pack_both_ways(residues, begins, starts, ways[0], ways[1])
+    return BothWays(ways, starts)
 
 
 def score_tables(matrix: np.ndarray) -> np.ndarray:
-    """The matrix (i4[a, a], scores above −128, or `FORBIDDEN`) as ``lookup`` tables, one per row letter."""
+    """The matrix (i4[a, a], scores above −128, or `FORBIDDEN`) as ``lookup`` tables, one per row residue."""
     rows = np.zeros((len(matrix), LOOKUP_ENTRIES), np.int8)
     rows[:, : len(matrix)] = np.maximum(matrix, -128)
     return lookup_tables(rows)
@@ -405,9 +429,68 @@ def fits_bytes(matrix: np.ndarray, gap_open: int, gap_extend: int, x_drop: int) 
     return max(x_drop, gap_open + gap_extend) + highest <= 127 and highest < 32
 
 
-def workspace(height: int, width: int, as_bytes: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``best``, ``gaps`` and ``passes`` for two passes of up to so many row and column letters."""
+def cells(matrix: np.ndarray, gap_open: int, gap_extend: int, x_drop: int) -> type:
+    """The type of integer that cells are kept in."""
+    return np.int8 if fits_bytes(matrix, gap_open, gap_extend, x_drop) else np.int32
+
+
+def fits_words(highest: int, gap_open: int, gap_extend: int, x_drop: int) -> bool:
+    """As `fits_bytes`, of 16 bits: for scores of at most ``highest``."""
+    return max(x_drop, gap_open + gap_extend) + highest <= 1 << 14
+
+
+class Costs(NamedTuple):
+    """Scores and gap costs of extensions.
+
+    Attributes:
+        matrix, tables, highest: i4[a, a], its `score_tables` and its highest score.
+        gap_open, gap_extend, x_drop: a gap of k residues costs open + k × extend.
+    """
+
+    matrix: np.ndarray
+    tables: np.ndarray
+    highest: int
+    gap_open: int
+    gap_extend: int
+    x_drop: int
+
+    @classmethod
+    def of(cls, matrix: np.ndarray, gap_open: int, gap_extend: int, x_drop: int) -> "Costs":
+        return cls(matrix, score_tables(matrix), int(matrix.max()), gap_open, gap_extend, x_drop)
+
+
+def fine_costs(gap_open: int, gap_extend: int, x_drop: int) -> tuple[Costs, np.ndarray]:
+    """Costs with room for a matrix of scores below `FINE_HIGHEST` and its tables, and room for ``uppers``.
+
+    They are set by `set_fine_tables`, again and again.
+    """
+    matrix = np.zeros((LOOKUP_ENTRIES, LOOKUP_ENTRIES), np.int32)
+    lowers, uppers = (lookup_tables(matrix.astype(np.int8)) for _ in range(2))
+    return Costs(matrix, lowers, FINE_HIGHEST, gap_open, gap_extend, x_drop), uppers
+
+
+@kernel
+def set_fine_tables(matrix, lowers, uppers):
+    """The scores of a matrix (i4[a, a], of 16 bits) as ``lookup`` tables: the lowest eight bits and those above."""
+    size = len(matrix)
+    for row in range(size):
+        for k in range(LOOKUP_STRIDE):
+            entry = _ENTRIES[k]
+            score = matrix[row, entry] if entry < size else np.int32(0)
+            lowers[row * LOOKUP_STRIDE + k] = np.int8(score & 255)
+            uppers[row * LOOKUP_STRIDE + k] = np.int8(score >> 8)
+
+
+class Workspace(NamedTuple):
+    """Rows of cells and the state, i8[2, STATE], of two passes."""
+
+    best: np.ndarray
+    gaps: np.ndarray
+    passes: np.ndarray
+
+
+def workspace(height: int, width: int, kind: type) -> Workspace:
+    """For two passes of up to so many row and column residues, with cells of this type of integer."""
     size = (height // LANES + width // LANES + 8) * LANES
-    kind = np.int8 if as_bytes else np.int32
     best, gaps = (aligned(2 * size, kind).reshape(2, size) for _ in range(2))
-    return best, gaps, np.zeros((2, STATE), np.int64)
+    return Workspace(best, gaps, np.zeros((2, STATE), np.int64))

@@ -1,6 +1,6 @@
 """``matches`` on the CPU: the reference's numpy."""
 
-from seqloom.plugins.exact_match.extend_reference import MatchesAsTheyAre
+from .extend_reference import MatchesAsTheyAre
 
 
 class MatchesAsTheyAreCpu(MatchesAsTheyAre):

@@ -3,19 +3,22 @@
 from typing import ClassVar
 
 import numpy as np
-from seqloom.core.context import Context
+from seqloom.core.context import Context, Scoring
 from seqloom.core.records import MATCH, Alignments, Ragged, Records, Seeds
 from seqloom.core.stages import ExtendStage
 
+from .options import MatchScoring
+
 
 class MatchesAsTheyAre(ExtendStage):
-    """Turns every match into an alignment of one run of equal letters; statistics stay absent."""
+    """Turns every match into an alignment of one run of equal residues; statistics stay absent."""
 
     name: ClassVar[str] = "matches"
     takes: ClassVar[tuple[type[Records] | None, ...]] = (Seeds,)
     gives: ClassVar[type[Records]] = Alignments
     gives_order: ClassVar[tuple[str, ...] | None] = None
     reads_residues: ClassVar[bool] = False
+    scoring: ClassVar[type[Scoring]] = MatchScoring
 
     def run(self, context: Context, records: Records) -> Alignments:
         length, none = records.length, np.zeros(len(records), np.int32)

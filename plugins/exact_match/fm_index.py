@@ -4,9 +4,9 @@ It answers three questions, and from them all others: which symbol stands before
 occurs in the transform before a row, and where in the text the suffix of a row begins. Rows are those of the suffix
 array. Neither the text nor the suffix array is needed: both can be read back (``unpacked``).
 
-Nucleotides take two bits in the transform. Letters other than A, C, G and T, and what stands between and behind the
+Nucleotides take two bits in the transform. Residues other than A, C, G and T, and what stands between and behind the
 sequences, are in it as A; which rows really hold them is kept apart: exact, and at no cost where there are none. Other
-alphabets take a byte a letter.
+alphabets take a byte a residue.
 
 Source: P. Ferragina & G. Manzini, "Opportunistic data structures with applications", FOCS 2000; A. Drozd's thesis on
 string sorting and BWT alignment, 3.4 and 3.5, where counts and transform lie apart; here they share cache lines.
@@ -18,12 +18,13 @@ import numpy as np
 from seqloom.core.alphabet import Alphabet
 from seqloom.core.distinct import distinct
 from seqloom.core.index import Index
-from seqloom.plugins.exact_match.suffix_array import occurrence_counts, transform
-from seqloom.plugins.exact_match.symbols import end, letters_in_order
+
+from .suffix_array import occurrence_counts, transform
+from .symbols import end, residues_in_order
 
 KIND = "fm-index"
 BASES = "ACGT"
-"""Letters that take two bits; the code of each is its place here."""
+"""Residues that take two bits; the code of each is its place here."""
 FLAG = np.uint64(1 << 63)
 """In the first count of a block: some of its rows hold symbols without a code."""
 SMALLER, ODD, CODE = range(3)
@@ -36,12 +37,12 @@ class Tables(NamedTuple):
     Attributes:
         symbols: i8[s + 1, 3], for each symbol: how many symbols of the text are smaller (last: the length of the text);
             where its rows begin in ``odd_rows``; its two-bit code, or −1.
-        blocks: u8[blocks, …]: for each code (each symbol, where letters take a byte) the symbols that are smaller plus
+        blocks: u8[blocks, …]: for each code (each symbol, where residues take a byte) the symbols that are smaller plus
             its occurrences before the block, which is the row that the suffix before would have; then the block's
-            letters, 32 (8) to a word, the first in the lowest bits.
+            residues, 32 (8) to a word, the first in the lowest bits.
         odd_rows: u4 (u8 from 4 G rows on) [m]: rows of symbols without a code, by symbol, ascending.
         shift: two to this power are the rows of a block.
-        packed: whether letters take two bits.
+        packed: whether residues take two bits.
         samples: u4 (u8) [k]: places in the text of the suffixes in marked rows, by row; of all rows without ``marks``.
         marks: u8[n / 64 + 1, 2]: how many rows are marked before 64 of them, and which of the 64 are.
     """
@@ -61,12 +62,12 @@ def tables_of(index: Index) -> Tables:
                   packed=bool((index["symbols"][:, CODE] >= 0).any()), **index.arrays)
 
 
-def symbol_codes(letters: Alphabet) -> np.ndarray:
+def symbol_codes(residues: Alphabet) -> np.ndarray:
     """i8[s + 1]: the two-bit code of each symbol of exact matching, −1 for all others and at the end."""
-    codes = np.full(end(letters) + 2, -1, np.int64)
-    if letters.name == "nucleotide":
-        for code, letter in enumerate(BASES):
-            codes[letters_in_order(letters).index(letter)] = code
+    codes = np.full(end(residues) + 2, -1, np.int64)
+    if residues.name == "nucleotide":
+        for code, residue in enumerate(BASES):
+            codes[residues_in_order(residues).index(residue)] = code
     return codes
 
 
@@ -75,21 +76,21 @@ def row_type(count: int) -> np.dtype:
     return np.dtype(np.uint32 if count < 1 << 32 else np.uint64)
 
 
-def symbol_table(text: np.ndarray, letters: Alphabet) -> np.ndarray:
+def symbol_table(text: np.ndarray, residues: Alphabet) -> np.ndarray:
     """``Tables.symbols`` of u1[n] symbols."""
-    codes = symbol_codes(letters)
+    codes = symbol_codes(residues)
     counts = np.bincount(text, minlength=len(codes))
     odd = np.where(codes < 0, counts, 0) if (codes >= 0).any() else np.zeros_like(counts)
     return np.stack([np.cumsum(counts) - counts, np.cumsum(odd) - odd, codes], axis=1)
 
 
-def block_shape(rows: int, letters: Alphabet, bucket: int) -> tuple[int, int]:
+def block_shape(rows: int, residues: Alphabet, bucket: int) -> tuple[int, int]:
     """Shape of ``Tables.blocks`` for a text of so many symbols."""
-    counts, per_word = (4, 32) if letters.name == "nucleotide" else (end(letters) + 1, 8)
+    counts, per_word = (4, 32) if residues.name == "nucleotide" else (end(residues) + 1, 8)
     return rows // bucket + 1, counts + bucket // per_word
 
 
-def packed(text: np.ndarray, suffixes: np.ndarray, letters: Alphabet, bucket: int,
+def packed(text: np.ndarray, suffixes: np.ndarray, residues: Alphabet, bucket: int,
            sample: int) -> dict[str, np.ndarray]:
     """The arrays of ``Tables``, from u1[n] symbols and their suffix array.
 
@@ -97,10 +98,10 @@ def packed(text: np.ndarray, suffixes: np.ndarray, letters: Alphabet, bucket: in
         bucket: rows of a block, a power of two from 32 on.
         sample: every such place of the text is kept; 1 keeps the whole suffix array.
     """
-    kind, bwt, symbols = row_type(len(text)), transform(text, suffixes), symbol_table(text, letters)
-    values, coded = bwt, [*range(len(symbols) - 1)]  # of the letters in a block, and which symbols have them
+    kind, bwt, symbols = row_type(len(text)), transform(text, suffixes), symbol_table(text, residues)
+    values, coded = bwt, [*range(len(symbols) - 1)]  # of the residues in a block, and which symbols have them
     odd_rows = np.empty(0, np.int64)
-    blocks = np.zeros(block_shape(len(text), letters, bucket), np.uint64)
+    blocks = np.zeros(block_shape(len(text), residues, bucket), np.uint64)
     if (symbols[:, CODE] >= 0).any():
         odd = np.flatnonzero(symbols[bwt, CODE] < 0)
         odd_rows = odd[np.argsort(bwt[odd], kind="stable")]

@@ -3,10 +3,12 @@
 import numpy as np
 from seqloom.core.alphabet import Alphabet
 from seqloom.core.context import Context
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.exact_match.fm_index import CODE, ODD, SMALLER, block_shape, row_type, symbol_table
-from seqloom.plugins.exact_match.fm_index_reference import FmIndex
+
+from .fm_index import CODE, ODD, SMALLER, block_shape, row_type, symbol_table
+from .fm_index_reference import FmIndex
+from .suffix_array import SORTING
 
 _U64 = np.uint64
 
@@ -19,7 +21,7 @@ def _fill(text, suffixes, values, odd_at, bucket, before, bits, blocks, odd_rows
         values: u8, for each symbol what stands for it in a block; more than there are counts where nothing does.
         odd_at: where the rows of each symbol without a value are written; changed.
         before: u8, the counts at the head of the first block; changed.
-        bits: of a letter.
+        bits: of a residue.
     """
     counts = len(before)
     word, block, flagged = _U64(0), _U64(0), False
@@ -72,22 +74,22 @@ class FmIndexCpu(FmIndex):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        # Sorting the suffixes takes most of it.
-        text = shape.target_letters + shape.targets + 1
-        # The index itself: a byte a letter, counts, suffixes, marks, and a row for every letter without a code.
-        stays = text * (6 + 240 / self.options.bucket + 4 / self.options.sample)
-        return Footprint(host=30 * text, stays=int(stays))
+        text = shape.target_residues + shape.targets + 1
+        # The index itself: a byte a residue (bases: two bits, and a row for each that has no code), counts, suffixes
+        # and marks. Before, their suffixes are sorted: text, words, order and runs of ties.
+        stays = int(text * (1.25 + 240 / self.options.bucket + 4 / self.options.sample))
+        return Footprint(host=max(SORTING * text, 5 * text + stays), stays=stays)
 
-    def arrays(self, context: Context, text: np.ndarray, letters: Alphabet, bucket: int,
+    def arrays(self, context: Context, text: np.ndarray, residues: Alphabet, bucket: int,
                sample: int) -> dict[str, np.ndarray]:
         from seqloom.plugins.exact_match.suffix_array_cpu import suffix_array  # with kernels that who reads one spares
 
         suffixes = suffix_array(text)
         context.cancellation.check()
-        kind, symbols = row_type(len(text)), symbol_table(text, letters)
+        kind, symbols = row_type(len(text)), symbol_table(text, residues)
         packed = bool((symbols[:, CODE] >= 0).any())
         values = symbols[:, CODE].astype(np.uint64) if packed else np.arange(len(symbols), dtype=np.uint64)
-        blocks = np.zeros(block_shape(len(text), letters, bucket), np.uint64)
+        blocks = np.zeros(block_shape(len(text), residues, bucket), np.uint64)
         odd_rows = np.empty(int(symbols[-1, ODD]), kind)
         coded = np.argsort(symbols[:, CODE], kind="stable")[-4:] if packed else np.arange(len(symbols) - 1)
         before = symbols[coded, SMALLER].astype(np.uint64)

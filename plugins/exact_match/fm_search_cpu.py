@@ -2,7 +2,7 @@
 
 The row of the suffix that has one more symbol in front is counted, not looked up: as many suffixes with that symbol are
 smaller as the transform has occurrences of it before this row (LF mapping). ``mapped``, ``extended`` and
-``symbol_before`` answer for every symbol and every index. Nearly all look-ups are plain: of letters with two bits, in
+``symbol_before`` answer for every symbol and every index. Nearly all look-ups are plain: of residues with two bits, in
 blocks without other symbols. Inner loops answer these with ``is_plain`` and ``mapped_base``, which take the blocks
 alone: references to arrays are counted at each call, which takes longer than the look-up.
 
@@ -11,7 +11,7 @@ Working space comes from the caller: kernels that call numpy take numba's module
 """
 
 import numpy as np
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
 
 _U64 = np.uint64
 _EVEN_BITS = _U64(0x5555555555555555)
@@ -138,15 +138,19 @@ def symbol_before(symbols, blocks, odd_rows, shift, packed, row):
 
 @kernel
 def locate(fm, row):
-    """Where in the text the suffix of a row begins; ``fm`` is the whole of ``Tables``."""
+    """Where in the text the suffix of a row begins; ``fm`` is the whole of ``Tables``.
+
+    Inside the text whatever a stored index says: where no sample is as near as it should be, at its start.
+    """
     symbols, blocks, odd_rows, shift, packed, samples, marks = fm
     if not len(marks):
-        return _U64(samples[row])
+        return _U64(samples[min(_U64(row), _U64(len(samples) - 1))])
     steps = _U64(0)
-    while True:
+    while steps * _U64(len(samples)) <= _U64(len(marks)) << _U64(7):  # a sound index has a sample before
         word, bit = marks[row >> _U64(6), 1], _U64(1) << (row & _U64(63))
         if word & bit:
-            return _U64(samples[marks[row >> _U64(6), 0] + count_bits(word & (bit - _U64(1)))]) + steps
+            return min(_U64(samples[marks[row >> _U64(6), 0] + count_bits(word & (bit - _U64(1)))]) + steps,
+                       _U64(symbols[-1, 0]) - _U64(1))
         if packed and not blocks[row >> shift, 0] & _FLAG:
             inside = row & ((_U64(1) << shift) - _U64(1))
             code = (blocks[row >> shift, _U64(4) + (inside >> _U64(5))] >> (_U64(2) * (inside & _U64(31)))) & _U64(3)
@@ -155,18 +159,19 @@ def locate(fm, row):
             symbol = symbol_before(symbols, blocks, odd_rows, shift, packed, row)
             row = mapped(symbols, blocks, odd_rows, shift, packed, symbol, row)
         steps += _U64(1)
+    return _U64(0)
 
 
 @kernel
-def word_ranges(symbols, blocks, odd_rows, shift, packed, coded, letters, ranges):
-    """Fill the rows of every word of ``letters`` letters with codes; the code of a word's first letter is highest.
+def word_ranges(symbols, blocks, odd_rows, shift, packed, coded, residues, ranges):
+    """Fill the rows of every word of ``residues`` residues with codes; the code of a word's first residue is highest.
 
-    coded: u8[4], the symbol of each code. ranges: [4 ** letters, 2], first row and the one behind the last; equal for
+    coded: u8[4], the symbol of each code. ranges: [4 ** residues, 2], first row and the one behind the last; equal for
     words that the text lacks.
     """
     ranges[0, 0], ranges[0, 1] = 0, symbols[-1, 0]
     size = _U64(1)
-    for _ in range(letters):
+    for _ in range(residues):
         for word in range(size):
             low, high = _U64(ranges[word, 0]), _U64(ranges[word, 1])
             for n in range(4):
@@ -184,7 +189,9 @@ def word_ranges(symbols, blocks, odd_rows, shift, packed, coded, letters, ranges
 
 @kernel
 def shared(text, place, query, start, known):
-    """Letters that text and query share from two places on, of which ``known`` are known."""
+    """Residues that text and query share from two places on, of which ``known`` are known, if the text has as many."""
+    if place + known >= _U64(len(text)):
+        known = _U64(0)
     while text[place + known] == query[start + known]:
         known += _U64(1)
     return known

@@ -12,18 +12,26 @@ from weakref import ref
 
 import numpy as np
 from numba import cuda as _cuda
-from seqloom.core.backends import device_count, on_device
-from seqloom.core.copies_cuda import to_device
+from seqloom.core.backends import device_count, on_device, simulated
+from seqloom.core.cuda.transfer import to_device
 from seqloom.plugins.exact_match import fm_search_cpu as host
-from seqloom.plugins.exact_match.fm_index import Tables
-from seqloom.plugins.exact_match.fm_seed_cpu import codes_of
+
+from .fm_index import Tables
+from .fm_seed_cpu import codes_of
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 
 
-@cuda.jit(device=True)
-def count_bits(word):
-    return np.uint64(cuda.popc(word))
+if simulated():  # whose threads, while one calls a function, may find no ``popc`` in the module
+
+    @cuda.jit(device=True)
+    def count_bits(word):
+        return np.uint64(int(word).bit_count())
+else:
+
+    @cuda.jit(device=True)
+    def count_bits(word):
+        return np.uint64(cuda.popc(word))
 
 
 def device_functions(*kernels: Any, **given: Any) -> dict[str, Any]:

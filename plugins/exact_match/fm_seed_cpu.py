@@ -1,15 +1,15 @@
 """``fm-matches`` on the CPU: backward search that leaps over what the text lacks, many places of the query at a time.
 
-A match of at least ``length`` letters begins with a stretch of that length. A stretch is looked up from its last letter
-on; where the text lacks what was read, no match holds it, and the next stretch begins behind the first letter that was
-read. The first stretches of many parts of the query are looked up step by step in turns, so that the memory of one is
-fetched while the others are at work.
+A match of at least ``length`` residues begins with a stretch of that length. A stretch is looked up from its last
+residue on; where the text lacks what was read, no match holds it, and the next stretch begins behind the first residue
+that was read. The first stretches of many parts of the query are looked up step by step in turns, so that the memory of
+one is fetched while the others are at work.
 
 For unique matches, only matches that no longer one covers can count. From a stretch that occurs, the first of these is
 found by reading on to the left until the text lacks it, and then by the longest continuation to the right; the next one
-holds the letter behind its end, so that the stretch that ends there is looked up next. Where all matches are wanted,
-every stretch has to be looked up; but inside of a match, one whose last letters occur once gives nothing new, nor do
-the ones that share these letters.
+holds the residue behind its end, so that the stretch that ends there is looked up next. Where all matches are wanted,
+every stretch has to be looked up; but inside of a match, one whose last residues occur once gives nothing new, nor do
+the ones that share these residues.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from itertools import chain, islice
 import numpy as np
 from seqloom.core.backends import with_capacity
 from seqloom.core.context import Context
-from seqloom.core.jit import kernel
-from seqloom.core.prefetch import prefetch
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.simd import prefetch
 from seqloom.core.stages import Footprint, Shape
-from seqloom.core.threads import in_turn
-from seqloom.plugins.exact_match import fm_search_cpu as search_cpu
-from seqloom.plugins.exact_match.fm_index import CODE, KIND, SMALLER, Tables, tables_of
-from seqloom.plugins.exact_match.fm_search_cpu import (
+
+from .fm_index import CODE, KIND, SMALLER, Tables, tables_of
+from .fm_search_cpu import (
     extended,
     is_plain,
     locate,
@@ -33,33 +33,33 @@ from seqloom.plugins.exact_match.fm_search_cpu import (
     symbol_before,
     word_ranges,
 )
-from seqloom.plugins.exact_match.fm_seed_reference import FmMatches
-from seqloom.plugins.exact_match.seed_reference import LETTERS, MOST_WORK, Strand, most_work
-from seqloom.plugins.exact_match.strands_cpu import strand_of
-from seqloom.plugins.exact_match.symbols import NEVER, separator, target_text
+from .fm_seed_reference import FmMatches
+from .seed_reference import MOST_WORK, RESIDUES, Strand, most_work
+from .strands_cpu import strand_of
+from .symbols import NEVER, separator, target_text
 
 _U64 = np.uint64
 _LANES = 16  # parts of the query that a thread searches in turns
-_LEAST_PART = 4096  # letters of such a part at least: where parts meet, a match may be looked at twice
-_LONGEST_WORD = 12  # letters of the words whose rows are looked up in a table, at most
+_LEAST_PART = 4096  # residues of such a part at least: where parts meet, a match may be looked at twice
+_LONGEST_WORD = 12  # residues of the words whose rows are looked up in a table, at most
 _AHEAD = 32  # words that are asked for from memory before the first is looked at
-_LONGEST_SIFTED = 14  # letters of the words in the sieve, at most: 32 MiB
+_LONGEST_SIFTED = 14  # residues of the words in the sieve, at most: 32 MiB
 
 
-@kernel(helpers=(search_cpu,))
+@kernel
 def _longest(fm, text, query, start, low, high, known):
-    """The most letters that a suffix of rows low … high − 1 shares with the query from ``start`` on.
+    """The most residues that a suffix of rows low … high − 1 shares with the query from ``start`` on.
 
-    known: letters that all of them share. Returns that number, the first row that shares as many, and whether the next
+    known: residues that all of them share. Returns that number, the first row that shares as many, and whether the next
     row does too. The query's place among the rows is found by halving; its neighbours there share most.
     """
     first, last, best = low, high, known
     while first < last:
         row = (first + last) >> _U64(1)
         place = locate(fm, row)
-        letters = shared(text, place, query, start, known)
-        best = max(best, letters)
-        if text[place + letters] < query[start + letters]:
+        residues = shared(text, place, query, start, known)
+        best = max(best, residues)
+        if text[place + residues] < query[start + residues]:
             first = row + _U64(1)
         else:
             last = row
@@ -75,19 +75,19 @@ def _longest(fm, text, query, start, low, high, known):
 
 
 @kernel
-def _put(out, found, start, place, letters):
+def _put(out, found, start, place, residues):
     """Write a match if there is room for it; returns how many there are now."""
     if found < _U64(len(out)):
-        out[found, 0], out[found, 1], out[found, 2] = start, place, letters
+        out[found, 0], out[found, 1], out[found, 2] = start, place, residues
     return found + _U64(1)
 
 
-@kernel(helpers=(search_cpu,))
+@kernel
 def _cover(fm, text, query, start, length, low, high, begin, stop, out, found):
     """The first match that holds the stretch at ``start``, whose rows are given, and that no longer one covers.
 
     It is written if it begins from ``begin`` on and before ``stop``; twice if it occurs so often. One that begins
-    before need not be followed to its first letter. Returns where it begins, where it ends, and how many are written.
+    before need not be followed to its first residue. Returns where it begins, where it ends, and how many are written.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
     first = start
@@ -104,60 +104,60 @@ def _cover(fm, text, query, start, length, low, high, begin, stop, out, found):
         low, high = next_low, next_high
         first -= _U64(1)
         alone = high - low == _U64(1)
-    letters, another = start + length - first, False
+    residues, another = start + length - first, False
     if alone:
         place = locate(fm, low)
         while place > 0 and first >= begin and text[place - _U64(1)] == query[first - _U64(1)]:
             place -= _U64(1)
             first -= _U64(1)
-            letters += _U64(1)
-        letters = shared(text, place, query, first, letters)
+            residues += _U64(1)
+        residues = shared(text, place, query, first, residues)
     else:
-        letters, low, another = _longest(fm, text, query, first, low, high, letters)
+        residues, low, another = _longest(fm, text, query, first, low, high, residues)
         place = locate(fm, low)
     if begin <= first < stop:
-        found = _put(out, found, first, place, letters)
+        found = _put(out, found, first, place, residues)
         if another:
-            found = _put(out, found, first, locate(fm, low + _U64(1)), letters)
-    return first, first + letters, found
+            found = _put(out, found, first, locate(fm, low + _U64(1)), residues)
+    return first, max(first + residues, start + length), found
 
 
-@kernel(helpers=(search_cpu,))
+@kernel
 def _all_at(fm, text, query, start, length, low, high, out, found):
     """Write every match that begins at ``start``, where the stretch has the rows given.
 
     Returns how many are written now, how far one of those that hold the stretch reaches, and the work: rows that were
-    looked at, and ``LETTERS`` for each letter that was compared.
+    looked at, and ``RESIDUES`` for each residue that was compared.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
     place = locate(fm, low)
     reach = start + shared(text, place, query, start, length)
-    work = np.float64(high - low) + LETTERS * np.float64(reach - start)
+    work = np.float64(high - low) + RESIDUES * np.float64(reach - start)
     for row in range(low, high):
         if symbol_before(symbols, blocks, odd_rows, shift, packed, row) != _U64(query[start - _U64(1)]):
             place = locate(fm, row)
-            letters = shared(text, place, query, start, length)
-            found = _put(out, found, start, place, letters)
-            reach = max(reach, start + letters)
-            work += LETTERS * np.float64(letters)
+            residues = shared(text, place, query, start, length)
+            found = _put(out, found, start, place, residues)
+            reach = max(reach, start + residues)
+            work += RESIDUES * np.float64(residues)
     return found, reach, work
 
 
-@kernel(helpers=(search_cpu,))
-def _search(fm, codes, text, query, length, possible, step, letters, ranges, begins, stops, unique, most_work, work,
+@kernel
+def _search(fm, codes, text, query, length, possible, step, residues, ranges, begins, stops, unique, most_work, work,
             out):
     """Write (query place, text place, length) of every match that counts and begins in one of the parts.
 
     possible, step: bool, whether the text may have the word at each place of the query that is a multiple of two to the
-    power of ``step``; every stretch holds such a word. Empty: not known. letters, ranges: of the words in the table,
-    and their rows; 0 letters without one. begins, stops: u8, places of the query where the parts begin and end.
+    power of ``step``; every stretch holds such a word. Empty: not known. residues, ranges: of the words in the table,
+    and their rows; 0 residues without one. begins, stops: u8, places of the query where the parts begin and end.
     codes: see ``codes_of``. work: u8[6, lanes], working space.
 
     Returns the number of matches, also when ``out`` is full, and what was looked at in vain where all matches are
     wanted: work of ``_all_at`` less ``MOST_WORK`` for each match. It ends early once that is above ``most_work``.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
-    # Rows low … high − 1 are those of the stretch's letters from ``place`` on; as if one had just ended in vain.
+    # Rows low … high − 1 are those of the stretch's residues from ``place`` on; as if one had just ended in vain.
     start, least, reach, place, low, high = work[0], work[1], work[2], work[3], work[4], work[5]
     found, lanes, left, vain = _U64(0), len(begins), 0, 0.0
     for lane in range(lanes):
@@ -212,12 +212,12 @@ def _search(fm, codes, text, query, length, possible, step, letters, ranges, beg
                 left -= 1
                 continue
             place[lane], low[lane], high[lane] = first + length, 0, symbols[-1, 0]
-            word, odd = _U64(0), letters == _U64(0)
-            for n in range(first + length - letters, first + length):
+            word, odd = _U64(0), residues == _U64(0)
+            for n in range(first + length - residues, first + length):
                 word = (word << _U64(2)) | codes[query[n]]
                 odd |= codes[query[n]] > _U64(3)
             if not odd:
-                place[lane] -= letters
+                place[lane] -= residues
                 low[lane], high[lane] = ranges[word, 0], ranges[word, 1]
     return found, vain
 
@@ -228,14 +228,17 @@ class FmMatchesCpu(FmMatches):
     strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:
-        text = shape.target_letters + shape.targets
-        return Footprint(host=24 * shape.query_letters + text + min(4 * text, 4**_LONGEST_SIFTED // 8))
+        text, queries = shape.target_residues + shape.targets, shape.query_residues + shape.queries
+        residues = sifted_residues(text)
+        sieve = 4**residues // 8 if residues <= _LONGEST_SIFTED and 8 * queries >= text else 0
+        # Of each strand the symbols, and room for a match to 16 residues.
+        return Footprint(host=5 * queries + 2 * text + sieve)
 
     def matches(self, context: Context, strands: Sequence[Strand]) -> list[np.ndarray]:
         fm, text = tables_of(context.index(KIND)), target_text(context.targets, acgt_only=False)[0]
         length, unique = np.uint64(context.options.length), context.options.mode() != "maxmatch"
-        letters = sum(len(strand.symbols) for strand in strands)
-        sieve, words = _Sieve(fm, text, int(length), letters), word_table(fm, int(length), letters)
+        residues = sum(len(strand.symbols) for strand in strands)
+        sieve, words = _Sieve(fm, text, int(length), residues), word_table(fm, int(length), residues)
 
         def part(task: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, bool]:
             query, possible, bounds = task
@@ -253,7 +256,7 @@ class FmMatchesCpu(FmMatches):
 
         tasks = [[(symbols, possible, bounds) for bounds in _parts(len(symbols), context.threads)]
                  for symbols, _, _ in strands for possible in [sieve.sift(symbols)]]
-        parts = iter(in_turn(context.threads, part, list(chain(*tasks))))
+        parts = iter(run_tasks(context.threads, part, list(chain(*tasks))))
         found = []
         for strand, of_strand in zip(strands, tasks, strict=True):
             rows, repetitive = zip(*islice(parts, len(of_strand)), strict=True)
@@ -270,42 +273,42 @@ class FmMatchesCpu(FmMatches):
         return maximal_matches(ended, strand.symbols, context.options.length) - [0, 1, 0]
 
 
-def _parts(letters: int, threads: int) -> list[np.ndarray]:
+def _parts(residues: int, threads: int) -> list[np.ndarray]:
     """u8[lanes + 1] bounds of the parts of a strand that each thread searches; the first symbol begins no match."""
-    lanes = max(1, min(threads * _LANES, letters // _LEAST_PART))
-    bounds = np.linspace(1, letters, lanes + 1).astype(np.uint64)
+    lanes = max(1, min(threads * _LANES, residues // _LEAST_PART))
+    bounds = np.linspace(1, residues, lanes + 1).astype(np.uint64)
     each = -(-lanes // threads)
     return [bounds[n : n + each + 1] for n in range(0, lanes, each)]
 
 
 @kernel
-def _put_words(text, codes, letters, sieve):
-    """Set the bit of every word of ``letters`` two-bit letters that the text has; u8[…] ``codes`` by symbol."""
-    mask = (_U64(1) << (_U64(2) * letters)) - _U64(1)
+def _put_words(text, codes, residues, sieve):
+    """Set the bit of every word of ``residues`` two-bit residues that the text has; u8[…] ``codes`` by symbol."""
+    mask = (_U64(1) << (_U64(2) * residues)) - _U64(1)
     word, whole = _U64(0), _U64(0)
     for symbol in text:
         code = codes[symbol]
         whole = whole + _U64(1) if code <= _U64(3) else _U64(0)
         word = ((word << _U64(2)) | (code & _U64(3))) & mask
-        if whole >= letters:
+        if whole >= residues:
             sieve[word >> _U64(3)] |= np.uint8(1 << (word & _U64(7)))
 
 
 @kernel
-def _sift(query, codes, letters, sieve, step, possible):
-    """Fill ``possible`` for ``_search``; a word with letters without a code may always be there."""
-    mask = (_U64(1) << (_U64(2) * letters)) - _U64(1)
-    word, read, clear = _U64(0), _U64(0), _U64(0)  # letters before ``clear`` are followed by one without a code
+def _sift(query, codes, residues, sieve, step, possible):
+    """Fill ``possible`` for ``_search``; a word with residues without a code may always be there."""
+    mask = (_U64(1) << (_U64(2) * residues)) - _U64(1)
+    word, read, clear = _U64(0), _U64(0), _U64(0)  # residues before ``clear`` are followed by one without a code
     words = np.empty(_AHEAD, np.uint64)
     for first in range(_U64(0), _U64(len(possible)), _U64(_AHEAD)):
         last = min(first + _U64(_AHEAD), _U64(len(possible)))
         for n in range(first, last):
-            for place in range(read, (n << step) + letters):
+            for place in range(read, (n << step) + residues):
                 code = codes[query[place]]
                 word = (word << _U64(2)) | (code & _U64(3))
                 if code > _U64(3):
                     clear = place + _U64(1)
-            read = (n << step) + letters
+            read = (n << step) + residues
             possible[n] = clear > n << step
             words[n - first] = word & mask
             prefetch(sieve, (word & mask) >> _U64(3))
@@ -321,37 +324,43 @@ def codes_of(fm: Tables) -> np.ndarray:
     return codes
 
 
+def sifted_residues(text: int) -> int:
+    """Residues of the words that are sifted, of which a text of so many symbols has an eighth at most."""
+    residues = 1
+    while 4**residues < 8 * text:
+        residues += 1
+    return residues
+
+
 class _Sieve:
-    """Which words a text has: words so long that it can have an eighth of them at most. ``letters`` is 0 without one.
+    """Which words a text has: words so long that it can have an eighth of them at most. ``residues`` is 0 without one.
 
     Where a look at one bit tells that a word is not there, nothing need be looked up for the stretches that hold it.
     """
 
-    def __init__(self, fm: Tables, text: np.ndarray, length: int, letters: int) -> None:
-        """For a query of so many letters, which has to pay for the sieve."""
+    def __init__(self, fm: Tables, text: np.ndarray, length: int, residues: int) -> None:
+        """For a query of so many residues, which has to pay for the sieve."""
         self.codes = codes_of(fm)
-        self.letters = 1
-        while 4**self.letters < 8 * len(text):
-            self.letters += 1
-        if not fm.packed or self.letters > min(length, _LONGEST_SIFTED) or 8 * letters < len(text):
-            self.letters = 0
-        self.step = max(0, (length - self.letters + 1).bit_length() - 1)
-        self.bits = np.zeros(max(1, 4**self.letters // 8), np.uint8)
-        if self.letters:
-            _put_words(text, self.codes, np.uint64(self.letters), self.bits)
+        self.residues = sifted_residues(len(text))
+        if not fm.packed or self.residues > min(length, _LONGEST_SIFTED) or 8 * residues < len(text):
+            self.residues = 0
+        self.step = max(0, (length - self.residues + 1).bit_length() - 1)
+        self.bits = np.zeros(max(1, 4**self.residues // 8), np.uint8)
+        if self.residues:
+            _put_words(text, self.codes, np.uint64(self.residues), self.bits)
 
     def sift(self, query: np.ndarray) -> np.ndarray:
         """bool[m]: for every ``2 ** step``-th place of a query, whether the text may have the word there."""
-        count = (len(query) - self.letters) // (1 << self.step) + 1 if self.letters else 0
+        count = (len(query) - self.residues) // (1 << self.step) + 1 if self.residues else 0
         possible = np.empty(max(0, count), np.bool_)
-        _sift(query, self.codes, np.uint64(self.letters), self.bits, np.uint64(self.step), possible)
+        _sift(query, self.codes, np.uint64(self.residues), self.bits, np.uint64(self.step), possible)
         return possible
 
 
-def word_table(fm: Tables, length: int, letters: int) -> tuple[np.uint64, np.ndarray]:
-    """Letters and rows of the words whose look-up pays for a query of so many letters."""
+def word_table(fm: Tables, length: int, residues: int) -> tuple[np.uint64, np.ndarray]:
+    """Residues and rows of the words whose look-up pays for a query of so many residues."""
     size = 0
-    most = min(letters, int(fm.symbols[-1, SMALLER])) // 16
+    most = min(residues, int(fm.symbols[-1, SMALLER])) // 16
     while fm.packed and size < min(length, _LONGEST_WORD) and 4 ** (size + 1) <= most:
         size += 1
     ranges = np.empty((4**size, 2), fm.samples.dtype)

@@ -10,28 +10,28 @@ from typing import Any
 import numpy as np
 from numba import uint64
 from seqloom.core.context import Context
-from seqloom.core.copies_cuda import to_device, to_host
+from seqloom.core.cuda.jit import kernel
+from seqloom.core.cuda.transfer import to_device, to_host
 from seqloom.core.errors import BudgetError
-from seqloom.core.jit_cuda import kernel
-from seqloom.core.packed16 import SIMULATED
+from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.exact_match import fm_search_cpu
 from seqloom.plugins.exact_match import fm_search_cuda as devices
 from seqloom.plugins.exact_match import fm_seed_cpu as host
-from seqloom.plugins.exact_match.fm_index import KIND, tables_of
-from seqloom.plugins.exact_match.fm_search_cuda import FUNCTIONS, cuda, device_functions
-from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
-from seqloom.plugins.exact_match.seed_reference import Strand
-from seqloom.plugins.exact_match.symbols import target_text
+
+from .fm_index import KIND, tables_of
+from .fm_search_cuda import FUNCTIONS, cuda, device_functions
+from .fm_seed_cpu import FmMatchesCpu
+from .seed_reference import Strand
+from .symbols import target_text
 
 _THREADS = 64
 _PARTS = 1 << 17  # of a strand, at most
-_LEAST_PART = 8 if SIMULATED else 64  # letters
+_LEAST_PART = 8 if SIMULATED else 64  # residues
 
 _search = device_functions(host._longest, host._put, host._cover, host._all_at, host._search, **FUNCTIONS)["_search"]
 
 
-@kernel(devices, fm_search_cpu, host)
+@kernel()
 def _match(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, text, query, length, bounds, unique, ends,
            counts, out):
     """Count the matches of each part of the query; write those that have room.
@@ -53,8 +53,8 @@ class FmMatchesCuda(FmMatchesCpu):
     backend = "cuda"
 
     def footprint(self, shape: Shape) -> Footprint:
-        text = shape.target_letters + shape.targets
-        return Footprint(super().footprint(shape).host, device=4 * text + 4 * shape.query_letters + 32 * _PARTS)
+        text = shape.target_residues + shape.targets
+        return Footprint(super().footprint(shape).host, device=4 * text + 4 * shape.query_residues + 32 * _PARTS)
 
     def matches(self, context: Context, strands: Sequence[Strand]) -> list[np.ndarray]:
         fm, text = tables_of(context.index(KIND)), target_text(context.targets, acgt_only=False)[0]
@@ -86,7 +86,7 @@ def _matched(index: tuple[Any, ...], query: np.ndarray, length: np.uint64, uniqu
         need = len(query) + 24 * (parts + int(ends[-1]))
         if need > memory:
             raise BudgetError("the matches of one query batch and volume on the device", need, memory,
-                              "raise --device-memory, or take smaller volumes (--volume-letters)")
+                              "raise --device-memory, or take smaller volumes (--volume-residues)")
         out = cuda.device_array((max(1, int(ends[-1])), 3), np.int64)
         _match[-(-parts // block), block](*index, there, length, bounds, unique, to_device(ends), counts, out)
         return out

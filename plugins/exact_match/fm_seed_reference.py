@@ -1,5 +1,6 @@
 """Maximal exact matches from an FM-index."""
 
+import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -8,10 +9,11 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape
-from seqloom.plugins.exact_match.fm_index import KIND, SMALLER, unpacked
-from seqloom.plugins.exact_match.minimizer_seed_reference import hopeless
-from seqloom.plugins.exact_match.seed_reference import Strand, matches, seeds_of, strand_of
-from seqloom.plugins.exact_match.suffix_array import occurrence_counts
+
+from .fm_index import KIND, SMALLER, unpacked
+from .minimizer_seed_reference import hopeless
+from .seed_reference import Strand, matches, seeds_of, strand_of
+from .suffix_array import occurrence_counts
 
 _BUCKET = 32
 
@@ -30,14 +32,16 @@ class FmMatches(SeedStage):
     """
 
     name: ClassVar[str] = "fm-matches"
+    cells_per_second: ClassVar[float | None] = math.inf
     takes: ClassVar[tuple[type[Records] | None, ...]] = (None,)
     gives: ClassVar[type[Records]] = Seeds
     reads: ClassVar[tuple[str, ...]] = (KIND,)
+    uses: ClassVar[tuple[str, ...]] = ("length", "mode", "frames", "acgt_only")
     gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
     strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=400 * shape.query_letters + 30 * (shape.target_letters + shape.targets) + (80 << 20))
+        return Footprint(host=400 * shape.query_residues + 30 * (shape.target_residues + shape.targets) + (80 << 20))
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         starts = text_starts(context)

@@ -3,12 +3,14 @@
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.exact_match.index_reference import SuffixArray
-from seqloom.plugins.exact_match.suffix_array_cpu import suffix_array
-from seqloom.plugins.exact_match.symbols import end, target_text
+
+from .index_reference import SuffixArray
+from .suffix_array import SORTING, suffix_type
+from .suffix_array_cpu import suffix_array
+from .symbols import end, target_text
 
 
 @kernel
@@ -30,9 +32,9 @@ class SuffixArrayCpu(SuffixArray):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        text = shape.target_letters + shape.targets + 1
+        text = shape.target_residues + shape.targets + 1
         counts = 32 * 8 * (text // self.options.bucket + 1)
-        return Footprint(host=30 * text + counts, stays=10 * text + counts)
+        return Footprint(host=SORTING * text + counts, stays=(2 + suffix_type(text).itemsize) * text + counts)
 
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
         assert isinstance(batch, SequenceBatch)
@@ -47,4 +49,4 @@ class SuffixArrayCpu(SuffixArray):
         return Index("suffix-array", "target",
                      {"text": text, "starts": starts, "suffixes": suffixes, "bwt": bwt,
                       "smaller": np.concatenate([[0], np.cumsum(sums)]), "counts": counts},
-                     {"alphabet": batch.alphabet.name, "acgt_only": acgt_only, "bucket": self.options.bucket})
+                     self._parameters(context, batch))

@@ -1,15 +1,16 @@
 """The index of the references: a suffix array with Burrows–Wheeler transform and occurrence counts in buckets."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index, Side
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, Shape, option
-from seqloom.plugins.exact_match.suffix_array import occurrence_counts, suffix_array, transform
-from seqloom.plugins.exact_match.symbols import end, target_text
+
+from .suffix_array import occurrence_counts, suffix_array, transform
+from .symbols import end, target_text
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class SuffixArray(IndexStage):
     depends: ClassVar[tuple[str, ...] | None] = ("acgt_only",)
 
     def footprint(self, shape: Shape) -> Footprint:
-        text = shape.target_letters + shape.targets + 1
+        text = shape.target_residues + shape.targets + 1
         return Footprint(host=80 * text + 32 * 8 * (text // self.options.bucket + 1))
 
     def run(self, context: Context, batch: "SequenceBatch | ModelBatch") -> Index:
@@ -51,4 +52,14 @@ class SuffixArray(IndexStage):
         return Index("suffix-array", "target",
                      {"text": text, "starts": starts, "suffixes": suffixes, "bwt": bwt, "smaller": smaller,
                       "counts": counts},
-                     {"alphabet": batch.alphabet.name, "acgt_only": acgt_only, "bucket": self.options.bucket})
+                     self._parameters(context, batch))
+
+    def wrong(self, context: Context, batch: "SequenceBatch | ModelBatch", index: Index) -> str:
+        from seqloom.plugins.exact_match.stored_cpu import wrong_suffix_array
+
+        assert isinstance(batch, SequenceBatch)
+        return wrong_suffix_array(batch, index, self._parameters(context, batch))
+
+    def _parameters(self, context: Context, batch: SequenceBatch) -> dict[str, Any]:
+        return {"alphabet": batch.alphabet.name, "acgt_only": bool(getattr(context.options, "acgt_only", False)),
+                "bucket": self.options.bucket}

@@ -1,12 +1,15 @@
 """``minimizer-index`` on the CPU: window minima by doubling, chunk by chunk in the cache; buckets by counting sort."""
 
 import numpy as np
-from seqloom.core.jit import inline, kernel
-from seqloom.core.threads import by_threads
-from seqloom.plugins.exact_match.minimizer_index_reference import MinimizerIndex, place_type
-from seqloom.plugins.exact_match.minimizers import Words, table_bits
+from seqloom.core.engine.threads import by_threads
+from seqloom.core.kernels.jit import inline, kernel
+
+from .minimizer_index_reference import MinimizerIndex, place_type
+from .minimizers import Words, table_bits
 
 _CHUNK = 2048
+_PART = 1 << 18
+"""Words for the minimizers of which there is room at a time, since few words are."""
 _U32, _U64 = np.uint32, np.uint64
 
 
@@ -14,9 +17,9 @@ _U32, _U64 = np.uint32, np.uint64
 
 
 @kernel
-def _pack(text, codes, bits, letters, first, size, words):
-    """Words of ``letters`` letters that end at each of ``size`` places of the text from ``first`` on."""
-    mask = _U32((_U64(1) << _U64(bits * letters)) - _U64(1))
+def _pack(text, codes, bits, residues, first, size, words):
+    """Words of ``residues`` residues that end at each of ``size`` places of the text from ``first`` on."""
+    mask = _U32((_U64(1) << _U64(bits * residues)) - _U64(1))
     word = _U32(0)
     for i in range(_U64(size)):
         word = (_U32(word << _U32(bits)) | _U32(codes[text[_U64(first) + i]])) & mask
@@ -76,19 +79,19 @@ def bucket_of(value, bits):
 
 
 @kernel
-def _minimizers(text, codes, bits, letters, window, begin, end, place, value):
+def _minimizers(text, codes, bits, residues, window, begin, end, place, value):
     """Write places and hashes of the window minima of ``text`` among words begin … end − 1, ties all; their number."""
-    span = _CHUNK + 3 * window + letters
+    span = _CHUNK + 3 * window + residues
     hashes, x, y = np.empty(span, _U32), np.empty(span, _U32), np.empty(span, _U32)
-    words = len(text) - letters + 1
+    words = len(text) - residues + 1
     found = _U64(0)
     for start in range(begin, end if words >= window else begin, _CHUNK):
         # Words first … last − 1 decide on start … stop − 1.
         first, stop = max(0, start - (window - 1)), min(start + _CHUNK, end)
         last = min(stop + window - 1, words)
         size = last - first
-        _pack(text, codes, bits, letters, first, size + letters - 1, y)
-        _scramble(y[letters - 1 :], hashes, x, size)
+        _pack(text, codes, bits, residues, first, size + residues - 1, y)
+        _scramble(y[residues - 1 :], hashes, x, size)
         x, y = _window_minimum(x, y, size, window)
         _invert(x, y, size - window + 1, window - 1)
         x, y = _window_minimum(y, x, size + window - 1, window)
@@ -114,15 +117,19 @@ def _group(place, value, bits, fine, head, grouped, sieve):
 def minimizers(text: np.ndarray, codes: np.ndarray, words: Words, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Places and u4 hashes, as the function of this name of the reference gives them."""
 
-    def part(n: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        place, value = np.empty(last - first + 1, place_type(text)), np.empty(last - first + 1, np.uint32)
-        count = _minimizers(text, codes, *words, first, last, place, value)
-        return place[:count], value[:count]
+    def part(n: int, first: int, last: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        size = min(_PART, last - first) + 1
+        place, value = np.empty(size, place_type(text)), np.empty(size, np.uint32)
+        places, values = [place[:0]], [value[:0]]
+        for begin in range(first, last, _PART):
+            count = _minimizers(text, codes, *words, begin, min(begin + _PART, last), place, value)
+            places.append(place[:count].copy())
+            values.append(value[:count].copy())
+        return places, values
 
-    found = by_threads(threads, 0, max(0, len(text) - words.letters + 1), part)
-    if threads == 1:
-        return found[0]
-    return np.concatenate([place for place, _ in found]), np.concatenate([value for _, value in found])
+    found = by_threads(threads, 0, max(0, len(text) - words.residues + 1), part)
+    places, values = (np.concatenate([array for pair in found for array in pair[n]]) for n in range(2))
+    return places, values
 
 
 class MinimizerIndexCpu(MinimizerIndex):

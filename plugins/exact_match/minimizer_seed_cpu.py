@@ -3,21 +3,21 @@
 import numpy as np
 from seqloom.core.backends import with_capacity
 from seqloom.core.context import Context
+from seqloom.core.engine.threads import by_threads
 from seqloom.core.index import Index
-from seqloom.core.jit import kernel
-from seqloom.core.threads import by_threads
-from seqloom.plugins.exact_match import minimizer_index_cpu
-from seqloom.plugins.exact_match.minimizer_index_cpu import bucket_of, minimizers
-from seqloom.plugins.exact_match.minimizer_seed_reference import MinimizerMatches
-from seqloom.plugins.exact_match.minimizers import Words, table_bits, word_codes
-from seqloom.plugins.exact_match.seed_reference import LETTERS, MOST_WORK, Strand, most_work
-from seqloom.plugins.exact_match.strands_cpu import strand_of
+from seqloom.core.kernels.jit import kernel
+
+from .minimizer_index_cpu import bucket_of, minimizers
+from .minimizer_seed_reference import MinimizerMatches
+from .minimizers import Words, table_bits, word_codes
+from .seed_reference import MOST_WORK, RESIDUES, Strand, most_work
+from .strands_cpu import strand_of
 
 _U64 = np.uint64
 _FLIGHT = 64  # minimizers whose memory is fetched together
 
 
-@kernel(helpers=(minimizer_index_cpu,))
+@kernel
 def _sift(value, sieve, bits, chosen):
     """Write which of the query's minimizers can occur in the text; their number."""
     count = _U64(0)
@@ -50,7 +50,7 @@ def _leftmost_minimum(place, value, j, start, window):
 def _hopeless(text, places, low, high, x, lefts, query, begin, right):
     """Whether another place of the bucket shares more of the query around the word, or two earlier ones as much.
 
-    begin: place of the word in the query; right: letters that place ``x`` shares with the query from there on.
+    begin: place of the word in the query; right: residues that place ``x`` shares with the query from there on.
     """
     left = lefts[x - low]
     equal = 0
@@ -73,21 +73,21 @@ def _hopeless(text, places, low, high, x, lefts, query, begin, right):
     return False
 
 
-@kernel(helpers=(minimizer_index_cpu,))
+@kernel
 def _matches(text, head, places, bits, query, least, window, place, value, chosen, unique, most_work, out):
-    """Write (query place, text place, length) of every match of ``least`` letters or more that counts.
+    """Write (query place, text place, length) of every match of ``least`` residues or more that counts.
 
     Returns:
         The number of matches, also when ``out`` is full, and the work: looks at places of a bucket, or, where matches
-        are to be unique, at pairs of them; ``LETTERS`` for each letter that is compared; less as much for each
+        are to be unique, at pairs of them; ``RESIDUES`` for each residue that is compared; less as much for each
         match, where all are wanted, as repetitive texts may cost. It ends early once that is above ``most_work``.
     """
     window = _U64(window)
     found, work = _U64(0), 0.0
     diagonal, start, end = np.int64(0), _U64(0), _U64(0)  # of the match that was found last
     lows, highs = np.empty(_FLIGHT, np.uint64), np.empty(_FLIGHT, np.uint64)
-    firsts, letter = np.empty(_FLIGHT, np.uint64), np.empty(_FLIGHT, np.uint8)
-    lefts = np.empty(64, np.uint64)  # letters to the left of the word that the query shares, up to ``window``
+    firsts, residue = np.empty(_FLIGHT, np.uint64), np.empty(_FLIGHT, np.uint8)
+    lefts = np.empty(64, np.uint64)  # residues to the left of the word that the query shares, up to ``window``
     for n in range(_U64(len(chosen))):
         ahead = n % _U64(_FLIGHT)
         if ahead == _U64(0):
@@ -99,7 +99,7 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
             for i in range(some):
                 firsts[i] = places[min(lows[i], _U64(len(places) - 1))]
             for i in range(some):
-                letter[i] = text[firsts[i]]
+                residue[i] = text[firsts[i]]
         j = chosen[n]
         p, low, high = _U64(place[j]), lows[ahead], highs[ahead]
         work += np.float64(high - low) * (np.float64(high - low) if unique else 1.0)
@@ -118,7 +118,7 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
                 while left < most and text[r - left - _U64(1)] == query[p - left - _U64(1)]:
                     left += _U64(1)
                 open_ |= left < window
-                work += LETTERS * np.float64(left)
+                work += RESIDUES * np.float64(left)
             lefts[x - low] = left
         if not open_:
             continue
@@ -128,7 +128,7 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
                 continue
             while text[r + right] == query[p + right]:
                 right += _U64(1)
-            work += LETTERS * np.float64(right)
+            work += RESIDUES * np.float64(right)
             if work > most_work:
                 break
             if left + right < least or not _leftmost_minimum(place, value, j, p - left, window):

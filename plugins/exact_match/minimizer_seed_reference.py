@@ -1,5 +1,6 @@
 """Maximal exact matches through minimizers that queries and references have in common."""
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -7,11 +8,12 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape
-from seqloom.plugins.exact_match.minimizers import KIND, Words, buckets, minimizers, table_bits, word_codes, words_of
-from seqloom.plugins.exact_match.seed_reference import Strand, common_length, seeds_of, strand_of
-from seqloom.plugins.exact_match.symbols import NEVER
 
-_BLOCK = 64  # letters beyond the ends that may be looked at
+from .minimizers import KIND, Words, buckets, expected_count, minimizers, table_bits, word_codes, words_of
+from .seed_reference import Strand, common_length, seeds_of, strand_of
+from .symbols import NEVER
+
+_BLOCK = 64  # residues beyond the ends that may be looked at
 _PAIRS = 1 << 18  # compared together
 
 
@@ -26,14 +28,19 @@ class MinimizerMatches(SeedStage):
     """
 
     name: ClassVar[str] = "minimizer-matches"
+    cells_per_second: ClassVar[float | None] = math.inf
     takes: ClassVar[tuple[type[Records] | None, ...]] = (None,)
     gives: ClassVar[type[Records]] = Seeds
     reads: ClassVar[tuple[str, ...]] = (KIND,)
+    uses: ClassVar[tuple[str, ...]] = ("length", "mode", "frames", "acgt_only")
     gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
     strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=40 * shape.query_letters + 64 * shape.queries)
+        symbols = shape.query_residues + shape.queries
+        count = expected_count(symbols, shape.options.length if shape.options else 1)
+        # The strand; its minimizers, twice while they are joined, or with those that are chosen, and matches.
+        return Footprint(host=2 * symbols + 20 * count + 64 * shape.queries)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index, options = context.index(KIND), context.options

@@ -10,9 +10,10 @@ from seqloom.core.errors import OptionError, UnknownNameError
 from seqloom.core.ports import QueryReport, Report
 from seqloom.core.records import Alignments
 from seqloom.core.stages import Writer
-from seqloom.plugins.common.decimals import fits, right_aligned
-from seqloom.plugins.exact_match.suffix_order import SuffixOrder
-from seqloom.plugins.exact_match.symbols import complement_table
+
+from .decimals import fits, right_aligned
+from .suffix_order import SuffixOrder
+from .symbols import complement_table
 
 _FLAGS = "cFLs"
 _DIGITS = 8
@@ -23,7 +24,7 @@ class MummerWriter(Writer):
     """The lines of mummer 3, byte for byte; words after the name are its flags c, F, L and s.
 
     ``c``: positions of reverse matches count on the query as given; ``F``: the reference's name on every line even if
-    there is one only; ``L``: lengths of queries in the headers; ``s``: the matched letters after each line.
+    there is one only; ``L``: lengths of queries in the headers; ``s``: the matched residues after each line.
 
     Lines stand in MUMmer's order, which is that of the reference suffixes for equal starts among all maximal matches.
 
@@ -31,12 +32,13 @@ class MummerWriter(Writer):
     """
 
     name: ClassVar[str] = "mummer"
+    families: ClassVar[tuple[str, ...]] = ("exact-match", "exact-match-protein", "exact-query", "exact-query-protein")
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         flags = {field.lstrip("-") for field in fields}
         for flag in sorted(flags):
             if len(flag) != 1 or flag not in _FLAGS:
-                raise UnknownNameError("flag of output format 'mummer'", flag, list(_FLAGS))
+                raise UnknownNameError("flag", flag, list(_FLAGS), "of output format 'mummer'")
         options = report.run["options"]
         frames = (1, -1) if options.get("both") else (-1,) if options.get("reverse") else (1,)
         if "c" in flags and -1 not in frames:
@@ -79,8 +81,8 @@ def _write_block(stream: IO[str], query: QueryReport, frame: int, mode: str, suf
         columns.insert(0, [names[target] for target in matches.target[order].tolist()])
         line = f"  %-{width}s  {line}"
     if "s" in flags:
-        letters = _strand_text(query, frame)
-        columns.append([letters[start : start + length]
+        residues = _strand_text(query, frame)
+        columns.append([residues[start : start + length]
                         for start, length in zip(starts[order].tolist(), columns[-1], strict=True)])
         line += "%s\n"
     # All lines by one operation: a genome's matches are many, and one by one they would take most of the time.

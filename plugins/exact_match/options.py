@@ -17,7 +17,7 @@ class ProteinMatchOptions:
     mum: bool = option(False, "matches that are unique in both reference and query")
     mumreference: bool = option(False, "matches that are unique in the reference; the default", aliases=("--mumcand",))
     maxmatch: bool = option(False, "all maximal matches")
-    length: int = option(20, "letters that a match has at least", minimum=1, aliases=("-l",))
+    length: int = option(20, "residues that a match has at least", minimum=1, aliases=("-l",))
 
     def mode(self) -> str:
         """ "mum", "mumreference" or "maxmatch"."""
@@ -39,11 +39,11 @@ class ProteinMatchOptions:
 
 @dataclass(frozen=True)
 class StrandOptions:
-    """Which strands of the query are searched, and which letters match."""
+    """Which strands of the query are searched, and which residues match."""
 
     both: bool = option(False, "search both strands of the query", aliases=("-b",))
     reverse: bool = option(False, "search the reverse strand of the query only", aliases=("-r",))
-    acgt_only: bool = option(False, "only a, c, g and t match; other letters end a match", aliases=("-n",))
+    acgt_only: bool = option(False, "only a, c, g and t match; other residues end a match", aliases=("-n",))
 
     def frames(self) -> Sequence[int]:
         """Strands of the query that are searched."""
@@ -63,6 +63,10 @@ class MatchOptions(StrandOptions, ProteinMatchOptions):
         StrandOptions.check(self)
 
 
+class MatchScoring(Scoring):
+    """A match counts its residues; stages that know of nothing else say by this that they serve matches alone."""
+
+
 class ExactMatch(Family):
     """Maximal exact matches of nucleotide sequences."""
 
@@ -70,11 +74,12 @@ class ExactMatch(Family):
     Options: ClassVar[type] = MatchOptions
     query: ClassVar[str] = "nucleotide"
     target: ClassVar[str] = "nucleotide"
+    Scoring: ClassVar[type[Scoring]] = MatchScoring
 
     def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace,
-                options: ProteinMatchOptions) -> Scoring:
-        """Nothing: a match counts its letters."""
-        return Scoring()
+                options: ProteinMatchOptions) -> MatchScoring:
+        """Nothing: a match counts its residues."""
+        return MatchScoring()
 
 
 class ProteinExactMatch(ExactMatch):

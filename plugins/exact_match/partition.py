@@ -15,14 +15,13 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 3.5.2 to 3.5.4.
 """
 
 import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 import numpy as np
 from seqloom.core.errors import BudgetError, OptionError
-from seqloom.core.user_cache import user_cache
+from seqloom.core.user_cache import Unsafe, read_safely, user_cache, write_safely
 
 ORDERS = ("index", "queries")
 """What stays on a device while the other is copied there part by part."""
@@ -75,7 +74,7 @@ class Split:
         order: "index" or "queries", what stays.
         index_parts, query_parts: N_idx and N_qry.
         share: α, of the memory that a part of the index takes.
-        seconds: T, that the model foretells.
+        seconds: T, that the model predicts.
     """
 
     order: str
@@ -86,7 +85,7 @@ class Split:
 
     def __str__(self) -> str:
         return (f"index in {self.index_parts:,} (alpha {self.share:.2f}) and queries in {self.query_parts:,} parts, "
-                f"those of the {'index' if self.order == 'index' else 'queries'} stay: {self.seconds:.3g} s foretold")
+                f"those of the {'index' if self.order == 'index' else 'queries'} stay: {self.seconds:.3g} s predicted")
 
 
 def seconds(work: Work, costs: Costs, order: str, index_parts: np.ndarray, query_parts: np.ndarray) -> np.ndarray:
@@ -150,19 +149,16 @@ def costs_for(text: str, device: str, measure: Callable[[], Costs]) -> Costs:
     """
     if text not in ("kept", "anew"):
         return given(text)
-    path, kept = user_cache() / "device_costs.json", {}
-    with suppress(OSError, ValueError):
-        kept = json.loads(path.read_text())
+    kept = {}
+    with suppress(OSError, RuntimeError, Unsafe, ValueError):
+        kept = json.loads(read_safely(user_cache() / "device_costs.json"))
     if text == "kept":
         with suppress(KeyError, TypeError, ValueError):
             found = kept[device]
             return Costs(float(found["search"]), float(found["copy"]), float(found["meeting"]))
     costs = measure()
-    with suppress(OSError):  # a folder that can't be written to: they are measured again next time
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.{os.getpid()}")
-        part.write_text(json.dumps({**kept, device: asdict(costs)}))
-        part.replace(path)
+    with suppress(OSError, RuntimeError, Unsafe):  # no folder that can be written to: they are measured again next time
+        write_safely(user_cache() / "device_costs.json", json.dumps({**kept, device: asdict(costs)}).encode())
     return costs
 
 

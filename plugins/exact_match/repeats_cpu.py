@@ -8,13 +8,14 @@ text around it that have another symbol before them; runs of suffixes that have 
 
 import numpy as np
 from seqloom.core.backends import with_capacity
-from seqloom.core.jit import kernel
-from seqloom.plugins.exact_match.suffix_array_cpu import by_induction
+from seqloom.core.kernels.jit import kernel
+
+from .suffix_array_cpu import by_induction
 
 
 @kernel
 def _common_prefixes(both, order, rank, common):
-    """Letters that each suffix shares with the one before it in order (Kasai et al. 2001)."""
+    """Residues that each suffix shares with the one before it in order (Kasai et al. 2001)."""
     count = len(both)
     for n in range(count):
         rank[order[n]] = n
@@ -34,7 +35,7 @@ def _common_prefixes(both, order, rank, common):
 def _neighbours(order, common, size, up, best):
     """Per query place, the two suffixes of the text that come next in one direction, and what they share with it.
 
-    best: i8[m, 4] first text place, shared letters, second text place, shared letters.
+    best: i8[m, 4] first text place, shared residues, second text place, shared residues.
     """
     count = len(order)
     one, two, shared_one, shared_two = -1, -1, 0, 0
@@ -120,7 +121,7 @@ def maximal_matches(text: np.ndarray, query: np.ndarray, length: int) -> np.ndar
 
     Args:
         text, query: u8 symbols; what ends a match differs in them, and they begin and end with such.
-        length: letters of a match at least.
+        length: residues of a match at least.
     """
     both, order, common = _in_order(text, query)
     passed, leap = np.empty((len(order), 2), order.dtype), np.empty((len(order), 2), order.dtype)
@@ -139,7 +140,7 @@ def longest_matches(text: np.ndarray, query: np.ndarray, length: int) -> np.ndar
 
     Args:
         text, query: u8 symbols; what ends a match differs in them.
-        length: letters of a match at least.
+        length: residues of a match at least.
     """
     _, order, common = _in_order(text, query)
     above, below = np.empty((len(query), 4), np.int64), np.empty((len(query), 4), np.int64)

@@ -3,12 +3,13 @@
 import numpy as np
 from seqloom.core.backends import with_capacity
 from seqloom.core.context import Context
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.exact_match.seed_reference import MaximalMatches, seeds_of
-from seqloom.plugins.exact_match.strands_cpu import strand_of
-from seqloom.plugins.exact_match.symbols import NEVER
+
+from .seed_reference import MaximalMatches, seeds_of
+from .strands_cpu import strand_of
+from .symbols import NEVER
 
 
 @kernel
@@ -23,7 +24,7 @@ def _before(bwt, counts, bucket, symbol, place):
 
 @kernel
 def _shares(text, suffix, query, start, length):
-    """Whether the query's ``length`` letters from ``start`` on begin a suffix of the text."""
+    """Whether the query's ``length`` residues from ``start`` on begin a suffix of the text."""
     shared = 0
     while shared < length and text[suffix + shared] == query[start + shared]:
         shared += 1
@@ -34,9 +35,9 @@ def _shares(text, suffix, query, start, length):
 def _search(text, suffixes, rank, bwt, smaller, counts, bucket, query, length, out):
     """Write (query place, text place, length) of every maximal match; their number, also when ``out`` is full.
 
-    A stretch of ``length`` letters is looked up from its last letter on. Where the text lacks what was read, no stretch
-    that holds it can occur: the next one to try begins behind its first letter. Where a match goes on, the suffixes of
-    the next stretch are neighbours of the one that the match goes on in.
+    A stretch of ``length`` residues is looked up from its last residue on. Where the text lacks what was read, no
+    stretch that holds it can occur: the next one to try begins behind its first residue. Where a match goes on, the
+    suffixes of the next stretch are neighbours of the one that the match goes on in.
     """
     found = 0
     start = 1
@@ -82,7 +83,7 @@ class MaximalMatchesCpu(MaximalMatches):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        texts = 16 * shape.query_letters + 8 * (shape.target_letters + shape.targets)
+        texts = 16 * shape.query_residues + 8 * (shape.target_residues + shape.targets)
         return Footprint(host=texts + 64 * shape.queries)
 
     def run(self, context: Context, records: Records | None) -> Seeds:

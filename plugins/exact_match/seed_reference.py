@@ -1,30 +1,33 @@
 """Maximal exact matches by backward search in the Burrows–Wheeler transform of the references.
 
-Every stretch of ``length`` query letters is looked up from its last letter to its first; this gives the range of the
-suffixes that begin with it. A suffix whose symbol before equals the query letter before belongs to a longer match
+Every stretch of ``length`` query residues is looked up from its last residue to its first; this gives the range of the
+suffixes that begin with it. A suffix whose symbol before equals the query residue before belongs to a longer match
 that starts further left, and is left out; the others are extended to the right.
 """
 
+import math
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.errors import DamagedError
 from seqloom.core.index import Index
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, SeedStage, Shape
-from seqloom.plugins.exact_match.symbols import NEVER, complement_table, symbol_table
+
+from .symbols import NEVER, complement_table, symbol_table
 
 MOST_WORK = 64
-"""Looks in vain, for each letter of text and query, beyond which the texts count as repetitive for kernels."""
-LETTERS = 0.125
-"""How many such looks a letter that is compared counts for."""
+"""Looks in vain, for each residue of text and query, beyond which the texts count as repetitive for kernels."""
+RESIDUES = 0.125
+"""How many such looks a residue that is compared counts for."""
 _REPEATS_BYTES = 40
-"""What a letter of text or query takes where matches of repetitive texts are found by their suffixes."""
+"""What a residue of text or query takes where matches of repetitive texts are found by their suffixes."""
 _STRETCHES = 1 << 14  # looked up together
 _SUFFIXES = 1 << 20  # resolved together
-_BLOCK = 64  # letters compared at a time
+_BLOCK = 64  # residues compared at a time
 
 
 class Strand(NamedTuple):
@@ -36,7 +39,7 @@ class Strand(NamedTuple):
 
 
 class MaximalMatches(SeedStage):
-    """All maximal exact matches of at least ``length`` letters, on the strands that the options ask for.
+    """All maximal exact matches of at least ``length`` residues, on the strands that the options ask for.
 
     A match is maximal when it can't be extended on either side; it never crosses the end of a sequence. Seeds come by
     query, strand (plus first), start on the strand searched, and then in the order of the suffixes of the volume.
@@ -45,13 +48,15 @@ class MaximalMatches(SeedStage):
     """
 
     name: ClassVar[str] = "maximal-matches"
+    cells_per_second: ClassVar[float | None] = math.inf
     takes: ClassVar[tuple[type[Records] | None, ...]] = (None,)
     gives: ClassVar[type[Records]] = Seeds
     reads: ClassVar[tuple[str, ...]] = ("suffix-array",)
+    uses: ClassVar[tuple[str, ...]] = ("length", "mode", "frames", "acgt_only")
     gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=8 * shape.query_letters + _STRETCHES * 400 + _SUFFIXES * 64)
+        return Footprint(host=8 * shape.query_residues + _STRETCHES * 400 + _SUFFIXES * 64)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index = context.index("suffix-array")
@@ -63,21 +68,21 @@ class MaximalMatches(SeedStage):
         return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
 
 
-def most_work(context: Context, letters: int, unique: bool = False) -> float:
-    """Looks in vain beyond which a kernel gives up on texts of so many letters together.
+def most_work(context: Context, residues: int, unique: bool = False) -> float:
+    """Looks in vain beyond which a kernel gives up on texts of so many residues together.
 
     It goes on, however long that takes, where all matches are wanted and memory doesn't hold the suffixes of both.
     """
-    held = unique or context.memory is None or 2 * _REPEATS_BYTES * letters <= context.memory
-    return float(MOST_WORK * letters) if held else np.inf
+    held = unique or context.memory is None or 2 * _REPEATS_BYTES * residues <= context.memory
+    return float(MOST_WORK * residues) if held else np.inf
 
 
 def strand_of(queries: SequenceBatch, frame: int, acgt_only: bool) -> Strand:
     """One strand of the queries in symbols."""
     strand, table = empty_strand(queries, frame), strand_table(queries, frame, acgt_only)
     for place, start in enumerate(strand.starts.tolist()):
-        letters = queries[place][:: 1 if frame > 0 else -1]
-        strand.symbols[start : start + len(letters)] = table[letters]
+        residues = queries[place][:: 1 if frame > 0 else -1]
+        strand.symbols[start : start + len(residues)] = table[residues]
     return strand
 
 
@@ -88,8 +93,8 @@ def strand_table(queries: SequenceBatch, frame: int, acgt_only: bool) -> np.ndar
 
 
 def empty_strand(queries: SequenceBatch, frame: int) -> Strand:
-    """A strand with room for every query and without any letter."""
-    symbols = np.full(queries.letters + len(queries) + 1 + _BLOCK, NEVER, np.uint8)
+    """A strand with room for every query and without any residue."""
+    symbols = np.full(queries.total_residues + len(queries) + 1 + _BLOCK, NEVER, np.uint8)
     return Strand(symbols, queries.offsets[:-1] + 1 + np.arange(len(queries)), frame)
 
 
@@ -126,7 +131,7 @@ def backward_search(index: Index, symbols: np.ndarray, stretches: np.ndarray,
         index: of kind "suffix-array".
         symbols: u8, the query; the stretches hold no ``NEVER``.
         stretches: i8[k], where each begins.
-        length: letters of each.
+        length: residues of each.
 
     Returns:
         i8[k] first and i8[k] behind the last place in the suffix array; equal where there is none.
@@ -153,7 +158,7 @@ def _occurrences(index: Index, symbol: np.ndarray, before: np.ndarray) -> np.nda
 
 def common_length(query: np.ndarray, places: np.ndarray, text: np.ndarray, suffixes: np.ndarray,
                   known: int) -> np.ndarray:
-    """i8[k]: letters that query and text share from ``places`` and ``suffixes`` on, of which ``known`` are known."""
+    """i8[k]: residues that query and text share from ``places`` and ``suffixes`` on, of which ``known`` are known."""
     lengths = np.full(len(places), known, np.int64)
     going = np.arange(len(places))
     window = np.arange(_BLOCK)
@@ -168,10 +173,17 @@ def common_length(query: np.ndarray, places: np.ndarray, text: np.ndarray, suffi
 
 def seeds_of(context: Context, starts: np.ndarray, strand: Strand, places: np.ndarray, suffixes: np.ndarray,
              lengths: np.ndarray) -> Seeds:
-    """Seeds of matches by their places in the strand and in the text, where targets begin at i8[k] ``starts``."""
+    """Seeds of matches by their places in the strand and in the text, where targets begin at i8[k] ``starts``.
+
+    Raises:
+        DamagedError: a match doesn't end where its target does.
+    """
     queries, targets = context.queries, context.targets
     query = np.searchsorted(strand.starts, places, "right") - 1
     target = np.searchsorted(starts, suffixes, "right") - 1
+    if (suffixes - starts[target] + lengths > targets.lengths[target]).any():
+        raise DamagedError("the stored index gives matches that aren't there: it was not made of these sequences; make "
+                           "it anew: seqloom index drop, then seqloom index build")
     start = places - strand.starts[query]
     if strand.frame < 0:
         start = queries.lengths[query] - start - lengths

@@ -1,6 +1,6 @@
 """``unique-matches`` and ``match-rank`` on the CPU: the reference's numpy, with the sorters of this back end."""
 
-from seqloom.plugins.exact_match.sort_reference import MatchRank, UniqueMatches
+from .sort_reference import MatchRank, UniqueMatches
 
 
 class UniqueMatchesCpu(UniqueMatches):

@@ -1,6 +1,6 @@
 """Which matches are unique, decided once all volumes are done, and their order.
 
-A match is unique in the reference when its letters occur there once. Any other occurrence of them extends to a maximal
+A match is unique in the reference when its residues occur there once. Any other occurrence of them extends to a maximal
 match of the same query and strand that covers the query interval of the first; conversely, another maximal match that
 covers the interval shows a further occurrence, because two maximal matches never overlap on one diagonal. So uniqueness
 follows from the query intervals alone, whichever volumes the matches come from.
@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from seqloom.core.context import Context
+from seqloom.core.context import Context, Scoring
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import Scope, SortStage
+
+from .options import MatchScoring
 
 _FEW = 1 << 16  # rows that numpy sorts in the time in which a sorter's kernels are loaded
 
@@ -24,7 +26,7 @@ class UniqueMatches(SortStage):
     ``maxmatch`` keeps all. ``mumreference`` keeps a match if no other match of the same query and strand covers its
     query interval. ``mum`` drops, of these, a match whose reference interval lies within that of another one of the
     same query, strand and target. Of matches with equal intervals none is kept; nor is, as in MUMmer, a match of one
-    letter with the very first letter of all targets.
+    residue with the very first residue of all targets.
 
     Source: the MUMmer 3 manual; uniqueness in the query is per query sequence and strand.
     """
@@ -34,6 +36,8 @@ class UniqueMatches(SortStage):
     gives: ClassVar[type[Records]] = Alignments
     gives_order: ClassVar[tuple[str, ...] | None] = None
     scopes: ClassVar[tuple[Scope, ...]] = ("reduce",)
+    scoring: ClassVar[type[Scoring]] = MatchScoring
+    uses: ClassVar[tuple[str, ...]] = ("mode",)
 
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Alignments)
@@ -46,9 +50,9 @@ class UniqueMatches(SortStage):
         if mode == "mum":
             covered = self._covered(context, [records.query, records.query_frame, records.target],
                                     records.target_start, records.target_end)
-            first_letter = (records.target == 0) & (records.target_end == 1)
+            first_residue = (records.target == 0) & (records.target_end == 1)
             context.count("repeated_in_query", int(covered.sum()))
-            records = records.take(~covered & ~first_letter)
+            records = records.take(~covered & ~first_residue)
         return records
 
     def _covered(self, context: Context, group: list[np.ndarray], start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -84,6 +88,7 @@ class MatchRank(SortStage):
     gives: ClassVar[type[Records]] = Hits
     gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
     scopes: ClassVar[tuple[Scope, ...]] = ("reduce",)
+    scoring: ClassVar[type[Scoring]] = MatchScoring
 
     def run(self, context: Context, records: Records) -> Hits:
         assert isinstance(records, Alignments)

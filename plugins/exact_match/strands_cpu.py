@@ -1,8 +1,9 @@
 """Strands of queries on the CPU: the function of this name of the reference, in one pass."""
 
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match.seed_reference import Strand, empty_strand, strand_table
+
+from .seed_reference import Strand, empty_strand, strand_table
 
 
 @kernel

@@ -6,6 +6,10 @@ _SYMBOL_BITS = 5
 _PACKED = 12  # symbols in one 64-bit key
 
 
+SORTING = 16
+"""Bytes a symbol that a suffix array takes while it is made on the CPU, with the text and with what stays of it."""
+
+
 def suffix_type(count: int) -> np.dtype:
     """The integer type that numbers the suffixes of a text of ``count`` symbols."""
     return np.dtype(np.int32 if count < 1 << 31 else np.int64)

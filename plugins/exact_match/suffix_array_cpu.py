@@ -11,12 +11,10 @@ algorithms for linear time suffix array construction", IEEE Transactions on Comp
 from typing import Any, NamedTuple
 
 import numpy as np
-from seqloom.core import prefetch as prefetch_module
 from seqloom.core.distinct import distinct
-from seqloom.core.jit import inline, kernel
-from seqloom.core.prefetch import prefetch
-from seqloom.plugins.common import sort_words_cpu as words_cpu
-from seqloom.plugins.common.letters_cpu import letters_of
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import prefetch
+from seqloom.plugins.common.residues_cpu import residues_of
 from seqloom.plugins.common.sort_words_cpu import (
     ROOM_AHEAD,
     insertion_sort,
@@ -24,7 +22,8 @@ from seqloom.plugins.common.sort_words_cpu import (
     sort_bucket,
     top_digit,
 )
-from seqloom.plugins.exact_match.suffix_array import suffix_type
+
+from .suffix_array import suffix_type
 
 _ROUNDS = 4  # words compared before doubling, at most
 _REPETITIVE = 16  # SA-IS if more than a 16th of the suffixes still tie with a neighbour
@@ -36,31 +35,31 @@ _AHEAD = 32  # places whose memory is asked for before they are needed
 
 
 class Keys(NamedTuple):
-    """How suffixes become numbers: their first ``letters`` symbols as digits of this base, in ``bits`` bits.
+    """How suffixes become numbers: their first ``residues`` symbols as digits of this base, in ``bits`` bits.
 
     The last symbol of the text, and what would stand behind it, counts as the greatest of the other digits: so a text
-    of four letters has base 4. Of suffixes with equal numbers those that reach the end of the text come last then, the
+    of four residues has base 4. Of suffixes with equal numbers those that reach the end of the text come last then, the
     longest first: all in order of their places.
     """
 
     digits: np.ndarray  # u8[256]
     leaving: np.ndarray  # u8[256]: what a symbol stands for that is in front of those of a number
     base: int
-    letters: int
+    residues: int
     bits: int
     place_bits: int  # that hold a place in the text, below those of the number
 
     @classmethod
     def of(cls, text: np.ndarray) -> "Keys":
-        used = letters_of(text)
-        base, letters = max(2, len(used) - 1), 1
+        used = residues_of(text)
+        base, residues = max(2, len(used) - 1), 1
         place_bits = max(1, (len(text) - 1).bit_length())
-        while base ** (letters + 1) <= 1 << (64 - place_bits):
-            letters += 1
+        while base ** (residues + 1) <= 1 << (64 - place_bits):
+            residues += 1
         digits = np.zeros(256, np.uint64)
         digits[used] = np.arange(len(used))
         digits[used[-1]] = base - 1
-        return cls(digits, digits * np.uint64(base**letters), base, letters, (base**letters - 1).bit_length(),
+        return cls(digits, digits * np.uint64(base**residues), base, residues, (base**residues - 1).bit_length(),
                    place_bits)
 
 
@@ -94,12 +93,13 @@ def survey(text: np.ndarray, keys: Keys) -> tuple[np.ndarray, bool]:
 
 def _by_words(text: np.ndarray, keys: Keys, sizes: np.ndarray) -> np.ndarray | None:
     """The suffix array by radix sort; None if the text is repetitive."""
-    count, letters, place_bits = len(text), keys.letters, keys.place_bits
+    count, residues, place_bits = len(text), keys.residues, keys.place_bits
     words, order = np.empty(count, np.uint64), np.empty(count, suffix_type(count))
-    runs, others = np.empty((2, count // 2 + 1, 2), order.dtype)
+    runs = np.empty((count // 2 + 1, 2), order.dtype)
     shift = keys.bits - (len(sizes) - 1).bit_length()
     _scatter(text, *keys[:4], place_bits, shift, sizes, words)
-    found, left = _sort_keys(words, sizes, place_bits, shift, letters, order, runs)
+    found, left = _sort_keys(words, sizes, place_bits, shift, residues, order, runs)
+    others = np.empty((min(count // 2, left) + 1, 2), order.dtype)
     bits = (keys.base - 1).bit_length()
     per = 64 // bits
     for done in range(_ROUNDS):
@@ -107,44 +107,44 @@ def _by_words(text: np.ndarray, keys: Keys, sizes: np.ndarray) -> np.ndarray | N
             break
         if left > count // 2:
             return None
-        found, left = _refine(text, keys.digits, bits, per, letters, order, runs[:found], others)
+        found, left = _refine(text, keys.digits, bits, per, residues, order, runs[:found], others)
         runs, others = others, runs
-        letters += per
+        residues += per
     if left > count // _REPETITIVE:
         return None
     rank = words.view(order.dtype)[:count]  # which are needed no more
     if left:
-        _rank(order, runs[:found], letters, rank)
+        _rank(order, runs[:found], residues, rank)
     while left:
-        found, left = _double(rank, letters, place_bits, order, runs[:found], others)
+        found, left = _double(rank, residues, place_bits, order, runs[:found], others)
         runs, others = others, runs
-        letters *= 2
+        residues *= 2
     return order
 
 
 @kernel
-def _first_key(text, digits, base, letters):
+def _first_key(text, digits, base, residues):
     """The number of the suffix that is the whole text."""
     number, last = np.uint64(0), np.uint64(len(text) - 1)
-    for place in range(np.uint64(letters)):
+    for place in range(np.uint64(residues)):
         number = number * np.uint64(base) + digits[text[min(place, last)]]
     return number
 
 
 @inline
-def _next_key(number, text, place, digits, leaving, base, letters, last):
+def _next_key(number, text, place, digits, leaving, base, residues, last):
     """The number of the suffix behind ``place``, from that of the one at it; ``last``: place of the last symbol."""
-    return number * np.uint64(base) + (digits[text[min(place + np.uint64(letters), last)]] - leaving[text[place]])
+    return number * np.uint64(base) + (digits[text[min(place + np.uint64(residues), last)]] - leaving[text[place]])
 
 
 @kernel
-def _survey(text, digits, leaving, base, letters, shift, sizes, weights, sample):
+def _survey(text, digits, leaving, base, residues, shift, sizes, weights, sample):
     """Count the keys by their bits from ``shift`` on, and hash the stretches that are drawn, as far as there is room.
 
     Returns how many are drawn.
     """
     count, last, window = np.uint64(len(text)), np.uint64(len(text) - 1), np.uint64(len(weights))
-    number, found = _first_key(text, digits, base, letters), np.uint64(0)
+    number, found = _first_key(text, digits, base, residues), np.uint64(0)
     for place in range(count):
         sizes[number >> np.uint64(shift)] += 1
         if (number * np.uint64(_ODD)) >> np.uint64(64 - _SAMPLED) == 1 and place + window <= count:
@@ -154,27 +154,27 @@ def _survey(text, digits, leaving, base, letters, shift, sizes, weights, sample)
                     mixed += weights[n] * text[place + n]
                 sample[found] = mixed
             found += np.uint64(1)
-        number = _next_key(number, text, place, digits, leaving, base, letters, last)
+        number = _next_key(number, text, place, digits, leaving, base, residues, last)
     return found
 
 
-@kernel(helpers=(prefetch_module,))
-def _scatter(text, digits, leaving, base, letters, place_bits, shift, sizes, words):
+@kernel
+def _scatter(text, digits, leaving, base, residues, place_bits, shift, sizes, words):
     """Write the key of each suffix, with its place below, into the bucket of the key's bits from ``shift`` on."""
     last = np.uint64(len(text) - 1)
     at = np.cumsum(sizes) - sizes
-    number = _first_key(text, digits, base, letters)
+    number = _first_key(text, digits, base, residues)
     for place in range(np.uint64(len(text))):
         value = number >> np.uint64(shift)
         to = np.uint64(at[value])
         at[value] += 1
         words[to] = number << np.uint64(place_bits) | place
         prefetch(words, to + np.uint64(ROOM_AHEAD))
-        number = _next_key(number, text, place, digits, leaving, base, letters, last)
+        number = _next_key(number, text, place, digits, leaving, base, residues, last)
 
 
-@kernel(helpers=(words_cpu,))
-def _sort_keys(words, sizes, place_bits, bits, letters, order, runs):
+@kernel
+def _sort_keys(words, sizes, place_bits, bits, residues, order, runs):
     """Sort each bucket of ``words`` by key; ``order`` takes the places.
 
     runs: takes the first place and the size of each run of suffixes that tie.
@@ -184,7 +184,7 @@ def _sort_keys(words, sizes, place_bits, bits, letters, order, runs):
     """
     spare = np.empty(sizes.max(), np.uint64)
     mask = (np.uint64(1) << np.uint64(place_bits)) - np.uint64(1)
-    limit = np.uint64(max(0, len(words) - letters))  # suffixes from here on reach the end
+    limit = np.uint64(max(0, len(words) - residues))  # suffixes from here on reach the end
     found, left, high = 0, np.uint64(0), np.uint64(0)
     for size in sizes:
         low, high = high, high + np.uint64(size)
@@ -203,7 +203,7 @@ def _sort_keys(words, sizes, place_bits, bits, letters, order, runs):
     return found, left
 
 
-@kernel(helpers=(words_cpu,))
+@kernel
 def _sort_run(words, rows, spare_words, spare_rows, size, bits, first, limit, order, runs, found):
     """Sort the run of ``size`` suffixes at place ``first`` by their words.
 
@@ -229,7 +229,7 @@ def _sort_run(words, rows, spare_words, spare_rows, size, bits, first, limit, or
     return found, left
 
 
-@kernel(helpers=(words_cpu,))
+@kernel
 def _refine(text, digits, bits, per, depth, order, runs, others):
     """Sort each run of tied suffixes by its next ``per`` symbols, the first after ``depth``.
 
@@ -274,7 +274,7 @@ def _rank(order, runs, depth, rank):
             rank[order[n]] = runs[run, 0]
 
 
-@kernel(helpers=(words_cpu,))
+@kernel
 def _double(rank, depth, bits, order, runs, others):
     """Sort each run of tied suffixes, equal in ``depth`` symbols, by the rank of what follows.
 
@@ -342,7 +342,7 @@ def _count(text, sizes):
 def _classify(text, ranks, codes, leftmost):
     """Code of every place: twice the symbol's rank, and 1 if its suffix rises; fill ``leftmost`` from its end.
 
-    Returns how many rising suffixes follow a falling one. Without branches, since nothing foretells them.
+    Returns how many rising suffixes follow a falling one. Without branches, since nothing predicts them.
     """
     count = len(text)
     at: Any = len(leftmost)
@@ -358,7 +358,7 @@ def _classify(text, ranks, codes, leftmost):
     return len(leftmost) - at
 
 
-@kernel(helpers=(prefetch_module,))
+@kernel
 def _induce(codes, sizes, seeds, order, leftmost):
     """Sort all suffixes from the order of ``seeds``, the leftmost rising ones, among themselves.
 
@@ -417,7 +417,7 @@ def _induce(codes, sizes, seeds, order, leftmost):
                 leftmost[found] = suffix + 1
 
 
-@kernel(helpers=(prefetch_module,))
+@kernel
 def _name(codes, starts, seeds, names):
     """Number what stands from each of ``starts`` to the next by rank, equal ones alike; returns how many differ.
 

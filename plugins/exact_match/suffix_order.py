@@ -1,12 +1,13 @@
-"""The order of suffixes of all references joined in one text, of which only a few references are at hand."""
+"""The order of suffixes of all references joined in one text, of which only a few references are in memory."""
 
 import numpy as np
 from seqloom.core.ports import Report
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match.symbols import rejected, separator, symbol_table
 
-_FIRST_WINDOW = 64  # letters compared at first, twice as many each time
-_KEPT = 64 << 20  # letters of references beside those at hand that are kept
+from .symbols import rejected, separator, symbol_table
+
+_FIRST_WINDOW = 64  # residues compared at first, twice as many each time
+_KEPT = 64 << 20  # residues of references beside those in memory that are kept
 
 
 class SuffixOrder:
@@ -18,14 +19,14 @@ class SuffixOrder:
 
     Args:
         report: gives residues of any reference.
-        acgt_only: letters other than A, C, G and T are all the same.
+        acgt_only: residues other than A, C, G and T are all the same.
     """
 
     def __init__(self, report: Report, acgt_only: bool) -> None:
         self._report, self._acgt_only, self._count = report, acgt_only, int(report.run["sequences"])
         self._targets: SequenceBatch | None = None
         self._texts: dict[int, bytes] = {}
-        self._letters = 0
+        self._residues = 0
         self._told: dict[int, tuple[int, int, int]] = {}
 
     def compare(self, targets: SequenceBatch, one: tuple[int, int], other: tuple[int, int]) -> int:
@@ -33,7 +34,7 @@ class SuffixOrder:
         if one == other:
             return 0
         if self._targets is not targets:
-            self._targets, self._texts, self._letters = targets, {}, 0
+            self._targets, self._texts, self._residues = targets, {}, 0
         order = _compare(self._text(one[0]), one[1], self._text(other[0]), other[1])
         return order or self._follow(one[0] + 1, other[0] + 1)
 
@@ -67,10 +68,10 @@ class SuffixOrder:
             residues: np.ndarray = targets[place] if here else self._report.target(number)
             table = symbol_table(targets.alphabet, self._acgt_only, rejected(targets.alphabet))
             text = residues.tobytes().translate(table.tobytes()) + bytes([separator(targets.alphabet)])
-            if self._letters > targets.letters + _KEPT:
-                self._texts, self._letters = {}, 0
+            if self._residues > targets.total_residues + _KEPT:
+                self._texts, self._residues = {}, 0
             self._texts[number] = text
-            self._letters += len(text)
+            self._residues += len(text)
         return text
 
 

@@ -1,7 +1,7 @@
-"""Symbols of exact matching: letters in the order of their lower-case bytes, then what ends a match.
+"""Symbols of exact matching: residues in the order of their lower-case bytes, then what ends a match.
 
-This is the order in which MUMmer sorts suffixes: letters, then rejected letters (where only a, c, g and t match), then
-the separators between sequences, then the end of the text.
+This is the order in which MUMmer sorts suffixes: residues, then rejected residues (where only a, c, g and t match),
+then the separators between sequences, then the end of the text.
 """
 
 from functools import cache
@@ -16,13 +16,13 @@ NEVER = 255
 
 
 @cache
-def letters_in_order(alphabet: Alphabet) -> str:
-    """Letters of the alphabet by their lower-case bytes; a letter's symbol is its place here."""
+def residues_in_order(alphabet: Alphabet) -> str:
+    """Residues of the alphabet by their lower-case bytes; a residue's symbol is its place here."""
     return "".join(sorted(alphabet.letters, key=str.lower))
 
 
 def rejected(alphabet: Alphabet) -> int:
-    """Symbol of letters that can't match; behind it come ``separator`` and ``end``."""
+    """Symbol of residues that can't match; behind it come ``separator`` and ``end``."""
     return len(alphabet)
 
 
@@ -38,17 +38,17 @@ def end(alphabet: Alphabet) -> int:
 
 @cache
 def symbol_table(alphabet: Alphabet, acgt_only: bool, bad: int) -> np.ndarray:
-    """u8[256]: symbol of each code; with ``acgt_only`` every letter but A, C, G and T is ``bad``."""
+    """u8[256]: symbol of each code; with ``acgt_only`` every residue but A, C, G and T is ``bad``."""
     table = np.full(256, bad, np.uint8)
-    for symbol, letter in enumerate(letters_in_order(alphabet)):
-        if not acgt_only or letter in "ACGT":
-            table[alphabet.letters.index(letter)] = symbol
+    for symbol, residue in enumerate(residues_in_order(alphabet)):
+        if not acgt_only or residue in "ACGT":
+            table[alphabet.letters.index(residue)] = symbol
     return table
 
 
 @cache
 def complement_table(alphabet: Alphabet) -> np.ndarray:
-    """u8[256]: code of each letter's complement as MUMmer takes it; a gap becomes the unknown letter."""
+    """u8[256]: code of each residue's complement as MUMmer takes it; a gap becomes the unknown residue."""
     table = alphabet.complement.copy()
     table[alphabet.letters.index("-")] = alphabet.unknown_code
     return table

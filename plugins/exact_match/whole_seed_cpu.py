@@ -5,29 +5,29 @@ from itertools import islice
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.jit import kernel
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.stages import Footprint, Shape
-from seqloom.core.threads import in_turn
-from seqloom.plugins.exact_match import fm_search_cpu as search_cpu
-from seqloom.plugins.exact_match.fm_index import KIND, tables_of
-from seqloom.plugins.exact_match.fm_search_cpu import extended, is_plain, locate, mapped_base
-from seqloom.plugins.exact_match.fm_seed_cpu import codes_of, word_table
-from seqloom.plugins.exact_match.seed_reference import Strand
-from seqloom.plugins.exact_match.strands_cpu import strand_of
-from seqloom.plugins.exact_match.symbols import NEVER
-from seqloom.plugins.exact_match.whole_seed_reference import WholeQueries
+
+from .fm_index import KIND, tables_of
+from .fm_search_cpu import extended, is_plain, locate, mapped_base
+from .fm_seed_cpu import codes_of, word_table
+from .seed_reference import Strand
+from .strands_cpu import strand_of
+from .symbols import NEVER
+from .whole_seed_reference import WholeQueries
 
 _U64 = np.uint64
 _LANES = 16  # queries that a thread looks up in turns
 _QUERIES = 1 << 14  # queries of a piece of work
 
 
-@kernel(helpers=(search_cpu,))
-def _search(fm, codes, query, letters, ranges, starts, lengths, number, work, lows, highs):
+@kernel
+def _search(fm, codes, query, residues, ranges, starts, lengths, number, work, lows, highs):
     """Fill the rows of each query; equal where it doesn't occur.
 
-    letters, ranges: of the words in the table, and their rows; 0 letters without one. codes: see ``codes_of``. number,
-    work: i8[lanes] and u8[3, lanes], working space for as many queries at a time.
+    residues, ranges: of the words in the table, and their rows; 0 residues without one. codes: see ``codes_of``.
+    number, work: i8[lanes] and u8[3, lanes], working space for as many queries at a time.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
     place, low, high = work[0], work[1], work[2]
@@ -64,17 +64,17 @@ def _search(fm, codes, query, letters, ranges, starts, lengths, number, work, lo
             place[lane], low[lane], high[lane] = starts[n] + lengths[n], 0, symbols[-1, 0]
             if lengths[n] == 0:
                 high[lane] = 0
-            elif letters > _U64(0) and lengths[n] >= letters:
+            elif residues > _U64(0) and lengths[n] >= residues:
                 word, odd = _U64(0), False
-                for at in range(place[lane] - letters, place[lane]):
+                for at in range(place[lane] - residues, place[lane]):
                     word = (word << _U64(2)) | codes[query[at]]
                     odd |= codes[query[at]] > _U64(3)
                 if not odd:
-                    place[lane] -= letters
+                    place[lane] -= residues
                     low[lane], high[lane] = ranges[word, 0], ranges[word, 1]
 
 
-@kernel(helpers=(search_cpu,))
+@kernel
 def _places(fm, lows, highs, numbers, places):
     """Fill the number of the query and the place in the text of every row."""
     found = 0
@@ -90,12 +90,12 @@ class WholeQueriesCpu(WholeQueries):
     strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=8 * shape.query_letters + 64 * shape.queries)
+        return Footprint(host=8 * shape.query_residues + 64 * shape.queries)
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
         fm, lengths = tables_of(context.index(KIND)), context.queries.lengths.astype(np.uint64)
         codes = codes_of(fm)
-        words = word_table(fm, int(lengths.max(initial=0)), context.queries.letters * len(strands))
+        words = word_table(fm, int(lengths.max(initial=0)), context.queries.total_residues * len(strands))
 
         def part(task: tuple[Strand, int]) -> tuple[np.ndarray, np.ndarray]:
             strand, first = task
@@ -110,7 +110,7 @@ class WholeQueriesCpu(WholeQueries):
             return numbers + first, places
 
         firsts = range(0, len(lengths), _QUERIES)
-        parts = iter(in_turn(context.threads, part, [(strand, first) for strand in strands for first in firsts]))
+        parts = iter(run_tasks(context.threads, part, [(strand, first) for strand in strands for first in firsts]))
         found = [list(islice(parts, len(firsts))) for _ in strands]
         none = np.empty(0, np.int64)
         return [(np.concatenate([none, *(numbers for numbers, _ in some)]),

@@ -1,8 +1,8 @@
 """``whole-queries`` on CUDA devices: a thread looks up a query by backward search, another one a place of a row.
 
 Index and queries that exceed the devices' memory are cut as the model of ``partition`` says. A part of the index is the
-index of a stretch of the text, which reaches into the next one by the letters of the longest query, so that what begins
-in it is found in it alone.
+index of a stretch of the text, which reaches into the next one by the residues of the longest query, so that what
+begins in it is found in it alone.
 
 Source: A. Drozd's thesis on string sorting and BWT alignment, 3.5: the index lies on the device, queries go there,
 ranges of rows come back. The sampled suffixes are there as well, so that places are looked up there too. A table of the
@@ -21,37 +21,37 @@ import numpy as np
 from numba import int64, uint64
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
-from seqloom.core.copies_cuda import to_device, to_host
+from seqloom.core.cuda.jit import kernel
+from seqloom.core.cuda.transfer import to_device, to_host
+from seqloom.core.engine.threads import run_tasks
 from seqloom.core.index import Index
-from seqloom.core.jit_cuda import kernel
-from seqloom.core.packed16 import SIMULATED
+from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
-from seqloom.core.threads import in_turn
-from seqloom.plugins.exact_match import fm_search_cpu
 from seqloom.plugins.exact_match import fm_search_cuda as devices
-from seqloom.plugins.exact_match.fm_index import KIND, Tables, tables_of
-from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
-from seqloom.plugins.exact_match.fm_index_reference import FmIndexOptions
-from seqloom.plugins.exact_match.fm_search_cuda import FUNCTIONS, DeviceTables, cuda
-from seqloom.plugins.exact_match.partition import Costs, Split, Work, best_split, costs_for
-from seqloom.plugins.exact_match.seed_reference import Strand
-from seqloom.plugins.exact_match.strands_cpu import strand_of
-from seqloom.plugins.exact_match.symbols import NEVER, end, target_text
-from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
+
+from .fm_index import KIND, Tables, tables_of
+from .fm_index_cpu import FmIndexCpu
+from .fm_index_reference import FmIndexOptions
+from .fm_search_cuda import FUNCTIONS, DeviceTables, cuda
+from .partition import Costs, Split, Work, best_split, costs_for
+from .seed_reference import Strand
+from .strands_cpu import strand_of
+from .symbols import NEVER, end, target_text
+from .whole_seed_cpu import WholeQueriesCpu
 
 _THREADS = 128
 _ROWS = 1 << 24  # rows whose places are looked up at a time, at most
 _ROW = 16  # bytes of a row: its query and its place
-_QUERY = 48  # bytes of a query beside its letters: start, length, first row, rows, rows before it, spare
-_LEAST_LETTERS = 4096  # of a part of the index
+_QUERY = 48  # bytes of a query beside its residues: start, length, first row, rows, rows before it, spare
+_LEAST_RESIDUES = 4096  # of a part of the index
 _SLACK = 16 << 10  # bytes of small arrays, and of what the device adds to each
 _NEVER = int(NEVER)
 _is_plain, _mapped_base = FUNCTIONS["is_plain"], FUNCTIONS["mapped_base"]
 _extended, _locate = FUNCTIONS["extended"], FUNCTIONS["locate"]
 
 
-@kernel(devices, fm_search_cpu)
+@kernel()
 def _search(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, query, begin, starts, lengths, count, lows,
             sizes):
     """Fill the first row of each of ``count`` queries, and in how many rows it occurs.
@@ -82,7 +82,7 @@ def _search(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, que
     sizes[number] = int64(high - low) if low < high else int64(0)
 
 
-@kernel(devices, fm_search_cpu)
+@kernel()
 def _place(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, lows, bounds, queries, begin, count,
            numbers, places):
     """Fill the query of every row and its place in the text.
@@ -126,12 +126,12 @@ class WholeQueriesCuda(WholeQueriesCpu):
     backend = "cuda"
 
     def footprint(self, shape: Shape) -> Footprint:
-        text = shape.target_letters + shape.targets
+        text = shape.target_residues + shape.targets
         # On the device, the least that it can do with: the smallest part of the index, and the longest query.
-        letters = min(text, max(_LEAST_LETTERS, shape.longest_query)) + 2 * shape.longest_query
+        residues = min(text, max(_LEAST_RESIDUES, shape.longest_query)) + 2 * shape.longest_query
         # On the host, residues and text too, of which the index is made anew in parts where it doesn't fit.
-        return Footprint(host=16 * shape.query_letters + 64 * shape.queries + 2 * text,
-                         device=2 * (4 * letters + shape.longest_query + _QUERY + _SLACK))
+        return Footprint(host=16 * shape.query_residues + 64 * shape.queries + 2 * text,
+                         device=2 * (4 * residues + shape.longest_query + _QUERY + _SLACK))
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
         if not len(context.queries):
@@ -145,7 +145,7 @@ class WholeQueriesCuda(WholeQueriesCpu):
             begin = time.perf_counter()
             found = looked_up(context, strands, room, split, parts)
             context.count("measured_us", round(1e6 * (time.perf_counter() - begin)))
-        context.count("foretold_us", round(1e6 * split.seconds))
+        context.count("predicted_us", round(1e6 * split.seconds))
         context.count("index_parts", split.index_parts)
         context.count("query_parts", split.query_parts)
         context.count("alpha_percent", round(100 * split.share))
@@ -173,7 +173,7 @@ def _sizes(context: Context) -> np.ndarray:
 
 
 def _overlap(context: Context) -> int:
-    """Letters that a part of the index reaches into the next: few different numbers, so that parts can serve again."""
+    """Residues that a part of the index reaches into the next: few different numbers, so that parts can serve again."""
     return 1 << int(context.queries.lengths.max()).bit_length()
 
 
@@ -183,7 +183,7 @@ def work_of(context: Context, strands: Sequence[Strand], room: Room) -> Work:
     density = devices.tables_bytes(fm) / int(fm.symbols[-1, 0])
     count = devices.device_count()
     return Work(index=devices.tables_bytes(fm), queries=int(sizes.sum()) * len(strands), memory=room.memory,
-                least_index=int(density * max(_LEAST_LETTERS, overlap)) + 1, least_queries=int(sizes.max()),
+                least_index=int(density * max(_LEAST_RESIDUES, overlap)) + 1, least_queries=int(sizes.max()),
                 overlap=int(density * overlap) + _SLACK, devices=count, there=_parts_there(fm, overlap, count))
 
 
@@ -228,7 +228,7 @@ def _cut(sizes: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
         first = last
 
 
-_made: dict[int, tuple[int, list[IndexPart]]] = {}  # by the index's identity: letters in common, and its parts
+_made: dict[int, tuple[int, list[IndexPart]]] = {}  # by the index's identity: residues in common, and its parts
 
 
 def _parts_there(fm: Tables, overlap: int, count: int) -> int:
@@ -262,7 +262,7 @@ def index_parts(context: Context, count: int) -> list[IndexPart]:
         arrays = stage.arrays(context, stretch, batch.alphabet, index.parameters["bucket"], index.parameters["sample"])
         return IndexPart(tables_of(Index(KIND, "target", arrays, index.parameters)), first, last - first)
 
-    parts = in_turn(context.threads, part, range(count))
+    parts = run_tasks(context.threads, part, range(count))
     if id(fm.blocks) not in _made:
         finalize(fm.blocks, _made.pop, id(fm.blocks), None)
     _made[id(fm.blocks)] = overlap, parts
@@ -385,16 +385,16 @@ def _device_name() -> str:
 
 
 def _measured(threads: int) -> Costs:
-    """The costs of this machine: random queries of 100 letters, half of them with an error, in a random text.
+    """The costs of this machine: random queries of 100 residues, half of them with an error, in a random text.
 
     All devices are at work, since they share the bus and the host, and each looks up some parts of the queries, so that
     joining what is found in parts is counted as well.
     """
-    letters, count, bytes_, length = (400, 4, 1 << 10, 20) if SIMULATED else (1 << 22, 1 << 18, 1 << 27, 100)
+    residues, count, bytes_, length = (400, 4, 1 << 10, 20) if SIMULATED else (1 << 22, 1 << 18, 1 << 27, 100)
     number, generator = devices.device_count(), np.random.default_rng(1)
-    batch = SequenceBatch.of(NUCLEOTIDE, [generator.integers(0, 4, letters).astype(np.uint8)])
+    batch = SequenceBatch.of(NUCLEOTIDE, [generator.integers(0, 4, residues).astype(np.uint8)])
     fm = tables_of(FmIndexCpu().run(Context(), batch))
-    starts = generator.integers(0, letters - length, count * number)
+    starts = generator.integers(0, residues - length, count * number)
     reads = batch.residues[starts[:, None] + np.arange(length)]
     wrong = np.arange(0, len(reads), 2)
     at = generator.integers(0, length, len(wrong))
@@ -414,7 +414,7 @@ def _measured(threads: int) -> Costs:
         context, strands = Context(queries=queries, threads=threads), [strand_of(queries, 1, False)]
         split = Split("queries", 1, parts * number, 0.0, 0.0)
         return _least(lambda: looked_up(context, strands, Room(1 << 62, _ROWS), split,
-                                        [IndexPart(fm, 0, letters + 1)]))
+                                        [IndexPart(fm, 0, residues + 1)]))
 
     few = max(2, count >> 3)  # as few as it is still worth calling threads for
     short, long, often = taken(few, 2), taken(count, 2), taken(count, 8)

@@ -1,5 +1,6 @@
 """Queries that occur whole in the references."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,17 +10,18 @@ from seqloom.core.context import Context
 from seqloom.core.errors import InputError
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape, option
-from seqloom.plugins.exact_match.fm_index import KIND, unpacked
-from seqloom.plugins.exact_match.fm_seed_reference import text_starts
-from seqloom.plugins.exact_match.partition import given
-from seqloom.plugins.exact_match.seed_reference import Strand, seeds_of, strand_of
+
+from .fm_index import KIND, unpacked
+from .fm_seed_reference import text_starts
+from .partition import given
+from .seed_reference import Strand, seeds_of, strand_of
 
 
 @dataclass(frozen=True)
 class WholeQueryOptions:
     """What may be asked."""
 
-    longest: int = option(100_000, "letters that a query has at most", minimum=1)
+    longest: int = option(100_000, "residues that a query has at most", minimum=1)
     costs: str = option("kept", "of a device, by which work that exceeds its memory is cut: kept (measured once), "
                         "anew, or nanoseconds to look up and to copy a byte, as 0.03,0.02")
 
@@ -29,31 +31,33 @@ class WholeQueryOptions:
 
 
 class WholeQueries(SeedStage):
-    """Every place where a query occurs as a whole, letter by letter, on the strands that the options ask for.
+    """Every place where a query occurs as a whole, residue by residue, on the strands that the options ask for.
 
-    Seeds come by query, strand (plus first) and place in the volume. Queries without letters occur nowhere.
+    Seeds come by query, strand (plus first) and place in the volume. Queries without residues occur nowhere.
 
     Source: A. Drozd's thesis on string sorting and BWT alignment, 3.4.3 and figure 3.7: rows by backward search, places
     from the suffix array. Here text and suffix array are read back from the index, and compared.
     """
 
     name: ClassVar[str] = "whole-queries"
+    cells_per_second: ClassVar[float | None] = math.inf
     Options: ClassVar[type] = WholeQueryOptions
     takes: ClassVar[tuple[type[Records] | None, ...]] = (None,)
     gives: ClassVar[type[Records]] = Seeds
     reads: ClassVar[tuple[str, ...]] = (KIND,)
+    uses: ClassVar[tuple[str, ...]] = ("frames", "acgt_only")
     gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
     reads_residues: ClassVar[bool] = False
     strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=16 * shape.query_letters + 30 * (shape.target_letters + shape.targets))
+        return Footprint(host=16 * shape.query_residues + 30 * (shape.target_residues + shape.targets))
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         queries, starts = context.queries, text_starts(context)
         if (queries.lengths > self.options.longest).any():
             at = int(np.argmax(queries.lengths > self.options.longest))
-            raise InputError(f"query '{queries.names[at]}' has {int(queries.lengths[at]):,} letters and at most "
+            raise InputError(f"query '{queries.names[at]}' has {int(queries.lengths[at]):,} residues and at most "
                              f"{self.options.longest:,} can be looked up as a whole; raise {context.slot}.longest with "
                              "--set, or find the matches in it with seqloom mum")
         strands = [self.strand_of(queries, frame, context.options.acgt_only) for frame in context.options.frames()]
@@ -73,21 +77,21 @@ class WholeQueries(SeedStage):
         for strand in strands:
             rows = []
             for number, (start, length) in enumerate(zip(strand.starts, context.queries.lengths, strict=True)):
-                letters = strand.symbols[start : start + length].tobytes()
-                low, high = (_behind(whole, suffixes, letters, upper) for upper in (False, True))
+                residues = strand.symbols[start : start + length].tobytes()
+                low, high = (_behind(whole, suffixes, residues, upper) for upper in (False, True))
                 rows += [(number, place) for place in suffixes[low:high].tolist()] if length else []
             table = np.array(rows, np.int64).reshape(-1, 2)
             found.append((table[:, 0], table[:, 1]))
         return found
 
 
-def _behind(text: bytes, suffixes: np.ndarray, letters: bytes, upper: bool) -> int:
+def _behind(text: bytes, suffixes: np.ndarray, residues: bytes, upper: bool) -> int:
     """The first row whose suffix is not less than ``letters``, or, with ``upper``, doesn't begin with less or equal."""
     low, high = 0, len(suffixes)
     while low < high:
         row = (low + high) // 2
-        begin = text[suffixes[row] : suffixes[row] + len(letters)]
-        if begin < letters or (upper and begin == letters):
+        begin = text[suffixes[row] : suffixes[row] + len(residues)]
+        if begin < residues or (upper and begin == residues):
             low = row + 1
         else:
             high = row

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...core.records import Ragged
-from .numbers import ABSENT, bit_score_text, evalue_text, score_text
+from .cell_forms import SCIENTIFIC, TEXT
+from .numbers import ABSENT, SMALLEST_EVALUE, bit_score_text, evalue_text, score_text
 
-SCIENTIFIC, TEXT = 14, 15
-"""Forms beside decimals: three digits · 1000 + n are "d.dde-n"; n is the text with this number."""
 ABSENT_CELL = TEXT
 """The first text of every list is ``ABSENT``."""
 LARGEST = 1 << 55
@@ -87,7 +86,7 @@ class Texts:
 
     def _by_kernel(self, columns: Sequence[np.ndarray], offsets: np.ndarray,
                    between: bytes) -> tuple[np.ndarray, np.ndarray]:
-        from .cells_cpu import LANES, join
+        from .cells_cpu import LANES, join  # which only many cells need
 
         cells = np.stack(columns)
         numbers = cells[cells.astype(np.uint8) == TEXT] >> 8
@@ -179,7 +178,7 @@ def _scientific(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def evalue_cells(values: np.ndarray, texts: Texts) -> np.ndarray:
     """Cells in the manner of ``evalue_text``."""
     values = values.astype(np.float64, copy=False)
-    none, small = values < 1e-180, (values >= 1e-180) & (values < 0.0009)
+    none, small = values < SMALLEST_EVALUE, (values >= SMALLEST_EVALUE) & (values < 0.0009)
     decimals = np.where(none, 1, 3 - np.searchsorted(_STEPS, values, "right"))
     cells = decimal_cells(np.where(none | small, 0.0, values), decimals, texts, evalue_text)
     if small.any():

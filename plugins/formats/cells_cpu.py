@@ -1,10 +1,10 @@
 """Lines of text from cells."""
 
 import numpy as np
-from seqloom.core.jit import inline, kernel
-from seqloom.core.simd import load, store
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import load, store
 
-from .cells import SCIENTIFIC, TEXT
+from .cell_forms import SCIENTIFIC, TEXT
 
 LANES = 32
 """Bytes of texts that are read and written together: so many stand behind the last ones."""
@@ -25,8 +25,8 @@ def join(cells, texts, offsets, delimiter, powers, text, ends):
     for line in range(lines):
         for column in range(columns):
             if column:
-                for letter in delimiter:
-                    text[place] = letter
+                for character in delimiter:
+                    text[place] = character
                     place += _ONE
             held, form = cells[column, line] >> 8, np.uint64(cells[column, line] & 255)
             if form == TEXT:

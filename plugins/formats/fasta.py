@@ -2,9 +2,11 @@
 
 The file is taken in blocks that end anywhere but in a header. In each block numpy finds the headers and
 takes them out; one pass of ``bytes.translate`` turns the rest into codes and drops line ends. No step loops over
-letters or lines in Python, and nothing needs to be compiled, so that a small file is read at once.
+residues or lines in Python, and nothing needs to be compiled, so that a small file is read at once.
 """
 
+import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO
@@ -21,23 +23,35 @@ SMALL_BLOCK = 1 << 16
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
 LONGEST_HEADER = 64 << 20
-_BLANK = b"\n\r \t"
-_BLANKS = np.array([chr(byte).isspace() and byte < 128 for byte in range(256)])
-_NEWLINE, _RETURN, _HEADER, _GAP = 10, 13, ord(">"), ord("-")
+CONTROL = bytes(range(33))
+"""What ends a name in a header: blanks and control characters, as in BLAST."""
+_BLANK = b"\n \t"
+_NEWLINE, _HEADER, _GAP = 10, ord(">"), ord("-")
+_COMMENTS = b";#!"
+_BEFORE_RECORDS = re.compile(rb"(?:\s|[;#!][^\r\n]*[\r\n])*")
+_NAME_END = re.compile(rb"[\x00-\x20]+")
+_FIRSTS = np.isin(np.arange(256), np.frombuffer(_COMMENTS + b">", np.uint8))
+"""bool[256]: with which bytes a line begins that holds no residues."""
 SAMPLE = 10_000
-"""Letters that are enough to tell nucleotides from proteins."""
+"""Residues that are enough to tell nucleotides from proteins."""
 FEW = 20
-"""With fewer letters than this a protein may well consist of A, C, G, T, U and N alone."""
+"""With fewer residues than this a protein may well consist of A, C, G, T, U and N alone."""
 BASES = b"ACGTUNacgtun"
 
 
+def begun(head: bytes) -> bytes:
+    """``head`` without what may stand before the first record: a mark of UTF-8, blank lines and comments."""
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    return head[_BEFORE_RECORDS.match(head).end() :]  # type: ignore[union-attr]
+
+
 def looks_like(sample: bytes) -> Alphabet:
-    """Nucleotide if more than nine of ten letters of ``sample`` are A, C, G, T, U or N, else protein."""
+    """Nucleotide if more than nine of ten residues of ``sample`` are A, C, G, T, U or N, else protein."""
     return NUCLEOTIDE if share_of_bases(sample) > 0.9 else PROTEIN
 
 
 def share_of_bases(sample: bytes) -> float:
-    """Share of A, C, G, T, U and N, either case, among the letters of ``sample``."""
+    """Share of A, C, G, T, U and N, either case, among the residues of ``sample``."""
     return 1 - len(sample.translate(None, BASES)) / len(sample) if sample else 0.0
 
 
@@ -49,20 +63,21 @@ def reading_table(alphabet: Alphabet) -> bytes:
 
 
 def check_kind(sample: bytes, alphabet: Alphabet, where: str) -> None:
-    """Refuse a file whose first letters are those of the other alphabet.
+    """Refuse proteins given as nucleotides; say on stderr where what is given as proteins looks like nucleotides.
+
+    Low-complexity proteins can consist of A, C, G and T alone.
 
     Raises:
-        AlphabetError: proteins given as nucleotides, or nucleotides as proteins.
+        AlphabetError: proteins given as nucleotides.
     """
     share = share_of_bases(sample)
     if alphabet is PROTEIN and share > 0.9 and len(sample) >= FEW:
-        raise AlphabetError(f"{where}: protein sequences are wanted, but {share:.0%} of the first {len(sample):,} "
-                            "letters are A, C, G, T, U or N; give proteins, or take these for nucleotides "
-                            "(db create --type nucleotide; search with blastn and its like)")
+        print(f"seqloom: {where}: taken for proteins as asked for, though {share:.0%} of the first {len(sample):,} "
+              "residues are A, C, G, T, U or N", file=sys.stderr)
     if alphabet is NUCLEOTIDE and share <= 0.5 and any(NUCLEOTIDE.codes[b] == INVALID for b in set(sample)):
         raise AlphabetError(f"{where}: nucleotide sequences are wanted, but only {share:.0%} of the first "
-                            f"{len(sample):,} letters are A, C, G, T, U or N; give nucleotides, or take these for "
-                            "proteins (db create --type protein; search with blastp and its like)")
+                            f"{len(sample):,} residues are A, C, G, T, U or N; give nucleotides, or take these for "
+                            "proteins (seqloom db create --type protein; search with blastp and its like)")
 
 
 @dataclass
@@ -70,7 +85,7 @@ class _Batch:
     """Records on their way into a batch; all but the last are whole."""
 
     codes: list[bytes] = field(default_factory=list)
-    letters: int = 0
+    total_residues: int = 0
     names: list[str] = field(default_factory=list)
     descriptions: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
@@ -86,31 +101,34 @@ class FastaReader(Reader):
     gives = "sequences"
 
     def sniff(self, head: bytes) -> bool:
-        return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b">")
+        return begun(head).startswith(b">")
 
     def read(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad,
-             letters: int) -> Iterator[SequenceBatch]:
-        yield from _Reading(stream, where, alphabet, on_bad, letters).batches()
+             residues: int) -> Iterator[SequenceBatch]:
+        yield from _Reading(stream, where, alphabet, on_bad, residues).batches()
 
 
 class _Reading:
     """State of one file being read."""
 
-    def __init__(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, letters: int) -> None:
+    def __init__(self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, residues: int) -> None:
         self._stream, self._where, self._alphabet, self._on_bad = stream, where, alphabet, on_bad
-        self._limit = max(1, letters)
-        self._block = min(BLOCK, max(SMALL_BLOCK, letters))
+        self._limit = max(1, residues)
+        self._block = min(BLOCK, max(SMALL_BLOCK, residues))
         self._line = 1  # number of the line in which the block begins
         self._at_line_start = True
         self._sample = b""
         self._checked = False
         self._batch = _Batch()
         self._ordinal = 0
+        self._read = 0  # records, with those that can't be used
+        self._gaps_noted = False
 
     def batches(self) -> Iterator[SequenceBatch]:
         rest = b""
         while True:
-            data = self._stream.read(self._block)
+            # Of what kind sequences are is told from the first block, which must not depend on the size of batches.
+            data = self._stream.read(self._block if self._checked else BLOCK)
             block = rest + data if rest else data
             if self._line == 1 and self._at_line_start:
                 block = block.removeprefix(b"\xef\xbb\xbf")  # the mark that some editors put before UTF-8
@@ -119,7 +137,7 @@ class _Reading:
             block, rest = self._cut(block, last=not data)
             if block:
                 self._take(block)
-            if self._batch.letters >= self._limit and len(self._batch.names) > 1:
+            if self._batch.total_residues >= self._limit and len(self._batch.names) > 1:
                 whole = self._split()
                 if whole is not None:
                     yield whole
@@ -132,17 +150,18 @@ class _Reading:
                 yield whole
 
     def _cut(self, block: bytes, last: bool) -> tuple[bytes, bytes]:
-        """Keep back a header at the end whose line isn't whole."""
+        """What can be taken, with line feeds as line ends; a header or comment whose line isn't whole is kept back."""
+        block, tail = with_line_feeds(block, last)
         if last:
             return block, b""
         end = block.rfind(b"\n") + 1
         begins_line = end > 0 or self._at_line_start
-        if begins_line and block[end : end + 1] == b">":
+        if begins_line and end < len(block) and _FIRSTS[block[end]]:
             if len(block) - end > LONGEST_HEADER:
                 raise InputError(f"{self._where}: line {self._line + block.count(10, 0, end)}: a header of more than "
                                  f"{LONGEST_HEADER >> 20} MiB; is this FASTA?")
-            return block[:end], block[end:]
-        return block, b""
+            return block[:end], block[end:] + tail
+        return block, tail
 
     def _take(self, block: bytes) -> None:
         """Add the records and parts of records in ``block`` to the batch.
@@ -151,15 +170,21 @@ class _Reading:
         """
         raw = np.frombuffer(block, np.uint8).copy()
         newlines = np.flatnonzero(raw == _NEWLINE)
-        headers = np.flatnonzero(raw == _HEADER)
-        before = headers - 1
-        headers = headers[np.where(before >= 0, raw[before] == _NEWLINE, self._at_line_start)]
+        starts = newlines + 1 if self._at_line_start is False else np.append(0, newlines + 1)
+        starts = starts[:-1] if len(starts) and starts[-1] == len(raw) else starts
+        starts = starts[_FIRSTS[raw[starts]]]
+        headers = starts[raw[starts] == _HEADER]
+        if len(headers) < len(starts):
+            _clear_lines(raw, starts[raw[starts] != _HEADER], newlines)
         index = np.searchsorted(newlines, headers)
         ends = np.append(newlines, len(raw))[index]
-        if not self._batch.names and block[: headers[0] if len(headers) else len(raw)].strip():
-            self._not_fasta(block)
+        if not self._batch.names and raw[: headers[0] if len(headers) else len(raw)].tobytes().strip():
+            self._begin_unnamed(raw)
+        batch = self._batch
         names, descriptions = _blank_out(raw, headers, ends)
         body = raw.tobytes()
+        if _GAP in body and self._on_bad.as_query:
+            body = self._without_gaps(raw, newlines, headers)
         self._see(body)
         table = reading_table(self._alphabet or PROTEIN)
         codes = body.translate(table, _BLANK)
@@ -167,24 +192,43 @@ class _Reading:
         stop = np.append(headers, len(raw))
         lengths = stop - begin - _between(newlines, begin, stop)
         if int(lengths.sum()) != len(codes):  # there are other blanks than line ends
-            lengths -= _between(np.flatnonzero((raw == _RETURN) | (raw == 32) | (raw == 9)), begin, stop)
-        batch = self._batch
+            blanks = np.flatnonzero(np.isin(raw, np.frombuffer(_BLANK, np.uint8)))
+            lengths = stop - begin - _between(blanks, begin, stop)
         known = len(batch.names)
         batch.names += names
         batch.descriptions += descriptions
         batch.lines += (self._line + index).tolist()
-        batch.starts.append(batch.letters + np.cumsum(lengths[:-1]))
+        batch.starts.append(batch.total_residues + np.cumsum(lengths[:-1]))
         if codes.find(bytes([INVALID])) >= 0:
             self._invalid(raw, table, newlines, headers, known)
         if (raw > 96).any():
-            self._mark_lower(body, batch.letters)
+            self._mark_lower(body, batch.total_residues)
         batch.codes.append(codes)
-        batch.letters += len(codes)
+        batch.total_residues += len(codes)
         self._line += len(newlines)
         self._at_line_start = block.endswith(b"\n")
 
+    def _begin_unnamed(self, raw: np.ndarray) -> None:
+        """Residues before the first header: a query without one, else no FASTA."""
+        text = raw.tobytes()
+        line = self._line + text.count(b"\n", 0, len(text) - len(text.lstrip()))
+        if not self._on_bad.as_query:
+            raise InputError(f"{self._where}: line {line}: not FASTA: a header line that begins with '>' is expected; "
+                             "check the file's format")
+        self._batch = _Batch(names=[""], descriptions=[""], lines=[line], starts=[np.zeros(1, np.int64)])
+
+    def _without_gaps(self, raw: np.ndarray, newlines: np.ndarray, headers: np.ndarray) -> bytes:
+        """The block with blanks in place of gaps; says once where the first one is."""
+        gaps = np.flatnonzero(raw == _GAP)
+        if not self._gaps_noted:
+            self._gaps_noted = True
+            line = self._line + int(np.searchsorted(newlines, gaps[0]))
+            self._on_bad.note(self._where, line, "gaps ('-') are left out of queries")
+        raw[gaps] = ord(" ")
+        return raw.tobytes()
+
     def _see(self, body: bytes) -> None:
-        """Gather the first letters of the file until there are enough to judge what they are."""
+        """Gather the first residues of the file until there are enough to judge what they are."""
         if self._checked:
             return
         self._sample += body.translate(None, _BLANK)[:SAMPLE]
@@ -196,18 +240,18 @@ class _Reading:
             return
         self._checked = True
         if self._alphabet is None:
-            self._alphabet = looks_like(self._sample)
+            self._alphabet = looks_like(self._sample[:SAMPLE])
         else:
-            check_kind(self._sample, self._alphabet, self._where)
+            check_kind(self._sample[:SAMPLE], self._alphabet, self._where)
 
     def _mark_lower(self, body: bytes, first: int) -> None:
         """Note runs of lower case, by position in the batch."""
-        letters = np.frombuffer(body.translate(None, _BLANK), np.uint8)
-        edges = np.flatnonzero(np.diff((letters > 96).view(np.int8), prepend=0, append=0))
+        residues = np.frombuffer(body.translate(None, _BLANK), np.uint8)
+        edges = np.flatnonzero(np.diff((residues > 96).view(np.int8), prepend=0, append=0))
         self._batch.lower.append((first + edges[::2], first + edges[1::2]))
 
     def _invalid(self, raw: np.ndarray, table: bytes, newlines: np.ndarray, headers: np.ndarray, known: int) -> None:
-        """Report the first bad letter of each record that has one in this block."""
+        """Report the first bad residue of each record that has one in this block."""
         wrong = (np.frombuffer(table, np.uint8)[raw] == INVALID) & ~np.isin(raw, np.frombuffer(_BLANK, np.uint8))
         places = np.flatnonzero(wrong)
         stretches, first = np.unique(np.searchsorted(headers, places), return_index=True)
@@ -216,17 +260,17 @@ class _Reading:
             if record in self._batch.bad:
                 continue
             line = self._line + int(np.searchsorted(newlines, place))
-            self._report(record, line, *self._about_letter(chr(raw[place]), self._batch.names[record]))
+            self._report(record, line, *self._about_residue(chr(raw[place]), self._batch.names[record]))
 
-    def _about_letter(self, letter: str, name: str) -> tuple[str, str]:
-        if letter == "-":
+    def _about_residue(self, residue: str, name: str) -> tuple[str, str]:
+        if residue == "-":
             return f"gap '-' in sequence '{name}'", "sequences are read without gaps: remove those of an alignment"
         kind = (self._alphabet or PROTEIN).name
         self._kind_first(kind)
-        return f"letter {letter!r} in sequence '{name}' is not in the {kind} alphabet", "correct or remove the record"
+        return f"residue {residue!r} in sequence '{name}' is not in the {kind} alphabet", "correct or remove the record"
 
     def _kind_first(self, kind: str) -> None:
-        """Before one letter is blamed: is the file of the other kind altogether?"""
+        """Before one residue is blamed: is the file of the other kind altogether?"""
         if kind == "nucleotide":
             self._judge_kind()
 
@@ -234,19 +278,13 @@ class _Reading:
         self._on_bad(self._where, line, what, remedy)
         self._batch.bad.add(record)
 
-    def _not_fasta(self, block: bytes) -> None:
-        blank = len(block) - len(block.lstrip())
-        line = self._line + block.count(b"\n", 0, blank)
-        raise InputError(f"{self._where}: line {line}: not FASTA: a header line that begins with '>' is expected; "
-                         "check the file's format")
-
     def _split(self) -> SequenceBatch | None:
         """The whole records as a batch; the last one, which may go on, stays behind."""
         batch = self._batch
         starts = np.concatenate(batch.starts)
         cut, last = int(starts[-1]), len(batch.names) - 1
         codes = b"".join(batch.codes)
-        rest = _Batch([codes[cut:]], batch.letters - cut, batch.names[last:], batch.descriptions[last:],
+        rest = _Batch([codes[cut:]], batch.total_residues - cut, batch.names[last:], batch.descriptions[last:],
                       batch.lines[last:], [np.zeros(1, np.int64)], bad={0} if last in batch.bad else set())
         if batch.lower:
             begin, end = (np.concatenate(edges) for edges in zip(*batch.lower, strict=True))
@@ -255,7 +293,7 @@ class _Reading:
                 rest.lower.append((np.maximum(begin[later] - cut, 0), end[later] - cut))
             sooner = begin < cut
             batch.lower = [(begin[sooner], np.minimum(end[sooner], cut))]
-        batch.codes, batch.letters = [codes[:cut]], cut
+        batch.codes, batch.total_residues = [codes[:cut]], cut
         batch.starts = [starts[:-1]]
         del batch.names[last:], batch.descriptions[last:], batch.lines[last:]
         batch.bad.discard(last)
@@ -264,7 +302,7 @@ class _Reading:
 
     def _finish(self, batch: _Batch) -> SequenceBatch | None:
         """A batch of the records that can be used; None if there is none."""
-        offsets = np.append(np.concatenate(batch.starts), batch.letters)
+        offsets = np.append(np.concatenate(batch.starts), batch.total_residues)
         lengths = np.diff(offsets)
         self._batch, rest = batch, self._batch  # reports go to the batch in hand
         for record in np.flatnonzero(lengths == 0).tolist():
@@ -276,9 +314,12 @@ class _Reading:
                          f"sequence '{batch.names[record]}' has {lengths[record]:,} residues and at most "
                          f"{LONGEST:,} can be used", "cut it into pieces")
         for record in [n for n, name in enumerate(batch.names) if not name] if "" in batch.names else []:
-            if record not in batch.bad:
+            if self._on_bad.as_query:
+                batch.names[record] = f"Query_{self._read + record + 1}"
+            elif record not in batch.bad:
                 self._report(record, batch.lines[record], "the header has no name", "write one behind the '>'")
         self._batch = rest
+        self._read += len(batch.names)
         residues = np.frombuffer(b"".join(batch.codes), np.uint8)
         lower = runs_of_records(batch.lower, offsets)
         names, descriptions, lines = batch.names, batch.descriptions, np.array(batch.lines, np.int64)
@@ -301,11 +342,25 @@ def _between(places: np.ndarray, begin: np.ndarray, stop: np.ndarray) -> np.ndar
     return np.searchsorted(places, stop) - np.searchsorted(places, begin)
 
 
-def _blank_out(raw: np.ndarray, headers: np.ndarray, ends: np.ndarray) -> tuple[list[str], list[str]]:
-    """Names (first words) and descriptions of the header lines of a block, which are overwritten with line ends.
+def with_line_feeds(block: bytes, last: bool) -> tuple[bytes, bytes]:
+    """``block`` with a line feed for each line end, of Unix, Windows or old Macs; and what must wait for more bytes."""
+    tail = b""
+    if b"\r" in block:
+        if not last and block.endswith(b"\r"):
+            block, tail = block[:-1], b"\r"  # a line feed may follow
+        block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return block, tail
 
-    They are taken as UTF-8, or as Latin-1 where they are not.
-    """
+
+def _clear_lines(raw: np.ndarray, starts: np.ndarray, newlines: np.ndarray) -> None:
+    """Overwrite the lines that begin at ``starts`` with line ends."""
+    ends = np.append(newlines, len(raw))[np.searchsorted(newlines, starts)]
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        raw[start:end] = ord(" ")
+
+
+def _blank_out(raw: np.ndarray, headers: np.ndarray, ends: np.ndarray) -> tuple[list[str], list[str]]:
+    """Names and descriptions of the header lines of a block, which are overwritten with line ends; see ``parted``."""
     if not len(headers):
         return [], []
     raw[headers] = _NEWLINE
@@ -314,23 +369,39 @@ def _blank_out(raw: np.ndarray, headers: np.ndarray, ends: np.ndarray) -> tuple[
     places = np.arange(stop[-1]) + np.repeat(headers - (stop - widths), widths)
     lines = raw[places]
     raw[places] = _NEWLINE
-    blanks = np.append(np.flatnonzero((lines == 32) | (lines - np.uint8(9) < 5) & (lines != _NEWLINE)), len(lines))
+    blanks = np.append(np.flatnonzero((lines <= 32) & (lines != _NEWLINE)), len(lines))
     split = blanks[np.searchsorted(blanks, stop - widths)]
     single = split >= stop  # no description
+    behind = np.minimum(split + 1, len(lines) - 1)
+    untidy = (lines[behind] <= 32) & ~single | (split == stop - widths + 1) | (lines[stop - 1] <= 32)
+    if untidy.any():
+        return parted(lines.tobytes().split(b"\n")[1:])
     lines[split[~single]] = _NEWLINE
-    untidy = _BLANKS[lines[np.minimum(split + 1, len(lines) - 1)]].any() or _BLANKS[lines[stop - 1]].any()
     if single.any():
         lines = np.insert(lines, stop[single], _NEWLINE)
     text = lines.tobytes()
     try:
         words = text.decode("utf-8").split("\n")
+        return words[1::2], words[2::2]
     except UnicodeDecodeError:
-        words = text.decode("latin-1").split("\n")
-    names, descriptions = words[1::2], words[2::2]
-    if untidy or "" in names:
-        rows = [(name + " " + rest).split(None, 1) for name, rest in zip(names, descriptions, strict=True)]
-        names = [row[0] if row else "" for row in rows]
-        descriptions = [row[1].rstrip() if len(row) > 1 else "" for row in rows]
+        rows = text.split(b"\n")
+        return parted([name + b" " + rest for name, rest in zip(rows[1::2], rows[2::2], strict=True)])
+
+
+def parted(headers: list[bytes]) -> tuple[list[str], list[str]]:
+    """Names and descriptions of headers: what stands before and behind the first of their ``CONTROL`` characters.
+
+    Those at both ends don't count. Each header by itself is UTF-8, or else Latin-1.
+    """
+    names, descriptions = [], []
+    for header in headers:
+        words = [*_NAME_END.split(header.strip(CONTROL), 1), b""]
+        try:
+            name, rest = words[0].decode(), words[1].decode()
+        except UnicodeDecodeError:
+            name, rest = words[0].decode("latin-1"), words[1].decode("latin-1")
+        names.append(name)
+        descriptions.append(rest)
     return names, descriptions
 
 

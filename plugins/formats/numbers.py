@@ -5,13 +5,15 @@ Of all values only NaN, which stands for an absent one, differs from itself: tha
 
 ABSENT = "*"
 """Printed for a value that a result doesn't have, such as the E-value of an exact match."""
+SMALLEST_EVALUE = 1e-180
+"""Smaller ones are 0 wherever they are printed."""
 
 
 def evalue_text(value: float) -> str:
     """E-value as in tabular output: "0.0", "3.05e-05", "0.006", "0.12", "5.5", "21"."""
     if value != value:
         return ABSENT
-    if value < 1e-180:
+    if value < SMALLEST_EVALUE:
         return "0.0"
     if value < 0.0009:
         return f"{value:.2e}"
@@ -22,7 +24,7 @@ def short_evalue_text(value: float) -> str:
     """E-value as in pairwise output: "0.0", "3e-05", "0.006", "0.12", "5.5", "21"."""
     if value != value:
         return ABSENT
-    if value < 1e-180:
+    if value < SMALLEST_EVALUE:
         return "0.0"
     if value < 0.0009:
         return f"{value:.0e}"

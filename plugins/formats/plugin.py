@@ -11,6 +11,7 @@ def seqloom_readers() -> list[Deferred]:
     return deferred(__package__, {
         "fasta": "fasta.FastaReader",
         "fastq": "fastq.FastqReader",
+        "ncbi-blastdb": "blast_database.BlastDatabaseReader",
     })
 
 
@@ -18,10 +19,16 @@ def seqloom_readers() -> list[Deferred]:
 def seqloom_writers() -> list[Deferred]:
     return deferred(__package__, {
         "0": "writer_pairwise.Pairwise",
+        "5": "writer_xml.Xml",
         "6": "writer_tabular.Tabular",
         "7": "writer_tabular.Commented",
         "10": "writer_tabular.CommaSeparated",
+        "13": "writer_json.JsonFiles",
+        "14": "writer_xml.Xml2Files",
+        "15": "writer_json.Json",
+        "16": "writer_xml.Xml2",
+        "18": "writer_organisms.Organisms",
         "paf": "writer_paf.Paf",
         "dotplot": "writer_dotplot.Dotplot",
         "dotplot-png": "writer_dotplot.DotplotPng",
-    })
+    }, beside=dict.fromkeys(("paf", "dotplot", "dotplot-png"), ("exact-match", "exact-match-protein")))

@@ -8,23 +8,24 @@ import numpy as np
 from ...core.errors import OptionError
 from ...core.ports import Report
 from ...core.stages import Writer
-from ..common.drawing import Canvas, PngCanvas, SvgCanvas, nice_step, text_width
+from .drawing import Canvas, PngCanvas, SvgCanvas, nice_step, text_width
 
 FORWARD, REVERSE = "#1f6fb4", "#d9480f"
 _FRAME, _BOUNDARY = "#444444", "#c9c9c9"
 _LONG, _SHORT = 800, 240  # pixels of the longer side, and least of the shorter one
 _SMALL, _LARGE = 10, 13  # sizes of text
-_LETTERS = 28  # most letters of a name
+_CHARACTERS = 28  # most characters of a name
 
 
 class Dotplot(Writer):
     """A dot plot as SVG: targets from left to right, queries from below to above, strands in two colours.
 
     Queries and targets without alignments are left out. Where one is wide enough it has its name and ticks that count
-    its own letters from 1; boundaries are drawn where they are more than two pixels apart.
+    its own residues from 1; boundaries are drawn where they are more than two pixels apart.
     """
 
     name = "dotplot"
+    beside = ("exact-match", "exact-match-protein")
     canvas: type[Canvas] = SvgCanvas
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
@@ -80,6 +81,7 @@ class DotplotPng(Dotplot):
     """A dot plot as PNG, drawn like ``dotplot``."""
 
     name = "dotplot-png"
+    binary = True
     canvas = PngCanvas
 
     def put(self, data: bytes, stream: IO[str]) -> None:
@@ -115,12 +117,12 @@ class _Axis:
                 if _SMALL < size <= text_width(name, _SMALL)]
 
     def begins(self, numbers: np.ndarray) -> np.ndarray:
-        """Where on the axis sequences begin, in letters."""
+        """Where on the axis sequences begin, in residues."""
         return self.bounds[np.searchsorted(self._numbers, numbers)]
 
 
 def _shortened(name: str) -> str:
-    return name if len(name) <= _LETTERS else name[: _LETTERS - 3] + "..."
+    return name if len(name) <= _CHARACTERS else name[: _CHARACTERS - 3] + "..."
 
 
 def _draw_axis(canvas: Canvas, axis: _Axis, left: float, bottom: float, opposite: float, across: bool) -> None:
@@ -144,14 +146,14 @@ def _draw_axis(canvas: Canvas, axis: _Axis, left: float, bottom: float, opposite
                                        strict=False):
         size = end - begin
         if size >= 90:
-            letters = size / axis.scale
-            step = max(1, round(nice_step(letters, max(1, int(size / 70)))))
-            for place in range(0, int(letters) + 1, step):
+            residues = size / axis.scale
+            step = max(1, round(nice_step(residues, max(1, int(size / 70)))))
+            for place in range(0, int(residues) + 1, step):
                 at = (first + place) * axis.scale
                 if (place == 0 and first > 0) or (end - at < 25 and end < bounds[-1]):
                     continue  # the boundary and its neighbour's ticks stand there
                 ticks.append(line(at, -5, 0))
-                label = _letters(place, step)
+                label = _residues(place, step)
                 if across:
                     canvas.text(left + at, bottom + 17, label, _SMALL, "middle")
                 else:
@@ -168,7 +170,7 @@ def _draw_axis(canvas: Canvas, axis: _Axis, left: float, bottom: float, opposite
         canvas.lines(np.array(ticks), _FRAME)
 
 
-def _letters(place: int, step: int) -> str:
+def _residues(place: int, step: int) -> str:
     """A place on a sequence as its tick says it: 0, 500, 20 k, 1.5 M."""
     for unit, sign in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if place >= unit and step >= unit // 100:

@@ -7,7 +7,7 @@ from typing import IO
 from ...core.ports import Report
 from ...core.records import path_text
 from ...core.stages import Writer
-from .fields import Lines, alphabet_of
+from .lines import Lines, alphabet_of
 from .numbers import score_text
 
 _NO_QUALITY = 255  # mapping quality that isn't known
@@ -23,6 +23,7 @@ class Paf(Writer):
     """
 
     name = "paf"
+    beside = ("exact-match", "exact-match-protein")
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         kind = alphabet_of(report.run)

@@ -2,19 +2,42 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
 from typing import IO
 
 import numpy as np
 
 from ...core.alphabet import PROTEIN
+from ...core.errors import OptionError
+from ...core.options import build_options, option
 from ...core.ports import QueryReport, Report
 from ...core.stages import Writer
-from .fields import Lines, alphabet_of
+from .hit_order import Facts, arranged
+from .lines import Lines, alphabet_of
+from .midline import midline, similar_pairs, with_masks
 from .numbers import bit_score_text, score_text, short_evalue_text, short_percent
-from .writer_tabular import database_names
+from .report_frame import broken, foot, head, statistics, wrapped
 
-LETTERS = 60
-"""Columns of an alignment per block."""
+_MASKED = re.compile("[a-z](?:[a-z-]*[a-z])?")
+ALIGNMENTS = 250
+"""Targets with alignments where neither their number nor that of targets is chosen."""
+TARGET_WIDTH = 60
+"""Characters, about, of a line of a target's title."""
+METHODS = {1: "Composition-based stats.", 2: "Compositional matrix adjust."}
+"""What is said of an alignment by how its scores were adjusted to the compositions of both sequences."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How alignments are laid out: the words behind the format's name, such as "line_length=80"."""
+
+    line_length: int = option(60, "columns of an alignment per block", minimum=1)
+    num_descriptions: int | None = option(None, "targets in the table; all by default", minimum=0)
+    num_alignments: int | None = option(None, "targets with alignments", minimum=0)
+    html: bool = option(False, "a page of HTML")
+    sorthits: int | None = option(None, "order of targets", minimum=0, maximum=4)
+    sorthsps: int = option(0, "order of the alignments of a target", minimum=0, maximum=4)
 
 
 class Pairwise(Writer):
@@ -23,53 +46,88 @@ class Pairwise(Writer):
     name = "0"
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
-        run = report.run
-        stream.write(f"seqloom {run.get('version') or ''} {run.get('pipeline', '')}\n\n\n")
-        stream.write(f"Database: {database_names(report)}\n           {run.get('sequences') or 0:,} sequences; "
-                     f"{run.get('letters') or 0:,} total letters\n\n\n\n")
-        similar = _similar(report)
+        run, layout = report.run, build_options(Layout, dict(map(_assignment, fields)), "format 0")
+        shown = layout.num_alignments
+        if shown is None and report.method is not None:  # as BLAST has it
+            shown = ALIGNMENTS if (run.get("options") or {}).get("max_target_seqs") == 500 else None
+        stream.write(head(report, layout.html))
+        similar = similar_pairs(report)
         kind = alphabet_of(run)
         for query in report.queries(residues=True):
-            stream.write(_wrapped("Query= ", f"{query.name} {query.description}") + f"\n\nLength={query.length}\n")
+            stream.write("\n\n" if query.number else "")
+            title = wrapped(f"{query.name} {query.description}".strip())
+            stream.write(f"<b>Query=</b> {escape(title)}" if layout.html else f"Query= {title}")
+            stream.write(f"\n\nLength={query.length}\n")
             lines = Lines([query], kind)
-            if not len(lines):
-                stream.write("\n\n***** No hits found *****\n\n\n\n")
-                continue
-            stream.write(_table(query))
-            for text in _alignments(lines, similar):
-                stream.write(text)
-            stream.write("\n\n")
+            if len(lines):
+                chosen = arranged(query, lines, layout.sorthits or 0, layout.sorthsps)
+                lines = lines if chosen is query else Lines([chosen], kind)
+                stream.write(_table(chosen, lines, layout))
+                for text in _alignments(lines, similar, report.masked(query.number), layout, shown):
+                    stream.write(text)
+            else:
+                stream.write("\n\n***** No hits found *****\n\n\n")
+            if report.method:
+                stream.write(statistics(report.statistics(query.number)))
+        stream.write(foot(report, layout.html))
 
 
-def _similar(report: Report) -> np.ndarray | None:
-    """bool[a, a] over codes: pairs of unequal letters that score above zero; None for nucleotides."""
-    if alphabet_of(report.run) is not PROTEIN:
-        return None
-    matrix = getattr(report.scoring, "matrix", None)
-    if matrix is None:
-        from ..common.matrices import protein_matrix  # its tables aren't needed before there is something to write
-
-        matrix = protein_matrix((report.run.get("options") or {}).get("matrix") or "BLOSUM62")
-    return np.asarray(matrix) > 0
+def _assignment(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if word == "html":
+        return word, "yes"
+    if not equals:
+        raise OptionError(f"format 0 takes words such as line_length=80, not '{word}'")
+    return name, value
 
 
-def _wrapped(label: str, text: str) -> str:
-    """``text`` behind ``label``, broken as BLAST does: at the first blank behind the sixtieth character of a line."""
-    return label + re.sub(r"(.{60,}?)\s+(?=\S)", r"\1 \n", text.strip())
-
-
-def _table(query: QueryReport) -> str:
-    """One line per hit: title, bits, E-value."""
-    evalues = [short_evalue_text(e) for e in query.hits.evalue.tolist()]
-    scores = [_bits(b, s).strip() for b, s in zip(query.hits.bit_score.tolist(), query.hits.score.tolist())]
-    places = np.searchsorted(query.targets.numbers, query.hits.target).tolist()
-    width = max(5, *map(len, evalues))
-    text = f"{'Score     E':>81}\n{'Sequences producing significant alignments:':<69}(Bits)  Value\n\n"
-    for place, score, evalue in zip(places, scores, evalues):
-        title = f"{query.targets.names[place]} {query.targets.descriptions[place]}".strip()
+def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
+    """One line per hit: title, bits, E-value, and with an order of hits also total, coverage and identity."""
+    hits, count = query.hits, layout.num_descriptions
+    if count == 0:
+        return "\n\n"
+    bits, scores, evalues = hits.bit_score.tolist(), hits.score.tolist(), hits.evalue.tolist()
+    facts = Facts(lines)
+    ends = [short_evalue_text(e) for e in evalues[:count]]
+    amounts = [_bits(b, s) for b, s in zip(bits[:count], scores)]
+    places = np.searchsorted(query.targets.numbers, hits.target).tolist()
+    width = max(5, *map(len, ends))
+    further = layout.sorthits is not None
+    totals = [_bits(sum(facts.bits[group].tolist()), 0).strip() for group in facts.groups] if further else []
+    wide, broad = max(6, *map(len, amounts)), max(5, *map(len, totals[:count] or [""]))
+    gap = " " * (width - 5)
+    if further:
+        text = (f"{'':70}{'Score':<{wide}}  {'Total':<{broad}}  Query    E{gap}     Max\n"
+                f"{'Sequences producing significant alignments:':<69}{'(Bits)':<{wide}}   {'Score':<{broad}}  cover   "
+                f"Value{gap}  Ident\n\n")
+    else:
+        text = (f"{'':70}{'Score':<{wide}}    E\n"
+                f"{'Sequences producing significant alignments:':<69}{'(Bits)':<{wide}}  Value\n\n")
+    for n, (place, amount, end) in enumerate(zip(places, amounts, ends)):
+        # As BLAST does: blanks in a row are one, and punctuation at the end goes.
+        description = " ".join(query.targets.descriptions[place].split()).rstrip(" ,.;~")
+        title = f"{query.targets.names[place]} {description}".strip()
         title = title if len(title) <= 68 else title[:65] + "..."
-        text += f"{title:<68}  {score:<8}{evalue:<{width}}\n"
+        if layout.html:
+            link = f"<a href=#{_anchor(query, place)}>{amount}</a>"
+            text += f"{escape(title)}{'':{70 - len(title)}}{link}{'':{wide - len(amount)}}"
+        else:
+            text += f"{title:<68}  {amount:<{wide}}"
+        if further:
+            best = facts.best(facts.groups[n])
+            cover = f"{100 * int(facts.covered[best]) // query.searched}%"
+            text += f"   {totals[n]:<{broad}}  {cover:<5}"
+        text += f"  {end:<{width}}"
+        if further:
+            identity = str(int(0.5 + 100 * facts.share[best]))
+            text += f"  {identity}%{'':{9 - len(identity)}}"
+        text += "\n"
     return text + "\n\n"
+
+
+def _anchor(query: QueryReport, place: int) -> str:
+    """Name of a target's alignments in HTML."""
+    return f"BL_ORD_ID:{query.targets.numbers[place]}"
 
 
 def _bits(bits: float, score: float) -> str:
@@ -77,17 +135,27 @@ def _bits(bits: float, score: float) -> str:
     return score_text(score) if bits != bits else bit_score_text(bits)
 
 
-def _alignments(lines: Lines, similar: np.ndarray | None) -> Iterator[str]:
+def _alignments(lines: Lines, similar: np.ndarray | None, masked: np.ndarray, layout: Layout,
+                shown: int | None) -> Iterator[str]:
+    """Text of every alignment of one query; ``masked``, i4[m, 2], are its stretches that were masked.
+
+    shown: hits whose alignments are wanted, None for all.
+    """
     targets = lines.reports[0].targets
     former = -1
     for row, (hit, target) in enumerate(zip(lines.hit.tolist(), lines.target.tolist())):
+        if shown is not None and hit >= shown:
+            return
         if hit != former:
             title = f"{targets.names[target]} {targets.descriptions[target]}"
-            yield _wrapped(">", title) + f"\nLength={targets.lengths[target]}\n\n"
+            title = broken(title.strip(), TARGET_WIDTH)
+            if layout.html:
+                title = f"<a name={_anchor(lines.reports[0], target)}></a> {escape(title)}"
+            yield f">{title}\nLength={targets.lengths[target]}\n\n"
             former = hit
         yield _statistics(lines, row) + "\n"
         if lines.located[row]:
-            yield _blocks(lines, row, similar)
+            yield _blocks(lines, row, similar, masked, layout)
         yield "\n"
 
 
@@ -96,7 +164,9 @@ def _statistics(lines: Lines, row: int) -> str:
     bits, score, evalue = (rows[n][row].item() for n in ("bit_score", "score", "evalue"))
     raw = score_text(score)
     text = f" Score = {bit_score_text(bits)} bits ({raw})" if bits == bits else f" Score = {raw}"
-    text += f",  Expect = {short_evalue_text(evalue)}\n" if evalue == evalue else "\n"
+    text += f",  Expect = {short_evalue_text(evalue)}" if evalue == evalue else ""
+    way = METHODS.get(int(rows["adjustment"][row])) if "adjustment" in rows else None
+    text += f", Method: {way}\n" if way else "\n"
     length, same, positive = lines.lengths[row], lines.identities[row], lines.positives[row]
     if lines.located[row] and length > 0:
         gaps = lines.count("gaps", "gaps")[row]
@@ -125,56 +195,77 @@ def _domain(lines: Lines, row: int) -> str:
     return f" {', '.join(parts)}\n" if parts else ""
 
 
-def _blocks(lines: Lines, row: int, similar: np.ndarray | None) -> str:
+def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarray, layout: Layout) -> str:
     aligned = lines.aligned[row]
     if aligned is None:
         return ""
-    middle = _middle(lines, row, *aligned, similar)
-    rows, turned = lines.rows, bool(lines.turned[row])
+    marked = ""
+    if lines.reports[0].residues is None:
+        aligned, middle = _of_model(lines, row, *aligned)
+    else:
+        middle = midline(lines, *aligned, similar)
+        start = int(lines.rows["query_start"][row])
+        if layout.html:  # as in BLAST, which marks none that begin before the alignment
+            marked = with_masks(aligned[0], start, masked[masked[:, 0] >= start]).decode()
+        aligned = with_masks(aligned[0], start, masked), aligned[1]
+    rows, turned, columns = lines.rows, bool(lines.turned[row]), layout.line_length
     target_at = int(rows["target_end"][row] if turned else rows["target_start"][row])
-    above = _coordinates(aligned[0], int(rows["query_start"][row]), 1)
-    below = _coordinates(aligned[1], target_at, -1 if turned else 1)
+    above = _coordinates(aligned[0], int(rows["query_start"][row]), 1, columns)
+    below = _coordinates(aligned[1], target_at, -1 if turned else 1, columns)
     furthest = max(int(rows["query_end"][row]), int(rows["target_end"][row]))
     width = len(str(furthest - 1))  # as BLAST, which counts from 0
     text = ""
     for number, ((q_start, q_end), (s_start, s_end)) in enumerate(zip(above, below)):
-        part = slice(number * LETTERS, (number + 1) * LETTERS)
-        text += (f"Query  {q_start:<{width}}  {aligned[0][part].decode()}  {q_end}\n"
+        part = slice(number * columns, (number + 1) * columns)
+        shown = aligned[0][part].decode()
+        for stretch in reversed([*_MASKED.finditer(marked[part])]):
+            first, last = stretch.span()
+            shown = f'{shown[:first]}<font color="#000000">{shown[first:last]}</font>{shown[last:]}'
+        text += (f"Query  {q_start:<{width}}  {shown}  {q_end}\n"
                  f"{'':{width + 9}}{middle[part]}\n"
                  f"Sbjct  {s_start:<{width}}  {aligned[1][part].decode()}  {s_end}\n\n")
     return text
 
 
-def _coordinates(letters: bytes, at: int, step: int) -> list[tuple[str, str]]:
+def _coordinates(residues: bytes, at: int, step: int, columns: int) -> list[tuple[str, str]]:
     """First and last coordinate (from 1) of every block of one row; a block of nothing but gaps has none.
 
+    Nor has, as in BLAST, one that has no residue but the first of the sequence.
+
     Args:
-        letters: the row with gaps.
-        at: the boundary before its first letter, counted along the forward strand.
+        residues: the row with gaps.
+        at: the boundary before its first residue, counted along the forward strand.
         step: 1, or −1 for a row that is read backwards.
+        columns: of a block.
     """
     found = []
-    for first in range(0, len(letters), LETTERS):
-        block = letters[first : first + LETTERS]
+    for first in range(0, len(residues), columns):
+        block = residues[first : first + columns]
         count = len(block) - block.count(b"-")
         start, end = (at + 1, at + count) if step > 0 else (at, at - count + 1)
-        found.append((str(start), str(end)) if count else ("", ""))
+        found.append((str(start), str(end)) if count and (start, end) != (1, 1) else ("", ""))
         at += step * count
     return found
 
 
-def _middle(lines: Lines, row: int, upper: bytes, lower: bytes, similar: np.ndarray | None) -> str:
-    """The line between both rows: letters or bars where they are equal, ``+`` where they are similar."""
-    above, below = np.frombuffer(upper, np.uint8), np.frombuffer(lower, np.uint8)
+def _of_model(lines: Lines, row: int, upper: bytes, lower: bytes) -> tuple[tuple[bytes, bytes], str]:
+    """Both rows, with the model's consensus above, and the line between them.
+
+    The line has the consensus letter where the residue is that one, ``+`` where it is likelier than by chance, as
+    HMMER's. Of a model without a consensus the row stays as it is, and the line is blank.
+    """
+    model = lines.reports[0].model
+    above, below = np.frombuffer(upper, np.uint8).copy(), np.frombuffer(lower, np.uint8)
     marks = np.full(len(above), ord(" "), np.uint8)
-    if lines.reports[0].residues is None:
-        marks[(above != ord("-")) & (below != ord("-"))] = ord("|")
-        return marks.tobytes().decode()
-    if similar is None:
-        marks[above == below] = ord("|")
-        return marks.tobytes().decode()
-    codes = lines.alphabet.codes
-    paired = (above != ord("-")) & (below != ord("-"))
-    marks[paired] = np.where(similar[codes[above[paired]], codes[below[paired]]], ord("+"), ord(" "))
-    marks[above == below] = above[above == below]
-    return marks.tobytes().decode()
+    consensus = getattr(model, "consensus", "")
+    if consensus and hasattr(model, "favours"):
+        states = np.flatnonzero(above != ord("-"))
+        first = int(lines.rows["query_start"][row])
+        above[states] = np.frombuffer(consensus.encode("ascii", "replace"), np.uint8)[first : first + len(states)]
+        paired = below[states] != ord("-")
+        places, positions = states[paired], first + np.flatnonzero(paired)
+        likely = model.favours(positions, lines.alphabet.codes[below[places]])
+        marks[places] = np.where(likely, ord("+"), ord(" "))
+        same = places[(above[places] & 0xDF) == (below[places] & 0xDF)]
+        marks[same] = above[same]
+    return (above.tobytes(), lower), marks.tobytes().decode()

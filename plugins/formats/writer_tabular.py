@@ -8,7 +8,8 @@ import numpy as np
 from ...core.errors import OptionError
 from ...core.ports import QueryReport, Report
 from ...core.stages import Writer
-from .fields import FIELDS, Field, Lines, alphabet_of, fields_of, lines_of
+from .fields import FIELDS, Field, fields_of
+from .lines import Lines, alphabet_of, lines_of
 
 
 class Tabular(Writer):
@@ -38,7 +39,7 @@ class Tabular(Writer):
                 first, done = last, end
             queries += len(lines.reports)
         if self.comments:
-            stream.write(f"# {_program(report)[0]} processed {queries} queries\n")
+            stream.write(f"# {'BLAST' if report.method else 'seqloom'} processed {queries} queries\n")
 
 
 class Commented(Tabular):
@@ -62,9 +63,12 @@ def _delimiter(word: str) -> str:
     return value
 
 
-def _program(report: Report) -> tuple[str, str]:
-    version = report.run.get("version") or ""
-    return "seqloom", f"seqloom {version} {report.run.get('pipeline', '')}".replace("  ", " ").strip()
+def program_line(report: Report) -> str:
+    """What made the results, with the program of BLAST whose answers they are: ``BLASTP 2.12.0+ (seqloom 1.0)``."""
+    own = f"seqloom {report.run.get('version') or ''}".strip()
+    if report.method:
+        return f"{report.method.program.upper()} {report.method.release} ({own})"
+    return f"{own} {report.run.get('pipeline', '')}".strip()
 
 
 def database_names(report: Report) -> str:
@@ -74,7 +78,7 @@ def database_names(report: Report) -> str:
 
 def _comment(report: Report, query: QueryReport, fields: Sequence[Field], count: int) -> str:
     title = f"{query.name} {query.description}".strip()
-    text = f"# {_program(report)[1]}\n# Query: {title}\n# Database: {database_names(report)}\n"
+    text = f"# {program_line(report)}\n# Query: {title}\n# Database: {database_names(report)}\n"
     if count:
         text += f"# Fields: {', '.join(f.title for f in fields)}\n"
     return text + f"# {count} hits found\n"

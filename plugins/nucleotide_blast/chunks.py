@@ -47,7 +47,7 @@ def _continues(first: Hsp, second: Hsp, start: int) -> bool:
 
 
 def _join(first: Hsp, second: Hsp) -> Hsp:
-    """Their bounding box, with the score of the better one or their mean score per query letter over the whole box."""
+    """Their bounding box, with the score of the better one or their mean score per query base over the whole box."""
     query_start = min(first.query_start, second.query_start)
     query_end = max(first.query_end, second.query_end)
     density = (first.score + second.score) / (first.query_span + second.query_span)

@@ -1,19 +1,20 @@
-"""Discontiguous words: word hits whose letters need to be equal at some places of a template only.
+"""Discontiguous words: word hits whose bases need to be equal at some places of a template only.
 
 A template such as ``101101100101101101`` marks the places of a window that make up the word. Coding templates leave
 out every third place, where codons vary most; the others are optimal for sensitivity (Ma, Tromp & Li 2002). Windows
-are looked at from every position of the target; a window with a masked letter or an ambiguity in the query has no word.
+are looked at from every position of the target; a window with a masked base or an ambiguity in the query has no word.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.errors import OptionError
 from seqloom.core.index import Index
 from seqloom.core.options import option
+from seqloom.core.ports import Method
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, SeedStage, Shape
@@ -24,6 +25,7 @@ from seqloom.plugins.nucleotide_blast.index_reference import (
     indexed_positions,
     searched_strands,
 )
+from seqloom.plugins.nucleotide_blast.pipelines import WINDOW
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlast, NucleotideBlastOptions
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     CHUNK,
@@ -34,6 +36,7 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     forward_seeds,
     look_up,
     scan_footprint,
+    scan_seconds,
 )
 
 TEMPLATE_WORDS = "discontiguous-words"
@@ -60,7 +63,7 @@ class DiscontiguousOptions(NucleotideBlastOptions):
     """Options of a dc-megablast search: those of blastn, and the template."""
 
     template_type: str = option("coding", "kind of template", choices=("coding", "optimal", "coding_and_optimal"))
-    template_length: int = option(18, "letters of the template: 16, 18 or 21", minimum=16, maximum=21)
+    template_length: int = option(18, "bases of the template: 16, 18 or 21", minimum=16, maximum=21)
 
     def check(self) -> None:
         super().check()
@@ -82,9 +85,13 @@ class DiscontiguousBlast(NucleotideBlast):
     name = "discontiguous-blast"
     Options = DiscontiguousOptions
 
+    def method(self, options: NucleotideBlastOptions) -> Method:
+        method = super().method(options)
+        return replace(method, settings={**method.settings, "Window for multiple hits": str(WINDOW)})
+
 
 def template_words(bases: np.ndarray, templates: list[np.ndarray], length: int) -> np.ndarray:
-    """i32[t, n]: the word of each template in every window of ``length`` letters; words of two templates differ."""
+    """i32[t, n]: the word of each template in every window of ``length`` bases; words of two templates differ."""
     count = max(0, len(bases) - length + 1)
     words = np.zeros((len(templates), count), np.int32)
     for number, places in enumerate(templates):
@@ -98,7 +105,7 @@ def template_words(bases: np.ndarray, templates: list[np.ndarray], length: int) 
 class DiscontiguousWords(IndexStage):
     """Table of the template words of both query strands.
 
-    Arrays as in ``NucleotideWords``; a word holds the number of its template above its letters. The width is the length
+    Arrays as in ``NucleotideWords``; a word holds the number of its template above its bases. The width is the length
     of the template.
     """
 
@@ -107,7 +114,7 @@ class DiscontiguousWords(IndexStage):
     provides = TEMPLATE_WORDS
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=4 * BYTES_PER_WORD * shape.query_letters)
+        return Footprint(host=4 * BYTES_PER_WORD * shape.query_residues)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
         options = context.options
@@ -135,18 +142,26 @@ class DiscontiguousWordHits(SeedStage):
     gives_order = ("query", "target")
 
     def footprint(self, shape: Shape) -> Footprint:
-        return scan_footprint(shape)
+        return scan_footprint(shape, *self.word_counts(shape))
+
+    def word_counts(self, shape: Shape) -> tuple[int, int, int, int]:
+        """The stride, how many different words there can be in a table and as seeds, and templates."""
+        templates = len(shape.options.templates()) if shape.options else 1
+        words = templates * 4 ** (shape.options.word_size if shape.options else 11)
+        return 1, words, words, templates
+
+    def seconds(self, shape: Shape) -> float:
+        return scan_seconds(shape)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index, bases = context.index(TEMPLATE_WORDS), context.index(BASES)["bases"]
         length, templates = context.options.template_length, context.options.templates()
-        offsets = context.targets.offsets.tolist()
+        offsets, everything = context.targets.offsets.tolist(), len(context.queries) * context.targets.total_residues
         parts = []
         scanned: dict[tuple[int, int], np.ndarray] = {}
         for query, ordinal in enumerate(context.queries.ordinals.tolist()):
             table = QueryWords.of(index, query)
             for target, number in enumerate(context.targets.ordinals.tolist()):
-                context.cancellation.check()
                 whole = bases[offsets[target] : offsets[target + 1]]
                 for chunk in chunk_starts(len(whole)):
                     key = (target, chunk)
@@ -156,4 +171,5 @@ class DiscontiguousWordHits(SeedStage):
                         found, places = look_up(table, words, len(templates) * 4**context.options.word_size)
                         shift = np.zeros(len(found), np.int64)
                         parts.append(forward_seeds(ordinal, number, chunk, found, places, shift, table.strands, length))
+                    context.advance(min(CHUNK, len(whole) - chunk), everything)
         return Seeds.concat(parts) if parts else Seeds.empty(self.columns)

@@ -4,20 +4,23 @@ The sequence is read as overlapping triplets. An interval of ``t`` triplets scor
 triplets in it, divided by ``t - 1``. An interval is masked when its score exceeds the threshold and no interval
 inside it scores higher ("perfect interval"); only intervals that fit into a window are looked at.
 
-Here the definition is evaluated as it stands, for all starts at once and one interval length after the other.
+Two ways lead there. ``_by_definition`` evaluates the definition as it stands, for all starts at once and one interval
+length after the other. ``_by_window`` slides a window along the sequence as the authors' program does; it is slow, and
+needed where the result depends on how that program goes about it: it reads a random base wherever it meets an N, and
+meets some of them twice, because it starts anew behind a stretch of one repeated triplet and once more near the end.
 
-Ambiguities follow dustmasker: a run of N is masked when it is longer than the window or touches an end of the
-sequence; any other N is read as a random base, any other ambiguity as A. dustmasker sometimes draws more than one
-random base for an N near an earlier low-complexity stretch; intervals that owe their score to random bases can
-therefore differ from it.
+dustmasker masks runs of N that are longer than the window or touch an end of the sequence as they are, and looks at
+what lies between them. A BLAST search looks at the sequence as a whole. Any other ambiguity is read as A.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.options import option
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.core.stages import Masker
@@ -26,13 +29,25 @@ from seqloom.plugins.nucleotide_blast.random_bases import LaggedFibonacci
 _N = NUCLEOTIDE.unknown_code
 
 
+LEVELS, WINDOWS, LINKERS = (2, 64), (8, 64), (1, 32)
+"""Least and largest of each setting; what lies outside is taken for the default, as by dustmasker."""
+_LEVEL, _WINDOW, _LINKER = 20, 64, 1
+_TRIPLETS = 64
+_LATER = 1 << 62
+
+Intervals_ = list[list[int]]
+"""Closed intervals, as [first, last]."""
+
+
 @dataclass(frozen=True)
 class DustOptions:
     """Options of DUST."""
 
-    level: int = option(20, "ten times the score from which on an interval is masked", minimum=0)
-    window: int = option(64, "bases of the longest interval that is looked at", minimum=4)
-    linker: int = option(1, "intervals at most so many bases apart are joined", minimum=1)
+    level: int = option(_LEVEL, "ten times the score from which on an interval is masked; 20 outside 2…64", minimum=0)
+    window: int = option(_WINDOW, "bases of the longest interval that is looked at; 64 outside 8…64", minimum=1)
+    linker: int = option(_LINKER, "intervals at most so many bases apart are joined; 1 outside 1…32", minimum=0)
+    runs: bool = option(True, "mask runs of N at the ends and longer than the window, and look between them only")
+    turned: bool = option(False, "look at the reverse complement; ambiguities count as A on either strand")
 
 
 class Dust(Masker):
@@ -43,64 +58,255 @@ class Dust(Masker):
     Options = DustOptions
 
     def intervals(self, batch: SequenceBatch) -> Intervals:
-        options = self.options
+        chosen = self.options
         rows = []
         for sequence in range(len(batch)):
-            found = dust_intervals(batch[sequence], options.level, options.window, options.linker)
+            codes = batch[sequence]
+            strand = NUCLEOTIDE.complement[codes][::-1] if chosen.turned else codes
+            found = dust_intervals(strand, chosen.level, chosen.window, chosen.linker, chosen.runs)
+            if chosen.turned:
+                found = len(codes) - found[:, ::-1]
             rows += [(sequence, start, end) for start, end in found.tolist()]
         return Intervals.of(rows)
 
 
-def dust_intervals(codes: np.ndarray, level: int = 20, window: int = 64, linker: int = 1) -> np.ndarray:
+def dust_intervals(
+    codes: np.ndarray, level: int = _LEVEL, window: int = _WINDOW, linker: int = _LINKER, runs: bool = True
+) -> np.ndarray:
     """Low-complexity intervals of one sequence.
 
     codes: u8[n] in the order ``ACGTRYMKWSBDHVN-``. level: ten times the score that an interval must exceed.
-    window: bases. linker: intervals at most this far apart are merged (BLAST's ``level window linker``).
-    Returns i64[k, 2], half-open, sorted, disjoint.
+    window: bases. linker: intervals at most this far apart are merged (BLAST's ``level window linker``). runs: whether
+    long runs of N are masked as they are.
+    Returns i64[k, 2], half-open, sorted, disjoint where they come from one stretch between runs of N.
     """
-    unknown = _masked_runs_of_n(codes, window)
-    triplets = _triplets(codes, unknown)
+    search = _Search(codes, level, window, linker)
+    if not runs:
+        return _half_open(search.intervals(0, len(codes)))
+    found: Intervals_ = []
+    behind = 0
+    for start, end in [*_masked_runs_of_n(codes, window), (len(codes), len(codes))]:
+        inside = search.intervals(behind, start)
+        if inside:
+            _append(found, inside[0], linker)
+            found += inside[1:]
+        if end > start:
+            _append(found, [start, end - 1], linker if inside else _LATER)
+        behind = end
+    return _half_open(found)
+
+
+def _half_open(found: Intervals_) -> np.ndarray:
+    return np.array(found, np.int64).reshape(-1, 2) + np.array([0, 1])
+
+
+def _append(found: Intervals_, interval: list[int], linker: int) -> None:
+    """Beside a run of N dustmasker joins intervals only where they are exactly ``linker`` apart."""
+    if found and found[-1][1] + linker == interval[0]:
+        found[-1][1] = interval[1]
+    else:
+        found.append(interval)
+
+
+def _masked_runs_of_n(codes: np.ndarray, window: int) -> list[tuple[int, int]]:
+    """Half-open runs of N that are masked as they are."""
+    runs = _runs(codes == _N).tolist()
+    return [(a, b) for a, b in runs if a == 0 or b == len(codes) or b - a > window]
+
+
+class _Search:
+    """Looks at stretches of one sequence, with one source of random bases for all of them."""
+
+    def __init__(self, codes: np.ndarray, level: int, window: int, linker: int) -> None:
+        self._codes = codes
+        self._level = level if LEVELS[0] <= level <= LEVELS[1] else _LEVEL
+        self._window = window if WINDOWS[0] <= window <= WINDOWS[1] else _WINDOW
+        self._linker = linker if LINKERS[0] <= linker <= LINKERS[1] else _LINKER
+        self._random = LaggedFibonacci.with_built_in_state()
+
+    def intervals(self, start: int, end: int) -> Intervals_:
+        """Intervals of the stretch start…end, half-open, in order."""
+        codes = self._codes[start:end]
+        # A whole window of one triplet is masked whatever its score.
+        defined = 5 * (self._window - 2) > self._level
+        if defined and not (codes == _N).any():
+            found = _by_definition(codes, self._level, self._window, self._linker)
+            return [[start + a, start + b - 1] for a, b in found.tolist()]
+        return self._by_window(start, end - 1)
+
+    def _base(self, place: int) -> int:
+        code = int(self._codes[place])
+        if code == _N:
+            return self._random.draw() & 3
+        return code if code < 4 else 0
+
+    def _by_window(self, start: int, stop: int) -> Intervals_:
+        """Intervals of start…stop, the last base included."""
+        found: Intervals_ = []
+        while stop > start + 2:
+            window = _Window(self._window - 2, self._level)
+            triplet = self._base(start) << 2
+            triplet += self._base(start + 1)
+            uniform = False
+            for place in range(start + 2, stop + 1):
+                window.save(found, window.start, start, self._linker)
+                triplet = (triplet << 2 | self._base(place)) & (_TRIPLETS - 1)
+                mixed = window.shift(triplet)
+                if uniform and mixed:
+                    break
+                uniform = not mixed
+                if mixed:
+                    window.find_perfect()
+            limit = window.start
+            while window.perfect:
+                window.save(found, limit, start, self._linker)
+                limit += 1
+            if window.start == 0:
+                break
+            start += window.start
+        return found
+
+
+class _Window:
+    """The last triplets of a stretch, with the perfect intervals that end in them (Morgulis et al. 2006, figure 2).
+
+    Places are counted in triplets from the start of the stretch.
+
+    Attributes:
+        start: place of the first triplet in the window.
+        perfect: intervals by their first base, latest first: first base, last base, pairs of equal triplets, triplets
+            less one.
+    """
+
+    def __init__(self, size: int, level: int) -> None:
+        self._size, self._level, self._few = size, level, level // 5
+        self._triplets: deque[int] = deque()
+        self.start = self._stop = self._suffix = 0
+        self._counts, self._suffix_counts = [0] * _TRIPLETS, [0] * _TRIPLETS
+        self._pairs = self._suffix_pairs = self._kinds = 0
+        self.perfect: list[tuple[int, int, int, int]] = []
+
+    def shift(self, triplet: int) -> bool:
+        """Take in a triplet; False where the window is full and all are equal, and is masked as a whole."""
+        full = len(self._triplets) >= self._size
+        uniform = full and self._kinds <= 1
+        if full:
+            first = self._drop()
+            if not uniform and self._suffix == self.start - 1:
+                self._suffix += 1
+                self._drop_from_suffix(first)
+        self._triplets.append(triplet)
+        self._kinds += self._counts[triplet] == 0
+        self._pairs += self._counts[triplet]
+        self._counts[triplet] += 1
+        self._stop += 1
+        if not uniform:
+            self._suffix_pairs += self._suffix_counts[triplet]
+            self._suffix_counts[triplet] += 1
+            if self._suffix_counts[triplet] > self._few:
+                self._shorten_suffix(triplet)
+        if len(self._triplets) < self._size or self._kinds > 1:
+            return True
+        if not uniform:
+            self.perfect.clear()
+        self.perfect.insert(0, (self.start, self._stop + 1, 0, 0))
+        return False
+
+    def _drop(self) -> int:
+        first = self._triplets.popleft()
+        self._counts[first] -= 1
+        self._pairs -= self._counts[first]
+        self._kinds -= self._counts[first] == 0
+        self.start += 1
+        return first
+
+    def _drop_from_suffix(self, triplet: int) -> None:
+        self._suffix_counts[triplet] -= 1
+        self._suffix_pairs -= self._suffix_counts[triplet]
+
+    def _shorten_suffix(self, triplet: int) -> None:
+        """No triplet may be so frequent in the suffix that a part of it could be masked."""
+        while True:
+            first = self._triplets[self._suffix - self.start]
+            self._drop_from_suffix(first)
+            self._suffix += 1
+            if first == triplet:
+                return
+
+    def find_perfect(self) -> None:
+        """Add the perfect intervals that end with the newest triplet."""
+        count = self._stop - self._suffix
+        if count >= len(self._triplets) or 10 * self._pairs <= self._threshold(count):
+            return
+        counts, pairs = self._suffix_counts.copy(), self._suffix_pairs
+        best_pairs = best_count = at = 0
+        for place in range(self._suffix - 1, self.start - 1, -1):
+            triplet = self._triplets[place - self.start]
+            seen = counts[triplet]
+            pairs += seen
+            counts[triplet] += 1
+            if seen and 10 * pairs > self._threshold(count):
+                while at < len(self.perfect) and place <= self.perfect[at][0]:
+                    _, _, their_pairs, their_count = self.perfect[at]
+                    if best_pairs == 0 or best_count * their_pairs > best_pairs * their_count:
+                        best_pairs, best_count = their_pairs, their_count
+                    at += 1
+                if best_pairs == 0 or pairs * best_count >= best_pairs * count:
+                    best_pairs, best_count = pairs, count
+                    self.perfect.insert(at, (place, self._stop + 1, pairs, count))
+            count += 1
+
+    def _threshold(self, count: int) -> int:
+        return count * self._level if count else 1
+
+    def save(self, found: Intervals_, limit: int, shift: int, linker: int) -> None:
+        """Move the longest perfect interval that begins before ``limit`` to ``found``; forget its like."""
+        if not self.perfect or self.perfect[-1][0] >= limit:
+            return
+        first, last = self.perfect[-1][0] + shift, self.perfect[-1][1] + shift
+        if found and found[-1][1] + linker >= first:
+            found[-1][1] = max(found[-1][1], last)
+        else:
+            found.append([first, last])
+        while self.perfect and self.perfect[-1][0] < limit:
+            self.perfect.pop()
+
+
+@kernel
+def _mark_perfect(triplets, level, longest, pairs, shorter, best_inside, marked):
+    """Add 1 to ``marked`` where a perfect interval begins and −1 behind its end.
+
+    pairs, shorter, best_inside: zero; by start, the pairs of equal triplets in the interval of the present length and
+    in the one before, and the best score within.
+    """
+    for length in range(2, longest + 1):
+        for start in range(len(triplets) - length + 1):
+            before = pairs[start]
+            found = before + pairs[start + 1] - shorter[start + 1] + (triplets[start] == triplets[start + length - 1])
+            pairs[start], shorter[start] = found, before
+            # Equal fractions give equal doubles, and unequal ones differ by far more than the rounding.
+            score = found / (length - 1)
+            inside = max(best_inside[start], best_inside[start + 1])
+            if score >= inside and 10 * found > level * (length - 1):
+                marked[start] += 1
+                marked[start + length + 2] -= 1
+            best_inside[start] = max(inside, score)
+
+
+def _by_definition(codes: np.ndarray, level: int, window: int, linker: int) -> np.ndarray:
+    """Half-open intervals, i64[k, 2], of a sequence without N."""
+    triplets = _triplets(codes)
     marked = np.zeros(len(codes) + 1, dtype=np.int32)
-    # Pairs of equal triplets in every interval of the present length, and of the two shorter ones.
-    pairs = np.zeros(len(triplets), dtype=np.int32)
-    shorter = np.zeros(len(triplets) + 1, dtype=np.int32)
-    best_inside = np.zeros(len(triplets))
-    for length in range(2, min(window - 2, len(triplets)) + 1):
-        starts = len(triplets) - length + 1
-        equal_ends = triplets[:starts] == triplets[length - 1 :]
-        pairs, shorter = pairs[:-1] + pairs[1:] - shorter[1:-1] + equal_ends, pairs
-        # Equal fractions give equal doubles, and unequal ones differ by far more than the rounding.
-        score = pairs / (length - 1)
-        best_inside = np.maximum(best_inside[:-1], best_inside[1:])
-        perfect = np.flatnonzero((score >= best_inside) & (10 * pairs > level * (length - 1)))
-        np.maximum(best_inside, score, out=best_inside)
-        np.add.at(marked, perfect, 1)
-        np.add.at(marked, perfect + length + 2, -1)
-    return _merge((np.cumsum(marked[:-1]) > 0) | unknown, linker)
+    room = len(triplets) + 1
+    _mark_perfect(triplets, level, min(window - 2, len(triplets)), np.zeros(room, np.int32), np.zeros(room, np.int32),
+                  np.zeros(room), marked)
+    return _merge(np.cumsum(marked[:-1]) > 0, linker)
 
 
-def _masked_runs_of_n(codes: np.ndarray, window: int) -> np.ndarray:
-    """Flags, bool[n], of the letters in runs of N that are masked as they are."""
-    flags = np.zeros(len(codes), dtype=bool)
-    for start, end in _runs(codes == _N).tolist():
-        if start == 0 or end == len(codes) or end - start > window:
-            flags[start:end] = True
-    return flags
-
-
-def _triplets(codes: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """The 6-bit triplet at every position, i32[n - 2]; one that touches an unknown letter differs from all others."""
-    if len(codes) < 3:
-        return np.zeros(0, dtype=np.int32)
+def _triplets(codes: np.ndarray) -> np.ndarray:
+    """The 6-bit triplet at every position, i32[n - 2]."""
     bases = np.where(codes < 4, codes, 0).astype(np.int32)
-    drawn = np.flatnonzero((codes == _N) & ~unknown)
-    if drawn.size:
-        generator = LaggedFibonacci.with_built_in_state()
-        bases[drawn] = [generator.draw() & 3 for _ in range(len(drawn))]
-    triplets = bases[:-2] << 4 | bases[1:-1] << 2 | bases[2:]
-    touched = np.flatnonzero(unknown[:-2] | unknown[1:-1] | unknown[2:])
-    triplets[touched] = -1 - np.arange(len(touched), dtype=np.int32)
-    return triplets
+    return bases[:-2] << 4 | bases[1:-1] << 2 | bases[2:]
 
 
 def _runs(flags: np.ndarray) -> np.ndarray:

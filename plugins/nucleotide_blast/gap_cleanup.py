@@ -1,8 +1,8 @@
 """Tidying of greedy edit scripts: gaps that buy nothing are merged or turned into substitutions.
 
 A greedy alignment minimises the number of differences, whatever their arrangement. BLAST therefore goes over its edit
-script twice after the traceback: long runs of pairs swallow the equal letters beside them, and pairs of opposite gaps
-around a short run of pairs are cancelled where the letters allow it.
+script twice after the traceback: long runs of pairs swallow the equal bases beside them, and pairs of opposite gaps
+around a short run of pairs are cancelled where the bases allow it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LONG_RUN = 12
 def clean_gaps(script: Script, query: bytes, target: bytes) -> Script:
     """A tidier script of the same two stretches.
 
-    query, target: exactly the aligned letters, with ambiguities.
+    query, target: exactly the aligned bases, with ambiguities.
     """
     widened = joined(_widen_long_runs([run[:] for run in script], query, target))
     return joined(_cancel_opposite_gaps(widened, query, target))
@@ -50,7 +50,7 @@ def _meet(result: Script, operation: int, length: int) -> None:
 
 
 def _widen_long_runs(script: Script, query: bytes, target: bytes) -> Script:
-    """Long runs of pairs take in the equal letters next to them on their diagonal."""
+    """Long runs of pairs take in the equal bases next to them on their diagonal."""
     i = j = 0
     for place, (operation, length) in enumerate(script):
         if operation == PAIR and length >= LONG_RUN:
@@ -60,7 +60,7 @@ def _widen_long_runs(script: Script, query: bytes, target: bytes) -> Script:
                     before += 1
             i, j = i + length, j + length
             if place < len(script) - 1:
-                # The last letters of the alignment are never taken in.
+                # The last bases of the alignment are never taken in.
                 most = min(len(query) - i, len(target) - j) - 1
                 while after < most and query[i + after] == target[j + after]:
                     after += 1
@@ -73,11 +73,11 @@ def _widen_long_runs(script: Script, query: bytes, target: bytes) -> Script:
     return script
 
 
-def _take(script: Script, place: int, letters: int, step: int) -> None:
-    """Move ``letters`` pairs from the runs on one side of a run to it; a gap balances what they left over."""
-    if letters == 0:
+def _take(script: Script, place: int, bases: int, step: int) -> None:
+    """Move ``bases`` pairs from the runs on one side of a run to it; a gap balances what they left over."""
+    if bases == 0:
         return
-    query = target = letters
+    query = target = bases
     other = place
     while query > 0 or target > 0:
         other += step
@@ -89,7 +89,7 @@ def _take(script: Script, place: int, letters: int, step: int) -> None:
     script[other][1] = -max(query, target)
     for between in range(other - step, place, -step):
         script[between][1] = 0
-    script[place][1] += letters
+    script[place][1] += bases
     balance = query - target
     script[place + step] = [DELETE if balance > 0 else INSERT, abs(balance)]
 

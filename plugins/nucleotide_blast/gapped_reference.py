@@ -18,7 +18,7 @@ from seqloom.core.context import Context
 from seqloom.core.errors import OptionError
 from seqloom.core.options import option
 from seqloom.core.records import Alignments, Records, Seeds
-from seqloom.core.stages import ExtendStage
+from seqloom.core.stages import ExtendStage, Footprint, Shape
 from seqloom.plugins.common.culling import Hsp, SavedHsps, purge_common_endpoints, score_order
 from seqloom.plugins.common.xdrop import extend_score, two_sided
 from seqloom.plugins.nucleotide_blast.chunks import merge_chunks
@@ -30,7 +30,7 @@ from seqloom.plugins.nucleotide_blast.strands import both_strands, mirrored, str
 from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP, WORD_COLUMNS, searched_query
 
 START_ROOM, START_SHIFT = 8, 3
-"""Where the segment reaches at least START_ROOM letters beyond the start of its word hit, START_SHIFT are skipped."""
+"""Where the segment reaches at least START_ROOM bases beyond the start of its word hit, START_SHIFT are skipped."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class GappedExtension(ExtendStage):
     """What both preliminary gapped extensions share. Subclasses give the aligner of one strand and chunk."""
 
     Options = GappedOptions
+    preliminary = True
     takes = (Seeds,)
     gives = Alignments
     reads = (BASES,)
@@ -78,15 +79,18 @@ class GappedExtension(ExtendStage):
     takes_order = ("query", "target", "chunk")
     gives_order = ("query", "target")
 
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=4 * min(CHUNK, shape.longest_target))
+
     @abstractmethod
-    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Extend:
-        """The function that extends a segment between this strand and this chunk."""
+    def aligner(self, scoring: NucleotideScoring, x_drop: int, query: bytes, target: bytes) -> Extend:
+        """The function that extends a segment between this strand and this chunk with this X-drop."""
 
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Seeds)
         rows: list[tuple[int, ...]] = []
         for (query, target), chunks in _by_pair(records):
-            context.cancellation.check()
+            context.advance(sum(len(segments) for _, segments in chunks), len(records))
             place = int(context.queries.locate(query))
             length = int(context.queries.lengths[place])
             found = merge_chunks(
@@ -94,7 +98,7 @@ class GappedExtension(ExtendStage):
             )
             for frame, hsps in found.items():
                 for hsp in sorted(hsps, key=score_order):
-                    if context.scoring.evalue(hsp.score, place) <= context.options.evalue:
+                    if context.scoring.evalue(hsp.score, place, frame) <= context.options.evalue:
                         rows.append((query, target, *_forward(hsp, length, frame)))
         return _alignments(rows)
 
@@ -103,7 +107,7 @@ class GappedExtension(ExtendStage):
     ) -> dict[int, list[Hsp]]:
         """Alignments of one chunk by frame, in chunk coordinates."""
         codes = searched_query(context, query)
-        cutoff = int(context.scoring.cutoff[context.queries.locate(query)])
+        scoring = context.scoring.queries[int(context.queries.locate(query))]
         offsets = context.targets.offsets
         place = int(context.targets.locate(target))
         low = int(offsets[place]) + chunk
@@ -112,7 +116,8 @@ class GappedExtension(ExtendStage):
         for frame in sorted({row[0] for row in segments}, reverse=True):
             strand = [_strand_segment(row, len(codes), chunk) for row in segments if row[0] == frame]
             strand.sort(key=lambda s: (-s.score, s.target, -s.length, s.query))
-            align = self.aligner(context.scoring, strand_codes(codes, frame), bases)
+            align = self.aligner(context.scoring, scoring.xdrop_gapped, strand_codes(codes, frame), bases)
+            cutoff = scoring.strand(frame).cutoff
             found[frame] = purge_common_endpoints(self._strand(context, strand, align, cutoff))
         return found
 
@@ -133,10 +138,9 @@ class XDropExtension(GappedExtension):
 
     name = "nucleotide-xdrop"
 
-    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Extend:
+    def aligner(self, scoring: NucleotideScoring, x_drop: int, query: bytes, target: bytes) -> Extend:
         assert scoring.matrix is not None
-        if scoring.linear_gaps:
-            raise OptionError("X-drop extension needs gap costs: give --gapopen and --gapextend, such as 5 and 2")
+        refuse_linear(scoring)
         matrix = scoring.matrix.tolist()
 
         def extend(segment: Segment) -> Hsp:
@@ -146,22 +150,27 @@ class XDropExtension(GappedExtension):
             split = GROUP - t % GROUP
             if q + split > len(query) or t + split > len(target):
                 split -= GROUP
-            x_drop = min(scoring.xdrop_gapped, segment.score)
             score, target_start, target_end, query_start, query_end = _windowed(
-                scoring, matrix, query, target, max(0, q + split), max(0, t + split), x_drop
+                scoring, matrix, query, target, max(0, q + split), max(0, t + split), min(x_drop, segment.score)
             )
             return Hsp(score, query_start, query_end, target_start, target_end, q, t)
 
         return extend
 
 
-def reach(scoring: NucleotideScoring, letters: int, x_drop: int) -> int:
-    """How many letters of one sequence an alignment with so many letters of the other can take in at most.
+def refuse_linear(scoring: NucleotideScoring) -> None:
+    """X-drop extension is for affine gap costs."""
+    if scoring.linear_gaps:
+        raise OptionError("X-drop extension needs gap costs: give --gapopen and --gapextend, such as 5 and 2")
 
-    Gap letters must be paid for by matches and the X-drop. (In targets of 90,000 letters and more the peer looks no
-    further than 3,000 letters beyond the query's reach.)
+
+def reach(scoring: NucleotideScoring, bases: int, x_drop: int) -> int:
+    """How many bases of one sequence an alignment with so many bases of the other can take in at most.
+
+    Gap bases must be paid for by matches and the X-drop. (In targets of 90,000 bases and more the peer looks no
+    further than 3,000 bases beyond the query's reach.)
     """
-    return letters + (scoring.reward * letters + x_drop) // max(1, scoring.gap_extend) + 1
+    return bases + (scoring.reward * bases + x_drop) // max(1, scoring.gap_extend) + 1
 
 
 def _windowed(
@@ -182,9 +191,9 @@ class GreedyExtension(GappedExtension):
 
     name = "nucleotide-greedy"
 
-    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Extend:
+    def aligner(self, scoring: NucleotideScoring, x_drop: int, query: bytes, target: bytes) -> Extend:
         refuse_affine(scoring)
-        aligner = GreedyAligner(query, target, scoring.reward, scoring.penalty, scoring.xdrop_gapped)
+        aligner = GreedyAligner(query, target, scoring.reward, scoring.penalty, x_drop)
 
         def extend(segment: Segment) -> Hsp:
             middle = segment.length // 2
@@ -219,10 +228,10 @@ def _by_pair(seeds: Seeds) -> Iterator[tuple[tuple[int, int], list[tuple[int, li
 
 def _strand_segment(row: tuple[int, ...], length: int, chunk: int) -> Segment:
     """A segment from record columns (``_SEGMENT``) to the coordinates of its strand and chunk."""
-    frame, query_pos, target_pos, letters, score, word_query, word_target = row
-    start = mirrored(query_pos, query_pos + letters, length, frame)[0]
+    frame, query_pos, target_pos, bases, score, word_query, word_target = row
+    start = mirrored(query_pos, query_pos + bases, length, frame)[0]
     word = mirrored(word_query, word_query, length, frame)[0]
-    return Segment(start, target_pos - chunk, letters, score, word, word_target - chunk)
+    return Segment(start, target_pos - chunk, bases, score, word, word_target - chunk)
 
 
 def _forward(hsp: Hsp, length: int, frame: int) -> tuple[int, ...]:

@@ -1,11 +1,11 @@
 """Greedy alignment of similar nucleotide sequences with linear gap costs (Zhang, Schwartz, Wagner & Miller 2000).
 
-An alignment of ``a`` and ``b`` letters with ``d`` differences (mismatches and gap letters) scores
+An alignment of ``a`` and ``b`` bases with ``d`` differences (mismatches and gap bases) scores
 ``(a + b) * match / 2 - d * (match - mismatch)``: with linear gaps, the score follows from how far it reaches and from
 ``d``. So it is enough to know, for every ``d`` and every diagonal, the furthest place that can be reached.
 
-Functions here align from the first letters on; a two-sided extension runs one pass on reversed sequences. A diagonal
-is query minus target offset. Letters that shall never match (ambiguities) must differ between the two sequences:
+Functions here align from the first bases on; a two-sided extension runs one pass on reversed sequences. A diagonal
+is query minus target offset. Bases that shall never match (ambiguities) must differ between the two sequences:
 ``matchable`` sees to that.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 INSERT, DELETE, PAIR = 1, 2, 0
-"""Operations of an edit script: query letter against a gap, target letter against a gap, two letters."""
+"""Operations of an edit script: query base against a gap, target base against a gap, two bases."""
 
 Script = list[list[int]]
 """Runs [operation, length]."""
@@ -26,7 +26,7 @@ _FOR_TARGET = bytes(code if code < 4 else _TARGET_ODD for code in range(256))
 
 
 def matchable(query: bytes, target: bytes) -> tuple[bytes, bytes]:
-    """The sequences (codes) with every ambiguity made unequal to all letters of the other."""
+    """The sequences (codes) with every ambiguity made unequal to all bases of the other."""
     return query.translate(_FOR_QUERY), target.translate(_FOR_TARGET)
 
 
@@ -35,8 +35,8 @@ class GreedyExtension:
     """A one-sided extension.
 
     Attributes:
-        query, target: letters taken in.
-        differences: mismatches and gap letters.
+        query, target: bases taken in.
+        differences: mismatches and gap bases.
         run_query, run_target, run_length: the longest run of matches that was seen anywhere, the first of its length.
         script: edit script from the start outwards; empty unless asked for.
     """
@@ -50,8 +50,8 @@ class GreedyExtension:
     script: Script
 
 
-def equal_letters(query: bytes, i: int, target: bytes, j: int) -> int:
-    """How many letters from i and j on are equal."""
+def equal_bases(query: bytes, i: int, target: bytes, j: int) -> int:
+    """How many bases from i and j on are equal."""
     most = min(len(query) - i, len(target) - j)
     count = 0
     while count + _STRIDE <= most and query[i + count : i + count + _STRIDE] == target[j + count : j + count + _STRIDE]:
@@ -69,7 +69,7 @@ def extend(query: bytes, target: bytes, match: int, mismatch: int, x_drop: int, 
     diagonal dies when its score falls more than x_drop below the best one of so many differences ago that a lucky run
     could not have been overlooked (section 4 of the paper).
     """
-    reach = equal_letters(query, 0, target, 0)
+    reach = equal_bases(query, 0, target, 0)
     run = (0, 0, reach)
     if reach in (len(query), len(target)):
         return GreedyExtension(reach, reach, 0, *run, [[PAIR, reach]] if trace else [])
@@ -99,7 +99,7 @@ def extend(query: bytes, target: bytes, match: int, mismatch: int, x_drop: int, 
                     lower += 1
                 continue
             upper = diagonal
-            length = equal_letters(query, i, target, j)
+            length = equal_bases(query, i, target, j)
             if length > run[2]:
                 run = (i, j, length)
             i, j = i + length, j + length
@@ -187,7 +187,7 @@ class GreedyAligner:
         self._costs = (reward * factor, -penalty * factor, x_drop * factor)
 
     def align(self, query: int, target: int, trace: bool = False) -> GreedyAlignment:
-        """The alignment through the point before query and target; the letters there belong to the right part."""
+        """The alignment through the point before query and target; the bases there belong to the right part."""
         left = extend(
             self._reversed[0][len(self.query) - query :], self._reversed[1][len(self.target) - target :],
             *self._costs, trace,
@@ -195,8 +195,8 @@ class GreedyAligner:
         right = extend(self.query[query:], self.target[target:], *self._costs, trace)
         query_start, query_end = query - left.query, query + right.query
         target_start, target_end = target - left.target, target + right.target
-        letters = left.query + left.target + right.query + right.target
-        score = letters * self.reward // 2 - (left.differences + right.differences) * (self.reward - self.penalty)
+        bases = left.query + left.target + right.query + right.target
+        score = bases * self.reward // 2 - (left.differences + right.differences) * (self.reward - self.penalty)
         anchor = _anchor(query, target, left, right)
         script = left.script[::-1]
         for operation, length in right.script:

@@ -23,7 +23,7 @@ WORDS = "nucleotide-words"
 BASES = "nucleotide-bases"
 
 BYTES_PER_WORD = 24
-"""Of the arrays of a word table and what its making takes, per letter of a strand."""
+"""Of the arrays of a word table and what its making takes, per base of a strand."""
 
 # Word size: (fewer words than, table width), the last entry for any number.
 _ANY = 1 << 62
@@ -39,19 +39,19 @@ _WIDTHS: dict[int, tuple[tuple[int, int], ...]] = {
 
 
 def table_width(word_size: int, words: int) -> int:
-    """Letters of a table word for seeding words of ``word_size`` and about so many ``words`` in the query."""
+    """Bases of a table word for seeding words of ``word_size`` and about so many ``words`` in the query."""
     if word_size < min(_WIDTHS):
         return word_size
     return next(width for limit, width in _WIDTHS[min(word_size, max(_WIDTHS))] if words < limit)
 
 
 def word_codes(bases: np.ndarray, width: int, stride: int = 1) -> np.ndarray:
-    """i32 words of ``width`` letters at every ``stride``-th position of u8 bases (0..3), first letter highest."""
+    """i32 words of ``width`` bases at every ``stride``-th position of u8 bases (0..3), first base highest."""
     count = max(0, (len(bases) - width) // stride + 1)
     codes = np.zeros(count, np.int32)
-    for letter in range(width):
+    for base in range(width):
         codes <<= 2
-        codes |= bases[letter : letter + (count - 1) * stride + 1 : stride] if count else 0
+        codes |= bases[base : base + (count - 1) * stride + 1 : stride] if count else 0
     return codes
 
 
@@ -81,11 +81,11 @@ def runs_of(flags: np.ndarray, length: int) -> np.ndarray:
 
 
 class NucleotideWords(IndexStage):
-    """Table of the words of both query strands, as wide as BLAST would make it.
+    """Words of both query strands for a table, as wide as BLAST would make them.
 
     Arrays of the index, per query from ``strand_offsets[i]`` and ``word_offsets[i]`` on:
-        strands u8, both strands (``both_strands``); masked bool, letters that may not seed; indexed bool, where a table
-        word begins; words i32, ascending, and positions i32, where in ``strands`` each begins (ascending in a word).
+        strands u8, both strands (``both_strands``); masked bool, bases that may not seed; indexed bool, where a table
+        word begins; words i32, and positions i32, where in ``strands`` each begins, ascending.
     Per query: width i32 and stride i32.
     """
 
@@ -94,7 +94,7 @@ class NucleotideWords(IndexStage):
     provides = WORDS
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=2 * BYTES_PER_WORD * shape.query_letters)
+        return Footprint(host=2 * BYTES_PER_WORD * shape.query_residues)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
         word_size = context.options.word_size
@@ -110,22 +110,20 @@ class NucleotideWords(IndexStage):
 
 
 def searched_strands(batch: SequenceBatch, strand: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Both strands of every query, u8[2n + 1], and which of their letters may seed, bool[2n + 1]."""
+    """Both strands of every query, u8[2n + 1], and which of their bases may seed, bool[2n + 1]."""
     residues, allowed = batch.searched(), batch.indexable()
     for low, high in zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True):
-        open_letters = allowed[low:high]
-        plus, minus = open_letters & (strand != "minus"), open_letters[::-1] & (strand != "plus")
+        open_bases = allowed[low:high]
+        plus, minus = open_bases & (strand != "minus"), open_bases[::-1] & (strand != "plus")
         yield both_strands(residues[low:high]), np.concatenate([plus, [False], minus])
 
 
 Part = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, int]
-"""Strands, letters that may seed, starts of table words, words, their positions, width, stride."""
+"""Strands, bases that may seed, starts of table words, words, their positions, width, stride."""
 
 
 def index_of_parts(context: Context, kind: str, parts: list[Part]) -> Index:
-    """The index of a batch from the parts of its queries, words sorted."""
-    orders = [np.argsort(words, kind="stable") for _, _, _, words, _, _, _ in parts]
-
+    """The index of a batch from the parts of its queries."""
     def joined(arrays: list[np.ndarray], dtype: type) -> np.ndarray:
         return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype)
 
@@ -133,12 +131,12 @@ def index_of_parts(context: Context, kind: str, parts: list[Part]) -> Index:
         "strands": joined([part[0] for part in parts], np.uint8),
         "masked": ~joined([part[1] for part in parts], np.bool_),
         "indexed": joined([part[2] for part in parts], np.bool_),
-        "words": joined([part[3][order] for part, order in zip(parts, orders, strict=True)], np.int32),
-        "positions": joined([part[4][order] for part, order in zip(parts, orders, strict=True)], np.int32),
+        "words": joined([part[3] for part in parts], np.int32),
+        "positions": joined([part[4] for part in parts], np.int32),
         "width": np.array([part[5] for part in parts], np.int32),
         "stride": np.array([part[6] for part in parts], np.int32),
         "strand_offsets": np.cumsum([0, *(len(part[0]) for part in parts)], dtype=np.int64),
-        "word_offsets": np.cumsum([0, *(len(order) for order in orders)], dtype=np.int64),
+        "word_offsets": np.cumsum([0, *(len(part[3]) for part in parts)], dtype=np.int64),
     }
     context.count("words", len(arrays["words"]))
     return Index(kind, "query", arrays, {"word_size": context.options.word_size, "strand": context.options.strand})
@@ -155,7 +153,7 @@ class NucleotideBases(IndexStage):
     provides = BASES
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=shape.target_letters)
+        return Footprint(host=shape.target_residues + 2 * shape.longest_target, stays=shape.target_residues)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
         bases = batch.residues.copy()

@@ -21,6 +21,8 @@ def _slots(words: str, aligner: str, separation: int, window: int = 0) -> tuple[
     )
 
 
+WINDOW = 40
+"""Bases within which a second hit on a diagonal must lie, for discontiguous words."""
 SHORT = {"word_size": 7, "reward": 1, "penalty": -3}
 MEGABLAST = {
     "word_size": 28,
@@ -35,13 +37,14 @@ MEGABLAST = {
 PIPELINES = [
     Pipeline(
         "blastn",
-        "nucleotide BLAST with words of 11, as blastn -task blastn",
+        "nucleotide BLAST, as blastn: megablast, or words of 11 with --task blastn",
         "nucleotide-blast",
         _slots("nucleotide", "xdrop", 50),
+        task="megablast",
     ),
     Pipeline(
         "blastn-short",
-        "nucleotide BLAST for queries under 30 letters, as blastn -task blastn-short",
+        "nucleotide BLAST for queries under 30 bases, as blastn -task blastn-short",
         "nucleotide-blast",
         _slots("nucleotide", "xdrop", 50),
         SHORT,
@@ -57,6 +60,6 @@ PIPELINES = [
         "dc-megablast",
         "nucleotide BLAST with discontiguous words, two on a diagonal, as blastn -task dc-megablast",
         "discontiguous-blast",
-        _slots("discontiguous", "xdrop", 6, window=40),
+        _slots("discontiguous", "xdrop", 6, WINDOW),
     ),
 ]

@@ -13,17 +13,29 @@ SEQLOOM_API = 1
 def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
         "nucleotide-word-table reference": "index_reference.NucleotideWords",
+        "nucleotide-word-table cpu": "index_cpu.NucleotideWordsCpu",
         "nucleotide-bases reference": "index_reference.NucleotideBases",
+        "nucleotide-bases cpu": "index_cpu.NucleotideBasesCpu",
         "nucleotide-word-hits reference": "seed_reference.WordHits",
+        "nucleotide-word-hits cpu": "seed_cpu.WordHitsCpu",
         "discontiguous-word-table reference": "discontiguous_reference.DiscontiguousWords",
+        "discontiguous-word-table cpu": "discontiguous_cpu.DiscontiguousWordsCpu",
         "discontiguous-word-hits reference": "discontiguous_reference.DiscontiguousWordHits",
+        "discontiguous-word-hits cpu": "discontiguous_cpu.DiscontiguousWordHitsCpu",
         "strand-diagonal reference": "sort_reference.StrandDiagonal",
+        "strand-diagonal cpu": "sort_cpu.StrandDiagonalCpu",
         "nucleotide-ungapped reference": "ungapped_reference.UngappedExtension",
+        "nucleotide-ungapped cpu": "ungapped_cpu.UngappedExtensionCpu",
         "nucleotide-xdrop reference": "gapped_reference.XDropExtension",
+        "nucleotide-xdrop cpu": "gapped_cpu.XDropExtensionCpu",
         "nucleotide-greedy reference": "gapped_reference.GreedyExtension",
+        "nucleotide-greedy cpu": "gapped_cpu.GreedyExtensionCpu",
         "nucleotide-xdrop-traceback reference": "traceback_reference.XDropTraceback",
+        "nucleotide-xdrop-traceback cpu": "traceback_cpu.XDropTracebackCpu",
         "nucleotide-greedy-traceback reference": "traceback_reference.GreedyTraceback",
+        "nucleotide-greedy-traceback cpu": "traceback_cpu.GreedyTracebackCpu",
         "search-space-evalue reference": "score_reference.SearchSpaceEvalue",
+        "search-space-evalue cpu": "score_cpu.SearchSpaceEvalueCpu",
     })
 
 

@@ -1,6 +1,6 @@
-"""Deterministic random bases for the ambiguous letters of a target.
+"""Deterministic random bases for the ambiguous bases of a target.
 
-BLAST stores a nucleotide database with two bits a base. A letter that stands for several bases is replaced by one
+BLAST stores a nucleotide database with two bits a base. A base that stands for several bases is replaced by one
 of them when the database is made, and the stages before the traceback see only that base. The choice comes from a
 generator that is seeded with the sequence length, so equal sequences always get equal bases.
 
@@ -50,6 +50,10 @@ class LaggedFibonacci:
     def with_built_in_state(cls) -> LaggedFibonacci:
         """The generator as it is before any seeding."""
         return cls(list(_BUILT_IN_STATE))
+
+    def position(self) -> tuple[np.ndarray, int, int]:
+        """The state, i8[33], and where in it the next number is made of: what ``draw`` goes on from."""
+        return np.array(self._state, np.int64), self._k, self._j
 
     def draw(self) -> int:
         """The next number; both pointers step down through the state and wrap to its last word."""

@@ -1,4 +1,4 @@
-"""Re-scoring of traced alignments over the true letters, and cutting of alignments that share an end.
+"""Re-scoring of traced alignments over the true bases, and cutting of alignments that share an end.
 
 The traceback of a greedy alignment counts differences; ambiguities and gap costs call for a second look that may
 shorten or split it. The same is done with what is left of an alignment after its common part with a better one is cut
@@ -21,8 +21,8 @@ class TracedHsp(Hsp):
 
 
 @dataclass(frozen=True)
-class LetterCosts:
-    """Scores for re-scoring, in units that make the cost of a gap letter whole: ``factor`` of them per raw score."""
+class BaseCosts:
+    """Scores for re-scoring, in units that make the cost of a gap base whole: ``factor`` of them per raw score."""
 
     matrix: list[list[int]]
     gap_open: int
@@ -31,8 +31,8 @@ class LetterCosts:
     factor: int
 
     @classmethod
-    def of(cls, matrix: list[list[int]], reward: int, penalty: int, gap_open: int, gap_extend: int) -> LetterCosts:
-        """Linear gaps (both costs 0) cost ``reward / 2 - penalty`` per letter, so that an odd reward doubles all."""
+    def of(cls, matrix: list[list[int]], reward: int, penalty: int, gap_open: int, gap_extend: int) -> BaseCosts:
+        """Linear gaps (both costs 0) cost ``reward / 2 - penalty`` per base, so that an odd reward doubles all."""
         if gap_open or gap_extend:
             return cls(matrix, gap_open, gap_extend, reward, 1)
         factor = 2 if reward % 2 else 1
@@ -40,7 +40,7 @@ class LetterCosts:
         return cls(scaled, 0, (reward - 2 * penalty) * factor // 2, reward, factor)
 
 
-def best_part(hsp: TracedHsp, query: bytes, target: bytes, costs: LetterCosts, cutoff: int) -> TracedHsp | None:
+def best_part(hsp: TracedHsp, query: bytes, target: bytes, costs: BaseCosts, cutoff: int) -> TracedHsp | None:
     """The best-scoring part of an alignment, lengthened by equal bases at both ends; None if it scores below cutoff.
 
     query, target: whole strand and whole target, codes with ambiguities. A part ends where its running score falls
@@ -49,7 +49,7 @@ def best_part(hsp: TracedHsp, query: bytes, target: bytes, costs: LetterCosts, c
     """
     i, j = hsp.query_start, hsp.target_start
     running = best = 0
-    part_start = best_start = (0, 0, i, j)  # run, letters of the run passed, query, target
+    part_start = best_start = (0, 0, i, j)  # run, bases of the run passed, query, target
     best_end = (-1, 0, i, j)
     for place, (operation, length) in enumerate(hsp.script):
         passed = 0
@@ -80,7 +80,7 @@ def best_part(hsp: TracedHsp, query: bytes, target: bytes, costs: LetterCosts, c
 
 
 def _between(script: Script, start: tuple[int, ...], end: tuple[int, ...]) -> Script:
-    """The runs from ``start`` to ``end``, both (run, letters of it that lie before)."""
+    """The runs from ``start`` to ``end``, both (run, bases of it that lie before)."""
     part = [run[:] for run in script[start[0] : end[0] + 1]]
     part[-1][1] = end[1]
     part[0][1] -= start[1]
@@ -131,7 +131,7 @@ def cut_tail(hsp: TracedHsp, query_start: int, target_start: int) -> TracedHsp:
 
 
 def _walk_to(hsp: TracedHsp, query: int, target: int) -> tuple[int, int, int, int] | None:
-    """First point of the path with at least these coordinates: run, letters of it passed, query, target."""
+    """First point of the path with at least these coordinates: run, bases of it passed, query, target."""
     i, j = hsp.query_start, hsp.target_start
     for place, (operation, length) in enumerate(hsp.script):
         step = 1 if operation == PAIR else length

@@ -19,7 +19,8 @@ class SearchSpaceEvalue(ScoreStage):
         assert isinstance(records, Alignments)
         scoring = context.scoring
         places = context.queries.locate(records.query).tolist()
-        scores = records.score.tolist()
-        evalues = np.array([scoring.evalue(*pair) for pair in zip(scores, places, strict=True)], float)
-        bits = np.array([scoring.karlin.bit_score(score) for score in scores], float)
+        frames = (records.query_frame * records.target_frame).tolist()
+        rows = list(zip(records.score.tolist(), places, frames, strict=True))
+        evalues = np.array([scoring.evalue(*row) for row in rows], float)
+        bits = np.array([scoring.bit_score(*row) for row in rows], float)
         return records.replace(evalue=evalues, bit_score=bits).take(evalues <= context.options.evalue)

@@ -1,4 +1,4 @@
-"""Options, letter scores, statistics and per-query cutoffs of the nucleotide BLAST pipelines.
+"""Options, base scores, statistics and per-query cutoffs of the nucleotide BLAST pipelines.
 
 Source: the BLAST+ 2.12 manual for the options; Altschul et al. 1997 and the public NCBI toolkit for the cutoffs.
 """
@@ -11,24 +11,31 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.errors import OptionError
 from seqloom.core.options import option
+from seqloom.core.ports import KarlinParameters, Method, QueryStatistics
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Family, Masking
-from seqloom.plugins.common.karlin_altschul import LN2, KarlinBlock
+from seqloom.plugins.common.karlin_altschul import LN2, KarlinBlock, effective_search_space, length_adjustment
+from seqloom.plugins.common.location import location_of
 from seqloom.plugins.common.nucleotide_statistics import (
     gapped_karlin,
     has_even_scores,
-    letter_scores,
-    search_space,
+    residue_scores,
     ungapped_karlin,
 )
+from seqloom.plugins.common.references import GAPPED_BLAST, MEGABLAST, RELEASE
+from seqloom.plugins.nucleotide_blast.strands import PLUS
 
 GAP_TRIGGER_BITS = 27.0
 REDUCED_CUTOFF = 0.8
 SMALLEST_WORD = 4
-NO_STATISTICS = KarlinBlock(1.0, 1.0, 1.0)
+MOST_BITS = 1_000_000
+"""Largest X-drop: no score comes near it, so that a larger one would change nothing."""
+UNREACHABLE = (1 << 31) - 1
+"""Cutoff of a strand that nothing can be found with."""
 
 
 @dataclass(frozen=True)
@@ -40,70 +47,105 @@ class NucleotideBlastOptions:
     max_hsps: int | None = option(None, "alignments to report per target; all by default", minimum=1)
     qcov_hsp_perc: float = option(0.0, "smallest share of the query in an alignment, percent", minimum=0, maximum=100)
     perc_identity: float = option(0.0, "smallest identity of an alignment, percent", minimum=0, maximum=100)
-    word_size: int = option(11, "letters of an exact match that seeds", minimum=SMALLEST_WORD)
+    word_size: int = option(11, "bases of an exact match that seeds", minimum=SMALLEST_WORD, maximum=2**31 - 1)
     reward: int = option(2, "score of equal bases", minimum=1)
     penalty: int = option(-3, "score of unequal bases", maximum=-1)
     gapopen: int = option(5, "cost of a gap beside its length", minimum=0)
-    gapextend: int = option(2, "cost per letter of a gap; 0 with gapopen 0: reward / 2 - penalty", minimum=0)
+    gapextend: int = option(2, "cost per base of a gap; 0 with gapopen 0: reward / 2 - penalty", minimum=0)
     xdrop_ungap: float | None = option(
-        20.0, "X-drop of the ungapped extension, bits; none: the score that a segment must reach", minimum=0
+        20.0, "X-drop of the ungapped extension, bits; none: the score that a segment must reach", minimum=0,
+        maximum=MOST_BITS
     )
-    xdrop_gap: float = option(30.0, "X-drop of the preliminary gapped extension, bits", minimum=0)
-    xdrop_gap_final: float = option(100.0, "X-drop of the traceback, bits", minimum=0)
+    xdrop_gap: float = option(30.0, "X-drop of the preliminary gapped extension, bits", minimum=0, maximum=MOST_BITS)
+    xdrop_gap_final: float = option(100.0, "X-drop of the traceback, bits", minimum=0, maximum=MOST_BITS)
     dust: str = option("20 64 1", "mask queries by DUST: yes, no, or 'level window linker'")
-    soft_masking: bool = option(True, "masked letters don't seed but may be aligned")
+    soft_masking: bool = option(True, "masked bases don't seed but may be aligned")
     lcase_masking: bool = option(False, "mask lower-case letters of queries as well")
     strand: str = option("both", "strand of the query to search", choices=("both", "plus", "minus"))
-    dbsize: int = option(0, "letters of the database for statistics; 0 for the true number", minimum=0)
+    dbsize: int = option(0, "bases of the database for statistics; 0 for the true number", minimum=0)
     searchsp: int = option(0, "effective search space; 0 to compute it", minimum=0)
+    query_loc: str | None = option(None, "first and last base of every query that are searched, as 10-200; none: all",
+                                   metavar="A-B")
 
     def check(self) -> None:
-        """Refuse scores and gap costs without statistics, and a DUST setting that can't be read."""
+        """Refuse scores and gap costs without statistics, and a DUST setting or a location that can't be read."""
+        location_of(self.query_loc)
         gapped_karlin(self.reward, self.penalty, self.gapopen, self.gapextend)
         dust_settings(self.dust)
 
 
 @dataclass(frozen=True)
+class StrandScoring:
+    """Statistics and cutoffs of one strand of a query, scores in raw units.
+
+    Attributes:
+        karlin: gapped parameters; None where the strand has no statistics, so that nothing can be found with it.
+        ungapped: parameters without gaps.
+        length_adjustment: bases taken off each sequence for edge effects.
+        search_space: effective search space.
+        cutoff: least score of a gapped alignment.
+        ungapped_cutoff: least score of an ungapped segment that is worth a gapped extension.
+        reduced_cutoff: least approximate score that is worth an exact ungapped extension.
+        xdrop_ungapped: X-drop of the ungapped extension.
+    """
+
+    karlin: KarlinBlock | None = None
+    ungapped: KarlinBlock | None = None
+    length_adjustment: int = 0
+    search_space: float = 0.0
+    cutoff: int = UNREACHABLE
+    ungapped_cutoff: int = UNREACHABLE
+    reduced_cutoff: int = UNREACHABLE
+    xdrop_ungapped: int = 0
+
+
+@dataclass(frozen=True)
+class QueryScoring:
+    """Of a query: both strands, and the X-drops of preliminary gapped extension and traceback, which they share."""
+
+    plus: StrandScoring = StrandScoring()
+    minus: StrandScoring = StrandScoring()
+    xdrop_gapped: int = 0
+    xdrop_final: int = 0
+
+    def strand(self, frame: int) -> StrandScoring:
+        """The strand that a frame names."""
+        return self.plus if frame == PLUS else self.minus
+
+
+@dataclass(frozen=True)
 class NucleotideScoring(Scoring):
-    """Scores, statistics and cutoffs; arrays are aligned with the query batch. Scores in raw units.
+    """Scores, statistics and cutoffs.
 
     Attributes:
         reward, penalty: scores of equal and of unequal bases.
-        karlin: gapped parameters.
         even_scores: whether E-values are those of the next even score below.
-        valid: bool[k], whether the query has a base at all.
-        search_space: f8[k], effective search space.
-        cutoff: i4[k], least score of a gapped alignment.
-        ungapped_cutoff: i4[k], least score of an ungapped segment that is worth a gapped extension.
-        reduced_cutoff: i4[k], least approximate score that is worth an exact ungapped extension.
-        xdrop_ungapped: i4[k], X-drop of the ungapped extension.
-        xdrop_gapped, xdrop_final: X-drops of the preliminary gapped extension and of the traceback.
+        queries: statistics and cutoffs, aligned with the query batch.
     """
 
     reward: int = 0
     penalty: int = 0
-    karlin: KarlinBlock = NO_STATISTICS
     even_scores: bool = False
-    valid: np.ndarray | None = None
-    search_space: np.ndarray | None = None
-    cutoff: np.ndarray | None = None
-    ungapped_cutoff: np.ndarray | None = None
-    reduced_cutoff: np.ndarray | None = None
-    xdrop_ungapped: np.ndarray | None = None
-    xdrop_gapped: int = 0
-    xdrop_final: int = 0
+    queries: Sequence[QueryScoring] = ()
 
     @property
     def linear_gaps(self) -> bool:
-        """Whether a gap costs ``reward / 2 - penalty`` per letter and nothing else."""
+        """Whether a gap costs ``reward / 2 - penalty`` per base and nothing else."""
         return self.gap_open == 0 and self.gap_extend == 0
 
-    def evalue(self, score: int, query: int) -> float:
-        """E-value of a raw score for the query at a position of the batch."""
-        assert self.search_space is not None
-        if self.even_scores and not self.linear_gaps:
+    def evalue(self, score: int, query: int, frame: int) -> float:
+        """E-value of a raw score for a strand of the query at a position of the batch."""
+        strand = self.queries[query].strand(frame)
+        if strand.karlin is None:
+            return math.inf
+        if self.even_scores:
             score -= score & 1
-        return float(self.search_space[query]) * math.exp(-self.karlin.lambda_ * score + math.log(self.karlin.k))
+        return strand.search_space * math.exp(-strand.karlin.lambda_ * score + math.log(strand.karlin.k))
+
+    def bit_score(self, score: int, query: int, frame: int) -> float:
+        """Bits of a raw score for a strand of the query at a position of the batch."""
+        karlin = self.queries[query].strand(frame).karlin
+        return 0.0 if karlin is None else karlin.bit_score(score)
 
 
 def dust_settings(text: str) -> tuple[int, int, int] | None:
@@ -131,31 +173,21 @@ class NucleotideBlast(Family):
         dust = dust_settings(options.dust)
         if dust is not None:
             level, window, linker = dust
-            settings = {"level": level, "window": window, "linker": linker}
+            turned = options.strand == "minus"  # the strand that the peer looks at
+            settings = {"level": level, "window": window, "linker": linker, "runs": False, "turned": turned}
             requests.append(Masking("dust", settings, options.soft_masking))
         if options.lcase_masking:
             requests.append(Masking("lower-case", {}, options.soft_masking))
         return requests
 
+    def location(self, options: NucleotideBlastOptions) -> tuple[int, int] | None:
+        return location_of(options.query_loc)
+
     def scoring(
         self, queries: SequenceBatch, space: SearchSpace, options: NucleotideBlastOptions
     ) -> NucleotideScoring:
-        """Statistics and cutoffs per query; BLAST has them per strand, where they are the same."""
-        matrix = letter_scores(options.reward, options.penalty)
-        ungapped = ungapped_karlin(matrix)
-        karlin, alpha, beta = gapped_karlin(options.reward, options.penalty, options.gapopen, options.gapextend)
-        letters = options.dbsize or space.letters
-        spaces = [
-            options.searchsp or search_space(karlin, alpha, beta, length, letters, space.sequences)
-            for length in queries.lengths.tolist()
-        ]
-        cutoff = [max(1, math.ceil(_score_of(options.evalue, size, karlin))) for size in spaces]
-        trigger = int(ungapped.raw_from_bits(GAP_TRIGGER_BITS))
-        ungapped_cutoff = [min(trigger, score) for score in cutoff]
-        bits = options.xdrop_ungap
-        fixed = math.ceil(bits * LN2 / ungapped.lambda_) if bits else 0
-        xdrop_ungapped = [fixed or score for score in ungapped_cutoff]
-        xdrop_gapped = int(options.xdrop_gap * LN2 / karlin.lambda_)
+        """Statistics and cutoffs of every strand, from its composition."""
+        matrix = residue_scores(options.reward, options.penalty)
         codes = queries.searched()
         return NucleotideScoring(
             matrix=matrix,
@@ -163,21 +195,82 @@ class NucleotideBlast(Family):
             gap_extend=options.gapextend,
             reward=options.reward,
             penalty=options.penalty,
-            karlin=karlin,
             even_scores=has_even_scores(options.reward, options.penalty),
-            valid=np.array([bool((codes[a:b] < 4).any()) for a, b in _bounds(queries)], bool),
-            search_space=np.array(spaces, np.float64),
-            cutoff=np.array(cutoff, np.int32),
-            ungapped_cutoff=np.array(ungapped_cutoff, np.int32),
-            reduced_cutoff=np.array([int(REDUCED_CUTOFF * score) for score in ungapped_cutoff], np.int32),
-            xdrop_ungapped=np.array(xdrop_ungapped, np.int32),
-            xdrop_gapped=xdrop_gapped,
-            xdrop_final=int(max(options.xdrop_gap_final * LN2 / karlin.lambda_, xdrop_gapped)),
+            queries=[_query_scoring(matrix, codes[a:b], space, options) for a, b in pairwise(queries.offsets.tolist())],
         )
 
+    def method(self, options: NucleotideBlastOptions) -> Method:
+        greedy = options.gapopen == 0 and options.gapextend == 0
+        extend = options.reward / 2 - options.penalty if greedy else options.gapextend
+        return Method("blastn", RELEASE, (MEGABLAST if greedy else GAPPED_BLAST,), {
+            "expect": options.evalue, "sc_match": options.reward, "sc_mismatch": options.penalty,
+            "gap_open": options.gapopen, "gap_extend": options.gapextend, "filter": _filter(options)}, {
+            "Matrix": f"blastn matrix {options.reward} {options.penalty}",
+            "Gap Penalties": f"Existence: {options.gapopen}, Extension: {extend:g}"})
 
-def _bounds(queries: SequenceBatch) -> list[tuple[int, int]]:
-    return list(pairwise(queries.offsets.tolist()))
+    def statistics(
+        self, query: SequenceBatch, space: SearchSpace, options: NucleotideBlastOptions
+    ) -> QueryStatistics | None:
+        """Of the first strand that has any."""
+        found = self.scoring(query, space, options).queries[0]
+        for strand in (found.plus, found.minus):
+            if strand.karlin is not None:
+                assert strand.ungapped is not None
+                gapped, ungapped = (KarlinParameters(block.lambda_, block.k, block.h)
+                                    for block in (strand.karlin, strand.ungapped))
+                return QueryStatistics(strand.length_adjustment, int(strand.search_space), gapped, ungapped)
+        return None
+
+
+def _filter(options: NucleotideBlastOptions) -> str:
+    """How queries are masked, in the peer's notation: L or D with its parameters is DUST, m means softly, F nothing."""
+    dust = dust_settings(options.dust)
+    text = "" if dust is None else "L;" if dust == dust_settings("yes") else f"D {' '.join(map(str, dust))};"
+    return text + "m;" * options.soft_masking or "F"
+
+
+def _query_scoring(
+    matrix: np.ndarray, codes: np.ndarray, space: SearchSpace, options: NucleotideBlastOptions
+) -> QueryScoring:
+    plus = minus = StrandScoring()
+    if options.strand != "minus":
+        plus = _strand_scoring(matrix, codes, space, options)
+    if options.strand != "plus":
+        minus = _strand_scoring(matrix, NUCLEOTIDE.complement[codes][::-1], space, options)
+    lambdas = [strand.karlin.lambda_ for strand in (plus, minus) if strand.karlin]
+    if not lambdas:
+        return QueryScoring()
+    xdrop_gapped = int(options.xdrop_gap * LN2 / min(lambdas))
+    xdrop_final = int(max(options.xdrop_gap_final * LN2 / min(lambdas), xdrop_gapped))
+    return QueryScoring(plus, minus, xdrop_gapped, xdrop_final)
+
+
+def _strand_scoring(
+    matrix: np.ndarray, codes: np.ndarray, space: SearchSpace, options: NucleotideBlastOptions
+) -> StrandScoring:
+    """Of a strand with these bases, u8[n]."""
+    ungapped = ungapped_karlin(matrix, codes)
+    if ungapped is None:
+        return StrandScoring()
+    karlin, alpha, beta = gapped_karlin(
+        options.reward, options.penalty, options.gapopen, options.gapextend, ungapped
+    )
+    bases, sequences = options.dbsize or space.estimated_bases or space.total_residues, space.sequences
+    adjustment = length_adjustment(karlin, alpha / karlin.lambda_, beta, len(codes), bases, sequences)
+    size = options.searchsp or effective_search_space(adjustment, len(codes), bases, sequences)
+    cutoff = max(1, math.ceil(_score_of(options.evalue, size, karlin)))
+    ungapped_cutoff = min(int(ungapped.raw_from_bits(GAP_TRIGGER_BITS)), cutoff)
+    bits = options.xdrop_ungap
+    return StrandScoring(
+        karlin,
+        ungapped,
+        adjustment,
+        float(size),
+        cutoff,
+        ungapped_cutoff,
+        int(REDUCED_CUTOFF * ungapped_cutoff),
+        math.ceil(bits * LN2 / ungapped.lambda_) if bits else ungapped_cutoff,
+    )
 
 
 def _score_of(evalue: float, space: float, karlin: KarlinBlock) -> float:

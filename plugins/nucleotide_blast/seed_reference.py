@@ -12,31 +12,47 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape
-from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS, runs_of, word_codes
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS, runs_of, table_width, word_codes
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS, SENTINEL
 
 CHUNK, CHUNK_OVERLAP = 5_000_000, 100
-"""Longer targets are searched in chunks of so many letters that overlap by so many."""
+"""Longer targets are searched in chunks of so many bases that overlap by so many."""
 
-_NO_LETTER = SENTINEL + 1
+_NO_BASE = SENTINEL + 1
 
 CHUNK_COLUMN = Column("chunk", "i4", "where the chunk of the target begins that the hit was found in")
-SHIFT_COLUMN = Column("shift", "i4", "letters by which the hit was moved on behind a masked stretch")
+SHIFT_COLUMN = Column("shift", "i4", "bases by which the hit was moved on behind a masked stretch")
 
 
-BYTES_PER_SEED, TARGET_LETTERS_PER_SEED = 120, 1 << 22
-"""Memory of a seed while it is made, and how many target letters give one by chance per letter of a query (word 11)."""
+BYTES_PER_SEED = 120
+"""Memory of a seed while it is made."""
 
 
-def scan_footprint(shape: Shape) -> Footprint:
-    """Words of the targets, a presence vector, and the seeds to be expected among unrelated sequences."""
-    seeds = 2 * shape.query_letters * shape.target_letters // TARGET_LETTERS_PER_SEED
-    return Footprint(host=8 * shape.target_letters + 2 * 4**12 + BYTES_PER_SEED * seeds)
+def scan_footprint(shape: Shape, stride: int, words: int, whole_words: int, tables: int = 1) -> Footprint:
+    """Words of the targets, a presence vector, what one query finds in a chunk, and seeds of all.
+
+    Seeds are those to be expected among unrelated sequences, and as many as there are where the queries occur once.
+
+    Args:
+        stride: bases from one word of a target to the next.
+        words, whole_words: how many different words there can be in a table, and of the size that makes seeds.
+        tables: words that begin at a base.
+    """
+    chunk = min(CHUNK, shape.longest_target)
+    scanned = 4 * tables * shape.target_residues // stride
+    found = 2 * shape.longest_query * chunk // (words * stride)
+    seeds = 2 * shape.query_residues * shape.target_residues // whole_words + shape.query_residues // stride
+    return Footprint(host=scanned + 2 * chunk // stride + words + BYTES_PER_SEED * (found + seeds))
+
+
+def scan_seconds(shape: Shape) -> float:
+    """Words of every target are looked up once for each query, some at a time; and there are stages behind."""
+    return shape.queries * (shape.target_residues / 5e6 + shape.targets / 3e4)
 
 
 @dataclass(frozen=True)
 class QueryWords:
-    """The word table of one query; see ``NucleotideWords`` for the arrays."""
+    """The word table of one query, words ascending; see ``NucleotideWords`` for the arrays."""
 
     strands: np.ndarray
     masked: np.ndarray
@@ -50,10 +66,12 @@ class QueryWords:
     def of(cls, index: Index, query: int) -> QueryWords:
         """The table of the query at a position of the batch."""
         strands = slice(*index["strand_offsets"][query : query + 2])
-        words = slice(*index["word_offsets"][query : query + 2])
+        own = slice(*index["word_offsets"][query : query + 2])
+        order = np.argsort(index["words"][own], kind="stable")
         return cls(
-            index["strands"][strands], index["masked"][strands], index["indexed"][strands], index["words"][words],
-            index["positions"][words], int(index["width"][query]), int(index["stride"][query]),
+            index["strands"][strands], index["masked"][strands], index["indexed"][strands],
+            index["words"][own][order], index["positions"][own][order], int(index["width"][query]),
+            int(index["stride"][query]),
         )  # fmt: skip
 
 
@@ -82,28 +100,28 @@ def mini_extend(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Complete table words to seeding words.
 
-    query, target: i64[n], starts of equal words of ``width`` letters. Equal letters to the left are taken first, as
-    many as are needed and there are, then equal letters to the right.
-    Returns the starts of the hits that reach ``word_size`` letters.
+    query, target: i64[n], starts of equal words of ``width`` bases. Equal bases to the left are taken first, as
+    many as are needed and there are, then equal bases to the right.
+    Returns the starts of the hits that reach ``word_size`` bases.
     """
     need = word_size - width
     strands = np.pad(strands, need + 1, constant_values=SENTINEL)
-    bases = np.pad(bases, need + 1, constant_values=_NO_LETTER)
+    bases = np.pad(bases, need + 1, constant_values=_NO_BASE)
     query, target = query + need + 1, target + need + 1
-    left = _equal_letters(strands, bases, query - 1, target - 1, -1, need)
-    right = _equal_letters(strands, bases, query + width, target + width, 1, need)
+    left = _equal_bases(strands, bases, query - 1, target - 1, -1, need)
+    right = _equal_bases(strands, bases, query + width, target + width, 1, need)
     whole = left + right >= need
     return (query - left - need - 1)[whole], (target - left - need - 1)[whole]
 
 
-def _equal_letters(
+def _equal_bases(
     strands: np.ndarray, bases: np.ndarray, query: np.ndarray, target: np.ndarray, step: int, most: int
 ) -> np.ndarray:
-    """i64[n]: how many letters are equal in a row from the given places on, ``most`` at most."""
+    """i64[n]: how many bases are equal in a row from the given places on, ``most`` at most."""
     count = np.zeros(len(query), np.int64)
     going = np.arange(len(query))
-    for letter in range(most):
-        going = going[strands[query[going] + step * letter] == bases[target[going] + step * letter]]
+    for base in range(most):
+        going = going[strands[query[going] + step * base] == bases[target[going] + step * base]]
         count[going] += 1
     return count
 
@@ -111,10 +129,10 @@ def _equal_letters(
 def skip_masked(
     table: QueryWords, bases: np.ndarray, query: np.ndarray, target: np.ndarray, word_size: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Hits whose words are free of masked letters, moved to the right where only their beginning is masked.
+    """Hits whose words are free of masked bases, moved to the right where only their beginning is masked.
 
     The last table word of a hit must be free. The start moves to the first free table word, and the hit must still
-    have ``word_size`` letters from there on, all equal and free. Returns query and target starts and the shifts.
+    have ``word_size`` bases from there on, all equal and free. Returns query and target starts and the shifts.
     """
     shift = np.zeros(len(query), np.int64)
     if table.width == word_size:
@@ -145,20 +163,28 @@ class WordHits(SeedStage):
     gives_order = ("query", "target")
 
     def footprint(self, shape: Shape) -> Footprint:
-        return scan_footprint(shape)
+        return scan_footprint(shape, *self.word_counts(shape))
+
+    def word_counts(self, shape: Shape) -> tuple[int, int, int]:
+        """The stride, and how many different words there can be in a table and of the size that makes seeds."""
+        word_size = shape.options.word_size if shape.options else 11
+        width = table_width(word_size, 2 * shape.longest_query)
+        return word_size - width + 1, 4**width, 4**word_size
+
+    def seconds(self, shape: Shape) -> float:
+        return scan_seconds(shape)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         index, bases = context.index(WORDS), context.index(BASES)["bases"]
         word_size = context.options.word_size
         parts = []
         scanned: dict[tuple[int, int, int, int], np.ndarray] = {}
-        offsets = context.targets.offsets.tolist()
+        offsets, everything = context.targets.offsets.tolist(), len(context.queries) * context.targets.total_residues
         for query, ordinal in enumerate(context.queries.ordinals.tolist()):
             table = QueryWords.of(index, query)
             if len(table.words) == 0:
                 continue
             for target, number in enumerate(context.targets.ordinals.tolist()):
-                context.cancellation.check()
                 whole = bases[offsets[target] : offsets[target + 1]]
                 for chunk in chunk_starts(len(whole)):
                     piece = whole[chunk : chunk + CHUNK]
@@ -172,6 +198,7 @@ class WordHits(SeedStage):
                     )
                     hits = skip_masked(table, piece, *whole_words, word_size)
                     parts.append(forward_seeds(ordinal, number, chunk, *hits, table.strands, word_size))
+                    context.advance(len(piece), everything)
         return Seeds.concat(parts) if parts else Seeds.empty(self.columns)
 
 

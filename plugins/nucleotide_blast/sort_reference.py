@@ -7,6 +7,7 @@ from seqloom.core.context import Context
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import SortStage
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
 
 
 def strand_diagonal(seeds: Seeds) -> np.ndarray:
@@ -22,6 +23,7 @@ class StrandDiagonal(SortStage):
     """Seeds by query, target, chunk of the target, strand, diagonal of that strand, and place on the diagonal."""
 
     name = "strand-diagonal"
+    scoring = NucleotideScoring
     gives_order = ("query", "target", "chunk", "query_frame", "diagonal", "target_pos")
 
     def run(self, context: Context, records: Records) -> Seeds:

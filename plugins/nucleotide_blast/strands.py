@@ -1,7 +1,7 @@
 """Both strands of a query in one array, and the way between strand and forward coordinates.
 
 Stages compute in the coordinates of the strand that was searched: position 0 is the first base of that strand. Records
-hold forward coordinates. A half-open stretch or a boundary between two letters is mirrored by ``length - position``.
+hold forward coordinates. A half-open stretch or a boundary between two bases is mirrored by ``length - position``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Traceback: final alignments with their paths, over the true letters of the targets.
+"""Traceback: final alignments with their paths, over the true bases of the targets.
 
-Preliminary alignments are taken best first, from a start point inside a run of equal letters. What they end in is
+Preliminary alignments are taken best first, from a start point inside a run of equal bases. What they end in is
 re-scored where needed, and of alignments that share an end or lie in one another the best stays. Reported alignments
 have query_frame 1; hits on the reverse strand have target_frame -1.
 """
@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Ragged, Records
-from seqloom.core.stages import ExtendStage
+from seqloom.core.stages import ExtendStage, Footprint, Shape
 from seqloom.plugins.common.culling import Hsp, SavedHsps, drop_contained, purge_common_endpoints
 from seqloom.plugins.common.edit_path import count_path, run_lengths
 from seqloom.plugins.common.xdrop import BOTH, ROW_ONLY, two_sided_traceback
@@ -26,28 +26,29 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import (
     strand_codes,
 )
 from seqloom.plugins.nucleotide_blast.greedy import PAIR, GreedyAligner, Script
-from seqloom.plugins.nucleotide_blast.rescore import LetterCosts, TracedHsp, best_part, cut_common_ends
+from seqloom.plugins.nucleotide_blast.rescore import BaseCosts, TracedHsp, best_part, cut_common_ends
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
 from seqloom.plugins.nucleotide_blast.strands import MINUS, mirrored
 from seqloom.plugins.nucleotide_blast.ungapped_reference import searched_query
 
 GOOD_RUN, VERY_GOOD_RUN = 10, 15
-"""A start point stays when more than so many equal letters run through it; else the first longer run is looked for."""
+"""A start point stays when more than so many equal bases run through it; else the first longer run is looked for."""
 
 Trace = Callable[[Hsp], TracedHsp]
 
 
 def start_point(hsp: Hsp, query: bytes, target: bytes) -> tuple[int, int]:
-    """Where the traceback of a preliminary alignment starts: in a run of equal letters.
+    """Where the traceback of a preliminary alignment starts: in a run of equal bases.
 
-    The saved point stays if it lies in a run of more than ``GOOD_RUN``. Otherwise the middle of the first run of more
-    than ``VERY_GOOD_RUN`` letters on its diagonal within the alignment is taken, or of the longest run there.
+    The saved point stays if it lies in a run of more than ``GOOD_RUN``, which may begin before the alignment. Otherwise
+    it moves along its diagonal within the alignment: to the first run of more than ``VERY_GOOD_RUN`` bases, half of
+    them back from where it exceeds them, or else to the middle of the longest run. In repeats each base matters.
     """
     q, t = hsp.anchor_query, hsp.anchor_target
     run = -1
     for step in (1, -1):
         i, j = q, t
-        while (i < hsp.query_end if step > 0 else i >= hsp.query_start) and query[i : i + 1] == target[j : j + 1]:
+        while (i < hsp.query_end if step > 0 else min(i, j) >= 0) and query[i : i + 1] == target[j : j + 1]:
             run, i, j = run + 1, i + step, j + step
             if run > GOOD_RUN:
                 return q, t
@@ -59,7 +60,8 @@ def start_point(hsp: Hsp, query: bytes, target: bytes) -> tuple[int, int]:
         if place < count and query[first_q + place] == target[first_t + place]:
             run += 1
             if run > VERY_GOOD_RUN:
-                return first_q + place - run // 2, first_t + place - run // 2
+                middle = place - VERY_GOOD_RUN // 2
+                break
         else:
             if run > longest:
                 longest, middle = run, place - run // 2
@@ -80,9 +82,12 @@ class Traceback(ExtendStage):
     rescores_all = False
     """Whether all alignments are re-scored, and not only those that were cut."""
 
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=4 * shape.longest_target)
+
     @abstractmethod
-    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Trace:
-        """The function that traces a preliminary alignment."""
+    def aligner(self, scoring: NucleotideScoring, x_drop: int, query: bytes, target: bytes) -> Trace:
+        """The function that traces a preliminary alignment with this X-drop."""
 
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Alignments)
@@ -94,12 +99,12 @@ class Traceback(ExtendStage):
         )  # fmt: skip
         table = zip(*(records.data[name].tolist() for name in names), strict=True)
         for (query, target, frame), group in groupby(table, key=lambda row: row[:3]):
-            context.cancellation.check()
-            letters = context.query(query)
-            hsps = [_strand_hsp(row[3:], len(letters), frame) for row in group]
-            target_letters = context.target(target).tobytes()
-            for hsp in self._strand(context, query, frame, target_letters, hsps):
-                row, path = _reported(hsp, letters, frame, target_letters, context.scoring)
+            bases = context.query(query)
+            hsps = [_strand_hsp(row[3:], len(bases), frame) for row in group]
+            context.advance(len(hsps), len(records))
+            target_residues = context.target(target).tobytes()
+            for hsp in self._strand(context, query, frame, target_residues, hsps):
+                row, path = _reported(hsp, bases, frame, target_residues)
                 rows.append({"query": query, "target": target, **row})
                 paths.append(path)
         data = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
@@ -108,10 +113,15 @@ class Traceback(ExtendStage):
     def _strand(self, context: Context, query: int, frame: int, target: bytes, hsps: list[Hsp]) -> list[TracedHsp]:
         """Traced alignments of one query strand and one target."""
         scoring, separation = context.scoring, self.options.diagonal_separation
-        cutoff = int(scoring.cutoff[context.queries.locate(query)])
+        of_query = scoring.queries[int(context.queries.locate(query))]
+        cutoff = of_query.strand(frame).cutoff
         searched = strand_codes(searched_query(context, query), frame)
         true = strand_codes(context.query(query), frame)
-        trace = self.aligner(scoring, searched, target)
+        trace = self.aligner(scoring, of_query.xdrop_final, searched, target)
+
+        def similar(hsp: TracedHsp) -> bool:
+            return is_similar(hsp, true, target, context.options.perc_identity)
+
         saved = SavedHsps(separation)
         traced = []
         for hsp in hsps:
@@ -120,16 +130,15 @@ class Traceback(ExtendStage):
             hsp.anchor_query, hsp.anchor_target = start_point(hsp, searched, target)
             done = trace(hsp)
             # Random bases of the preliminary stage may have been all there was.
-            if done.script:
+            if done.script and (self.rescores_all or similar(done)):
                 saved.add(done)
                 traced.append(done)
         kept, rest = cut_common_ends(traced)
         if self.rescores_all:
             kept, rest = [], kept + rest
-        costs = letter_costs(scoring)
+        costs = base_costs(scoring)
         parts = (best_part(hsp, searched, target, costs, cutoff) for hsp in rest)
-        kept += [part for part in parts if part is not None]
-        kept = [hsp for hsp in kept if identity(hsp, true, target) >= context.options.perc_identity]
+        kept += [part for part in parts if part is not None and similar(part)]
         return drop_contained(purge_common_endpoints(kept), separation)
 
 
@@ -138,10 +147,10 @@ class XDropTraceback(Traceback):
 
     name = "nucleotide-xdrop-traceback"
 
-    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Trace:
+    def aligner(self, scoring: NucleotideScoring, x_drop: int, query: bytes, target: bytes) -> Trace:
         assert scoring.matrix is not None
         matrix = scoring.matrix.tolist()
-        x_drop = max(scoring.xdrop_final, scoring.gap_open + scoring.gap_extend)
+        x_drop = max(x_drop, scoring.gap_open + scoring.gap_extend)
 
         def trace(hsp: Hsp) -> TracedHsp:
             q, t = hsp.anchor_query + 1, hsp.anchor_target + 1
@@ -160,14 +169,14 @@ class XDropTraceback(Traceback):
 
 
 class GreedyTraceback(Traceback):
-    """Traceback by greedy alignment; every alignment is re-scored over the true letters (megablast)."""
+    """Traceback by greedy alignment; every alignment is re-scored over the true bases (megablast)."""
 
     name = "nucleotide-greedy-traceback"
     rescores_all = True
 
-    def aligner(self, scoring: NucleotideScoring, query: bytes, target: bytes) -> Trace:
+    def aligner(self, scoring: NucleotideScoring, x_drop: int, query: bytes, target: bytes) -> Trace:
         refuse_affine(scoring)
-        aligner = GreedyAligner(query, target, scoring.reward, scoring.penalty, scoring.xdrop_final)
+        aligner = GreedyAligner(query, target, scoring.reward, scoring.penalty, x_drop)
 
         def trace(hsp: Hsp) -> TracedHsp:
             found = aligner.align(hsp.anchor_query, hsp.anchor_target, trace=True)
@@ -183,16 +192,22 @@ class GreedyTraceback(Traceback):
         return trace
 
 
-def letter_costs(scoring: NucleotideScoring) -> LetterCosts:
+def base_costs(scoring: NucleotideScoring) -> BaseCosts:
     """Scores by which alignments are re-scored."""
     assert scoring.matrix is not None
-    return LetterCosts.of(
+    return BaseCosts.of(
         scoring.matrix.tolist(), scoring.reward, scoring.penalty, scoring.gap_open, scoring.gap_extend
     )
 
 
-def identity(hsp: TracedHsp, query: bytes, target: bytes) -> float:
-    """Equal letters per column of an alignment, percent."""
+def is_similar(hsp: TracedHsp, query: bytes, target: bytes, percent: float) -> bool:
+    """Whether an alignment has at least this share of equal bases.
+
+    It is asked as soon as an alignment has its path, and again only of what is re-scored: one that is left out can't
+    take the place of others that share an end with it, and isn't cut to a better part of it.
+    """
+    if percent <= 0:
+        return True
     equal = columns = 0
     i, j = hsp.query_start, hsp.target_start
     for operation, length in hsp.script:
@@ -201,11 +216,11 @@ def identity(hsp: TracedHsp, query: bytes, target: bytes) -> float:
         columns += length
         i += length if operation != DELETE else 0
         j += length if operation != INSERT else 0
-    return 100.0 * equal / columns
+    return equal * 100.0 >= columns * percent
 
 
 def edit_path(script: Script, query: bytes, target: bytes) -> list[int]:
-    """Edit operations of a script along the aligned letters, in the direction of the strand."""
+    """Edit operations of a script along the aligned bases, in the direction of the strand."""
     operations: list[int] = []
     i = j = 0
     for operation, length in script:
@@ -227,15 +242,14 @@ def _strand_hsp(row: tuple[int, ...], length: int, frame: int) -> Hsp:
 
 
 def _reported(
-    hsp: TracedHsp, query: np.ndarray, frame: int, target: bytes, scoring: NucleotideScoring
+    hsp: TracedHsp, query: np.ndarray, frame: int, target: bytes
 ) -> tuple[dict[str, int], list[int]]:
     """Columns and path of an alignment as it is reported, with the query read forwards."""
-    assert scoring.matrix is not None
     start, end = mirrored(hsp.query_start, hsp.query_end, len(query), frame)
     aligned = strand_codes(query, frame)[hsp.query_start : hsp.query_end]
     opposite = target[hsp.target_start : hsp.target_end]
     path = edit_path(hsp.script, aligned, opposite)
-    counts = count_path(path, aligned, opposite, scoring.matrix.tolist())
+    counts = count_path(path, aligned, opposite, None)
     row = {
         "score": hsp.score,
         "query_start": start,

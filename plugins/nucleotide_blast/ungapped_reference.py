@@ -1,7 +1,7 @@
 """Ungapped extension of word hits, one hit at a time along each diagonal.
 
 The extension is first done approximately, four bases at a time as a two-bit database is stored, and again exactly when
-the approximate score is promising. Words shorter than eleven letters are extended exactly at once. A hit inside the
+the approximate score is promising. Words shorter than eleven bases are extended exactly at once. A hit inside the
 part of its diagonal that an earlier hit has explored is passed over.
 
 With a window (discontiguous words) the first hit on a diagonal is only remembered, and a second one near it is
@@ -23,9 +23,9 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.options import option
 from seqloom.core.records import Column, Records, Seeds
-from seqloom.core.stages import ExtendStage
+from seqloom.core.stages import ExtendStage, Footprint, Shape
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
-from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring, QueryScoring
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, CHUNK_COLUMN
 from seqloom.plugins.nucleotide_blast.strands import SENTINEL, both_strands, mirrored, strand_start
 
@@ -33,7 +33,7 @@ GROUP = 4
 SHORTEST_APPROXIMATE_WORD = 11
 
 WORD_COLUMNS = (
-    Column("word_query", "i4", "boundary before the first letter of the word hit, in the direction of query_frame"),
+    Column("word_query", "i4", "boundary before the first base of the word hit, in the direction of query_frame"),
     Column("word_target", "i4", "start of the word hit in the target"),
 )
 
@@ -55,25 +55,24 @@ class Extender:
     ``strands``, which has a sentinel between the strands.
     """
 
-    def __init__(self, strands: np.ndarray, bases: np.ndarray, scoring: NucleotideScoring, x_drop: int) -> None:
+    def __init__(self, strands: np.ndarray, bases: np.ndarray, scoring: NucleotideScoring) -> None:
         assert scoring.matrix is not None
         self.matrix = scoring.matrix.tolist()
-        self.x_drop = x_drop
         self.query = strands.tobytes() + bytes([SENTINEL])
         self.target = bases.tobytes()
         self.query_groups = packed(strands).tobytes()
         self.target_groups = packed(bases)[::GROUP].tobytes()
         self.group_scores = group_scores(scoring.reward, scoring.penalty)
 
-    def extend(self, hit: WordHit, reduced: int) -> Segment:
+    def extend(self, hit: WordHit, x_drop: int, reduced: int) -> Segment:
         """Segment around a word hit, exact if it is short or its approximate score reaches ``reduced``."""
         if hit.length >= SHORTEST_APPROXIMATE_WORD:
-            segment = self.approximate(hit.query, hit.target, hit.target + hit.length)
+            segment = self.approximate(hit.query, hit.target, hit.target + hit.length, x_drop)
             if segment.score < reduced:
                 return segment
-        return self.exact(hit.query, hit.target)
+        return self.exact(hit.query, hit.target, x_drop)
 
-    def approximate(self, query: int, target: int, word_end: int) -> Segment:
+    def approximate(self, query: int, target: int, word_end: int, x_drop: int) -> Segment:
         """Segment of whole groups around a word hit; groups begin at multiples of four in the target.
 
         word_end: end of the word in the target; the segment reaches at least as far.
@@ -86,7 +85,7 @@ class Extender:
             gain += self._group_score(query - GROUP * group, target - GROUP * group)
             if gain > 0:
                 score, start, gain = score + gain, query - GROUP * group, 0
-            if gain < -self.x_drop:
+            if gain < -x_drop:
                 break
         end = query + 1
         gain = 0
@@ -94,7 +93,7 @@ class Extender:
             gain += self._group_score(query + GROUP * group, target + GROUP * group)
             if gain > 0:
                 score, end, gain = score + gain, query + GROUP * (group + 1), 0
-            if gain < -self.x_drop:
+            if gain < -x_drop:
                 break
         target_start = target - (query - start)
         return Segment(start, target_start, max(word_end - target_start, end - start), score)
@@ -102,7 +101,7 @@ class Extender:
     def _group_score(self, query: int, target: int) -> int:
         return self.group_scores[self.query_groups[query] ^ self.target_groups[target // GROUP]]
 
-    def exact(self, query: int, target: int) -> Segment:
+    def exact(self, query: int, target: int, x_drop: int) -> Segment:
         """Best segment around a word hit, base by base: to the left of its start, then from its start to the right."""
         score, start = 0, query
         gain = 0
@@ -110,29 +109,30 @@ class Extender:
             gain += self.matrix[self.query[query - back]][self.target[target - back]]
             if gain > 0:
                 score, start, gain = score + gain, query - back, 0
-            elif gain < -self.x_drop:
+            elif gain < -x_drop:
                 break
-        end, floor = query, -self.x_drop
+        end, floor = query, -x_drop
         gain = 0
         for ahead in range(min(len(self.query) - query, len(self.target) - target)):
             gain += self.matrix[self.query[query + ahead]][self.target[target + ahead]]
             if gain > 0:
                 score, end, gain = score + gain, query + ahead + 1, 0
-                floor = max(-score, -self.x_drop)
+                floor = max(-score, -x_drop)
             elif gain < floor:
                 break
         return Segment(start, target - (query - start), end - start, score)
 
 
 def packed(codes: np.ndarray) -> np.ndarray:
-    """u8[n]: two bits each of the four letters from every position on; codes above 3 spill over their neighbours.
+    """u8[n]: two bits each of the four u8 bases from every position on; codes above 3 spill over their neighbours.
 
-    The last three positions, where no four letters are left, are filled up with A.
+    The last three positions, where no four bases are left, are filled up with A.
     """
-    codes = np.pad(codes.astype(np.uint16), (0, GROUP - 1))
-    count = len(codes) - GROUP + 1
-    sum_of_bits = codes[:count] << 6 | codes[1 : count + 1] << 4 | codes[2 : count + 2] << 2 | codes[3 : count + 3]
-    return (sum_of_bits & 255).astype(np.uint8)
+    codes = np.pad(codes, (0, GROUP - 1))
+    bits = np.zeros(len(codes) - GROUP + 1, np.uint8)
+    for place in range(GROUP):
+        bits |= codes[place : place + len(bits)] << np.uint8(2 * (GROUP - 1 - place))
+    return bits
 
 
 def group_scores(reward: int, penalty: int) -> list[int]:
@@ -145,7 +145,7 @@ class UngappedOptions:
     """Options of ungapped extension."""
 
     window: int = option(
-        0, "letters between the ends of two hits on a diagonal for the second to be extended; 0: extend every hit",
+        0, "bases between the ends of two hits on a diagonal for the second to be extended; 0: extend every hit",
         minimum=0,
     )  # fmt: skip
 
@@ -168,6 +168,9 @@ class UngappedExtension(ExtendStage):
     takes_order = ("query", "target", "chunk", "query_frame", "diagonal", "target_pos")
     gives_order = ("query", "target", "chunk")
 
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=5 * min(CHUNK, shape.longest_target))
+
     def run(self, context: Context, records: Records) -> Seeds:
         assert isinstance(records, Seeds)
         rows: list[tuple[int, ...]] = []
@@ -175,16 +178,16 @@ class UngappedExtension(ExtendStage):
         names = ("query", "target", "chunk", "query_frame", "query_pos", "target_pos", "length", "shift")
         seeds = zip(*(records.data[name].tolist() for name in names), strict=True)
         for (query, target, chunk), group in groupby(seeds, key=lambda seed: seed[:3]):
-            context.cancellation.check()
             place, at = int(context.queries.locate(query)), int(context.targets.locate(target))
             strands = both_strands(searched_query(context, query))
             low = int(offsets[at]) + chunk
             high = min(low + CHUNK, int(offsets[at + 1]))
-            x_drop = int(context.scoring.xdrop_ungapped[place])
-            extender = Extender(strands, bases[low:high], context.scoring, x_drop)
+            extender = Extender(strands, bases[low:high], context.scoring)
             hits = [WordHit.of(seed[3:], len(strands) // 2, chunk) for seed in group]
-            limits = int(context.scoring.ungapped_cutoff[place]), int(context.scoring.reduced_cutoff[place])
-            for hit, segment in extend_hits(extender, hits, self.options.window, *limits):
+            hits.sort(key=lambda hit: (hit.target - hit.query, hit.target))
+            scoring = context.scoring.queries[place]
+            context.advance(len(hits), len(records))
+            for hit, segment in extend_hits(extender, hits, self.options.window, scoring):
                 rows.append((query, target, chunk, *_forward(hit, segment, len(strands) // 2, chunk)))
             context.count("hits", len(hits))
         columns = (
@@ -222,12 +225,9 @@ class WordHit:
 
 
 def extend_hits(
-    extender: Extender, hits: list[WordHit], window: int, cutoff: int, reduced: int
+    extender: Extender, hits: list[WordHit], window: int, scoring: QueryScoring
 ) -> Iterator[tuple[WordHit, Segment]]:
-    """Hits in order of their diagonals that grow to segments of at least ``cutoff``, with these segments.
-
-    reduced: approximate score from which on a hit is extended exactly.
-    """
+    """Hits in order of their diagonals that grow to segments that reach their strand's cutoff, with these segments."""
     diagonal: int | None = None
     for hit in hits:
         if hit.target - hit.query != diagonal:
@@ -238,8 +238,9 @@ def extend_hits(
         if window and (saved or end > explored + window):
             explored, saved = end, False
             continue
-        segment = extender.extend(hit, reduced)
-        saved = segment.score >= cutoff
+        strand = scoring.strand(hit.frame)
+        segment = extender.extend(hit, strand.xdrop_ungapped, strand.reduced_cutoff)
+        saved = segment.score >= strand.ungapped_cutoff
         explored = segment.target + segment.length if saved else end
         if saved:
             yield hit, segment

@@ -155,8 +155,8 @@ def _best_into_match(scores: _Scores, i: int, k: int) -> str:
     return ways[int(np.argmax(values))][0]
 
 
-def _better(scores: _Scores, first: str, value: float, second: str, other: float, k: int, letters: str) -> str:
+def _better(scores: _Scores, first: str, value: float, second: str, other: float, k: int, residues: str) -> str:
     """The first way unless the second is better."""
     value = value if scores.allowed[first][k] else -np.inf
     other = other if scores.allowed[second][k] else -np.inf
-    return letters[0] if value >= other else letters[1]
+    return residues[0] if value >= other else residues[1]

@@ -7,15 +7,19 @@ null score in the filters (never in reported scores). CUDAMPF++ leaves this step
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from .exact_math import F32, Array32, log, log_f32, logf
 from .hmmfile import ProfileHmm
 from .profile import null_stay
 from .residues import BACKGROUND, MEMBERS, summed_odds
 
-_START = np.array([0.999, 0.001], F32)
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+START = np.array([0.999, 0.001], F32)
 
 
 def bias_odds(model: ProfileHmm) -> Array32:
@@ -38,7 +42,7 @@ def bias_score(odds: Array32, model_length: int, target: NDArray[np.uint8]) -> n
     from_background = np.array([stay, F32(1.0) - stay], F32)
     from_composition = np.array([F32(1.0) / (biased + F32(1.0)), biased / (biased + F32(1.0))], F32)
     scales = np.empty(len(target), F32)
-    row = _START * odds[target[0]]
+    row = START * odds[target[0]]
     scales[0] = row.max()
     row = row / scales[0]
     for i, emission in enumerate(odds[target[1:]], start=1):

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .exact_math import F32
 
-_OVERLAP = 0.8
-_DIAGONAL_TOLERANCE = 4
-_LEAST_POSTERIOR = F32(0.25)
-_END_POINT_SHARE = F32(0.02)
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OVERLAP = 0.8
+DIAGONAL_TOLERANCE = 4
+LEAST_POSTERIOR = F32(0.25)
+END_POINT_SHARE = F32(0.02)
 
 
 @dataclass(frozen=True)
@@ -44,26 +47,30 @@ def envelopes(trace: Sequence[int], segments: NDArray[np.int64], n_traces: int) 
         members = labels == label
         supporting = len(np.unique(traces[members]))
         posterior = F32(supporting) / F32(n_traces)
-        if posterior < _LEAST_POSTERIOR:
+        if posterior < LEAST_POSTERIOR:
             continue
-        needed = int(np.ceil(F32(supporting) * _END_POINT_SHARE))
+        needed = int(np.ceil(F32(supporting) * END_POINT_SHARE))
         i, k = (_end_point(segments[members, column], needed, first=True) for column in (0, 2))
         j, m = (_end_point(segments[members, column], needed, first=False) for column in (1, 3))
         if i <= j and k <= m:
             found.append(Envelope(i, j, posterior))
     found.sort(key=lambda e: e.start)
-    return _without_dominated(found)
+    return without_dominated(found)
 
 
 def _components(segments: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Connected components of linked segments, numbered by their earliest member."""
+    """Connected components of linked segments, numbered by their earliest member.
+
+    A segment of fewer than five nodes isn't linked with anything, not even with its like.
+    """
     labels = np.full(len(segments), -1)
     distinct, place = np.unique(segments, axis=0, return_inverse=True)
     place = place.reshape(-1)
+    like_itself = np.array([bool(_linked(one[None], one)[0]) for one in distinct], bool)
     of_distinct = np.full(len(distinct), -1)
     count = 0
     for n in range(len(segments)):
-        if of_distinct[place[n]] < 0:
+        if of_distinct[place[n]] < 0 or not like_itself[place[n]]:
             waiting = [place[n]]
             of_distinct[place[n]] = count
             while waiting:
@@ -84,12 +91,12 @@ def _linked(segments: NDArray[np.int64], one: NDArray[np.int64]) -> NDArray[np.b
     shared_nodes = np.minimum(m, m1) - np.maximum(k, k1)
     shorter = np.minimum(j - i, j1 - i1) + 1
     shorter_nodes = np.minimum(m - k, m1 - k1) + 1
-    near = (np.abs((i - k) - (i1 - k1)) <= _DIAGONAL_TOLERANCE) | (np.abs((j - m) - (j1 - m1)) <= _DIAGONAL_TOLERANCE)
+    near = (np.abs((i - k) - (i1 - k1)) <= DIAGONAL_TOLERANCE) | (np.abs((j - m) - (j1 - m1)) <= DIAGONAL_TOLERANCE)
     return _share(shared, shorter) & _share(shared_nodes, shorter_nodes) & near
 
 
 def _share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return part.astype(F32) / whole.astype(F32) >= F32(_OVERLAP)
+    return part.astype(F32) / whole.astype(F32) >= F32(OVERLAP)
 
 
 def _end_point(values: NDArray[np.int64], needed: int, first: bool) -> int:
@@ -101,7 +108,7 @@ def _end_point(values: NDArray[np.int64], needed: int, first: bool) -> int:
     return int(coordinates[np.argmax(counts)])
 
 
-def _without_dominated(found: list[Envelope]) -> list[Envelope]:
+def without_dominated(found: list[Envelope]) -> list[Envelope]:
     dominated: set[int] = set()
     for d, one in enumerate(found):
         for d2 in range(d + 1, len(found)):
@@ -111,6 +118,6 @@ def _without_dominated(found: list[Envelope]) -> list[Envelope]:
                 # HMMER stops here, but not where the two lie further apart.
                 break
             shorter = min(one.end - one.start, other.end - other.start) + 1
-            if F32(shared) / F32(shorter) >= F32(_OVERLAP):
+            if F32(shared) / F32(shorter) >= F32(OVERLAP):
                 dominated.add(d2 if one.posterior > other.posterior else d)
     return [e for d, e in enumerate(found) if d not in dominated]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from seqloom.core.distinct import distinct
 from seqloom.core.records import Column, Records
 from seqloom.core.sequences import SequenceBatch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 RAW_SCORE = Column("score", "f4", "raw score of the last stage that scored, nats")
 FILTER_P = Column("filter_p", "f8", "P-value in the last filter passed")
@@ -49,7 +53,7 @@ DOMAIN_REPORT_COLUMNS = (
 
 def by_query(records: Records) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Global number of each query in ``records`` and the positions of its rows, in order."""
-    for number in np.unique(records.query).tolist():
+    for number in distinct(records.query).tolist():
         yield number, np.flatnonzero(records.query == number)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
 from seqloom.plugins.common.edit_path import PathCounts, run_lengths
@@ -13,12 +13,15 @@ from seqloom.plugins.common.edit_path import PathCounts, run_lengths
 from .domains import Path
 from .profile import SearchProfile
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 def describe_path(profile: SearchProfile, path: Path, residues: NDArray[np.uint8]) -> tuple[list[int], PathCounts]:
     """Edit path (``length << 4 | operation``) and counts of a domain.
 
-    A column is equal where the residue is the consensus letter of the node, and positive where it is that or scores
-    above 0. A skipped node is an insertion (query letters against a gap), an inserted residue a deletion.
+    A column is equal where the residue is the consensus residue of the node, and positive where it is that or scores
+    above 0. A skipped node is an insertion (query residues against a gap), an inserted residue a deletion.
 
     Args:
         profile: the query.

@@ -14,7 +14,7 @@ class Path:
     """One passage through the model, from its first to its last match state.
 
     Attributes:
-        states: letters M, I, D from left to right.
+        states: residues M, I, D from left to right.
         start, end: residues of the first and last match state, 1-based in the envelope.
         model_start, model_end: nodes of the first and last match state.
         accuracy: expected number of correctly assigned residues of the envelope, f32.

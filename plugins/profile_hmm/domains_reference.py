@@ -6,8 +6,9 @@ regions that may hold several domains, and rescoring of each envelope on its own
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from .accuracy_reference import decode, optimal_path
 from .clusters import Envelope, envelopes
@@ -19,6 +20,9 @@ from .profile import FloatProfile, LengthModel
 from .random_numbers import RandomNumbers
 from .regions_reference import Region, occupancy, regions
 from .traces_reference import TraceSampler
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 TRACES = 200
 """Paths sampled from each region that may hold several domains."""

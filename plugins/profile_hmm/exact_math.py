@@ -10,15 +10,22 @@ from __future__ import annotations
 import ctypes
 import math
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from seqloom.core.distinct import ranked
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Array32 = NDArray[np.float32]
+else:
+    Array32 = np.ndarray
 
 F32 = np.float32
 LN2 = 0.69314718055994529
 LOG2_E = 1.44269504088896341
 
-Array32 = NDArray[np.float32]
 
 
 @cache
@@ -31,12 +38,13 @@ def _libm_function(name: str):  # type: ignore[no-untyped-def]
 
 
 def expf(values: ArrayLike) -> Array32:
-    """libm's single-precision exponential of each value (rounded to f32 first); shape kept."""
-    single = np.asarray(values, dtype=F32)
-    distinct, inverse = np.unique(single, return_inverse=True)
+    """libm's single-precision exponential of each value (rounded to f32 first, infinity beyond it); shape kept."""
+    with np.errstate(over="ignore"):
+        single = np.asarray(values, dtype=F32)
+    different, which = ranked(single.reshape(-1))
     function = _libm_function("expf")
-    powers = np.array([function(v) for v in distinct.tolist()], dtype=F32)
-    return powers[inverse].reshape(single.shape)
+    powers = np.array([function(v) for v in different.tolist()], dtype=F32)
+    return powers[which].reshape(single.shape)
 
 
 def logf(value: float | np.floating) -> np.float32:
@@ -97,8 +105,17 @@ def log_sum(a: float | np.floating, b: float | np.floating) -> np.float32:
     difference = larger - smaller
     if np.isneginf(smaller) or difference >= F32(15.7):
         return larger
-    step = int(difference * F32(1000.0))
-    return larger + F32(math.log(1.0 + math.exp(-step / 1000.0)))
+    return larger + F32(_log_sum_step(int(difference * F32(1000.0))))
+
+
+def _log_sum_step(step: int) -> float:
+    return math.log(1.0 + math.exp(-step / 1000.0))
+
+
+@cache
+def log_sum_table() -> Array32:
+    """f32[15700]: what ``log_sum`` adds to the larger number, by the difference in steps of 0.001 nat."""
+    return np.array([_log_sum_step(step) for step in range(15700)], F32)
 
 
 def compensated_sum(values: ArrayLike) -> np.float32:

@@ -34,7 +34,7 @@ class BiasFilter(ExtendStage):
             model = profile_of(context, query).model
             odds = bias_odds(model)
             for row, target in zip(rows, residues_of(context.targets, records.target[rows]), strict=True):
-                context.cancellation.check()
+                context.advance(1, len(records))
                 nulls[row] = bias_score(odds, model.length, target)
                 score = float(bits(records.score[row], nulls[row]))
                 p_values[row] = gumbel_survival(score, model.msv_mu, model.msv_lambda)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Hits, Pairs, Ragged, Records
 from seqloom.core.stages import ExtendStage, Footprint, Shape
+from seqloom.plugins.common.edit_path import PathCounts
 
 from .columns import DOMAIN_COLUMNS, HIT_COLUMNS, RAW_SCORE, by_query, residues_of
 from .domain_path import describe_path
 from .domains import Domain, Domains
 from .domains_reference import define_domains
-from .exact_math import compensated_sum
+from .exact_math import F32, compensated_sum
 from .forward_reference import forward_parser
 from .index_reference import KIND, profile_of
-from .profile import LengthModel, SearchProfile
+from .profile import LengthModel
 from .scoring import HmmScoring
 
 
@@ -38,31 +38,56 @@ class DefineDomains(ExtendStage):
         return Footprint(host=4 * 3 * 4 * (shape.longest_query + 8) * (shape.longest_target + 1))
 
     def run(self, context: Context, records: Records) -> Hits:
-        hits: list[dict[str, Any]] = []
-        children: list[dict[str, Any]] = []
+        found = []
         for query, rows in by_query(records):
             profile = profile_of(context, query)
             for row, target in zip(rows, residues_of(context.targets, records.target[rows]), strict=True):
-                context.cancellation.check()
+                context.advance(1, len(records))
                 lengths = LengthModel(len(target), multihit=True)
                 score, matrix = forward_parser(profile.floats, lengths, target)
-                found = define_domains(profile.floats, target, matrix, context.options.seed)
-                if found is None:
-                    context.count("overflowed")
-                    continue
-                if not found.domains:
-                    context.count("without domains")
-                    continue
-                keys = {"query": query, "target": records.target[row]}
-                hits.append({**keys, "score": score, **_hit_values(found)})
-                children += [{**keys, **_domain_values(profile, domain, target)} for domain in found.domains]
-        alignments = _table(Alignments, (RAW_SCORE, *DOMAIN_COLUMNS), children)
-        return _table(Hits, (RAW_SCORE, *HIT_COLUMNS), hits).with_alignments(alignments)
+                domains = define_domains(profile.floats, target, matrix, context.options.seed)
+                paths, null2_sum = [], F32(0.0)
+                if domains is not None:
+                    null2_sum = compensated_sum(domains.null2)
+                    paths = [
+                        describe_path(profile, domain.path, target[domain.start - 1 : domain.end])
+                        for domain in domains.domains
+                    ]
+                found.append(Found(row, score, domains, null2_sum, paths))
+        return as_hits(context, records, found)
+
+
+class Found(NamedTuple):
+    """What domain definition found in the pair at ``row``: Forward score, domains (None where f32 overflowed), sum of
+    the null2 log odds over the target, and of each domain its edit path and counts."""
+
+    row: int
+    score: np.float32
+    domains: Domains | None
+    null2_sum: np.float32
+    paths: list[tuple[list[int], PathCounts]]
+
+
+def as_hits(context: Context, records: Records, found: Iterable[Found]) -> Hits:
+    """Hits of the pairs in which domains were found, with their domains as children."""
+    hits: list[dict[str, Any]] = []
+    children: list[dict[str, Any]] = []
+    for row, score, domains, null2_sum, paths in found:
+        if domains is None:
+            context.count("overflowed")
+        elif not domains.domains:
+            context.count("without domains")
+        else:
+            keys = {"query": records.query[row], "target": records.target[row]}
+            hits.append({**keys, "score": score, "null2_sum": null2_sum, **_hit_values(domains)})
+            for domain, (runs, counts) in zip(domains.domains, paths, strict=True):
+                children.append({**keys, **_domain_values(domain), **counts._asdict(), "path": runs})
+    alignments = _table(Alignments, (RAW_SCORE, *DOMAIN_COLUMNS), children)
+    return _table(Hits, (RAW_SCORE, *HIT_COLUMNS), hits).with_alignments(alignments)
 
 
 def _hit_values(found: Domains) -> dict[str, Any]:
     return {
-        "null2_sum": compensated_sum(found.null2),
         "expected_domains": found.expected,
         "regions": found.regions,
         "clustered_regions": found.clustered,
@@ -72,8 +97,7 @@ def _hit_values(found: Domains) -> dict[str, Any]:
     }
 
 
-def _domain_values(profile: SearchProfile, domain: Domain, target: NDArray[np.uint8]) -> dict[str, Any]:
-    runs, counts = describe_path(profile, domain.path, target[domain.start - 1 : domain.end])
+def _domain_values(domain: Domain) -> dict[str, Any]:
     first, last = domain.alignment
     return {
         "score": domain.score,
@@ -83,8 +107,6 @@ def _domain_values(profile: SearchProfile, domain: Domain, target: NDArray[np.ui
         "target_end": last,
         "query_frame": 1,
         "target_frame": 1,
-        **counts._asdict(),
-        "path": runs,
         "env_start": domain.start - 1,
         "env_end": domain.end,
         "accuracy": domain.accuracy,

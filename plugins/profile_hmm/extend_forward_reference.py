@@ -39,7 +39,7 @@ class ForwardFilter(ExtendStage):
             profile = profile_of(context, query)
             model = profile.model
             for row, target in zip(rows, residues_of(context.targets, records.target[rows]), strict=True):
-                context.cancellation.check()
+                context.advance(1, len(records))
                 try:
                     scores[row], _ = forward_parser(profile.floats, LengthModel(len(target), multihit=True), target)
                 except FloatingPointError:

@@ -33,7 +33,7 @@ class ViterbiFilter(ExtendStage):
             profile = profile_of(context, query)
             model = profile.model
             for row, target in zip(rows, residues_of(context.targets, records.target[rows]), strict=True):
-                context.cancellation.check()
+                context.advance(1, len(records))
                 scores[row] = viterbi_score(profile.words, target)
                 score = float(bits(scores[row], records.filter_null[row]))
                 p_values[row] = gumbel_survival(score, model.viterbi_mu, model.viterbi_lambda)

@@ -8,13 +8,15 @@ states are extended lane by lane (Farrar's striping; Eddy 2011). Rows are rescal
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .exact_math import F32, Array32, log, running_sum
 from .profile import LANES, FloatProfile, LengthModel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _RESCALE_ABOVE = F32(1.0e4)
 _OWN_SCALES_ABOVE = F32(1.0e16)

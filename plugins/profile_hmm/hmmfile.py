@@ -7,20 +7,31 @@ Source: HMMER user's guide 3.3, section "HMMER profile HMM files".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from seqloom.core.errors import InputError
 
 from .exact_math import expf
-from .residues import MODEL_LETTERS
+from .match_scores import match_scores
+from .residues import MODEL_RESIDUES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MM, MI, MD, IM, II, DM, DD = range(7)
 """Columns of ``ProfileHmm.transitions``."""
 
+LONGEST = 1_000_000
+"""Match states that a model may have."""
+LONGEST_LINE = 1 << 20
+"""Characters that a line may have."""
 _FORMATS = "abcdef"
+_ROUNDING = 1e-4
+"""By how much −ln p may be below 0, where p is 1 but for rounding."""
 _REMEDY = "; repair the file, or make it anew with hmmconvert or hmmbuild"
 
 
@@ -31,12 +42,12 @@ class ProfileHmm:
     Attributes:
         name, accession, description: accession and description are "" where the file has none.
         length: number of match states M.
-        match: f32[M + 1, 20] emission probabilities of match states in ``MODEL_LETTERS`` order; row 0 unused.
+        match: f32[M + 1, 20] emission probabilities of match states in ``MODEL_RESIDUES`` order; row 0 unused.
         transitions: f32[M + 1, 7], node k to node k + 1 in the order MM MI MD IM II DM DD.
         composition: f32[20] mean composition, all zero in a model without a COMPO line.
         msv_mu, msv_lambda, viterbi_mu, viterbi_lambda, forward_tau, forward_lambda: f32 score statistics, bits.
         gathering, trusted, noise: (sequence, domain) score cutoffs in bits, or None.
-        consensus: M letters; upper case where the residue is well conserved.
+        consensus: M residues; upper case where the residue is well conserved.
     """
 
     name: str
@@ -56,6 +67,10 @@ class ProfileHmm:
     trusted: tuple[float, float] | None
     noise: tuple[float, float] | None
     consensus: str
+
+    def favours(self, positions: NDArray[np.int64], codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """bool[n]: whether residues are likelier at match states ``positions``, from 0, than by chance."""
+        return match_scores(self.match)[codes, positions + 1] > 0
 
 
 def read_models(lines: Iterable[str], where: str) -> Iterator[tuple[ProfileHmm, str]]:
@@ -106,6 +121,8 @@ class _Lines:
             self.number += 1
         if line is None:
             raise self.error(f"the file ends where {what} should follow")
+        if len(line) > LONGEST_LINE:
+            raise self.error(f"a line of {len(line):,} characters; is this a model?")
         self._kept.append(line)
         return line
 
@@ -119,20 +136,39 @@ class _Lines:
         """−ln p of each word, inf for ``*``; there must be ``count`` of them."""
         if len(words) != count:
             raise self.error(f"{what} must be {count} numbers, not {len(words)}")
-        values = []
-        for word in words:
-            try:
-                value = np.inf if word == "*" else float(word)
-            except ValueError:
-                value = np.nan
-            if np.isnan(value):
-                raise self.error(f"{what}: '{word}' is not a number")
-            values.append(value)
+        try:
+            values = [math.inf if word == "*" else float(word) for word in words]
+        except ValueError:
+            values = [math.nan]
+        # What may be wrong is looked for word by word only where something is.
+        usual = (min(values) >= -_ROUNDING and values.count(math.inf) == words.count("*")
+                 and not math.isnan(sum(values)) and "_" not in "".join(words))
+        if not usual:
+            values = []
+            for word in words:
+                value = math.inf if word == "*" else self.finite(word, what)
+                if value < -_ROUNDING:
+                    raise self.error(f"{what}: {word} is below 0, a probability above 1")
+                values.append(value)
         return values
+
+    def finite(self, word: str, what: str) -> float:
+        """A finite number."""
+        try:
+            value = float(word)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or "_" in word:
+            raise self.error(f"{what}: '{_short(word)}' is not a number")
+        return value
 
     def row(self, what: str, count: int) -> list[float]:
         """A line that holds exactly ``count`` numbers."""
         return self.numbers(self.take(what).split(), what, count)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 30 else f"{text[:30]}…"
 
 
 def _probabilities(negative_logs: list[list[float]]) -> NDArray[np.float32]:
@@ -149,16 +185,16 @@ def _read_model(source: _Lines) -> ProfileHmm:
     transitions = [source.row("transitions of node 0", 7)]
     consensus = []
     for node in range(1, length + 1):
-        emissions, letter = _read_match_line(source, node, version)
+        emissions, residue = _read_match_line(source, node, version)
         match.append(emissions)
-        consensus.append(letter)
+        consensus.append(residue)
         source.row(f"insert emissions of node {node}", 20)
         transitions.append(source.row(f"transitions of node {node}", 7))
     if source.take("'//'").strip() != "//":
         raise source.error(f"'//' must follow the {length} nodes announced by LENG")
     probabilities = _probabilities(match)
     if header.get("CONS", "no").lower() != "yes" or version < "e":
-        consensus = [_consensus_letter(row) for row in probabilities[1:]]
+        consensus = [_consensus_residue(row) for row in probabilities[1:]]
     statistics = _read_statistics(source, header, version)
     return ProfileHmm(
         name=header["NAME"],
@@ -210,15 +246,17 @@ def _read_header(source: _Lines) -> dict[str, str]:
         raise source.error("the model has no NAME")
     if header.get("ALPH", "").lower() != "amino":
         raise source.error(f"ALPH must be amino, not {header.get('ALPH', 'absent')!r}: only protein models can be used")
-    if len(rest.split()) != 20 or "".join(rest.split()) != MODEL_LETTERS:
-        raise source.error(f"the line HMM must name the letters {' '.join(MODEL_LETTERS)}")
+    if len(rest.split()) != 20 or "".join(rest.split()) != MODEL_RESIDUES:
+        raise source.error(f"the line HMM must name the residues {' '.join(MODEL_RESIDUES)}")
     return header
 
 
 def _read_length(source: _Lines, header: dict[str, str]) -> int:
     text = header.get("LENG", "")
-    if not text.isdigit() or int(text) == 0:
-        raise source.error(f"LENG must be a positive number, not {text or 'absent'!r}")
+    if not (text.isascii() and text.isdecimal()) or not text.strip("0"):
+        raise source.error(f"LENG must be a positive number, not {_short(text) or 'absent'!r}")
+    if len(text) > 9 or int(text) > LONGEST:
+        raise source.error(f"LENG is {_short(text)} and models of at most {LONGEST:,} nodes can be used")
     return int(text)
 
 
@@ -234,7 +272,7 @@ def _read_composition(source: _Lines) -> list[float] | None:
 
 
 def _read_match_line(source: _Lines, node: int, version: str) -> tuple[list[float], str]:
-    """Match emissions of a node, and its consensus letter where the format has one."""
+    """Match emissions of a node, and its consensus residue where the format has one."""
     what = f"match emissions of node {node}"
     words = source.take(what).split()
     if words[:1] != [str(node)]:
@@ -243,11 +281,11 @@ def _read_match_line(source: _Lines, node: int, version: str) -> tuple[list[floa
     return source.numbers(words[1:21], what, 20), consensus
 
 
-def _consensus_letter(match: NDArray[np.float32]) -> str:
-    """The most probable letter, first of equals; upper case from probability 0.5 on."""
+def _consensus_residue(match: NDArray[np.float32]) -> str:
+    """The most probable residue, first of equals; upper case from probability 0.5 on."""
     best = int(np.argmax(match))
-    letter = MODEL_LETTERS[best]
-    return letter if match[best] >= 0.5 else letter.lower()
+    residue = MODEL_RESIDUES[best]
+    return residue if match[best] >= 0.5 else residue.lower()
 
 
 def _read_statistics(source: _Lines, header: dict[str, str], version: str) -> list[float]:
@@ -256,12 +294,13 @@ def _read_statistics(source: _Lines, header: dict[str, str], version: str) -> li
         texts = [header.get(tag, "") for tag in ("VMU", "VLAMBDA", "VMU", "VLAMBDA", "FTAU", "VLAMBDA")]
     else:
         texts = " ".join(header.get(f"STATS {name}", "") for name in ("MSV", "VITERBI", "FORWARD")).split()
-    try:
-        values = [float(np.float32(float(text.split()[0]))) for text in texts]
-    except (ValueError, IndexError):
-        values = []
-    if len(values) != 6:
+    words = [text.split()[0] if text.split() else "" for text in texts]
+    if len(words) != 6 or not all(words):
         raise source.error(f"model '{header['NAME']}' lacks its score statistics (STATS LOCAL MSV, VITERBI, FORWARD)")
+    with np.errstate(over="ignore"):
+        values = [float(np.float32(source.finite(word, "score statistics"))) for word in words]
+    if not all(math.isfinite(value) for value in values) or not min(values[1::2]) > 0:
+        raise source.error(f"score statistics of model '{header['NAME']}': lambda must be above 0, and all be finite")
     return values
 
 
@@ -269,8 +308,7 @@ def _read_cutoffs(source: _Lines, header: dict[str, str], tag: str) -> tuple[flo
     if tag not in header:
         return None
     words = header[tag].replace(";", " ").split()
-    try:
-        sequence, domain = (float(np.float32(float(word))) for word in words[:2])
-    except ValueError:
-        raise source.error(f"{tag} must be two numbers, not {header[tag]!r}") from None
+    if len(words) < 2:
+        raise source.error(f"{tag} must be two numbers, not {_short(header[tag])!r}")
+    sequence, domain = (float(np.float32(source.finite(word, tag))) for word in words[:2])
     return sequence, domain

@@ -22,7 +22,7 @@ class HmmProfiles(IndexStage):
     scoring = HmmScoring
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=28 * (4 + 1 + 4 + 4) * shape.query_letters)
+        return Footprint(host=28 * (4 + 1 + 4 + 4) * shape.query_residues)
 
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
         assert isinstance(batch, ModelBatch)

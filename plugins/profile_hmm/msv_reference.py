@@ -7,30 +7,36 @@ CUDAMPF++ section 2.1 and algorithm 2; Eddy 2011 for the model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .exact_math import F32
 from .profile import BYTE_BASE, BYTE_SCALE, ByteProfile, byte_length_cost
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LANES = 256
 """Targets that run side by side."""
 
 
-def msv_scores(profile: ByteProfile, targets: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+def msv_scores(profile: ByteProfile, targets: Sequence[NDArray[np.uint8]],
+               did: Callable[[int], None] = lambda residues: None) -> NDArray[np.float32]:
     """Raw MSV filter scores in nats, f32, +inf where 8 bits overflow.
 
     Args:
         profile: costs of the query.
         targets: u8 residue codes of each target, none empty.
+        did: informed of the residues that have been looked at.
     """
     scores = np.empty(len(targets), F32)
     longest_first = sorted(range(len(targets)), key=lambda n: -len(targets[n]))
     for start in range(0, len(longest_first), LANES):
         chosen = longest_first[start : start + LANES]
         scores[chosen] = _scores_of_lanes(profile, [targets[n] for n in chosen])
+        did(sum(len(targets[n]) for n in chosen))
     return scores
 
 

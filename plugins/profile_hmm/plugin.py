@@ -13,14 +13,23 @@ SEQLOOM_API = 1
 def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
         "hmm-profiles reference": "index_reference.HmmProfiles",
+        "hmm-profiles cpu": "index_cpu.HmmProfilesCpu",
         "msv reference": "seed_msv_reference.MsvFilter",
+        "msv cpu": "seed_msv_cpu.MsvFilterCpu",
         "bias-filter reference": "extend_bias_reference.BiasFilter",
+        "bias-filter cpu": "extend_bias_cpu.BiasFilterCpu",
         "viterbi-filter reference": "extend_viterbi_reference.ViterbiFilter",
+        "viterbi-filter cpu": "extend_viterbi_cpu.ViterbiFilterCpu",
         "forward-filter reference": "extend_forward_reference.ForwardFilter",
+        "forward-filter cpu": "extend_forward_cpu.ForwardFilterCpu",
         "define-domains reference": "extend_domains_reference.DefineDomains",
+        "define-domains cpu": "extend_domains_cpu.DefineDomainsCpu",
         "null2 reference": "score_null2_reference.Null2Score",
+        "null2 cpu": "score_null2_cpu.Null2ScoreCpu",
         "domain-statistics reference": "score_domains_reference.DomainStatistics",
+        "domain-statistics cpu": "reduce_cpu.DomainStatisticsCpu",
         "rank-hmm-targets reference": "sort_rank_reference.RankTargets",
+        "rank-hmm-targets cpu": "reduce_cpu.RankTargetsCpu",
     })
 
 
@@ -48,4 +57,4 @@ def seqloom_writers() -> list[Deferred]:
     return deferred(__package__, {
         "tblout": "writers.TargetTable",
         "domtblout": "writers.DomainTable",
-    })
+    }, beside=dict.fromkeys(("tblout", "domtblout"), ("profile-hmm",)))

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .exact_math import F32, LN2, Array32, log, log_f32, logf, odds, round_half_away
 from .hmmfile import DD, DM, II, IM, MD, MI, MM, ProfileHmm
-from .residues import BACKGROUND, CODE_OF_LETTER, expected_score, table_by_code
+from .match_scores import match_scores
+from .residues import CODE_OF_RESIDUE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MINUS_INFINITY = -32768
 """Smallest 16-bit word, HMMER's −inf; it adds like any other word."""
@@ -58,13 +62,9 @@ class SearchProfile:
 def search_profile(model: ProfileHmm) -> SearchProfile:
     """Configure a model for local multihit search."""
     length = model.length
-    ratio = model.match[1:].astype(np.float64) / BACKGROUND.astype(np.float64)
-    letters = np.full((20, length + 1), -np.inf, F32)
-    letters[:, 1:] = log_f32(ratio).T
     transitions = np.full((length + 1, 7), -np.inf, F32)
     transitions[1:length] = log_f32(model.transitions[1:length])
-    match = table_by_code(letters, expected_score, -np.inf)
-    return SearchProfile(model, match, _entry_scores(model), transitions)
+    return SearchProfile(model, match_scores(model.match), _entry_scores(model), transitions)
 
 
 def _entry_scores(model: ProfileHmm) -> Array32:
@@ -150,7 +150,7 @@ class ByteProfile:
     @classmethod
     def of(cls, profile: SearchProfile) -> ByteProfile:
         scores = profile.match[:, 1:]
-        best = max(F32(0.0), scores[CODE_OF_LETTER].max())
+        best = max(F32(0.0), scores[CODE_OF_RESIDUE].max())
         bias = byte_cost(-best)
         raw = -round_half_away(BYTE_SCALE * scores)
         cost = np.where(raw > 255 - bias, 255, raw + bias).astype(np.uint8)
@@ -249,8 +249,8 @@ class FloatProfile:
 
     @cached_property
     def null2_match(self) -> Array32:
-        """f32[20, Q, 4]: odds of the 20 model letters."""
-        return self.match[CODE_OF_LETTER]
+        """f32[20, Q, 4]: odds of the 20 model residues."""
+        return self.match[CODE_OF_RESIDUE]
 
     @classmethod
     def of(cls, profile: SearchProfile) -> FloatProfile:

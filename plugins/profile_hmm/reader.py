@@ -11,7 +11,7 @@ from seqloom.core.alphabet import PROTEIN, Alphabet
 from seqloom.core.sequences import ModelBatch
 from seqloom.core.stages import OnBad, Reader
 
-from .hmmfile import ProfileHmm, read_models
+from .hmmfile import LONGEST_LINE, ProfileHmm, read_models
 
 
 class Hmmer3Reader(Reader):
@@ -24,19 +24,21 @@ class Hmmer3Reader(Reader):
         return head.lstrip().startswith(b"HMMER3/")
 
     def read(
-        self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, letters: int
+        self, stream: IO[bytes], where: str, alphabet: Alphabet | None, on_bad: OnBad, residues: int
     ) -> Iterator[ModelBatch]:
-        """Batches of some ``letters`` match states each, numbered from 0; raises ``InputError`` for a bad model."""
+        """Batches of some ``residues`` match states each, numbered from 0; raises ``InputError`` for a bad model."""
         text = io.TextIOWrapper(stream, encoding="utf-8", errors="replace")
         models: list[ProfileHmm] = []
         sources: list[str] = []
-        first = 0
-        for model, source in read_models(text, where):
+        first = nodes = 0
+        lines = iter(lambda: text.readline(LONGEST_LINE + 1), "")
+        for model, source in read_models(lines, where):
             models.append(model)
             sources.append(source)
-            if sum(m.length for m in models) >= letters:
+            nodes += model.length
+            if nodes >= residues:
                 yield model_batch(models, sources, first)
-                first += len(models)
+                first, nodes = first + len(models), 0
                 models, sources = [], []
         if models:
             yield model_batch(models, sources, first)

@@ -14,9 +14,9 @@ from .exact_math import F32, Array32, running_sum
 from .forward_reference import DpMatrix
 from .profile import LengthModel
 
-_TRIGGER = F32(0.25)
-_EXTEND = F32(0.10)
-_MULTIPLE = F32(0.20)
+TRIGGER = F32(0.25)
+EXTEND = F32(0.10)
+MULTIPLE = F32(0.20)
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ def regions(occupancy: Occupancy) -> list[Region]:
     triggered = False
     for j in range(1, len(inside)):
         if not triggered:
-            if before_begin[j - 1] < _EXTEND or start == 0:
+            if before_begin[j - 1] < EXTEND or start == 0:
                 start = j
-            triggered = bool(inside[j] >= _TRIGGER)
-        elif after_end[j - 1] < _EXTEND:
+            triggered = bool(inside[j] >= TRIGGER)
+        elif after_end[j - 1] < EXTEND:
             found.append(Region(start, j, _may_be_multiple(occupancy, start, j)))
             start, triggered = 0, False
     return found
@@ -105,4 +105,4 @@ def _may_be_multiple(occupancy: Occupancy, start: int, end: int) -> bool:
     """Whether at some residue a domain has probably ended before it and another one begins behind it."""
     ended = occupancy.ends[start : end + 1] - occupancy.ends[start - 1]
     to_begin = occupancy.begins[end] - occupancy.begins[start - 1 : end]
-    return bool(np.minimum(ended, to_begin).max() >= _MULTIPLE)
+    return bool(np.minimum(ended, to_begin).max() >= MULTIPLE)

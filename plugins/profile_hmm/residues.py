@@ -1,22 +1,27 @@
-"""The amino-acid letters as a profile HMM sees them: order, background, degenerate letters.
+"""The amino-acid residues as a profile HMM sees them: order, background, degenerate residues.
 
 Emissions of a model are listed in the order ``ACDEFGHIKLMNPQRSTVWY``; sequences come in core's NCBIstdaa codes
 (``-ABCDEFGHIKLMNPQRSTVWXYZU*OJ``). Score tables of this family are indexed by NCBIstdaa code, so a table has 28 rows.
-A degenerate letter's value is some average over its members; gap and ``*`` are never scored by a match state.
+A degenerate residue's value is some average over its members; gap and ``*`` are never scored by a match state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-MODEL_LETTERS = "ACDEFGHIKLMNPQRSTVWY"
-STORED_LETTERS = "-ABCDEFGHIKLMNPQRSTVWXYZU*OJ"
-N_CODES = len(STORED_LETTERS)
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-# Background frequencies of HMMER 3 (Swiss-Prot 50.8), in MODEL_LETTERS order.
+    Table = NDArray[np.float32]
+
+MODEL_RESIDUES = "ACDEFGHIKLMNPQRSTVWY"
+STORED_RESIDUES = "-ABCDEFGHIKLMNPQRSTVWXYZU*OJ"
+N_CODES = len(STORED_RESIDUES)
+
+# Background frequencies of HMMER 3 (Swiss-Prot 50.8), in MODEL_RESIDUES order.
 BACKGROUND = np.array(
     [
         0.0787945, 0.0151600, 0.0535222, 0.0668298, 0.0397062, 0.0695071, 0.0229198, 0.0590092, 0.0594422, 0.0963728,
@@ -25,28 +30,27 @@ BACKGROUND = np.array(
     dtype=np.float32,
 )  # fmt: skip
 
-_DEGENERATE = {"B": "DN", "J": "IL", "Z": "EQ", "U": "C", "O": "K", "X": MODEL_LETTERS}
+_DEGENERATE = {"B": "DN", "J": "IL", "Z": "EQ", "U": "C", "O": "K", "X": MODEL_RESIDUES}
 
-# For each stored code the model letters it stands for, ascending; empty for gap and '*'.
+# For each stored code the model residues it stands for, ascending; empty for gap and '*'.
 MEMBERS: tuple[tuple[int, ...], ...] = tuple(
-    tuple(sorted(MODEL_LETTERS.index(m) for m in _DEGENERATE.get(letter, letter) if m in MODEL_LETTERS))
-    for letter in STORED_LETTERS
+    tuple(sorted(MODEL_RESIDUES.index(m) for m in _DEGENERATE.get(residue, residue) if m in MODEL_RESIDUES))
+    for residue in STORED_RESIDUES
 )
-# NCBIstdaa code of each of the 20 model letters.
-CODE_OF_LETTER = np.array([STORED_LETTERS.index(letter) for letter in MODEL_LETTERS], dtype=np.uint8)
+# NCBIstdaa code of each of the 20 model residues.
+CODE_OF_RESIDUE = np.array([STORED_RESIDUES.index(residue) for residue in MODEL_RESIDUES], dtype=np.uint8)
 
-Table = NDArray[np.float32]
 
 
 def table_by_code(rows: Table, combine: Callable[[Table, tuple[int, ...]], Table], nothing: float) -> Table:
-    """Spread a table over the 20 model letters to all 28 stored codes.
+    """Spread a table over the 20 model residues to all 28 stored codes.
 
-    ``rows`` is f32[20, ...]; ``combine(rows, members)`` gives the row of a degenerate letter; codes without members
+    ``rows`` is f32[20, ...]; ``combine(rows, members)`` gives the row of a degenerate residue; codes without members
     (gap, ``*``) get ``nothing``. Returns f32[28, ...].
     """
     table = np.full((N_CODES, *rows.shape[1:]), nothing, dtype=np.float32)
     for code, members in enumerate(MEMBERS):
-        if STORED_LETTERS[code] in MODEL_LETTERS:
+        if STORED_RESIDUES[code] in MODEL_RESIDUES:
             table[code] = rows[members[0]]
         elif members:
             table[code] = combine(rows, members)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import ScoreStage
 
 from .columns import DOMAIN_REPORT_COLUMNS, REPORT_COLUMNS, by_query
 from .scoring import HmmScoring, Threshold, Thresholds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class DomainStatistics(ScoreStage):

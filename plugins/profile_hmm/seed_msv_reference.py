@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 from seqloom.core.context import Context
+from seqloom.core.distinct import distinct
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, SeedStage, Shape
 
@@ -14,6 +16,9 @@ from .msv_reference import LANES, msv_scores
 from .p_values import bits, gumbel_survival
 from .profile import SearchProfile, null_score
 from .scoring import HmmScoring
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class MsvFilter(SeedStage):
@@ -25,29 +30,30 @@ class MsvFilter(SeedStage):
     reads = (KIND,)
     columns = PAIR_COLUMNS
     scoring = HmmScoring
+    cells_per_second = 5e7
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=LANES * (10 * shape.longest_query + shape.longest_target) + 64 * shape.targets)
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         found = [
-            _scan(context, int(query), profile_of(context, int(query)), _candidates(context, int(query), records))
+            _scan(context, int(query), profile_of(context, int(query)), candidates(context, int(query), records))
             for query in context.queries.ordinals
         ]
         return Pairs.concat(found) if found else Pairs.empty(PAIR_COLUMNS)
 
 
-def _candidates(context: Context, query: int, records: Records | None) -> NDArray[np.int64]:
+def candidates(context: Context, query: int, records: Records | None) -> NDArray[np.int64]:
     """Global numbers of the targets to scan: all that aren't empty, or those paired with the query before."""
     targets = context.targets
-    numbers = targets.ordinals if records is None else np.unique(records.target[records.query == query])
+    numbers = targets.ordinals if records is None else distinct(records.target[records.query == query])
     return numbers[targets.lengths[targets.locate(numbers)] > 0]
 
 
 def _scan(context: Context, query: int, profile: SearchProfile, numbers: NDArray[np.int64]) -> Pairs:
-    context.cancellation.check()
     residues = residues_of(context.targets, numbers)
-    scores = msv_scores(profile.bytes, residues)
+    everything = len(context.queries) * context.targets.total_residues
+    scores = msv_scores(profile.bytes, residues, lambda residues: context.advance(residues, everything))
     nulls = np.array([null_score(len(r)) for r in residues], np.float32)
     mu, rate = profile.model.msv_mu, profile.model.msv_lambda
     over_null = [float(bits(score, null)) for score, null in zip(scores, nulls, strict=True)]

@@ -17,7 +17,7 @@ from .hmmfile import ProfileHmm
 from .p_values import bits, exponential_log_survival
 from .profile import null_score
 
-_LOG_OMEGA = log(1.0 / 256.0)
+LOG_OMEGA = log(1.0 / 256.0)
 
 
 class EnvelopeScore(NamedTuple):
@@ -119,7 +119,7 @@ def _with_outside(score: np.float32, length: int, covered: int) -> np.float32:
 
 
 def _bias(correction: np.float32) -> np.float32:
-    return log_sum(F32(0.0), F32(_LOG_OMEGA + float(correction)))
+    return log_sum(F32(0.0), F32(LOG_OMEGA + float(correction)))
 
 
 def _log_p(model: ProfileHmm, score: np.float32) -> float:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from .exact_math import F32
 from .profile import MINUS_INFINITY, WORD_BASE, WORD_SCALE, WordProfile, word_move
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _END = -500
 """E → C and E → J of a multihit model: half a chance each, in 1/500 bits."""

@@ -26,6 +26,8 @@ class _Widths(NamedTuple):
 class _HmmerTable(Writer):
     """Names and accessions in columns of their own width, a heading before the first query, provenance at the end."""
 
+    families = beside = ("profile-hmm",)
+
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         if fields:
             raise UsageError(f"--outfmt {self.name} has fixed columns; leave '{' '.join(fields)}' out")

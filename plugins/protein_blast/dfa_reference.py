@@ -1,30 +1,35 @@
 """The word index as a deterministic finite automaton, and the scan that walks it (cuBLASTP sections 2.1 and 3.5).
 
-A state is the last w − 1 letters read. Reading a letter leads to the next state and at the same time completes a word,
-whose query positions the transition points to. Finds the same hits in the same order as `neighbourhood-words` with
-`word-hits`; it shows the paper's first data structure and is what a kernel that keeps the states close will lay out.
+A state is the last w − 1 residues read. Reading a residue leads to the next state and at the same time completes a
+word, whose query positions the transition points to. Finds the same hits in the same order as `neighbourhood-words`
+with `word-hits`; it shows the paper's first data structure and is what a kernel that keeps the states close will lay
+out.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from seqloom.core.context import Context
+from seqloom.core.errors import OptionError
 from seqloom.core.index import Index
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, SeedStage, Shape
-from seqloom.plugins.protein_blast.index_reference import neighbourhood_table
+from seqloom.plugins.protein_blast.index_reference import neighbourhood_table, parameters_of
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring
 from seqloom.plugins.protein_blast.seed_reference import seeds_of, wanted_pairs
-from seqloom.plugins.protein_blast.words import LETTERS, hits_footprint
+from seqloom.plugins.protein_blast.word_alphabet import word_alphabet
+from seqloom.plugins.protein_blast.words import RESIDUES, hits_footprint
 
 KIND = "neighbourhood-dfa"
+LONGEST = 4
+"""Residues of a word: there is a state for every word that is shorter by one."""
 
 
 def transitions(word_size: int) -> np.ndarray:
-    """i4[28^(w − 1), 28]: the state that follows a state when a letter is read; states number w − 1 letters."""
-    states = LETTERS ** (word_size - 1)
-    words = np.arange(states)[:, None] * LETTERS + np.arange(LETTERS)
+    """i4[28^(w − 1), 28]: the state that follows a state when a residue is read; states number w − 1 residues."""
+    states = RESIDUES ** (word_size - 1)
+    words = np.arange(states)[:, None] * RESIDUES + np.arange(RESIDUES)
     return (words % states).astype(np.int32)
 
 
@@ -35,12 +40,12 @@ def walk(index: Index, target: bytes) -> list[tuple[int, int, int]]:
     query, position = index["query"].tolist(), index["position"].tolist()
     hits = []
     state = 0
-    for place, letter in enumerate(target):
+    for place, residue in enumerate(target):
         if place >= word_size - 1:
-            word = state * LETTERS + letter
+            word = state * RESIDUES + residue
             for entry in range(starts[word], starts[word + 1]):
                 hits.append((query[entry], position[entry], place - word_size + 1))
-        state = following[state][letter]
+        state = following[state][residue]
     return hits
 
 
@@ -54,15 +59,17 @@ class NeighbourhoodDfa(IndexStage):
     scoring = ProteinBlastScoring
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=LETTERS**3 * 12 + 100 * 40 * shape.query_letters)
+        return Footprint(host=RESIDUES**3 * 12 + 100 * 40 * shape.query_residues)
 
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
         assert isinstance(batch, SequenceBatch)
-        options, scoring = context.options, context.scoring
-        threshold = options.neighbour_threshold()
-        arrays = neighbourhood_table(batch, scoring.valid, scoring.matrix, options.word_size, threshold)
-        arrays["transitions"] = transitions(options.word_size)
-        return Index(KIND, "query", arrays, {"word_size": options.word_size, "threshold": threshold})
+        alphabet = word_alphabet(context.options)
+        if alphabet.size > LONGEST:
+            raise OptionError(f"slot '{context.slot}': an automaton takes words of at most {LONGEST} residues, not "
+                              f"{alphabet.size}; neighbourhood-words takes longer ones")
+        arrays = neighbourhood_table(batch, context.scoring.valid, alphabet)
+        arrays["transitions"] = transitions(alphabet.size)
+        return Index(KIND, "query", arrays, parameters_of(alphabet))
 
 
 class DfaHits(SeedStage):
@@ -84,7 +91,7 @@ class DfaHits(SeedStage):
         wanted = wanted_pairs(context, records)
         rows: list[tuple[int, int, int, int]] = []
         for place in range(len(targets)):
-            context.cancellation.check()
+            context.advance(1, len(targets))
             if wanted is None or wanted[:, place].any():
                 found = walk(index, targets[place].tobytes())
                 rows += [(query, query_pos, place, target_pos) for query, query_pos, target_pos in found]

@@ -5,17 +5,17 @@ from itertools import pairwise
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.jit import kernel
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
-from seqloom.core.threads import in_turn
 from seqloom.plugins.common.diagonal_scan import CEILING, LANES, good_diagonals
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.lane_queues import KIND, queued
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals, diagonal_rows, pairs_to_search
 from seqloom.plugins.protein_blast.scoring import read_as_query
-from seqloom.plugins.protein_blast.words import looser
+from seqloom.plugins.protein_blast.words import segment_excess
 
 
 @kernel
@@ -42,14 +42,14 @@ def best_on_diagonals(context: Context, query: np.ndarray, places: np.ndarray, d
 Task = tuple[int, np.ndarray]
 """Position of a query in its batch, and those of the targets that it is compared with."""
 TOGETHER = 4096
-"""Letters of the queries that are scanned together, at most: so many that what all queries need of the targets, once
+"""Residues of the queries that are scanned together, at most: so many that what all queries need of the targets, once
 for a block of columns, takes little beside the rest."""
 SHARE, LEAST = 2, 1024
-"""Several threads take groups of a thread's part of the letters that are left, over this, but no smaller ones than the
+"""Several threads take groups of a thread's part of the residues that are left, over this, but no smaller ones than the
 least: large ones first, and small ones last, so that all threads end at about the same time."""
 DIAGONALS_PER_CELL = 2e-6
-"""Good diagonals per pair of letters, of real proteins with default options."""
-BYTES_PER_DIAGONAL = 70
+"""Good diagonals per pair of residues, of real proteins with default options."""
+BYTES_PER_DIAGONAL = 100
 LEAST_CUTOFF = 16
 """Below it a query is scanned alone: so many diagonals are good that what is noted of them takes most of the room."""
 
@@ -61,28 +61,28 @@ def _whole(context: Context, task: Task) -> bool:
 
 def scanned_together(context: Context, tasks: Iterable[Task]) -> list[list[Task]]:
     """The tasks, in their order; neighbours that meet all targets of the volume are put together."""
-    sizes, left = context.queries.lengths, context.queries.letters
+    sizes, left = context.queries.lengths, context.queries.total_residues
     groups: list[list[Task]] = []
-    letters, most = 0, 0
+    residues, most = 0, 0
     for task in tasks:
-        letters += int(sizes[task[0]])
-        if groups and letters <= most and _whole(context, task) and _whole(context, groups[-1][-1]):
+        residues += int(sizes[task[0]])
+        if groups and residues <= most and _whole(context, task) and _whole(context, groups[-1][-1]):
             groups[-1].append(task)
         else:
             groups.append([task])
-            letters = int(sizes[task[0]])
+            residues = int(sizes[task[0]])
             most = TOGETHER if context.threads == 1 else min(TOGETHER, max(LEAST, left // (SHARE * context.threads)))
         left -= int(sizes[task[0]])
     return groups
 
 
-def promising_diagonals(context: Context, letters: np.ndarray,
+def promising_diagonals(context: Context, residues: np.ndarray,
                         group: list[Task]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Place i8[n] and diagonal i8[n], for each query of a group, where a segment scores its cutoff, and few others.
 
-    ``letters`` are those of all queries, as they are searched. Places and diagonals rise as the tasks' targets do.
+    ``residues`` are those of all queries, as they are searched. Places and diagonals rise as the tasks' targets do.
     """
-    queries = [letters[context.queries.offsets[number] : context.queries.offsets[number + 1]] for number, _ in group]
+    queries = [residues[context.queries.offsets[number] : context.queries.offsets[number + 1]] for number, _ in group]
     cutoffs = [context.scoring.filter_cutoff(number) for number, _ in group]
     chosen = group[0][1]
     if min(cutoffs) <= 0:
@@ -104,17 +104,17 @@ class SegmentDiagonalsCpu(SegmentDiagonals):
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         queries, targets = context.queries, context.targets
-        letters = read_as_query(queries.searched())
+        residues = read_as_query(queries.searched())
 
         def of_group(group: list[Task]) -> list[tuple[Seeds, int]]:
             context.cancellation.check()
             parts = []
-            for (number, chosen), found in zip(group, promising_diagonals(context, letters, group), strict=True):
+            for (number, chosen), found in zip(group, promising_diagonals(context, residues, group), strict=True):
                 places, diagonals = found
                 size = int(queries.lengths[number])
                 cutoff = context.scoring.filter_cutoff(number)
                 if cutoff > CEILING:
-                    query = letters[queries.offsets[number] : queries.offsets[number + 1]]
+                    query = residues[queries.offsets[number] : queries.offsets[number + 1]]
                     good = best_on_diagonals(context, query, places, diagonals) >= cutoff
                     places, diagonals = places[good], diagonals[good]
                 sizes = size, targets.lengths[places]
@@ -123,15 +123,15 @@ class SegmentDiagonalsCpu(SegmentDiagonals):
             return parts
 
         groups = scanned_together(context, pairs_to_search(context, records))
-        parts = [part for parts in in_turn(context.threads, of_group, groups) for part in parts]
+        parts = [part for parts in run_tasks(context.threads, of_group, groups) for part in parts]
         context.count("pairs left out", sum(out for _, out in parts))
         return Seeds.concat([seeds for seeds, _ in parts])
 
 
 def scan_footprint(shape: Shape) -> Footprint:
     """Rows of the scan, what is noted of the queries that threads are at, and the diagonals that are found."""
-    all_of_them = shape.targets * shape.query_letters + shape.queries * shape.target_letters
-    found = min(all_of_them, DIAGONALS_PER_CELL * looser(shape) * shape.query_letters * shape.target_letters)
+    all_of_them = shape.targets * shape.query_residues + shape.queries * shape.target_residues
+    found = min(all_of_them, DIAGONALS_PER_CELL * segment_excess(shape) * shape.query_residues * shape.target_residues)
     return Footprint(host=shape.threads * ((LANES + 64) * (shape.longest_query + TOGETHER) + 128 * shape.targets)
                      + int(BYTES_PER_DIAGONAL * found))
 

@@ -18,17 +18,17 @@ def best_on_diagonals(query: np.ndarray, target: np.ndarray, matrix: np.ndarray)
     size = len(query)
     best = np.zeros(max(0, size + len(target) - 1), np.int32)
     ending = np.zeros_like(best)
-    for place, letter in enumerate(target.tolist()):
-        # Query position k meets this letter on diagonal place − k.
+    for place, residue in enumerate(target.tolist()):
+        # Query position k meets this residue on diagonal place − k.
         window = slice(place, place + size)
-        ending[window] = np.maximum(ending[window] + matrix[query[::-1], letter], 0)
+        ending[window] = np.maximum(ending[window] + matrix[query[::-1], residue], 0)
         np.maximum(best[window], ending[window], out=best[window])
     return best
 
 
 def diagonal_rows(query: int, target: "int | np.ndarray", sizes: tuple,
                   diagonals: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns of the seeds that stand for whole diagonals of a pair with ``sizes`` letters."""
+    """Columns of the seeds that stand for whole diagonals of a pair with ``sizes`` residues."""
     query_pos, target_pos = np.maximum(-diagonals, 0), np.maximum(diagonals, 0)
     count = len(diagonals)
     return {
@@ -62,19 +62,20 @@ class SegmentDiagonals(SeedStage):
     takes = (None, Pairs)
     gives = Seeds
     gives_order = ("query", "target", "diagonal")
-    leaves = 0.01  # a quarter of a thousandth of real proteins' diagonals, on which hits are far denser
+    narrows = True
+    leaves = 0.002  # a quarter of a thousandth of real proteins' diagonals, on which hits are far denser
     scoring = ProteinBlastScoring
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=40 * shape.target_letters)
+        return Footprint(host=40 * shape.target_residues)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         scoring, queries, targets = context.scoring, context.queries, context.targets
-        letters = read_as_query(queries.searched())
+        residues = read_as_query(queries.searched())
         parts = []
         for place, chosen in pairs_to_search(context, records):
             context.cancellation.check()
-            query = letters[queries.offsets[place] : queries.offsets[place + 1]]
+            query = residues[queries.offsets[place] : queries.offsets[place + 1]]
             cutoff = scoring.filter_cutoff(place)
             for position in chosen.tolist():
                 best = best_on_diagonals(query, targets[position], scoring.matrix)

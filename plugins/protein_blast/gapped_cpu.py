@@ -3,13 +3,23 @@
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.distinct import ranked
-from seqloom.core.jit import kernel
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.core.threads import in_turn
 from seqloom.plugins.common import xdrop_cpu
+from seqloom.plugins.common.culling_cpu import (
+    ANCHOR_QUERY,
+    ANCHOR_TARGET,
+    PAIR,
+    QUERY_END,
+    QUERY_START,
+    SCORE,
+    TARGET_END,
+    TARGET_START,
+    in_report_order,
+)
 from seqloom.plugins.common.grouping import group_parts, group_starts
-from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
 from seqloom.plugins.common.xdrop_cpu import (
     COLUMN_START,
     HEIGHT,
@@ -24,10 +34,7 @@ from seqloom.plugins.common.xdrop_cpu import (
 from seqloom.plugins.protein_blast.gapped_reference import ANCHOR_WINDOW, PreliminaryGapped
 from seqloom.plugins.protein_blast.score_cpu import evalues
 from seqloom.plugins.protein_blast.scoring import read_as_query
-from seqloom.plugins.protein_blast.words import HITS_PER_CELL, looser
-
-SCORE, QUERY_START, QUERY_END, TARGET_START, TARGET_END, ANCHOR_QUERY, ANCHOR_TARGET, PAIR = range(8)
-
+from seqloom.plugins.protein_blast.words import HITS_PER_CELL, segment_excess
 
 NONE = np.int64(0)
 """Where counts start: a literal 0 would have functions compiled for that, too."""
@@ -36,28 +43,31 @@ LEFT, RIGHT = 1, 0
 """Sides of an extension: rows of ``both_ways``, and its passes."""
 
 SEGMENTS_PER_CELL = 4e-7
-"""Ungapped segments per pair of letters that are extended with gaps, of real proteins with default options."""
+"""Ungapped segments per pair of residues that are extended with gaps, of real proteins with default options."""
 HITS_PER_SEGMENT = 4
 """Word hits to a segment, at least, if every segment passes: eight where an E-value of 100,000 does."""
-BYTES_PER_SEGMENT = 300
+BYTES_PER_SEGMENT = 700
 
 
 @kernel
-def set_out(passes, query, query_begin, split_query, query_end, target, target_begin, split_target, target_end):
-    """Where the passes of ``extend`` to both sides of a split begin, and how many letters they may take.
+def set_out(passes, query, number, split_query, target, place, split_target):
+    """Where the passes of ``extend`` to both sides of a split begin, and how many residues they may take.
 
-    query, target: u1[2, …] of ``both_ways``; the pair's letters lie between begin and end, splits count from begin.
+    query, target: ``BothWays``, of which the pair are sequences ``number`` and ``place``; splits count from their
+    begins.
     """
+    query_begin, query_end = query.offsets[number], query.offsets[number + 1]
+    target_begin, target_end = target.offsets[place], target.offsets[place + 1]
     left, right = passes[LEFT], passes[RIGHT]
-    left[ROW_START], left[HEIGHT] = query.shape[1] - PADDING - query_begin - split_query, split_query
-    left[COLUMN_START], left[WIDTH] = target.shape[1] - PADDING - target_begin - split_target, split_target
+    left[ROW_START], left[HEIGHT] = query.residues.shape[1] - PADDING - query_begin - split_query, split_query
+    left[COLUMN_START], left[WIDTH] = target.residues.shape[1] - PADDING - target_begin - split_target, split_target
     right[ROW_START], right[HEIGHT] = PADDING + query_begin + split_query, query_end - query_begin - split_query
     right[COLUMN_START], right[WIDTH] = PADDING + target_begin + split_target, target_end - target_begin - split_target
 
 
 @kernel
 def anchor_shift(matrix, query, target, query_pos, target_pos, length):
-    """Middle of the first best window of 11 letters of a segment; see the reference."""
+    """Middle of the first best window of 11 residues of a segment; see the reference."""
     if length <= ANCHOR_WINDOW:
         return length // 2
     total = 0
@@ -115,25 +125,27 @@ def save(saved, count, hsp):
     return count + 1
 
 
-@kernel(helpers=(xdrop_cpu,))
-def _extend_pair(matrix, tables, highest, query, query_begin, query_end, target, target_begin, target_end, segments,
-                 gap_open, gap_extend, x_drop, cutoff, doubtful, restricted, best, gaps, passes, saved, found, first):
+@kernel
+def _extend_pair(query, number, target, place, segments, costs, space, cutoff, doubtful, restricted, saved, found,
+                 first):
     """HSPs of one pair that reach the cutoff, written to ``found`` from row ``first`` on.
 
-    query, target: u1[2, …] of ``both_ways``; the pair's letters lie between begin and end. Returns the number of rows
+    query, target: ``BothWays``, of which the pair are sequences ``number`` and ``place``. Returns the number of rows
     then, or −1 in restricted mode as soon as a score is in doubt.
     """
+    passes = space.passes
+    query_begin, query_end = query.offsets[number], query.offsets[number + 1]
+    target_begin, target_end = target.offsets[place], target.offsets[place + 1]
     count, kept = first, NONE
     for row in range(len(segments)):
         score, query_pos, target_pos, length = segments[row]
         if contained(saved, kept, score, query_pos, query_pos + length, target_pos, target_pos + length):
             continue
-        shift = anchor_shift(matrix, query[RIGHT], target[RIGHT], PADDING + query_begin + query_pos,
-                             PADDING + target_begin + target_pos, length)
+        shift = anchor_shift(costs.matrix, query.residues[RIGHT], target.residues[RIGHT],
+                             PADDING + query_begin + query_pos, PADDING + target_begin + target_pos, length)
         split_query, split_target = query_pos + shift + 1, target_pos + shift + 1
-        set_out(passes, query, query_begin, split_query, query_end, target, target_begin, split_target, target_end)
-        extend(query, target, passes, matrix, tables, highest, gap_open, gap_extend, x_drop, restricted, best, gaps,
-               None, None)
+        set_out(passes, query, number, split_query, target, place, split_target)
+        extend(query.residues, target.residues, costs, None, space, restricted, None, None)
         score = passes[LEFT, TOP] + passes[RIGHT, TOP]
         if score >= cutoff:
             hsp = found[count]
@@ -152,21 +164,17 @@ def _extend_pair(matrix, tables, highest, query, query_begin, query_end, target,
     return count
 
 
-@kernel(helpers=(xdrop_cpu,))
-def _extend_pairs(matrix, tables, query, query_offsets, target, target_offsets, pairs, bounds, segments, gap_open,
-                  gap_extend, x_drop, cutoffs, doubtfuls, may_restrict, best, gaps, passes, saved, found):
+@kernel
+def _extend_pairs(query, target, pairs, bounds, segments, costs, cutoffs, doubtfuls, may_restrict, space, saved, found):
     """``_extend_pair`` for every pair; returns the number of HSPs and of pairs that were begun again."""
     count = restarts = NONE
-    highest = np.int64(matrix.max())
     for pair in range(len(pairs)):
         number, place = pairs[pair]
         own = segments[bounds[pair] : bounds[pair + 1]]
         restricted = may_restrict and own[0, 0] < doubtfuls[number]
         while True:
-            after = _extend_pair(matrix, tables, highest, query, query_offsets[number], query_offsets[number + 1],
-                                 target, target_offsets[place], target_offsets[place + 1], own, gap_open, gap_extend,
-                                 x_drop, cutoffs[number], doubtfuls[number], restricted, best, gaps, passes, saved,
-                                 found, count)
+            after = _extend_pair(query, number, target, place, own, costs, space, cutoffs[number], doubtfuls[number],
+                                 restricted, saved, found, count)
             if after >= 0:
                 break
             restarts += 1
@@ -174,22 +182,6 @@ def _extend_pairs(matrix, tables, query, query_offsets, target, target_offsets, 
         found[count:after, PAIR] = pair
         count = after
     return count, restarts
-
-
-def in_report_order(found: np.ndarray) -> np.ndarray:
-    """i8[m]: rows of ``found`` (grouped by pair) that stay when ends are purged, within a pair in ``score_order``.
-
-    `purge_common_endpoints` of all pairs at once.
-    """
-    kept, rows = np.arange(len(found)), found
-    for ends, others in (((QUERY_START, TARGET_START), (QUERY_END, TARGET_END)),
-                         ((QUERY_END, TARGET_END), (QUERY_START, TARGET_START))):
-        by = [*((end, RISING) for end in ends), (SCORE, FALLING), *((other, FALLING) for other in others)]
-        order = order_in_groups(rows, group_starts(rows[:, PAIR]), by)
-        firsts = order[group_starts(*(rows[order, column] for column in (PAIR, *ends)))[:-1]]
-        kept, rows = kept[firsts], rows[firsts]
-    return kept[order_in_groups(rows, group_starts(rows[:, PAIR]), [
-        (SCORE, FALLING), (TARGET_START, RISING), (TARGET_END, FALLING), (QUERY_START, RISING), (QUERY_END, FALLING)])]
 
 
 def packed(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -200,11 +192,11 @@ def packed(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def extension_footprint(shape: Shape) -> Footprint:
-    """Letters packed for both directions, two rows of cells of each thread, and what is held per segment."""
-    letters = shape.query_letters + shape.target_letters
-    per_cell = min(SEGMENTS_PER_CELL * looser(shape) ** 0.75, HITS_PER_CELL / HITS_PER_SEGMENT)
-    segments = per_cell * shape.query_letters * shape.target_letters
-    return Footprint(host=3 * letters + 8 * shape.threads * (shape.longest_query + shape.longest_target)
+    """Residues packed for both directions, two rows of cells of each thread, and what is held per segment."""
+    residues = shape.query_residues + shape.target_residues
+    per_cell = min(SEGMENTS_PER_CELL * segment_excess(shape) ** 0.75, HITS_PER_CELL / HITS_PER_SEGMENT)
+    segments = per_cell * shape.query_residues * shape.target_residues
+    return Footprint(host=3 * residues + 8 * shape.threads * (shape.longest_query + shape.longest_target)
                      + int(BYTES_PER_SEGMENT * segments))
 
 
@@ -225,32 +217,32 @@ class PreliminaryGappedCpu(PreliminaryGapped):
         segments = np.stack([records.score, records.query_pos, records.target_pos, records.length],
                             axis=1).astype(np.int64)
         doubtfuls = np.array([scoring.restricted_cutoff(place) for place in asked.tolist()], np.int64)
-        small = xdrop_cpu.fits_bytes(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop)
+        cells = xdrop_cpu.cells(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop)
         height, width = int(queries.lengths.max(initial=0)), int(targets.lengths.max(initial=0))
-        query, query_offsets = xdrop_cpu.both_ways(read_as_query(queries.searched()), queries.offsets, asked)
-        target, target_offsets = xdrop_cpu.both_ways(targets.residues, targets.offsets, hit)
-        tables, cutoffs = xdrop_cpu.score_tables(scoring.matrix), scoring.cutoff[asked]
+        query = xdrop_cpu.both_ways(read_as_query(queries.searched()), queries.offsets, asked)
+        target = xdrop_cpu.both_ways(targets.residues, targets.offsets, hit)
+        costs = xdrop_cpu.Costs.of(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop)
+        cutoffs = scoring.cutoff[asked]
 
         def part(groups: tuple[int, int]) -> tuple[np.ndarray, int]:
-            context.cancellation.check()
             first, last = groups
             starts = bounds[first : last + 1]
             saved = np.empty((int(np.diff(starts).max()) + 1, 8), np.int64)
             found = np.empty((starts[-1] - starts[0], 8), np.int64)
             count, restarts = _extend_pairs(
-                scoring.matrix, tables, query, query_offsets, target, target_offsets, packed_pairs[first:last], starts,
-                segments, scoring.gap_open, scoring.gap_extend, scoring.x_drop, cutoffs, doubtfuls,
-                scoring.may_restrict, *xdrop_cpu.workspace(height, width, small), saved, found)
+                query, target, packed_pairs[first:last], starts, segments, costs, cutoffs, doubtfuls,
+                scoring.may_restrict, xdrop_cpu.workspace(height, width, cells), saved, found)
             found[:count, PAIR] += first
+            context.advance(starts[-1] - starts[0], len(records))
             return found[:count], restarts
 
-        parts = in_turn(context.threads, part, group_parts(bounds, context.threads))
+        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads))
         context.count("begun again in full", sum(restarts for _, restarts in parts))
         found = np.concatenate([np.empty((0, 8), np.int64), *(rows for rows, _ in parts)])
         found = found[in_report_order(found)]
         places = pairs[found[:, PAIR]]
         expected = evalues(scoring, found[:, SCORE], queries.lengths[places[:, 0]], targets.lengths[places[:, 1]])
-        found = found[expected <= scoring.evalue_limit]
+        found = found[expected <= scoring.preliminary_limit]
         return alignments_of_rows(context, found, pairs)
 
 

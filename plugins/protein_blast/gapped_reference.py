@@ -6,12 +6,14 @@ extended to both sides from the middle of their best stretch. For cheapness a pa
 the pair with full extensions. What reaches S is kept, with the point that it was extended from: the traceback stage
 starts there again.
 
-The peer aligns targets of 90,000 letters and more only in a window around the segment; here they are aligned whole.
+The peer aligns targets of 90,000 residues and more only in a window around the segment; here they are aligned whole.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from seqloom.core.context import Context
@@ -26,9 +28,9 @@ ANCHOR_WINDOW = 11
 
 
 def anchor_shift(scores: list[int]) -> int:
-    """Where in an ungapped segment the gapped extension starts, from the segment's scores letter by letter.
+    """Where in an ungapped segment the gapped extension starts, from the segment's scores residue by residue.
 
-    The middle of a short segment; else the middle of the first best window of 11 letters, or the start if no window
+    The middle of a short segment; else the middle of the first best window of 11 residues, or the start if no window
     scores above 0.
     """
     if len(scores) <= ANCHOR_WINDOW:
@@ -94,7 +96,7 @@ def _extend_all(
             scoring.x_drop,
         )
         if query_anchor + 1 == len(query) or target_anchor + 1 == len(target):
-            # The peer, with nothing to extend to the right, takes the anchor for the end, which is one letter less.
+            # The peer, with nothing to extend to the right, takes the anchor for the end, which is one residue less.
             query_end, target_end = query_anchor, target_anchor
         if score >= cutoff:
             hsp = Hsp(score, query_start, query_end, target_start, target_end, query_anchor, target_anchor)
@@ -109,6 +111,7 @@ class PreliminaryGapped(ExtendStage):
     """Gapped X-drop extension of ungapped segments, score only; keeps HSPs that reach the score and E-value cutoffs."""
 
     name = "preliminary-gapped"
+    preliminary = True
     backend = "reference"
     takes = (Seeds,)
     gives = Alignments
@@ -116,18 +119,23 @@ class PreliminaryGapped(ExtendStage):
     gives_order = ("query", "target")
     scoring = ProteinBlastScoring
 
+    @classmethod
+    def applies(cls, options: Any) -> bool:
+        """Where gaps are asked for, as they are unless other options than BLAST's say so."""
+        return not getattr(options, "ungapped", False)
+
     def run(self, context: Context, records: Records) -> Alignments:
         """HSPs by query and target, within a pair in `score_order`, without paths and statistics."""
         scoring, queries = context.scoring, context.queries
-        letters = read_as_query(queries.searched())
+        residues = read_as_query(queries.searched())
         rows = scoring.matrix_rows()
         found: list[tuple[int, int, Hsp]] = []
         bounds = group_starts(records.query, records.target).tolist()
         for low, high in pairwise(bounds):
-            context.cancellation.check()
+            context.advance(high - low, len(records))
             number, target_number = int(records.query[low]), int(records.target[low])
             place = int(queries.locate(number))
-            query = letters[queries.offsets[place] : queries.offsets[place + 1]].tobytes()
+            query = residues[queries.offsets[place] : queries.offsets[place + 1]].tobytes()
             target = context.target(target_number).tobytes()
             segments = [
                 Hsp(score, query_pos, query_pos + length, target_pos, target_pos + length)
@@ -137,12 +145,12 @@ class PreliminaryGapped(ExtendStage):
                 )
             ]
             for hsp in preliminary_hsps(segments, query, target, rows, scoring, place):
-                if scoring.evalue(hsp.score, len(query), len(target)) <= scoring.evalue_limit:
+                if scoring.evalue(hsp.score, len(query), len(target)) <= scoring.preliminary_limit:
                     found.append((number, target_number, hsp))
         return alignments_of(found)
 
 
-def alignments_of(found: list[tuple[int, int, Hsp]]) -> Alignments:
+def alignments_of(found: Sequence[tuple[int, int, Hsp]]) -> Alignments:
     """(query, target, HSP) rows as `Alignments` on the plus strands, with the columns that an `Hsp` has."""
     frame = np.ones(len(found), np.int8)
     names = ("score", "query_start", "query_end", "target_start", "target_end", "anchor_query", "anchor_target")

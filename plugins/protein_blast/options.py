@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from seqloom.core.errors import OptionError
 from seqloom.core.options import build_options, option
 from seqloom.plugins.common.karlin_tables import gapped_parameters
-from seqloom.plugins.common.matrices import MATRIX_NAMES
+from seqloom.plugins.common.location import location_of
+from seqloom.plugins.common.matrices import ADJUSTABLE, MATRIX_NAMES
 from seqloom.plugins.common.seg import SegOptions
 
 WORDS_BY_MATRIX = {
@@ -16,9 +17,19 @@ WORDS_BY_MATRIX = {
     "BLOSUM80": (12, 25),
     "PAM30": (16, 15),
     "PAM70": (14, 20),
+    "IDENTITY": (27, 40),
 }
 """Neighbour threshold and two-hit window by matrix where none are given; other matrices use those of BLOSUM62."""
 
+NONE, SCALED, CONDITIONAL, UNCONDITIONAL = range(4)
+"""Modes of composition-based statistics, by the peer's numbers."""
+COMPOSITION_MODES = {"0": 0, "f": 0, "false": 0, "1": 1, "2": 2, "d": 2, "t": 2, "true": 2, "3": 3}
+"""Modes of composition-based statistics by what users may write, in lower case."""
+
+LONGEST_WORD = 5
+"""Longest word of residues; longer ones are of classes of residues."""
+BEST_HIT = 0.1
+"""Overhang or score edge of best hits where the other one alone is given."""
 MOST_BITS = 1_000_000
 """Largest X-drop: no score comes near it, so that a larger one would change nothing."""
 
@@ -33,29 +44,90 @@ class BlastpOptions:
     qcov_hsp_perc: float = option(0.0, "least percentage of the query that an alignment covers", minimum=0, maximum=100)
     matrix: str = option("BLOSUM62", "scoring matrix", choices=MATRIX_NAMES)
     gapopen: int | None = option(None, "cost to open a gap; none = the matrix's default", minimum=0)
-    gapextend: int | None = option(None, "cost per letter of a gap; none = the matrix's default", minimum=1)
-    word_size: int = option(3, "letters of a word", minimum=2, maximum=4)
-    threshold: float | None = option(None, "least score of a neighbour word, truncated; none = by matrix", minimum=1)
+    gapextend: int | None = option(None, "cost per residue of a gap; none = the matrix's default", minimum=1)
+    word_size: int = option(3, "residues of a word; from 6 on of classes of residues", minimum=2, maximum=7)
+    threshold: float | None = option(None, "least score of a neighbour word, truncated; none = by matrix", minimum=1,
+                                     maximum=MOST_BITS)
     window_size: int | None = option(None, "window for two hits; 0 = one hit; none = by matrix", minimum=0)
-    xdrop_ungap: float = option(7.0, "X-drop of ungapped extensions, bits", minimum=0, maximum=MOST_BITS)
+    xdrop_ungap: float = option(7.0, "X-drop of ungapped extensions, bits; above 0", minimum=1e-300,
+                                maximum=MOST_BITS)
     xdrop_gap: float = option(15.0, "X-drop of preliminary gapped extensions, bits", minimum=0, maximum=MOST_BITS)
     xdrop_gap_final: float = option(25.0, "X-drop of final gapped extensions, bits", minimum=0, maximum=MOST_BITS)
     dbsize: int = option(0, "residues of the database for statistics; 0 = its real size", minimum=0)
     searchsp: int = option(0, "search space for plain E-values; 0 = finite-size E-values", minimum=0)
     seg: str = option("no", "mask low complexity with SEG: no, yes, or 'window locut hicut'")
-    soft_masking: bool = option(False, "masked letters don't seed but do score")
+    soft_masking: bool = option(False, "masked residues don't seed but do score")
     lcase_masking: bool = option(False, "mask lower-case letters of queries")
-    comp_based_stats: str = option("0", "composition-based statistics; only 0 (none) is there")
+    comp_based_stats: str = option("2", "composition-based statistics: 0 or F none, 1 scaled scores, 2, D or T scores "
+                                        "adjusted on conditions, 3 always adjusted; 0 with IDENTITY")
+    culling_limit: int | None = option(None, "leave out an alignment whose range on the query lies under so many "
+                                             "better ones; none or 0: no limit", minimum=0)
+    best_hit_overhang: float | None = option(None, "leave out alignments that are no best hits: share of the length by "
+                                                   "which they may reach out, between 0 and 0.5; none: off")
+    best_hit_score_edge: float | None = option(None, "the same: share by which the score per residue must be less, "
+                                                     "between 0 and 0.5; none: off")
+    subject_besthit: bool = option(False, "leave out alignments that lie in the range of a better one with the same "
+                                          "target")
+    cut_early: bool = option(False, "cut the list of targets after preliminary alignments as well, as the peer does, "
+                                    "so that small --max-target-seqs give its targets")
+    ungapped: bool = option(False, "report the ungapped segments themselves; takes --comp-based-stats 0")
+    query_loc: str | None = option(None, "first and last residue searched of every query, as 10-200; none: all",
+                                   metavar="A-B")
+    use_sw_tback: bool = option(False, "make final alignments by Smith-Waterman instead of X-drop extension")
 
     def check(self) -> None:
         """Refuse what isn't there and what contradicts itself; raises `OptionError`."""
-        if self.comp_based_stats.strip().lower() not in ("0", "f", "false"):
-            raise OptionError(
-                f"--comp-based-stats {self.comp_based_stats} is not available; only 0 (no composition-based "
-                "statistics) is. Compare with blastp -comp_based_stats 0."
-            )
+        self.composition_mode()
+        location_of(self.query_loc)
+        for name in ("best_hit_overhang", "best_hit_score_edge"):
+            value = getattr(self, name)
+            flag = "--" + name.replace("_", "-")
+            if value is not None and not 0 < value < 0.5:
+                raise OptionError(f"{flag} must be above 0 and below 0.5, not {value}")
+            if value is not None and self.culling_limit is not None:
+                raise OptionError(f"--culling-limit and {flag} exclude each other: give one of them")
+        if self.ungapped and self.redoes_alignments():
+            raise OptionError("--ungapped takes scores as they are: give --comp-based-stats 0 as well, and leave "
+                              "--use-sw-tback out")
+        if self.word_size > LONGEST_WORD and self.matrix not in ADJUSTABLE:
+            raise OptionError(f"--word-size must be at most {LONGEST_WORD} with the matrix {self.matrix}, which says "
+                              "nothing of classes of residues")
         gapped_parameters(self.matrix, self.gapopen, self.gapextend)
         build_options(SegOptions, self.seg_parameters() or {}, "--seg")
+
+    def best_hit(self) -> tuple[float, float] | None:
+        """Overhang and score edge of best hits; None where these aren't asked for."""
+        overhang, edge = self.best_hit_overhang, self.best_hit_score_edge
+        if overhang is None and edge is None:
+            return None
+        return BEST_HIT if overhang is None else overhang, BEST_HIT if edge is None else edge
+
+    def winnows(self) -> bool:
+        """Whether alignments go for the sake of others, so that all preliminary ones are looked at together first."""
+        return self.cut_early or bool(self.culling_limit) or self.best_hit() is not None or self.subject_besthit
+
+    def preliminary_targets(self) -> int:
+        """How many targets the peer keeps after preliminary alignments."""
+        if self.composition_mode():
+            return 1050 if self.max_target_seqs <= 500 else 2 * self.max_target_seqs + 50
+        if self.ungapped:
+            return self.max_target_seqs
+        return min(max(2 * self.max_target_seqs, 10), self.max_target_seqs + 50)
+
+    def composition_mode(self) -> int:
+        """Mode of composition-based statistics by number: 0 none, 1 scaled, 2 adjusted on conditions, 3 adjusted.
+
+        None for a matrix without the frequencies that this takes.
+        """
+        mode = COMPOSITION_MODES.get(self.comp_based_stats.strip().lower())
+        if mode is None:
+            raise OptionError(f"--comp-based-stats takes 0 or F (none), 1, 2 or D or T, or 3, not "
+                              f"'{self.comp_based_stats}'")
+        return mode if self.matrix in ADJUSTABLE else NONE
+
+    def redoes_alignments(self) -> bool:
+        """Whether final alignments are made in other ways than preliminary ones, with other scores or other bounds."""
+        return self.composition_mode() > NONE or self.use_sw_tback
 
     def seg_parameters(self) -> dict[str, float] | None:
         """Options of the SEG masker, or None when SEG is off."""
@@ -70,14 +142,18 @@ class BlastpOptions:
         except ValueError:
             raise OptionError(f"--seg takes yes, no or 'window locut hicut', not {self.seg!r}") from None
 
-    def neighbour_threshold(self) -> int:
-        """Least score of a neighbour word. As in the peer, fractions are cut off."""
+    def word_threshold(self) -> float:
+        """Least score of a neighbour word, in the matrix's unit."""
         if self.threshold is not None:
-            return int(self.threshold)
+            return self.threshold
         return WORDS_BY_MATRIX.get(self.matrix, WORDS_BY_MATRIX["BLOSUM62"])[0]
 
+    def neighbour_threshold(self) -> int:
+        """`word_threshold` of words of residues. As in the peer, fractions are cut off."""
+        return int(self.word_threshold())
+
     def window(self) -> int:
-        """Two-hit window in letters; 0 means that every hit is extended."""
+        """Two-hit window in residues; 0 means that every hit is extended."""
         if self.window_size is not None:
             return self.window_size
         return WORDS_BY_MATRIX.get(self.matrix, WORDS_BY_MATRIX["BLOSUM62"])[1]

@@ -12,24 +12,37 @@ SLOTS = (
     Slot("seed.words", "word-hits"),
     Slot("sort.diagonal", "two-hit-diagonals"),
     Slot("extend.ungapped", "two-hit-ungapped"),
+    # With gaps, or the segments themselves.
+    Slot("extend.segments", "segment-alignments"),
     Slot("extend.gapped", "preliminary-gapped"),
+    # One of the two makes the final alignments, as composition-based statistics are asked for or not.
+    Slot("extend.adjusted", "adjusted-traceback"),
     Slot("extend.traceback", "final-traceback"),
     Slot("score.evalue", "finite-size-evalue"),
+    # Where alignments go for the sake of others, these must all be there before final ones are made.
+    Slot("extend.winnowed", "winnowed-alignments", scope="reduce"),
     Slot("sort.rank", "rank-targets", scope="reduce"),
 )
 
 PIPELINES = [
     Pipeline(
         "blastp",
-        "protein BLAST without composition-based statistics, as blastp -comp_based_stats 0",
+        "protein BLAST, as blastp",
         "protein-blast",
         SLOTS,
     ),
     Pipeline(
         "blastp-short",
-        "protein BLAST for queries under 30 letters, as blastp -task blastp-short -comp_based_stats 0",
+        "protein BLAST for queries under 30 residues, as blastp -task blastp-short",
         "protein-blast",
         SLOTS,
         defaults={"matrix": "PAM30", "word_size": 2},
+    ),
+    Pipeline(
+        "blastp-fast",
+        "protein BLAST with words of six residues, as blastp -task blastp-fast",
+        "protein-blast",
+        SLOTS,
+        defaults={"word_size": 6, "threshold": 21.0},
     ),
 ]

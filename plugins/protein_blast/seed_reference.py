@@ -26,10 +26,13 @@ def word_hits(
     Returns:
         query place i4[n], query position i4[n], target place i8[n], target position i8[n].
     """
-    word_size = index.parameters["word_size"]
-    usable = None if chosen is None else np.repeat(chosen, targets.lengths)
+    word_size, symbols = index.parameters["word_size"], index.parameters["symbols"]
+    target_symbols = index["codes"][targets.residues]
+    usable = target_symbols < symbols
+    if chosen is not None:
+        usable &= np.repeat(chosen, targets.lengths)
     places = word_starts(targets.offsets, word_size, usable)
-    words = word_codes(targets.residues, word_size)[places]
+    words = word_codes(target_symbols, word_size, symbols)[places]
     first = index["starts"][words]
     counts = index["starts"][words + 1] - first
     entries = spread(first, counts)

@@ -2,7 +2,7 @@
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Records, Seeds
 from seqloom.plugins.protein_blast.sort_diagonal_reference import TwoHitDiagonals, packed_keys, without_lone
@@ -27,7 +27,7 @@ def _in_order(query, target, query_pos, target_pos):
 
 @kernel
 def _near_another(query, target, query_pos, target_pos, window, near):
-    """Mark the sorted hits that have a neighbour on their diagonal less than ``window`` letters away."""
+    """Mark the sorted hits that have a neighbour on their diagonal less than ``window`` residues away."""
     for row in range(1, len(query)):
         move = target_pos[row] - target_pos[row - 1]
         if (query[row] == query[row - 1] and target[row] == target[row - 1]

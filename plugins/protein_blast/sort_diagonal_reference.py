@@ -43,7 +43,7 @@ def packed_keys(seeds: Seeds) -> list[np.ndarray]:
 
 
 def near_another(seeds: Seeds, window: int) -> np.ndarray:
-    """bool[n]: whether a sorted hit has a neighbour on its diagonal less than `window` letters away."""
+    """bool[n]: whether a sorted hit has a neighbour on its diagonal less than `window` residues away."""
     if len(seeds) == 0:
         return np.zeros(0, bool)
     diagonal = seeds.target_pos - seeds.query_pos

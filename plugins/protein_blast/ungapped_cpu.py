@@ -2,9 +2,9 @@
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.jit import kernel
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Records, Seeds
-from seqloom.core.threads import in_turn
 from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
 from seqloom.plugins.protein_blast.scoring import read_as_query
@@ -16,7 +16,7 @@ QUERY, TARGET, SCORE, QUERY_START, TARGET_START, LENGTH = range(6)
 
 @kernel
 def _left(matrix, query, target, query_pos, target_pos, x_drop, score):
-    """Extend leftwards, these two letters first: best score, and how many letters it takes."""
+    """Extend leftwards, these two residues first: best score, and how many residues it takes."""
     best, length = score, 0
     for taken in range(1, min(query_pos, target_pos) + 2):
         score += matrix[query[query_pos - taken + 1], target[target_pos - taken + 1]]
@@ -29,7 +29,7 @@ def _left(matrix, query, target, query_pos, target_pos, x_drop, score):
 
 @kernel
 def _right(matrix, query, target, query_pos, target_pos, x_drop, score):
-    """Extend rightwards: best score, how many letters it takes, target position where it stopped."""
+    """Extend rightwards: best score, how many residues it takes, target position where it stopped."""
     best, length = score, 0
     room = min(len(query) - query_pos, len(target) - target_pos)
     for taken in range(room):
@@ -75,12 +75,12 @@ def _one_hit(matrix, query, target, query_pos, target_pos, size, x_drop):
 
 
 @kernel
-def _extend(matrix, letters, query_offsets, residues, target_offsets, bounds, numbers, places, query_from, target_from,
-            size, window, x_drops, cutoffs, found):
+def _extend(matrix, query_residues, query_offsets, residues, target_offsets, bounds, numbers, places, query_from,
+            target_from, size, window, x_drops, cutoffs, found):
     """Extend sorted hits; returns the number of segments kept and of extensions made.
 
-    matrix, letters: rows of scores by target letter, and the row of each query letter: one for all that are the same,
-    or one for each position.
+    matrix, residues: rows of scores by target residue, and the row of each query residue: one for all that are the
+    same, or one for each position.
     bounds: i8[p + 1], where the hits of each pair begin; numbers, places: i8[p], its query and target. query_from,
     target_from: i4[n], positions of hits, sorted by pair, diagonal and target position. found: i8[n, 6]:
     ``QUERY`` and ``TARGET`` by place, ``SCORE`` and so on.
@@ -88,7 +88,7 @@ def _extend(matrix, letters, query_offsets, residues, target_offsets, bounds, nu
     count = extensions = 0
     for pair in range(len(numbers)):
         number, place = numbers[pair], places[pair]
-        query = letters[query_offsets[number] : query_offsets[number + 1]]
+        query = query_residues[query_offsets[number] : query_offsets[number + 1]]
         target = residues[target_offsets[place] : target_offsets[place + 1]]
         x_drop, cutoff = x_drops[number], cutoffs[number]
         last, extended = np.int64(-window), False
@@ -137,26 +137,26 @@ class TwoHitUngappedCpu(TwoHitUngapped):
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
         scoring, queries, targets = context.scoring, context.queries, context.targets
         cutoffs = np.minimum(scoring.trigger, scoring.cutoff)
-        matrix, letters, window = scoring.matrix, read_as_query(queries.searched()), context.options.window()
+        matrix, query_residues, window = scoring.matrix, read_as_query(queries.searched()), context.options.window()
         if self.options.scores == "pssm":
-            matrix, letters = matrix[letters], np.arange(len(letters))
+            matrix, query_residues = matrix[query_residues], np.arange(len(query_residues))
         bounds = group_starts(records.query, records.target)
         numbers, places = queries.locate(records.query[bounds[:-1]]), targets.locate(records.target[bounds[:-1]])
 
         def part(groups: tuple[int, int]) -> tuple[np.ndarray, int]:
-            context.cancellation.check()
             own = slice(*groups)
             starts = bounds[groups[0] : groups[1] + 1]
             found = np.empty((starts[-1] - starts[0], 6), np.int64)
             count, extensions = _extend(
-                matrix, letters, queries.offsets, targets.residues, targets.offsets, starts, numbers[own],
+                matrix, query_residues, queries.offsets, targets.residues, targets.offsets, starts, numbers[own],
                 places[own], records.query_pos, records.target_pos, context.options.word_size, window,
                 scoring.x_drop_ungapped, cutoffs, found)
             found = found[:count]
+            context.advance(starts[-1] - starts[0], len(records))
             by = [(SCORE, FALLING), (TARGET_START, RISING), (LENGTH, FALLING), (QUERY_START, RISING)]
             return found[order_in_groups(found, group_starts(found[:, QUERY], found[:, TARGET]), by)], extensions
 
-        parts = in_turn(context.threads, part, group_parts(bounds, context.threads))
+        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads))
         context.count("extensions", sum(extensions for _, extensions in parts))
         found = np.concatenate([np.empty((0, 6), np.int64), *(rows for rows, _ in parts)])
         frame = np.ones(len(found), np.int8)

@@ -29,9 +29,9 @@ from seqloom.plugins.protein_blast.sort_diagonal_reference import ORDER
 from seqloom.plugins.protein_blast.words import hits_footprint
 
 Profile = list[list[int]]
-"""Matrix rows of the query's letters: `profile[query_pos][target_code]`."""
+"""Matrix rows of the query's residues: `profile[query_pos][target_code]`."""
 PSSM_BYTES = 128
-"""What a query letter takes in a position-specific matrix of 28 letters, with the number of its row."""
+"""What a query residue takes in a position-specific matrix of 28 residues, with the number of its row."""
 
 
 class Segment(NamedTuple):
@@ -47,7 +47,7 @@ class Segment(NamedTuple):
 def extend_left(
     profile: Profile, target: bytes, query_pos: int, target_pos: int, x_drop: int, score: int
 ) -> tuple[int, int]:
-    """Extends leftwards, `query_pos` and `target_pos` being the first letters taken. Returns (best score, length)."""
+    """Extends leftwards, `query_pos` and `target_pos` being the first residues taken. Returns (best score, length)."""
     best, length = score, 0
     for taken in range(1, min(query_pos, target_pos) + 2):
         score += profile[query_pos - taken + 1][target[target_pos - taken + 1]]
@@ -95,7 +95,7 @@ def extend_one_hit(
 ) -> Segment:
     """Extension of a single hit from the best segment inside its word.
 
-    As in the peer, the right extension of a word without a positive segment starts one letter behind the letter after
+    As in the peer, the right extension of a word without a positive segment starts one residue behind the residue after
     it, and the length counts from where the last sum inside the word began, not the best one.
     """
     best = total = begin = best_begin = 0
@@ -143,8 +143,8 @@ def diagonal_segments(
 class UngappedOptions:
     """Where scores come from; no result depends on it."""
 
-    scores: str = option("matrix", "read scores from the matrix by both letters, or from a position-specific one "
-                         "(pssm), made for every query, by position and letter", choices=("matrix", "pssm"))
+    scores: str = option("matrix", "read scores from the matrix by both residues, or from a position-specific one "
+                         "(pssm), made for every query, by position and residue", choices=("matrix", "pssm"))
 
 
 class TwoHitUngapped(ExtendStage):
@@ -162,12 +162,12 @@ class TwoHitUngapped(ExtendStage):
 
     def footprint(self, shape: Shape) -> Footprint:
         hits = hits_footprint(shape)
-        return replace(hits, host=hits.host + PSSM_BYTES * shape.query_letters * (self.options.scores == "pssm"))
+        return replace(hits, host=hits.host + PSSM_BYTES * shape.query_residues * (self.options.scores == "pssm"))
 
     def run(self, context: Context, records: Records) -> Seeds:
         """Segments by query and target; within a pair score down, target start up, length down, query start up."""
         scoring, queries = context.scoring, context.queries
-        letters = read_as_query(queries.searched())
+        residues = read_as_query(queries.searched())
         rows = scoring.matrix_rows()
         word_size, window = context.options.word_size, context.options.window()
         found: list[tuple[int, int, int, int, int, int]] = []
@@ -178,13 +178,13 @@ class TwoHitUngapped(ExtendStage):
         diagonals = group_starts(records.query, records.target, records.target_pos - records.query_pos).tolist()
         for low, high in pairwise(diagonals):
             query, target = query_of[low], target_of[low]
+            context.advance(high - low, len(records))
             if query not in prepared:
-                context.cancellation.check()
                 place = int(queries.locate(query))
                 span = slice(queries.offsets[place], queries.offsets[place + 1])
-                profile = [rows[code] for code in letters[span].tolist()]
+                profile = [rows[code] for code in residues[span].tolist()]
                 if self.options.scores == "pssm":
-                    profile = scoring.matrix[letters[span]].tolist()
+                    profile = scoring.matrix[residues[span]].tolist()
                 prepared[query] = (profile, int(scoring.x_drop_ungapped[place]), scoring.ungapped_cutoff(place))
             if target not in targets:
                 targets[target] = context.target(target).tobytes()

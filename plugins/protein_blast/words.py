@@ -1,4 +1,4 @@
-"""Words of letters as numbers, and how much there is of word hits and of what comes of them: what stages share."""
+"""Words of residues as numbers, and how much there is of word hits and of what comes of them: what stages share."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import numpy as np
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.stages import Footprint, Shape
 
-LETTERS = len(PROTEIN)
+RESIDUES = len(PROTEIN)
 HITS_PER_CELL = 0.0025
-"""Word hits per pair of letters with the default words; real proteins show 0.0017 to 0.0022."""
+"""Word hits per pair of residues with the default words; real proteins show 0.0017 to 0.0022."""
 BYTES_PER_HIT = 140
 """Most that a stage between seeding and ungapped extension holds per word hit, its input included."""
 TRIGGER_SPACE = 1 << 22
-"""Pairs of letters among which one segment by chance has the 22 bits that gapped extension takes at E-value limits that
-don't ask for less."""
+"""Pairs of residues among which one segment by chance has the 22 bits that gapped extension takes at E-value limits
+that don't ask for less."""
 
 
-def looser(shape: Shape) -> float:
+def segment_excess(shape: Shape) -> float:
     """How many times as many segments pass as do at usual E-value limits, at which 22 bits decide; at least 1."""
     options = shape.options
     if options is None:
         return 1.0
-    length = shape.query_letters / max(1, shape.queries)
-    space = options.searchsp or length * (options.dbsize or max(shape.database_letters, shape.target_letters))
+    length = shape.query_residues / max(1, shape.queries)
+    space = options.searchsp or length * (options.dbsize or max(shape.database_residues, shape.target_residues))
     return max(1.0, options.evalue * TRIGGER_SPACE / max(1.0, space))
 
 
@@ -31,17 +31,17 @@ def hits_footprint(shape: Shape) -> Footprint:
 
     Behind the scan their number rises more slowly than that of segments, which share diagonals.
     """
-    share = min(1.0, shape.share * looser(shape) ** 0.75)
-    return Footprint(host=int(HITS_PER_CELL * BYTES_PER_HIT * share * shape.query_letters * shape.target_letters))
+    share = min(1.0, shape.share * segment_excess(shape) ** 0.75)
+    return Footprint(host=int(HITS_PER_CELL * BYTES_PER_HIT * share * shape.query_residues * shape.target_residues))
 
 
-def word_codes(codes: np.ndarray, word_size: int) -> np.ndarray:
-    """i8[n − word_size + 1]: number of the word that starts at each position, first letter most significant."""
-    count = max(len(codes) - word_size + 1, 0)
+def word_codes(symbols: np.ndarray, word_size: int, base: int = RESIDUES) -> np.ndarray:
+    """i8[n − word_size + 1]: number of the word that starts at each position, first symbol most significant."""
+    count = max(len(symbols) - word_size + 1, 0)
     numbers = np.zeros(count, np.int64)
     for place in range(word_size):
-        numbers *= LETTERS
-        numbers += codes[place : place + count]
+        numbers *= base
+        numbers += symbols[place : place + count]
     return numbers
 
 
@@ -52,12 +52,12 @@ def word_starts(offsets: np.ndarray, word_size: int, usable: np.ndarray | None =
         offsets: i8[k+1] of the batch.
         usable: bool[n]; words that touch an unusable position are left out.
     """
-    letters = int(offsets[-1])
-    bad = np.zeros(letters + 1, bool)
+    residues = int(offsets[-1])
+    bad = np.zeros(residues + 1, bool)
     for back in range(1, word_size):
         ends = offsets[1:] - back
         bad[ends[ends >= offsets[:-1]]] = True
-    starts = ~bad[: max(letters - word_size + 1, 0)]
+    starts = ~bad[: max(residues - word_size + 1, 0)]
     if usable is not None:
         for place in range(word_size):
             starts &= usable[place : place + len(starts)]

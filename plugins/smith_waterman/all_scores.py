@@ -4,14 +4,14 @@ Units end in any order, and a run may be interrupted and resumed. So each unit w
 beside the file, whole or not at all, and when all work is done the parts are put together and take the file's name.
 """
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from seqloom.core import output_files
 from seqloom.core.context import Context
 from seqloom.core.errors import StoreError
 
@@ -24,6 +24,11 @@ def parts_folder(file: str) -> Path:
     return Path(f"{file}.parts")
 
 
+def _done(folder: Path) -> Path:
+    """The name of a folder whose parts are in their file."""
+    return folder.with_name(f"{folder.name}.done")
+
+
 def begin(file: str) -> None:
     """Make the folder for parts.
 
@@ -31,8 +36,9 @@ def begin(file: str) -> None:
         StoreError: it can't be made, or it holds parts of another run.
     """
     folder = parts_folder(file)
-    if Path(file).is_dir():
-        raise StoreError(f"--all-scores {file} is a folder; give the name of a file")
+    if Path(file).exists() and not Path(file).is_file():
+        raise StoreError(f"--all-scores {file} is a folder or a device; give the name of a file")
+    shutil.rmtree(_done(folder), ignore_errors=True)
     try:
         folder.mkdir(exist_ok=True)
         if next(folder.iterdir(), None):
@@ -51,21 +57,18 @@ def finish(file: str) -> None:
     from pyarrow import parquet
 
     folder = parts_folder(file)
+    shutil.rmtree(_done(folder), ignore_errors=True)
     if not folder.is_dir():
         return
-    whole = Path(f"{file}.tmp")
     try:
-        with parquet.ParquetWriter(whole, _schema()) as writer:
+        with output_files.binary(file) as whole, parquet.ParquetWriter(whole, _schema()) as writer:
             for part in sorted(folder.glob("*.parquet")):
                 with parquet.ParquetFile(part) as source:
                     for group in range(source.num_row_groups):
                         writer.write_table(source.read_row_group(group))
-        whole.replace(file)
-        done = folder.rename(f"{folder}.done")  # one step: a run that is resumed finds all parts or none
-        shutil.rmtree(done)
+        folder.rename(_done(folder))  # one step: a run that is resumed finds all parts or none
+        shutil.rmtree(_done(folder))
     except OSError as error:
-        with suppress(OSError):
-            whole.unlink()
         raise StoreError(f"--all-scores {file}: {error.strerror or error}") from None
 
 
@@ -112,10 +115,12 @@ def _write(context: Context, found: dict[int, tuple[np.ndarray, np.ndarray]]) ->
     folder = parts_folder(context.options.all_scores)
     firsts = (int(batch.ordinals[0]) if len(batch) else 0 for batch in (context.queries, context.targets))
     part = folder / ("-".join(f"{number:015}" for number in firsts) + ".parquet")
-    temporary = part.with_suffix(f".{os.getpid()}")
+    if not folder.is_dir():
+        raise StoreError(f"{folder}, where scores are collected, isn't there; resume a search in the folder in which "
+                         "it was begun")
     names = [pyarrow.array(texts, pyarrow.string()) for texts in _names(context)]
     try:
-        with parquet.ParquetWriter(temporary, _schema()) as writer:
+        with output_files.binary(part) as stream, parquet.ParquetWriter(stream, _schema()) as writer:
             pending: list[Any] = []
             rows = 0
             for query, (places, scores) in sorted(found.items()):
@@ -128,10 +133,6 @@ def _write(context: Context, found: dict[int, tuple[np.ndarray, np.ndarray]]) ->
                     pending, rows = [], 0
             if rows:
                 writer.write_table(pyarrow.concat_tables(pending))
-        temporary.replace(part)
-    except FileNotFoundError:
-        raise StoreError(f"{folder}, where scores are collected, isn't there; resume a search in the folder in which "
-                         "it was begun") from None
     except OSError as error:
         raise StoreError(f"{part}: {error.strerror or error}") from None
 

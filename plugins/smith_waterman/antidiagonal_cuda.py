@@ -4,10 +4,10 @@
 
 Thread t owns row t of the query (four rows with ``data_reuse``). The last two antidiagonals of h and the last of f are
 on the chip: what a neighbour reads in shared memory, the rest in registers. All threads wait for each other after every
-antidiagonal. With data reuse a thread reads four letters of the target at a time and takes 4 × 4 cells between two
+antidiagonal. With data reuse a thread reads four residues of the target at a time and takes 4 × 4 cells between two
 waits: a quarter of the fetches, a quarter of the waits.
 
-The paper stops at 512 threads, that is at queries of 512 letters without and 2,048 with data reuse. Here longer ones
+The paper stops at 512 threads, that is at queries of 512 residues without and 2,048 with data reuse. Here longer ones
 are taken in strips; h and f of a strip's last row are kept in device memory for the next.
 
 Source: Munekawa, Ino & Hagihara 2010, sections 5.1 to 5.3, figures 5 and 6.
@@ -21,44 +21,45 @@ import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.context import Context
-from seqloom.core.jit_cuda import kernel as kept_kernel
+from seqloom.core.cuda.jit import kernel as kept_kernel
+from seqloom.core.kernels.unroll import specialise
 from seqloom.core.options import option
 from seqloom.core.stages import Footprint, Shape
-from seqloom.core.unroll import specialise
-from seqloom.plugins.smith_waterman.resident_cuda import device_memory
-from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, strands
+
+from .resident_cuda import device_memory
+from .seed_reference import SmithWatermanScores, strands
 
 cuda: Any = _cuda
 MOST_THREADS = 512
-LETTERS = 32
+RESIDUES = 32
 _LEAST = -(1 << 30)
 
 
 def registers(count):  # pragma: no cover - names for the templates
-    """Place holder; see ``core/unroll.py``."""
+    """Place holder; see ``core/kernels/unroll.py``."""
 
 
 def unrolled(count):  # pragma: no cover
-    """Place holder; see ``core/unroll.py``."""
+    """Place holder; see ``core/kernels/unroll.py``."""
 
 
-def score_pair(query, rows, letters, starts, counts, matrix, first, further, border_h, border_f, found):
+def score_pair(query, rows, residues, starts, counts, matrix, first, further, border_h, border_f, found):
     """Kernel template: best score of one strip of the query with each target; block b takes target b.
 
     Args:
         query: u1[rows], codes of the strip.
-        letters, starts, counts: u1 codes of all targets; i8 first letter and i4 number of letters of each.
-        matrix: i4[LETTERS · LETTERS], rows query letters.
-        first, further: costs of the first letter of a gap and of each further one.
-        border_h, border_f: i4 beside ``letters``: h and f above the strip, replaced by those of its last row.
+        residues, starts, counts: u1 codes of all targets; i8 first residue and i4 number of residues of each.
+        matrix: i4[RESIDUES · RESIDUES], rows query residues.
+        first, further: costs of the first residue of a gap and of each further one.
+        border_h, border_f: i4 beside ``residues``: h and f above the strip, replaced by those of its last row.
         found: i4, best score of each target, kept where larger.
     """
-    scores = cuda.shared.array(LETTERS * LETTERS, int32)
+    scores = cuda.shared.array(RESIDUES * RESIDUES, int32)
     below_h = cuda.shared.array((2, THREADS + 1, WIDTH), int32)
     below_f = cuda.shared.array((2, THREADS + 1, WIDTH), int32)
     top = cuda.shared.array(1, int32)
     thread = int32(cuda.threadIdx.x)
-    for place in range(thread, int32(LETTERS * LETTERS), int32(THREADS)):
+    for place in range(thread, int32(RESIDUES * RESIDUES), int32(THREADS)):
         scores[place] = matrix[place]
     if thread == int32(0):
         top[0] = int32(0)
@@ -69,13 +70,13 @@ def score_pair(query, rows, letters, starts, counts, matrix, first, further, bor
     own = registers(WIDTH)
     left = registers(WIDTH)
     e = registers(WIDTH)
-    letter = registers(WIDTH)
+    residue = registers(WIDTH)
     above = registers(WIDTH)
     f = registers(WIDTH)
     for k in unrolled(WIDTH):
         own[k] = int32(-1)
         if thread * int32(WIDTH) + int32(k) < rows:
-            own[k] = int32(query[thread * int32(WIDTH) + int32(k)]) * int32(LETTERS)
+            own[k] = int32(query[thread * int32(WIDTH) + int32(k)]) * int32(RESIDUES)
         left[k] = int32(0)
         e[k] = int32(LEAST)
     corner = int32(0)
@@ -88,11 +89,11 @@ def score_pair(query, rows, letters, starts, counts, matrix, first, further, bor
             half = int32(diagonal & int32(1))
             column = int32(block * int32(WIDTH))
             for c in unrolled(WIDTH):
-                letter[c] = int32(-1)
+                residue[c] = int32(-1)
                 above[c] = int32(0)
                 f[c] = int32(LEAST)
                 if column + int32(c) < length:
-                    letter[c] = int32(letters[begin + column + int32(c)])
+                    residue[c] = int32(residues[begin + column + int32(c)])
                     if thread > int32(0):
                         above[c] = below_h[1 - half, thread, c]
                         f[c] = below_f[1 - half, thread, c]
@@ -105,8 +106,8 @@ def score_pair(query, rows, letters, starts, counts, matrix, first, further, bor
                 corner = above[c]
                 for k in unrolled(WIDTH):
                     gain = int32(LEAST)
-                    if own[k] >= int32(0) and letter[c] >= int32(0):
-                        gain = scores[own[k] + letter[c]]
+                    if own[k] >= int32(0) and residue[c] >= int32(0):
+                        gain = scores[own[k] + residue[c]]
                     f[c] = max(int32(f[c] - further), int32(above[c] - first))
                     e[k] = max(int32(e[k] - further), int32(left[k] - first))
                     cell = max(max(int32(before + gain), int32(0)), max(e[k], f[c]))
@@ -117,7 +118,7 @@ def score_pair(query, rows, letters, starts, counts, matrix, first, further, bor
                         best = max(best, cell)
                 below_h[half, thread + 1, c] = above[c]
                 below_f[half, thread + 1, c] = f[c]
-                if CONTINUED and thread == threads - int32(1) and letter[c] >= int32(0):
+                if CONTINUED and thread == threads - int32(1) and residue[c] >= int32(0):
                     border_h[begin + column + int32(c)] = above[c]
                     border_f[begin + column + int32(c)] = f[c]
             corner = next_corner
@@ -130,7 +131,7 @@ def score_pair(query, rows, letters, starts, counts, matrix, first, further, bor
 
 @cache
 def _kernel(threads: int, width: int, bordered: bool, continued: bool) -> Any:
-    special = specialise(score_pair, THREADS=threads, WIDTH=width, LETTERS=LETTERS, LEAST=_LEAST, BORDERED=bordered,
+    special = specialise(score_pair, THREADS=threads, WIDTH=width, RESIDUES=RESIDUES, LEAST=_LEAST, BORDERED=bordered,
                          CONTINUED=continued)
     return kept_kernel()(special)
 
@@ -156,7 +157,7 @@ class AntidiagonalScores(SmithWatermanScores):
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=24 * shape.queries * shape.targets + 16 * shape.targets,
-                         device=9 * shape.target_letters + 16 * shape.targets + (1 << 20))
+                         device=9 * shape.target_residues + 16 * shape.targets + (1 << 20))
 
     def table(self, context: Context, query_places: np.ndarray, target_places: np.ndarray) -> np.ndarray:
         scoring, targets = context.scoring, context.targets
@@ -168,10 +169,10 @@ class AntidiagonalScores(SmithWatermanScores):
         if not len(order) or most >= 1 << 29:
             return super().table(context, query_places, target_places)
         with (device_memory().volume(targets, context.device_memory) as volume,
-              device_memory().working_space(8 * targets.letters + 16 * len(order) + (1 << 16), context.device_memory,
-                                            "antidiagonal scores")):
+              device_memory().working_space(8 * targets.total_residues + 16 * len(order) + (1 << 16),
+                                            context.device_memory, "antidiagonal scores")):
             volume.arrived([0])
-            pairs = AntidiagonalTargets(volume.letters, targets.letters, targets.offsets[target_places[order]],
+            pairs = AntidiagonalTargets(volume.residues, targets.total_residues, targets.offsets[target_places[order]],
                                         lengths[order])
             for n, q in enumerate(query_places):
                 for strand in strands(context, int(q)):
@@ -186,20 +187,20 @@ class AntidiagonalTargets:
     """Targets on the device, to be scored pair by pair.
 
     Args:
-        letters: u1 on the device, ``size`` of them.
-        starts, lengths: i8[k], first letter and number of letters of each target, none empty, longest first, which
+        residues: u1 on the device, ``size`` of them.
+        starts, lengths: i8[k], first residue and number of residues of each target, none empty, longest first, which
             keeps blocks that run together equally long.
     """
 
-    def __init__(self, letters: Any, size: int, starts: np.ndarray, lengths: np.ndarray) -> None:
-        self._letters, self._size, self._count = letters, size, len(starts)
+    def __init__(self, residues: Any, size: int, starts: np.ndarray, lengths: np.ndarray) -> None:
+        self._residues, self._size, self._count = residues, size, len(starts)
         self._starts = cuda.to_device(starts.astype(np.int64))
         self._lengths = cuda.to_device(lengths.astype(np.int32))
         self._border: tuple[Any, Any] | None = None
 
     def launches(self, query: np.ndarray, scoring: Any, width: int, found: Any) -> None:
         """Start the kernels for u8[m] ``query``, ``width`` rows to a thread; ``found`` i4[k] gets the best scores."""
-        matrix = np.full((LETTERS, LETTERS), _LEAST, np.int32)
+        matrix = np.full((RESIDUES, RESIDUES), _LEAST, np.int32)
         size = len(scoring.matrix)
         matrix[:size, :size] = np.maximum(scoring.matrix, _LEAST // 2)
         table = cuda.to_device(matrix.reshape(-1))
@@ -213,7 +214,7 @@ class AntidiagonalTargets:
             rows = min(strip, len(query) - begin)
             threads = min(MOST_THREADS, 32 * -(-rows // (32 * width)))
             kernel = _kernel(threads, width, begin > 0, begin + rows < len(query))
-            kernel[self._count, threads](sent[begin : begin + rows], np.int32(rows), self._letters, self._starts,
+            kernel[self._count, threads](sent[begin : begin + rows], np.int32(rows), self._residues, self._starts,
                                          self._lengths, table, first, further, border_h, border_f, found)
 
     def scores(self, query: np.ndarray, scoring: Any, width: int) -> np.ndarray:

@@ -3,16 +3,18 @@
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.distinct import distinct, ranked
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, Alignments, Hits, Ragged, Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.smith_waterman.extend_reference import SmithWatermanTraceback
-from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers
-from seqloom.plugins.smith_waterman.scalar_cpu import scalar_bytes, scalar_trace
-from seqloom.plugins.smith_waterman.seed_cpu import exact_scores
-from seqloom.plugins.smith_waterman.seed_reference import strands
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, interleaved_bytes, reach_of, usual_piece
-from seqloom.plugins.smith_waterman.trace_cpu import MOST_BYTES, round_bytes, trace_bytes, trace_lanes
+from seqloom.plugins.common.stretches_cpu import Stretches
+
+from .extend_reference import SmithWatermanTraceback
+from .reach import interleaved_bytes, reach_of, usual_piece
+from .recurrence_cpu import LANES, Profile, Workers
+from .seed_cpu import exact_scores
+from .seed_reference import strands
+from .trace_cpu import MOST_BYTES, round_bytes, trace_bytes, trace_lanes
+from .wavefront_cpu import scalar_bytes, scalar_trace
 
 SCORE, QUERY_START, QUERY_END, TARGET_START, TARGET_END, SIMILAR = range(6)
 """Columns of an alignment as it comes from the kernels."""
@@ -33,8 +35,14 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         if context.options.score_only:
             return records
         workers = Workers(context.threads, context.cancellation.check)
-        parts = workers.map(lambda query: self._alignments(context, records, query, workers.alone()),
-                            distinct(records.query).tolist())
+        queries = distinct(records.query).tolist()
+
+        def of_query(query: int) -> Alignments:
+            found = self._alignments(context, records, query, workers.alone())
+            context.advance(1, len(queries))
+            return found
+
+        parts = workers.map(of_query, queries)
         return records.with_alignments(Alignments.concat(parts) if parts else Alignments.empty())
 
     def best_parts(self, context: Context, directions: list[np.ndarray], profiles: list[Profile],
@@ -63,8 +71,8 @@ class SmithWatermanTracebackCpu(SmithWatermanTraceback):
         wanted, back = ranked(places)
         stretches = Stretches.of(targets, wanted, reach_of(scoring, [int(queries.lengths[place])]))
         directions = strands(context, place)
-        letters = stretches.letters()
-        profiles = [Profile(strand, scoring, letters) for strand in directions]
+        residues = stretches.occurring()
+        profiles = [Profile(strand, scoring, residues) for strand in directions]
         said = np.zeros(len(wanted), np.int64)
         said[back] = hits.score[mine]
         found = None

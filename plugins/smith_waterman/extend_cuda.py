@@ -10,11 +10,12 @@ from dataclasses import replace
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
-from seqloom.plugins.smith_waterman.recurrence_cpu import Profile, Workers
-from seqloom.plugins.smith_waterman.resident_cuda import Need
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
-from seqloom.plugins.smith_waterman.targets_cuda import on_device_targets, working_bytes
+from seqloom.plugins.common.stretches_cpu import Stretches
+
+from .extend_cpu import SmithWatermanTracebackCpu
+from .recurrence_cpu import Profile, Workers
+from .resident_cuda import WorkSize
+from .targets_cuda import on_device_targets, working_bytes
 
 LEAST_CELLS = 1 << 31
 """Cells of a query with all its hits from which on the device is asked."""
@@ -27,7 +28,7 @@ class SmithWatermanTracebackCuda(SmithWatermanTracebackCpu):
 
     def tracing_footprint(self, shape: Shape) -> Footprint:
         host = super().tracing_footprint(shape).host
-        need = Need(shape.targets, shape.target_letters, shape.longest_target, 1, shape.longest_query)
+        need = WorkSize(shape.targets, shape.target_residues, shape.longest_target, 1, shape.longest_query)
         return Footprint(host=host, device=working_bytes(need))
 
     def best_parts(self, context: Context, directions: list[np.ndarray], profiles: list[Profile],

@@ -1,8 +1,8 @@
 """Best alignment of a pair by the whole dynamic programme, with its edit path.
 
 Several alignments may have the best score. The one reported ends at the smallest query position, then at the smallest
-target position. Traced back from its end, it pairs two letters where that is as good as any gap, else sets query
-letters against a gap where that is as good, else target letters; a gap ends (seen from behind) as soon as that costs
+target position. Traced back from its end, it pairs two residues where that is as good as any gap, else sets query
+residues against a gap where that is as good, else target residues; a gap ends (seen from behind) as soon as that costs
 nothing. The alignment begins where the score first falls to 0, seen from behind: it has no prefix that scores 0.
 """
 
@@ -13,14 +13,15 @@ from seqloom.core.context import Context, Scoring
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Hits, Ragged, Records
 from seqloom.core.stages import ExtendStage, Footprint, Shape
 from seqloom.plugins.common.edit_path import count_path, run_lengths
-from seqloom.plugins.smith_waterman.recurrence import Packed, packed_chunks
-from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
+
+from .recurrence_reference import Packed, packed_chunks
+from .scoring import SmithWatermanScoring
 
 _ALIVE, _PAIRS, _INSERTS, _INSERT_OPENS, _DELETE_OPENS = 1, 2, 4, 8, 16
-"""Bits of a cell: above 0; reached by a pair of letters; by query letters against a gap; the gap in query or in target
-letters that ends here has one letter."""
+"""Bits of a cell: above 0; reached by a pair of residues; by query residues against a gap; the gap in query or in
+target residues that ends here has one residue."""
 _MOST_CELLS = 1 << 26
-_USUAL_REACH = 16  # target letters per query letter; with BLOSUM62 and 11/1 it's 12
+_USUAL_REACH = 16  # target residues per query residue; with BLOSUM62 and 11/1 it's 12
 
 
 class Traced(NamedTuple):
@@ -68,30 +69,30 @@ def _alignments(context: Context, hits: Hits, query: int) -> Alignments:
     """Best alignments of one query's hits, in their order."""
     queries, targets, scoring = context.queries, context.targets, context.scoring
     place = int(queries.locate(query))
-    letters = queries.searched()[queries.offsets[place] : queries.offsets[place + 1]]
-    target_letters = targets.searched()
+    residues = queries.searched()[queries.offsets[place] : queries.offsets[place + 1]]
+    target_residues = targets.searched()
     numbers = hits.target[hits.query == query]
-    wanted = [target_letters[targets.offsets[t] : targets.offsets[t + 1]] for t in targets.locate(numbers)]
+    wanted = [target_residues[targets.offsets[t] : targets.offsets[t + 1]] for t in targets.locate(numbers)]
     best: list[tuple[int, Traced]] = []
     for frame in scoring.frames:
-        strand = letters if frame > 0 else queries.alphabet.complement[letters][::-1]
+        strand = residues if frame > 0 else queries.alphabet.complement[residues][::-1]
         windows = _windows(context, strand, wanted)
         parts = [target[start:end] for target, (start, end) in zip(wanted, windows, strict=True)]
         traced = []
-        for _, packed in packed_chunks(parts, scoring, _MOST_CELLS // max(1, len(letters))):
+        for _, packed in packed_chunks(parts, scoring, _MOST_CELLS // max(1, len(residues))):
             context.cancellation.check()
             traced += trace(strand, packed)
         found = [(frame, t._replace(target_start=t.target_start + start, target_end=t.target_end + start))
                  for t, (start, _) in zip(traced, windows, strict=True)]
         best = [max(pair, key=lambda f: f[1].score) for pair in zip(best, found, strict=True)] if best else found
-    return _records(context, query, letters, numbers, wanted, best)
+    return _records(context, query, residues, numbers, wanted, best)
 
 
 def _windows(context: Context, query: np.ndarray, targets: list[np.ndarray]) -> list[tuple[int, int]]:
     """Stretch of each target that decides over its best alignment: all of it, or what reaches to the end of the best.
 
-    An alignment of m query letters scores at most m times the best letter score, so that its gaps take a bounded number
-    of target letters. Twice that before the end holds the alignment and all that its choice depends on.
+    An alignment of m query residues scores at most m times the best residue score, so that its gaps take a bounded
+    number of target residues. Twice that before the end holds the alignment and all that its choice depends on.
     """
     scoring = context.scoring
     windows = [(0, len(target)) for target in targets]
@@ -106,14 +107,14 @@ def _windows(context: Context, query: np.ndarray, targets: list[np.ndarray]) -> 
     return windows
 
 
-def _records(context: Context, query: int, letters: np.ndarray, numbers: np.ndarray, wanted: list[np.ndarray],
+def _records(context: Context, query: int, residues: np.ndarray, numbers: np.ndarray, wanted: list[np.ndarray],
              best: list[tuple[int, Traced]]) -> Alignments:
     """Alignments as records: forward coordinates, counts, statistics."""
     scoring, matrix = context.scoring, context.scoring.matrix.tolist()
     frames = np.array([frame for frame, _ in best], np.int64)
     traced = [t for _, t in best]
-    reverse = context.queries.alphabet.complement[letters][::-1] if -1 in frames else letters
-    counts = [count_path(t.path, (letters if frame > 0 else reverse)[t.query_start : t.query_end].tobytes(),
+    reverse = context.queries.alphabet.complement[residues][::-1] if -1 in frames else residues
+    counts = [count_path(t.path, (residues if frame > 0 else reverse)[t.query_start : t.query_end].tobytes(),
                          target[t.target_start : t.target_end].tobytes(), matrix)
               for (frame, t), target in zip(best, wanted, strict=True)]
     starts, ends = np.array([(t.query_start, t.query_end) for t in traced], np.int64).reshape(-1, 2).T
@@ -121,11 +122,11 @@ def _records(context: Context, query: int, letters: np.ndarray, numbers: np.ndar
     lengths = np.array([len(w) for w in wanted], np.int64)
     return Alignments({
         "query": np.full(len(best), query), "target": numbers, "score": scores,
-        "query_start": np.where(frames > 0, starts, len(letters) - ends),
-        "query_end": np.where(frames > 0, ends, len(letters) - starts),
+        "query_start": np.where(frames > 0, starts, len(residues) - ends),
+        "query_end": np.where(frames > 0, ends, len(residues) - starts),
         "target_start": [t.target_start for t in traced], "target_end": [t.target_end for t in traced],
         "query_frame": frames, "target_frame": np.ones(len(best)),
-        "bit_score": scoring.bit_scores(scores), "evalue": scoring.evalues(scores, len(letters), lengths),
+        "bit_score": scoring.bit_scores(scores), "evalue": scoring.evalues(scores, len(residues), lengths),
         **{name: [getattr(c, name) for c in counts]
            for name in ("length", "identities", "positives", "mismatches", "gap_opens", "gaps")},
         "path": Ragged.of([t.path for t in traced]),

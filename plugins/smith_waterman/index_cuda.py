@@ -1,4 +1,4 @@
-"""``sw-targets`` on CUDA devices: the letters of a volume are sent there while the volume before is searched."""
+"""``sw-targets`` on CUDA devices: the residues of a volume are sent there while the volume before is searched."""
 
 import weakref
 from contextlib import suppress
@@ -6,17 +6,18 @@ from typing import Any, ClassVar
 
 from seqloom.core.backends import device_count
 from seqloom.core.context import Context
+from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.errors import BackendError
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
-from seqloom.core.threads import brisk
-from seqloom.plugins.smith_waterman.index_cpu import SmithWatermanTargets
-from seqloom.plugins.smith_waterman.resident_cuda import Extent, Sending, device_memory, on_devices
-from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_STRETCH_HERE
+
+from .index_cpu import SmithWatermanTargets
+from .resident_cuda import Upload, VolumeSize, device_memory, on_devices
+from .target_order_cuda import BYTES_PER_STRETCH_HERE
 
 
-def _wait(sending: Sending) -> None:
+def _wait(sending: Upload) -> None:
     with suppress(BackendError):  # whoever uses the device will be told
         sending.wait()
 
@@ -27,16 +28,16 @@ class SmithWatermanTargetsCuda(SmithWatermanTargets):
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=BYTES_PER_STRETCH_HERE * (shape.targets + 1),
-                         device=Extent.of(shape.target_letters, shape.targets).nbytes)
+                         device=VolumeSize.of(shape.target_residues, shape.targets).nbytes)
 
     def run(self, context: Context, batch: SequenceBatch) -> Any:
         index = Index(self.provides, "target", parameters={"lanes": 0})
 
         def send(device: int) -> None:
-            # Letters that nobody has used may go when the index goes.
+            # Residues that nobody has used may go when the index goes.
             weakref.finalize(index, _wait, device_memory().bring(batch, context.device_memory))
 
         devices = range(device_count())
-        with brisk():
+        with short_switch_interval():
             on_devices(send, devices, devices)
         return index

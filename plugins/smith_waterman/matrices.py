@@ -1,6 +1,6 @@
-"""Letter scores of exact Smith–Waterman: the protein matrices as they are printed, and match/mismatch for nucleotides.
+"""Residue scores of exact Smith–Waterman: the protein matrices as they are printed, and match/mismatch for nucleotides.
 
-The printed files (NCBI's, as ssearch36 and parasail read them) differ from what blastp uses in the letters B, Z and X
+The printed files (NCBI's, as ssearch36 and parasail read them) differ from what blastp uses in the residues B, Z and X
 only; X, for one, scores 0 against A and −2 against C in BLOSUM62, where blastp has −1 throughout. U scores as C, O and
 J as X. BLOSUM80's printed file is in another unit than its published statistics; here it is blastp's matrix.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.plugins.common.matrices import protein_matrix
 
-PRINTED_LETTERS = "ARNDCQEGHILKMFPSTWYVBZX*"
+PRINTED_RESIDUES = "ARNDCQEGHILKMFPSTWYVBZX*"
 PRINTED_ROWS = {
     "BLOSUM45": """
         B -1 -1 4 5 -2 0 1 -1 0 -3 -3 0 -2 -3 -2 0 0 -4 -2 -3 4 2 -1 -5
@@ -49,7 +49,7 @@ PRINTED_ROWS = {
         X 0 -1 0 -1 -3 -1 -1 -1 -1 -1 -1 -1 -1 -2 -1 0 0 -4 -2 -1 -1 -1 -1 -8
     """,
 }
-"""Rows B, Z and X of the printed matrices, columns in the order of ``PRINTED_LETTERS``."""
+"""Rows B, Z and X of the printed matrices, columns in the order of ``PRINTED_RESIDUES``."""
 
 _READ_AS = {"U": "C", "O": "X", "J": "X"}
 _BASES = {"A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "M": "AC", "K": "GT", "W": "AT", "S": "CG",
@@ -58,19 +58,19 @@ _BASES = {"A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "M": "AC
 
 @cache
 def printed_matrix(name: str) -> np.ndarray:
-    """Printed matrix ``name`` as read-only i4[28, 28] over protein codes, rows query letters, in raw score units.
+    """Printed matrix ``name`` as read-only i4[28, 28] over protein codes, rows query residues, in raw score units.
 
     Code 0 (gap) keeps a score that no alignment crosses. Raises ``UnknownNameError`` for an unknown name.
     """
     matrix = protein_matrix(name).copy()
     for line in PRINTED_ROWS.get(name, "").split("\n")[1:-1]:
-        letter, *scores = line.split()
-        for other, score in zip(PRINTED_LETTERS, scores, strict=True):
-            row, column = PROTEIN.letters.index(letter), PROTEIN.letters.index(other)
+        residue, *scores = line.split()
+        for other, score in zip(PRINTED_RESIDUES, scores, strict=True):
+            row, column = PROTEIN.letters.index(residue), PROTEIN.letters.index(other)
             matrix[row, column] = matrix[column, row] = int(score)
     codes = np.arange(len(PROTEIN))
-    for letter, other in _READ_AS.items():
-        codes[PROTEIN.letters.index(letter)] = PROTEIN.letters.index(other)
+    for residue, other in _READ_AS.items():
+        codes[PROTEIN.letters.index(residue)] = PROTEIN.letters.index(other)
     matrix = matrix[np.ix_(codes, codes)]
     matrix.setflags(write=False)
     return matrix
@@ -80,7 +80,7 @@ def printed_matrix(name: str) -> np.ndarray:
 def nucleotide_matrix(match: int, mismatch: int) -> np.ndarray:
     """i4[16, 16] over nucleotide codes: ``match`` for equal bases, ``mismatch`` for unequal ones.
 
-    A letter that stands for several bases scores the mean over all pairs of bases that it may mean, rounded down. The
+    A residue that stands for several bases scores the mean over all pairs of bases that it may mean, rounded down. The
     gap code scores as far below zero as in the protein matrices.
     """
     matrix = np.full((len(NUCLEOTIDE), len(NUCLEOTIDE)), protein_matrix("BLOSUM62")[0, 0], np.int32)

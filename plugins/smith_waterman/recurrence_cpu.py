@@ -1,6 +1,6 @@
 """The Smith–Waterman recurrence in vectors: one query against as many interleaved targets as a vector has lanes.
 
-Columns are taken by spans of four, one or two at a time; their scores against every letter of the query are looked up
+Columns are taken by spans of four, one or two at a time; their scores against every residue of the query are looked up
 first, so that a cell is eight operations on registers:
 
     gap = max(f − further, floor);  pair = max(diagonal + score, gap);  h = max(pair, e)
@@ -28,14 +28,15 @@ what is left.
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from seqloom.core.context import Scoring
 from seqloom.core.distinct import ranked
+from seqloom.core.engine.threads import run_tasks
 from seqloom.core.index import Index
-from seqloom.core.jit import inline, kernel
-from seqloom.core.simd import (
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import (
     ALL_LANES,
     BYTE_LANES,
     HAS_BYTE_PERMUTE,
@@ -55,7 +56,6 @@ from seqloom.core.simd import (
     wrapped_difference,
     wrapped_sum,
 )
-from seqloom.core.threads import in_turn
 
 LANES = BYTE_LANES
 STRIDE = LOOKUP_STRIDE
@@ -64,7 +64,7 @@ SPAN = 4
 RAISED = HAS_BYTE_PERMUTE
 """Whether numbers rise from column to column; so it is where there are 32 registers."""
 LOOKED_UP, WIDENED, GATHERED = range(3)
-"""How the scores of a column come about: by vector look-up; by that and widening; letter by letter."""
+"""How the scores of a column come about: by vector look-up; by that and widening; residue by residue."""
 _CHUNK_CELLS = 1 << 32  # between two looks at the cancellation flag: about a tenth of a second
 
 
@@ -74,8 +74,8 @@ class Arithmetic:
 
     Attributes:
         dtype: of a lane.
-        first, further: costs of the first letter of a gap and of each further one.
-        lowest: score of a letter below which none need be, and that of padding.
+        first, further: costs of the first residue of a gap and of each further one.
+        lowest: score of a residue below which none need be, and that of padding.
         floor: the number for a score of 0 in the first column of a span.
         ceiling: scores below it are exact; a score at or above it may be any that is at or above it.
         source: how column scores come about.
@@ -98,23 +98,23 @@ class Profile:
     Args:
         query: u8[m] codes.
         scoring: matrix and gap costs.
-        target_letters: codes that the targets have; scores of others don't count.
+        target_residues: codes that the targets have; scores of others don't count.
 
     Attributes:
-        rows: i4[letters, 32], score of each different query letter with each code; the padding scores least.
-        places: i8[m], row of each query letter.
+        rows: i4[residues, 32], score of each different query residue with each code; the padding scores least.
+        places: i8[m], row of each query residue.
         widths: the arithmetics that can be used, the narrowest first.
     """
 
-    def __init__(self, query: np.ndarray, scoring: Scoring, target_letters: np.ndarray) -> None:
+    def __init__(self, query: np.ndarray, scoring: Scoring, target_residues: np.ndarray) -> None:
         assert scoring.matrix is not None
-        letters, places = ranked(query)
-        scores = scoring.matrix[letters]
+        residues, places = ranked(query)
+        scores = scoring.matrix[residues]
         self.length = len(query)
         self.places = places.astype(np.int64).reshape(-1)
-        self.rows = np.full((len(letters), LOOKUP_ENTRIES), -(1 << 15), np.int32)
+        self.rows = np.full((len(residues), LOOKUP_ENTRIES), -(1 << 15), np.int32)
         self.rows[:, : scores.shape[1]] = scores
-        seen = scores[:, target_letters]
+        seen = scores[:, target_residues]
         lowest, highest = int(seen.min(initial=-1)), int(seen.max(initial=1))
         costs = scoring.gap_open + scoring.gap_extend, scoring.gap_extend
         widths = [_arithmetic(np.dtype(kind), lowest, highest, *costs) for kind in (np.int8, np.int16)]
@@ -122,10 +122,11 @@ class Profile:
 
 
 def _arithmetic(dtype: np.dtype, lowest: int, highest: int, first: int, further: int) -> Arithmetic | None:
-    """Numbers of a width for letter scores in ``lowest``…``highest`` and gap costs; None if they don't hold a letter's.
+    """Numbers of a width for residue scores in ``lowest``…``highest`` and gap costs; None if they don't hold a
+    residue's.
 
-    A lane holds what is below 0 by a gap or a letter, and what is above the ceiling by a letter in the last column of a
-    span. Costs that come to the ceiling leave nothing of any score below it, and needn't be larger.
+    A lane holds what is below 0 by a gap or a residue, and what is above the ceiling by a residue in the last column of
+    a span. Costs that come to the ceiling leave nothing of any score below it, and needn't be larger.
     """
     least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     size = most - least + 1
@@ -150,7 +151,7 @@ def _arithmetic(dtype: np.dtype, lowest: int, highest: int, first: int, further:
 @inline
 def numbers_of(zero, gap_first, gap_further):
     """Vectors of an arithmetic: a score of 0 in each column of a span; by how much a column's numbers are raised over
-    those of the one before, and over a span; the opening of a gap without its letter, and each letter of it."""
+    those of the one before, and over a span; the opening of a gap without its residue, and each residue of it."""
     z0, further = splat(zero, LANES), splat(gap_further, LANES)
     opening = wrapped_difference(splat(gap_first, LANES), further)
     rise = further if RAISED else wrapped_difference(further, further)
@@ -199,11 +200,11 @@ def highest_of(h0, h1, h2, h3, rise):
 @kernel
 def fill_columns(rows, tables, columns, begin, width, source, narrow, scores):
     """Scores of ``width`` columns from ``begin`` on against every row: ``scores[(row * width + column) * LANES …]``."""
-    letters = len(rows) // 2
+    residues = len(rows) // 2
     if source == GATHERED:
-        for row in range(letters):
+        for row in range(residues):
             for column in range(width):
-                raised = row if column % SPAN == 0 else letters + row
+                raised = row if column % SPAN == 0 else residues + row
                 for lane in range(column * LANES, (column + 1) * LANES):
                     scores[row * width * LANES + lane] = rows[raised, columns[begin + lane]]
         return
@@ -212,21 +213,60 @@ def fill_columns(rows, tables, columns, begin, width, source, narrow, scores):
         x1 = load(columns, begin + (span + 1) * LANES, LANES)
         x2 = load(columns, begin + (span + 2) * LANES, LANES)
         x3 = load(columns, begin + (span + 3) * LANES, LANES)
-        for row in range(letters):
-            place, first, other = (row * width + span) * LANES, row * STRIDE, (letters + row) * STRIDE
+        for row in range(residues):
+            place, first, other = (row * width + span) * LANES, row * STRIDE, (residues + row) * STRIDE
             store(narrow, place, lookup(tables, first, x0))
             store(narrow, place + LANES, lookup(tables, other, x1))
             store(narrow, place + 2 * LANES, lookup(tables, other, x2))
             store(narrow, place + 3 * LANES, lookup(tables, other, x3))
     if source == WIDENED:
-        for place in range(letters * width * LANES):
+        for place in range(residues * width * LANES):
             scores[place] = narrow[place]
 
 
+class Workspace(NamedTuple):
+    """What kernels read and work in, for one profile and arithmetic.
+
+    Attributes:
+        rows, tables, places: scores of the profile's rows, their look-up tables, and the row of every query residue.
+        zero, gap_first, gap_further: what stands for 0, and gap costs, as numbers of the arithmetic.
+        source, spans: of the arithmetic.
+        narrow, scores: scores of some columns in eight bits and as the arithmetic has them.
+        h_row, e_row: of the last column.
+    """
+
+    rows: np.ndarray
+    tables: np.ndarray
+    places: np.ndarray
+    zero: Any
+    gap_first: Any
+    gap_further: Any
+    source: int
+    spans: tuple[int, ...]
+    narrow: np.ndarray
+    scores: np.ndarray
+    h_row: np.ndarray
+    e_row: np.ndarray
+
+    @classmethod
+    def of(cls, profile: Profile, arithmetic: Arithmetic) -> "Workspace":
+        dtype, size = arithmetic.dtype, len(profile.rows) * SPAN * len(arithmetic.spans) * LANES
+        rows = np.maximum(profile.rows, arithmetic.lowest)
+        # From the last column of a span to the next one's first, and from each column to the one beside it.
+        rise = RAISED * arithmetic.further
+        raised = np.concatenate([rows - (SPAN - 1) * rise, rows + rise])
+        narrow = aligned(size, np.int8)
+        scores = narrow if arithmetic.source == LOOKED_UP else aligned(size, dtype)
+        h_row, e_row = (aligned(profile.length * LANES, dtype) for _ in range(2))
+        return cls(raised.astype(np.int16), lookup_tables(raised.astype(np.int8)), profile.places,
+                   dtype.type(arithmetic.floor), dtype.type(arithmetic.first), dtype.type(arithmetic.further),
+                   arithmetic.source, arithmetic.spans, narrow, scores, h_row, e_row)
+
+
 @kernel
-def _best(rows, places, tables, columns, starts, first_group, last_group, zero, gap_first, gap_further, source, spans,
-          narrow, scores, h_row, e_row, best):
+def _best(work, columns, starts, first_group, last_group, best):
     """Best score of each lane of groups first_group…last_group − 1."""
+    rows, tables, places, zero, gap_first, gap_further, source, spans, narrow, scores, h_row, e_row = work
     width = SPAN * len(spans)
     z0, z1, z2, z3, rise, span, opening, further = numbers_of(zero, gap_first, gap_further)
     for group in range(first_group, last_group):
@@ -263,43 +303,26 @@ def _best(rows, places, tables, columns, starts, first_group, last_group, zero, 
         store(best, group * LANES, top)
 
 
-class Workspace:
-    """Arrays that a kernel works in, for one profile and arithmetic."""
-
-    def __init__(self, profile: Profile, arithmetic: Arithmetic) -> None:
-        dtype, size = arithmetic.dtype, len(profile.rows) * SPAN * len(arithmetic.spans) * LANES
-        rows = np.maximum(profile.rows, arithmetic.lowest)
-        # From the last column of a span to the next one's first, and from each column to the one beside it.
-        rise = RAISED * arithmetic.further
-        raised = np.concatenate([rows - (SPAN - 1) * rise, rows + rise])
-        self.rows, self.tables = raised.astype(np.int16), lookup_tables(raised.astype(np.int8))
-        self.narrow = aligned(size, np.int8)
-        self.scores = self.narrow if arithmetic.source == LOOKED_UP else aligned(size, dtype)
-        self.h_row = aligned(profile.length * LANES, dtype)
-        self.e_row = aligned(profile.length * LANES, dtype)
-        self.arguments = (dtype.type(arithmetic.floor), dtype.type(arithmetic.first),
-                          dtype.type(arithmetic.further), arithmetic.source, arithmetic.spans, self.narrow,
-                          self.scores, self.h_row, self.e_row)
-
-
 class Workers:
     """Threads of a stage.
 
     Args:
         threads: how many there may be; with one, everything is done by the caller.
         check: called now and then by all of them; may raise.
+        did: informed of the cells that one of them has been through.
     """
 
-    def __init__(self, threads: int = 1, check: Callable[[], None] = lambda: None) -> None:
-        self.threads, self.check = threads, check
+    def __init__(self, threads: int = 1, check: Callable[[], None] = lambda: None,
+                 did: Callable[[int], None] = lambda cells: None) -> None:
+        self.threads, self.check, self.did = threads, check, did
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Results of ``work`` in the order of ``items``."""
-        return in_turn(self.threads, work, items)
+        return run_tasks(self.threads, work, items)
 
     def alone(self) -> "Workers":
         """A single one of them."""
-        return Workers(1, self.check)
+        return Workers(1, self.check, self.did)
 
 
 def lane_scores(profile: Profile, arithmetic: Arithmetic, lanes: Index, workers: Workers) -> np.ndarray:
@@ -309,8 +332,8 @@ def lane_scores(profile: Profile, arithmetic: Arithmetic, lanes: Index, workers:
 
     def score(groups: tuple[int, int]) -> None:
         workers.check()
-        work = Workspace(profile, arithmetic)
-        _best(work.rows, profile.places, work.tables, lanes["columns"], starts, *groups, *work.arguments, best)
+        _best(Workspace.of(profile, arithmetic), lanes["columns"], starts, *groups, best)
+        workers.did(LANES * profile.length * int(starts[groups[1]] - starts[groups[0]]))
 
     workers.map(score, _chunks(starts * profile.length, workers.threads))
     return best[: len(order)].astype(np.int32) - arithmetic.floor

@@ -1,24 +1,24 @@
 # ruff: noqa: F821  (names in capitals in the kernel template are constants filled in by ``specialise``)
 # mypy: disable-error-code="name-defined"
-"""The Smith–Waterman recurrence on a CUDA device: query rows in registers of a few lanes, letters passed along.
+"""The Smith–Waterman recurrence on a CUDA device: query rows in registers of a few lanes, residues passed along.
 
-``LANES`` neighbouring lanes of a warp own a query tile: lane g its rows g·ROWS … g·ROWS + ROWS − 1. Letters of the
+``LANES`` neighbouring lanes of a warp own a query tile: lane g its rows g·ROWS … g·ROWS + ROWS − 1. Residues of the
 target enter at the first lane and move to the next one each step, together with the h and f values that cross the
 border between their rows, so that all lanes work on one antidiagonal of blocks (Munekawa, Ino & Hagihara 2010, section
 5, with registers in the place of shared memory). Warps fetch work from a common counter, longest targets first. Queries
 longer than a tile are taken tile by tile; what crosses the border between two tiles is kept in device memory.
 
-A register holds one number each of two targets (``core/packed16.py``), or a single one of 32 bits:
+A register holds one number each of two targets (``core/kernels/packed16.py``), or a single one of 32 bits:
 
-    h = max(diagonal + letter score, e, f)      opened = h − first
+    h = max(diagonal + residue score, e, f)      opened = h − first
     e = max(e − further, opened, 0)             f = max(f − further, opened)
 
 The floor of 0 is taken with e, where packed instructions have it for nothing. On devices that have them a row is four
 operations on the pipe of the maxima, its additions go to the pipe of the multipliers. Where halves can't be negative,
 numbers are kept ``BIAS`` above what they stand for.
 
-Sixteen bits overflow. A step adds at most the best letter score, so a best score passes through the last such stretch
-below ``Numbers.ceiling`` before anything wraps: what is in it or above is scored again in 32 bits.
+Sixteen bits overflow. A step adds at most the best residue score, so a best score passes through the last such stretch
+below ``ScoreFormat.ceiling`` before anything wraps: what is in it or above is scored again in 32 bits.
 """
 
 import threading
@@ -29,8 +29,8 @@ import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
 from seqloom.core.context import Scoring
-from seqloom.core.jit_cuda import kernel as kept_kernel
-from seqloom.core.packed16 import (
+from seqloom.core.cuda.jit import kernel as kept_kernel
+from seqloom.core.kernels.packed16 import (
     ORDINARY,
     PACKED,
     SIMULATED,
@@ -45,15 +45,15 @@ from seqloom.core.packed16 import (
     maximum_unsigned3,
     multiply_add,
 )
-from seqloom.core.unroll import specialise
+from seqloom.core.kernels.unroll import specialise
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 
 PAD = 31
-"""Letter behind the end of a target."""
-LETTERS = 32
+"""Residue behind the end of a target."""
+RESIDUES = 32
 LOWEST_SCORE = -100
-"""Of a letter, in eight bits; that of padding."""
+"""Of a residue, in eight bits; that of padding."""
 WARPS = 4
 STEPS = 2
 """Columns that are spelled out in the loop over the columns; a divisor of the lanes."""
@@ -70,14 +70,14 @@ LAST_PLACE = (1 << PLACE_BITS) - 1
 
 
 def registers(count):  # pragma: no cover - names for the template
-    """Place holder; see ``core/unroll.py``."""
+    """Place holder; see ``core/kernels/unroll.py``."""
 
 
 def unrolled(count):  # pragma: no cover
-    """Place holder; see ``core/unroll.py``."""
+    """Place holder; see ``core/kernels/unroll.py``."""
 
 
-def score_tile(profile, profile_first, letters, ranked, begins, ends, borders, first_work, works, counters, counter,
+def score_tile(profile, profile_first, residues, ranked, begins, ends, borders, first_work, works, counters, counter,
                crossing, one, high, first_row, found, found_first):
     """Kernel template: the best of each target for the rows of one query tile.
 
@@ -85,9 +85,9 @@ def score_tile(profile, profile_first, letters, ranked, begins, ends, borders, f
 
     Args:
         profile: i8; from ``profile_first`` on 32 · WORDS · SPREAD of them are scores of the tile's rows: word
-            (letter · WORDS + w) · SPREAD + lane.
-        letters: u1, codes of all targets. That of rank r, t = ``ranked[r]`` (i4), is read from ``begins[t]`` on to
-            ``ends[t]`` − 1 (i8), or (STRIDE −1) as many letters backwards; one letter more than there is may be read.
+            (residue · WORDS + w) · SPREAD + lane.
+        residues: u1, codes of all targets. That of rank r, t = ``ranked[r]`` (i4), is read from ``begins[t]`` on to
+            ``ends[t]`` − 1 (i8), or (STRIDE −1) as many residues backwards; one residue more than there is may be read.
         borders: i8, where the border of each work begins in ``crossing`` (i8), below 2^32: h, and f in the upper half,
             of the row above the tile, replaced by those of its last row.
         first_work, works: the works that are asked for: first one and number of them.
@@ -160,17 +160,17 @@ def score_tile(profile, profile_first, letters, ranked, begins, ends, borders, f
         last = floor
         f = floor
         above = floor
-        # A letter goes about as the place of its scores in the table, that of the second target in the upper half.
+        # A residue goes about as the place of its scores in the table, that of the second target in the upper half.
         # What LANES steps take is loaded by the lanes together, one such stretch ahead.
-        letter = int32(PADDING)
-        buffer = letter
+        residue = int32(PADDING)
+        buffer = residue
         buffer_h = floor
         buffer_f = floor
         mine = lane
-        coming_a = int32(letters[uint64(start_a + int64(int32(STRIDE) * min(mine, last_a)))])
+        coming_a = int32(residues[uint64(start_a + int64(int32(STRIDE) * min(mine, last_a)))])
         coming_b = int32(PAD)
         if NUMBERS == 2:
-            coming_b = int32(letters[uint64(start_b + int64(int32(STRIDE) * min(mine, last_b)))])
+            coming_b = int32(residues[uint64(start_b + int64(int32(STRIDE) * min(mine, last_b)))])
         if BORDERED:
             coming = int64(crossing[uint32(border + uint32(min(mine, last_a)))])
         for first_step in range(int32(0), steps, int32(STEPS)):
@@ -184,9 +184,9 @@ def score_tile(profile, profile_first, letters, ranked, begins, ends, borders, f
                     buffer_h = int32(coming) if mine < length_a else floor
                     buffer_f = int32(coming >> int64(32)) if mine < length_a else floor
                 mine = int32(mine + int32(LANES))
-                coming_a = int32(letters[uint64(start_a + int64(int32(STRIDE) * min(mine, last_a)))])
+                coming_a = int32(residues[uint64(start_a + int64(int32(STRIDE) * min(mine, last_a)))])
                 if NUMBERS == 2:
-                    coming_b = int32(letters[uint64(start_b + int64(int32(STRIDE) * min(mine, last_b)))])
+                    coming_b = int32(residues[uint64(start_b + int64(int32(STRIDE) * min(mine, last_b)))])
                 if BORDERED:
                     coming = int64(crossing[uint32(border + uint32(min(mine, last_a)))])
             for other in unrolled(STEPS):
@@ -196,25 +196,25 @@ def score_tile(profile, profile_first, letters, ranked, begins, ends, borders, f
                 if BORDERED:
                     entering_h = from_lane(buffer_h, int32(phase + group + int32(other)))
                     entering_f = from_lane(buffer_f, int32(phase + group + int32(other)))
-                letter = from_lane_before(letter)
+                residue = from_lane_before(residue)
                 above = from_lane_before(last)
                 f = from_lane_before(f)
                 if lane == int32(0):
-                    letter = entering
+                    residue = entering
                     if BORDERED:
                         above = entering_h
                         f = entering_f
                     else:
                         above = floor
                         f = floor
-                first = uint32(uint32(letter & int32(0xFFFF)) + ulane)
+                first = uint32(uint32(residue & int32(0xFFFF)) + ulane)
                 if NUMBERS == 2:
-                    second = uint32(uint32(letter >> int32(16)) + ulane)
+                    second = uint32(uint32(residue >> int32(16)) + ulane)
                 if GOAL == FIRST:
                     top = int32(0)
                 if GOAL == LAST:
                     top = floor
-                # A row's pairs are reckoned before h of the row above it is replaced, which saves a copy of it.
+                # A row's pairs are computed before h of the row above it is replaced, which saves a copy of it.
                 for k in unrolled(ROWS + 1):
                     if k < ROWS:
                         if k > 0:
@@ -350,8 +350,8 @@ def place_of(found: np.ndarray, goal: int) -> Place:
     return Place(found >> 2 * PLACE_BITS, np.full(len(found), -1), column)
 
 
-class Numbers(NamedTuple):
-    """How scores of one query are reckoned.
+class ScoreFormat(NamedTuple):
+    """How scores of one query are computed.
 
     Attributes:
         arithmetic: packed or single.
@@ -365,8 +365,8 @@ class Numbers(NamedTuple):
 
 
 def numbers(scoring: Scoring, lowest: int, highest: int, goal: int, packed: Arithmetic, query_length: int
-            ) -> list[Numbers]:
-    """What can be used for letter scores in lowest…highest, the faster first; what is at a ceiling goes to the next.
+            ) -> list[ScoreFormat]:
+    """What can be used for residue scores in lowest…highest, the faster first; what is at a ceiling goes to the next.
 
     Scores below ``LOWEST_SCORE`` are taken for it, which makes no difference where two gaps cost less.
     """
@@ -381,11 +381,11 @@ def numbers(scoring: Scoring, lowest: int, highest: int, goal: int, packed: Arit
             most = min(most, bias + (1 << 16) // rows - 1) if packed is PACKED else 0
         ceiling = most - bias - 2 * max(1, highest)
         if ceiling > 2 * highest:
-            ways.append(Numbers(packed, bias, ceiling))
+            ways.append(ScoreFormat(packed, bias, ceiling))
     # The best cell adds at most the highest score to that before it; keys of a score and a row have 31 bits.
     most = highest * query_length
     if most < 1 << (23 if goal != BEST else 30) and max(first, -lowest) < 1 << 30:
-        ways.append(Numbers(SINGLE, 0, 1 << 30))
+        ways.append(ScoreFormat(SINGLE, 0, 1 << 30))
     return ways
 
 
@@ -415,15 +415,15 @@ TILE_LANES = 16
 _STEP_ROWS = 4
 """What a step costs beside its rows, in rows."""
 _STRETCH_ROWS = 12, 62
-"""What letters for ``LANES`` steps cost, in rows, for a query of one tile and one of several, with their borders."""
+"""What residues for ``LANES`` steps cost, in rows, for a query of one tile and one of several, with their borders."""
 _USUAL_COLUMNS = 300
-TABLE_WORDS = 48 * 1024 // 8 // LETTERS
-"""Words of a letter's scores that fit the shared memory of a block."""
+TABLE_WORDS = 48 * 1024 // 8 // RESIDUES
+"""Words of a residue's scores that fit the shared memory of a block."""
 
 
 @cache
 def tiling(length: int, targets: int) -> Tiling:
-    """For ``length`` query letters and so many targets in a register: what should take the least time.
+    """For ``length`` query residues and so many targets in a register: what should take the least time.
 
     A step of a lane takes its rows and some more; at both ends of a target all lanes but one wait.
     """
@@ -449,7 +449,7 @@ def tiling(length: int, targets: int) -> Tiling:
 
 
 def table_words(rows: int, arithmetic: Arithmetic) -> tuple[int, list[int]]:
-    """How many words of eight bytes hold a letter's scores for a lane, and which of them a row is the first to read.
+    """How many words of eight bytes hold a residue's scores for a lane, and which of them a row is the first to read.
 
     −1 where the row's word has been read. ``PACKED`` has the scores of even rows in halves of their own, which can be
     added by the multipliers' pipe, and those of odd rows in bytes, which a permutation on the pipe of the maxima puts
@@ -469,7 +469,7 @@ def table_words(rows: int, arithmetic: Arithmetic) -> tuple[int, list[int]]:
 def spread(lanes: int) -> int:
     """Lanes that have scores side by side: half a warp at least, which reads from all banks of shared memory then.
 
-    Groups of fewer lanes have a copy of the table each, so that they can't ask one bank for different letters.
+    Groups of fewer lanes have a copy of the table each, so that they can't ask one bank for different residues.
     """
     return max(16, lanes)
 
@@ -480,20 +480,20 @@ def key_bits(rows: int) -> int:
 
 
 def tile_profile(scores: np.ndarray, rows: int, lanes: int, arithmetic: Arithmetic) -> np.ndarray:
-    """i8 profile of one tile from scores[position, ``LETTERS``] of up to rows × lanes positions."""
+    """i8 profile of one tile from scores[position, ``RESIDUES``] of up to rows × lanes positions."""
     words, _ = table_words(rows, arithmetic)
-    laid = np.empty((LETTERS, words, lanes), np.int64)
-    padded = np.full((lanes * rows, LETTERS), LOWEST_SCORE, np.int64)
+    laid = np.empty((RESIDUES, words, lanes), np.int64)
+    padded = np.full((lanes * rows, RESIDUES), LOWEST_SCORE, np.int64)
     padded[: len(scores)] = scores
-    by_row = padded.reshape(lanes, rows, LETTERS).transpose(2, 1, 0)  # [letter, row, lane]
+    by_row = padded.reshape(lanes, rows, RESIDUES).transpose(2, 1, 0)  # [residue, row, lane]
 
     def fill(first: int, some: np.ndarray, dtype: Any) -> None:
         """Rows ``some`` as numbers of ``dtype`` from word ``first`` on."""
         together = 8 // np.dtype(dtype).itemsize
         count = -(-some.shape[1] // together)
-        numbers_ = np.full((LETTERS, count * together, lanes), LOWEST_SCORE, dtype)
+        numbers_ = np.full((RESIDUES, count * together, lanes), LOWEST_SCORE, dtype)
         numbers_[:, : some.shape[1]] = some
-        joined = numbers_.reshape(LETTERS, count, together, lanes).transpose(0, 1, 3, 2)
+        joined = numbers_.reshape(RESIDUES, count, together, lanes).transpose(0, 1, 3, 2)
         laid[:, first : first + count] = np.ascontiguousarray(joined).view(np.int64)[..., 0]
 
     if arithmetic is PACKED:
@@ -507,7 +507,7 @@ def tile_profile(scores: np.ndarray, rows: int, lanes: int, arithmetic: Arithmet
 
 def query_profiles(query: np.ndarray, matrix: np.ndarray, shape: Tiling, arithmetic: Arithmetic) -> list[np.ndarray]:
     """Profiles of all tiles of u8[m] ``query``."""
-    scores = np.full((len(query), LETTERS), LOWEST_SCORE, np.int64)
+    scores = np.full((len(query), RESIDUES), LOWEST_SCORE, np.int64)
     scores[:, : matrix.shape[1]] = matrix[query]
     if arithmetic.numbers == 2:
         scores = np.maximum(scores, LOWEST_SCORE)
@@ -518,11 +518,11 @@ def query_profiles(query: np.ndarray, matrix: np.ndarray, shape: Tiling, arithme
 _compiling = threading.Lock()
 
 
-def kernel(rows: int, lanes: int, reckoned: Numbers, scoring: Scoring, goal: int, bordered: bool, continued: bool,
+def kernel(rows: int, lanes: int, format_: ScoreFormat, scoring: Scoring, goal: int, bordered: bool, continued: bool,
            backwards: bool = False) -> Any:
     """The compiled kernel for one shape of tile and one pair of gap costs."""
     with _compiling:
-        return _kernel(rows, lanes, reckoned.arithmetic, reckoned.bias, scoring.gap_open,
+        return _kernel(rows, lanes, format_.arithmetic, format_.bias, scoring.gap_open,
                        scoring.gap_extend, goal, bordered, continued, backwards, WARPS)
 
 
@@ -547,5 +547,5 @@ def _kernel(rows: int, lanes: int, arithmetic: Arithmetic, bias: int, gap_open: 
     return kept_kernel(max_registers=MOST_REGISTERS)(special)
 
 
-__all__ = ["BEST", "FIRST", "LAST", "ORDINARY", "PACKED", "SIMULATED", "Numbers", "kernel", "numbers", "place_of",
+__all__ = ["BEST", "FIRST", "LAST", "ORDINARY", "PACKED", "SIMULATED", "ScoreFormat", "kernel", "numbers", "place_of",
            "query_profiles", "tiling"]

@@ -1,6 +1,6 @@
 """What is kept on CUDA devices: volumes while they live and memory lasts, and working space for the next stage at work.
 
-Letters stand there as they are, a byte each: kernels take targets longest first, and ask for letters long before they
+Residues stand there as they are, a byte each: kernels take targets longest first, and ask for residues long before they
 need them. Threads of the host copy them on a stream of its own, so that copying hides behind computing. Volumes stay
 for later query batches until something else needs the room; what was used longest ago goes first.
 
@@ -22,15 +22,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import current_device, device_count, on_device
-from seqloom.core.copies_cuda import begin_to_device, follow, make_ready, receive_through, send_through, settle
+from seqloom.core.cuda.transfer import (
+    begin_to_device,
+    make_ready,
+    make_wait,
+    receive_through,
+    send_through,
+    synchronize,
+)
 from seqloom.core.errors import BackendError, BudgetError
-from seqloom.core.packed16 import SIMULATED
+from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, Works
+
+from .target_order_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, TargetOrder
 
 cuda: Any = _cuda
 COPIERS = min(8, os.cpu_count() or 1)
-"""Threads that copy letters: of hosts that were tried, four to eight keep a bus of 50 GB/s as busy as it gets."""
+"""Threads that copy residues: of hosts that were tried, four to eight keep a bus of 50 GB/s as busy as it gets."""
 _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
@@ -56,30 +64,30 @@ def ascending(count: int) -> np.ndarray:
     return _ascending(rounded(count))[:count]
 
 
-class Extent(NamedTuple):
-    """Size of a volume, with what it has on a device beside its letters: one of each, as kernels may read that.
+class VolumeSize(NamedTuple):
+    """Size of a volume, with what it has on a device beside its residues: one of each, as kernels may read that.
 
     Attributes:
-        letters, stretches: at most; the stretches are its targets.
+        residues, stretches: at most; the stretches are its targets.
     """
 
-    letters: int
+    residues: int
     stretches: int
 
     @classmethod
-    def of(cls, letters: int, stretches: int) -> "Extent":
-        return cls(rounded(letters + 1), rounded(stretches + 1))
+    def of(cls, residues: int, stretches: int) -> "VolumeSize":
+        return cls(rounded(residues + 1), rounded(stretches + 1))
 
     @property
     def nbytes(self) -> int:
-        return self.letters + BYTES_PER_STRETCH * self.stretches
+        return self.residues + BYTES_PER_STRETCH * self.stretches
 
-    def holds(self, other: "Extent") -> bool:
+    def holds(self, other: "VolumeSize") -> bool:
         """Whether a volume of that extent finds room here."""
-        return other.letters <= self.letters and other.stretches <= self.stretches
+        return other.residues <= self.residues and other.stretches <= self.stretches
 
 
-class Room:
+class BufferPool:
     """Arrays by name, kept for what comes next.
 
     Args:
@@ -97,16 +105,16 @@ class Room:
         return array
 
 
-class Need(NamedTuple):
+class WorkSize(NamedTuple):
     """Size of the work on a device that working space is for.
 
     Attributes:
-        stretches, letters, longest: of targets; letters of all of them and of the longest.
-        queries, query: number of queries; letters of the longest.
+        stretches, residues, longest: of targets; residues of all of them and of the longest.
+        queries, query: number of queries; residues of the longest.
     """
 
     stretches: int
-    letters: int
+    residues: int
     longest: int
     queries: int
     query: int
@@ -116,10 +124,10 @@ class Need(NamedTuple):
         """Groups of queries that are on the device at a time: while one is at work, the next is sent."""
         return 2 if self.queries > 1 else 1
 
-    def rounded(self) -> "Need":
-        return Need(*map(rounded, self))
+    def rounded(self) -> "WorkSize":
+        return WorkSize(*map(rounded, self))
 
-    def within(self, other: "Need") -> bool:
+    def within(self, other: "WorkSize") -> bool:
         return all(mine <= theirs for mine, theirs in zip(self, other, strict=True))
 
 
@@ -135,14 +143,14 @@ class Workspace:
             volumes: the device would do all that is queued there before it turned to another one.
     """
 
-    def __init__(self, need: Need, size: int, columns: int, there: Any, back: Any) -> None:
+    def __init__(self, need: WorkSize, size: int, columns: int, there: Any, back: Any) -> None:
         self.need, self.size, self.columns = need, size, columns
-        self._room, self._locked = Room(), Room(lambda size, dtype: cuda.pinned_array(size, dtype))
+        self._room, self._locked = BufferPool(), BufferPool(lambda size, dtype: cuda.pinned_array(size, dtype))
         self.streams: list[Any] = [0 if SIMULATED else cuda.stream() for _ in range(need.groups)]
         self.there, self.back = there, back
 
     def room(self, name: str, size: int, dtype: Any) -> Any:
-        """As ``Room.array``."""
+        """As ``BufferPool.array``."""
         return self._room.array(name, size, dtype)
 
     def send(self, name: str, array: np.ndarray, more: int = 0) -> Any:
@@ -152,7 +160,7 @@ class Workspace:
         """
         there = self.room(name, len(array) + more, array.dtype)
         if len(array):
-            # From memory elsewhere the driver would send piece by piece, each behind letters that are on their way.
+            # From memory elsewhere the driver would send piece by piece, each behind residues that are on their way.
             send_through(self._locked.array(name, len(array), array.dtype), array, there, self.there, self.streams)
         return there
 
@@ -164,10 +172,10 @@ class Workspace:
     def wait(self, slot: int | None = None) -> None:
         """Until all is done that is queued on a stream, or on all of them."""
         for stream in self.streams if slot is None else (self.streams[slot],):
-            settle(stream)
+            synchronize(stream)
 
 
-class Sending:
+class Upload:
     """What is on its way to a device, until it has been sent.
 
     Args:
@@ -185,7 +193,7 @@ class Sending:
         """Until all has been sent, so that what was sent may go.
 
         Raises:
-            BackendError: the device failed, whoever was told of it first.
+            BackendError: the device failed, whoever was informed of it first.
         """
         with self._lock:
             if self.failed:
@@ -202,9 +210,9 @@ class Volume:
     """One volume on a device, or on its way there.
 
     Attributes:
-        source: its letters on the host.
-        letters: u1 on the device.
-        works: all its targets.
+        source: its residues on the host.
+        residues: u1 on the device.
+        target_order: all its targets.
         room: what both are in.
         extent: for which there is room.
         queue: the stream in which they come.
@@ -214,19 +222,19 @@ class Volume:
     """
 
     source: "weakref.ref[np.ndarray]"
-    letters: Any
-    works: Works
-    room: Room
-    extent: Extent
+    residues: Any
+    target_order: TargetOrder
+    room: BufferPool
+    extent: VolumeSize
     queue: Any
-    sending: Sending
+    sending: Upload
     users: int = 1
     ahead: bool = True
 
     def arrived(self, streams: Sequence[Any]) -> None:
         """Have what will be queued on some streams wait for the volume; the host waits until all has been sent."""
         self.sending.wait()
-        follow(self.queue, streams)
+        make_wait(self.queue, streams)
 
 
 def _wanted(volume: Volume) -> bool:
@@ -245,7 +253,7 @@ class DeviceMemory:
         self._free = int(free * _SHARE)
         self._changed = threading.Condition()
         self._begun: list[np.ndarray] = []
-        """Letters of volumes that are about to be sent."""
+        """Residues of volumes that are about to be sent."""
         self._held: list[Volume] = []
         """Those used longest ago first."""
         self._idle: list[Workspace] = []
@@ -272,7 +280,7 @@ class DeviceMemory:
             self._release(size)
 
     @contextmanager
-    def workspace(self, need: Need, columns: tuple[int, int], size: Callable[[int], int], budget: int | None,
+    def workspace(self, need: WorkSize, columns: tuple[int, int], size: Callable[[int], int], budget: int | None,
                   what: str) -> Iterator[Workspace]:
         """Working space for work of that size: some that was used before, if there is.
 
@@ -289,7 +297,7 @@ class DeviceMemory:
             yield space
 
     @contextmanager
-    def _space(self, need: Need, columns: tuple[int, int], size: Callable[[int], int], budget: int | None,
+    def _space(self, need: WorkSize, columns: tuple[int, int], size: Callable[[int], int], budget: int | None,
                what: str) -> Iterator[Workspace]:
         with self._changed:
             space = next((idle for idle in self._idle if need.within(idle.need)), None)
@@ -328,7 +336,7 @@ class DeviceMemory:
         if not SIMULATED:
             cuda.current_context().deallocations.clear()
 
-    def _reserve(self, size: int, budget: int | None, what: str, extent: Extent | None = None,
+    def _reserve(self, size: int, budget: int | None, what: str, extent: VolumeSize | None = None,
                  ahead: bool = False) -> Volume | None:
         """Take ``size`` bytes of the budget, or the place of a volume that nobody uses and that holds ``extent``.
 
@@ -383,7 +391,7 @@ class DeviceMemory:
         self._held.remove(volume)
         self._used -= volume.extent.nbytes
 
-    def bring(self, targets: SequenceBatch, budget: int | None) -> Sending:
+    def bring(self, targets: SequenceBatch, budget: int | None) -> Upload:
         """Have a volume on its way to the device before it is used. It has to be waited for even if nobody uses it.
 
         Raises:
@@ -394,7 +402,7 @@ class DeviceMemory:
 
     @contextmanager
     def volume(self, targets: SequenceBatch, budget: int | None) -> Iterator[Volume]:
-        """A volume, its letters as searched, on its way to the current device; it stays there while it is in use.
+        """A volume, its residues as searched, on its way to the current device; it stays there while it is in use.
 
         Raises:
             BudgetError: as ``working_space``.
@@ -435,29 +443,30 @@ class DeviceMemory:
             return held
 
     def _sent(self, source: np.ndarray, targets: SequenceBatch, budget: int | None, ahead: bool) -> Volume:
-        extent = Extent.of(len(source), len(targets))
+        extent = VolumeSize.of(len(source), len(targets))
         old = self._reserve(extent.nbytes, budget, "a volume on the device", extent, ahead)
-        room, extent = (Room(), extent) if old is None else (old.room, old.extent)
+        room, extent = (BufferPool(), extent) if old is None else (old.room, old.extent)
         with self._changed:
             queue = self._queue
 
         def send(name: str, array: np.ndarray) -> Any:
-            coming.callback(begin_to_device(array, places[name], 1, queue, hurried=True))
+            coming.callback(begin_to_device(array, places[name], 1, queue, high_priority=True))
             return places[name]
 
         try:
             if old is not None:
                 with suppress(Exception):  # nobody may have used it, or will
                     old.sending.wait()
-            # Before letters are on their way: while they are, whoever asks the driver for memory waits long.
+            # Before residues are on their way: while they are, whoever asks the driver for memory waits long.
             places = {name: room.array(name, size, dtype) for name, size, dtype in (
-                ("letters", extent.letters, np.uint8), ("bounds", extent.stretches, np.int64),
+                ("residues", extent.residues, np.uint8), ("bounds", extent.stretches, np.int64),
                 ("ranked", extent.stretches, np.int32))}
             with ExitStack() as coming:
-                letters = places["letters"]
-                coming.callback(begin_to_device(source, letters, COPIERS, queue))
-                works = Works.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
-                volume = Volume(weakref.ref(source), letters, works, room, extent, queue, Sending(coming.pop_all()))
+                residues = places["residues"]
+                coming.callback(begin_to_device(source, residues, COPIERS, queue))
+                target_order = TargetOrder.of_volume(ascending(len(targets)), targets.offsets, targets.lengths, send)
+                volume = Volume(weakref.ref(source), residues, target_order, room, extent, queue,
+                                Upload(coming.pop_all()))
         except BaseException:
             self._release(extent.nbytes)
             raise
@@ -492,7 +501,7 @@ def device_memory() -> DeviceMemory:
         return _memory(current_device())
 
 
-def wake() -> None:
+def prepare_devices() -> None:
     """Have the device made ready by a thread of its own: that takes as long as it takes to read the first volume."""
 
     def ready() -> None:

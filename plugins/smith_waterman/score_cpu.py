@@ -1,6 +1,6 @@
 """``sw-statistics`` on the CPU: the reference's own arithmetic; pairs are few by now."""
 
-from seqloom.plugins.smith_waterman.score_reference import SmithWatermanStatistics
+from .score_reference import SmithWatermanStatistics
 
 
 class SmithWatermanStatisticsCpu(SmithWatermanStatistics):

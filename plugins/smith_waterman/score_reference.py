@@ -6,7 +6,8 @@ import numpy as np
 from seqloom.core.context import Context, Scoring
 from seqloom.core.records import Hits, Pairs, Records
 from seqloom.core.stages import ScoreStage
-from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
+
+from .scoring import SmithWatermanScoring
 
 
 class SmithWatermanStatistics(ScoreStage):

@@ -15,13 +15,14 @@ from seqloom.plugins.common.karlin_altschul import GappedParameters, KarlinBlock
 from seqloom.plugins.common.karlin_tables import DEFAULT_COSTS, GAPPED, gapped_parameters
 from seqloom.plugins.common.matrices import MATRIX_NAMES
 from seqloom.plugins.common.nucleotide_statistics import gapped_karlin, has_even_scores, search_space
-from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
+
+from .matrices import nucleotide_matrix, printed_matrix
 
 DEFAULT_EVALUE = 10.0
 LARGEST_SCORE = 2**31 - 1
 """Of an alignment: columns of scores have 32 bits."""
 LARGEST_COST = 500_000_000
-"""Of a letter pair or a part of a gap: four of them together fit 32 bits."""
+"""Of a residue pair or a part of a gap: four of them together fit 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,10 @@ class _ReportOptions:
                                   minimum=0)
     min_score: int = option(1, "smallest raw score reported", minimum=1)
     max_target_seqs: int = option(500, "most targets reported per query, the best ones", minimum=1, aliases=("--top",))
-    dbsize: int = option(0, "letters of the database for statistics; 0 for the true number", minimum=0)
+    dbsize: int = option(0, "residues of the database for statistics; 0 for the true number", minimum=0)
     score_only: bool = option(False, "report scores and statistics without alignments")
     all_scores: str | None = option(None, "also write the score of every query with every target to this Parquet file",
-                                    metavar="FILE")
+                                    metavar="FILE", output=True)
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,13 @@ class SmithWatermanOptions(_ReportOptions):
     """Options of ``sw``."""
 
     matrix: str = option("BLOSUM62", "scoring matrix, as printed", choices=MATRIX_NAMES)
-    gapopen: int | None = option(None, "cost of a gap beside its letters; when not given, the matrix's own", minimum=0,
+    gapopen: int | None = option(None, "cost of a gap beside its residues; when not given, the matrix's own", minimum=0,
                                  maximum=LARGEST_COST)
-    gapextend: int | None = option(None, "cost of each letter of a gap; when not given, the matrix's own", minimum=0,
+    gapextend: int | None = option(None, "cost of each residue of a gap; when not given, the matrix's own", minimum=0,
                                    maximum=LARGEST_COST)
 
     def costs(self) -> tuple[int, int]:
-        """Gap costs (open, extend): a gap of k letters costs open + k × extend."""
+        """Gap costs (open, extend): a gap of k residues costs open + k × extend."""
         usual = DEFAULT_COSTS[self.matrix]
         return (usual[0] if self.gapopen is None else self.gapopen,
                 usual[1] if self.gapextend is None else self.gapextend)
@@ -66,8 +67,8 @@ class NucleotideOptions(_ReportOptions):
     match: int = option(2, "score of a pair of equal bases", minimum=1, maximum=LARGEST_COST, aliases=("--reward",))
     mismatch: int = option(-3, "score of a pair of unequal bases", minimum=-LARGEST_COST, maximum=0,
                           aliases=("--penalty",))
-    gapopen: int = option(5, "cost of a gap beside its letters", minimum=0, maximum=LARGEST_COST)
-    gapextend: int = option(2, "cost of each letter of a gap", minimum=0, maximum=LARGEST_COST)
+    gapopen: int = option(5, "cost of a gap beside its residues", minimum=0, maximum=LARGEST_COST)
+    gapextend: int = option(2, "cost of each residue of a gap", minimum=0, maximum=LARGEST_COST)
     strand: str = option("both", "strand of the query that is searched", choices=("both", "plus", "minus"))
 
     def check(self) -> None:
@@ -78,8 +79,12 @@ class NucleotideOptions(_ReportOptions):
         """Of these scores and gap costs in a database of so many sequences.
 
         Raises:
-            OptionError: none are known.
+            OptionError: none are known. BLAST's for gap costs 0/0 are those of its greedy alignments, whose gaps cost
+                reward / 2 - penalty for each residue; here such gaps are free.
         """
+        if not self.gapopen and not self.gapextend:
+            raise OptionError("no statistics for gaps that cost nothing; give --gapopen or --gapextend, or leave "
+                              "--evalue out to have hits by score")
         block, alpha, beta = gapped_karlin(self.match, self.mismatch, self.gapopen, self.gapextend)
         return NucleotideStatistics(block, alpha, beta, sequences, has_even_scores(self.match, self.mismatch))
 
@@ -94,9 +99,9 @@ class NucleotideStatistics:
     sequences: int
     even_scores: bool
 
-    def evalue(self, score: int, query_length: int, target_length: int, database_letters: int) -> float:
+    def evalue(self, score: int, query_length: int, target_length: int, database_residues: int) -> float:
         """Expected number of alignments with at least ``score``; the target's length doesn't matter."""
-        space = _search_space(self.karlin, self.alpha, self.beta, query_length, database_letters, self.sequences)
+        space = _search_space(self.karlin, self.alpha, self.beta, query_length, database_residues, self.sequences)
         counted = score - (score & 1) if self.even_scores else score
         return space * math.exp(-self.karlin.lambda_ * counted + math.log(self.karlin.k))
 
@@ -111,13 +116,13 @@ class SmithWatermanScoring(Scoring):
     Attributes:
         statistics: Karlin–Altschul parameters of matrix and gap costs; None where none are known.
         largest_evalue: most that is reported.
-        database_letters: residues of everything that is searched.
+        database_residues: residues of everything that is searched.
         frames: strands of the query to align, +1 before −1.
     """
 
     statistics: GappedParameters | NucleotideStatistics | None = None
     largest_evalue: float = DEFAULT_EVALUE
-    database_letters: int = 0
+    database_residues: int = 0
     frames: tuple[int, ...] = (1,)
 
     def evalues(self, scores: np.ndarray, query_length: int, target_lengths: np.ndarray) -> np.ndarray:
@@ -129,8 +134,8 @@ class SmithWatermanScoring(Scoring):
         if self.statistics is None:
             return np.full(len(scores), np.nan)
         if isinstance(self.statistics, GappedParameters):
-            return self.statistics.evalues(scores, query_length, target_lengths, self.database_letters)
-        return np.array([self.statistics.evalue(score, query_length, length, self.database_letters)
+            return self.statistics.evalues(scores, query_length, target_lengths, self.database_residues)
+        return np.array([self.statistics.evalue(score, query_length, length, self.database_residues)
                          for score, length in zip(scores.tolist(), target_lengths.tolist(), strict=True)], np.float64)
 
     def bit_scores(self, scores: np.ndarray) -> np.ndarray:
@@ -141,7 +146,7 @@ class SmithWatermanScoring(Scoring):
 
 
 def _check_scores(matrix: np.ndarray, queries: "SequenceBatch | ModelBatch", space: SearchSpace) -> None:
-    """Refuse letter scores that may come to more than ``LARGEST_SCORE``, even between the longest sequences."""
+    """Refuse residue scores that may come to more than ``LARGEST_SCORE``, even between the longest sequences."""
     longest = min(int(queries.lengths.max(initial=0)), space.longest)
     if longest * int(matrix.max()) > LARGEST_SCORE:
         raise OptionError(f"scores may come to {longest} × {matrix.max()}, and {LARGEST_SCORE:,} is the largest that "
@@ -163,7 +168,7 @@ class SmithWaterman(Family):
         return SmithWatermanScoring(
             matrix, *costs, statistics=gapped_parameters(options.matrix, *costs) if known else None,
             largest_evalue=DEFAULT_EVALUE if options.evalue is None else options.evalue,
-            database_letters=options.dbsize or space.letters)
+            database_residues=options.dbsize or space.total_residues)
 
 
 class SmithWatermanNucleotide(Family):
@@ -187,4 +192,4 @@ class SmithWatermanNucleotide(Family):
         return SmithWatermanScoring(
             matrix, options.gapopen, options.gapextend, statistics=statistics,
             largest_evalue=DEFAULT_EVALUE if options.evalue is None else options.evalue,
-            database_letters=options.dbsize or space.letters, frames=tuple(frames))
+            database_residues=options.dbsize or space.total_residues, frames=tuple(frames))

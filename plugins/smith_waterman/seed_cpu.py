@@ -6,23 +6,26 @@ import numpy as np
 from seqloom.core.context import Context, Scoring
 from seqloom.core.distinct import distinct, ranked
 from seqloom.core.index import Index
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.simd import LOOKUP_ENTRIES
 from seqloom.core.records import Pairs, Records
-from seqloom.core.simd import LOOKUP_ENTRIES
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.karlin_altschul import GappedParameters
 from seqloom.plugins.common.lanes import KIND
-from seqloom.plugins.common.letters_cpu import letters_of
+from seqloom.plugins.common.residues_cpu import residues_of
+from seqloom.plugins.common.stretches_cpu import Stretches
 from seqloom.plugins.smith_waterman import all_scores
-from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers, lane_scores
-from seqloom.plugins.smith_waterman.scalar_cpu import scalar_score
-from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
-from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, interleaved_bytes, reach_of, usual_piece
+
+from .reach import interleaved_bytes, reach_of, usual_piece
+from .recurrence_cpu import LANES, Profile, Workers, lane_scores
+from .scoring import SmithWatermanScoring
+from .seed_reference import SmithWatermanScores, kept_pairs, strands
+from .wavefront_cpu import scalar_score
 
 _KEPT_SCORES = 1024
-_SLACK = 1 + 1e-6
-"""Factor on an E-value within which an estimate doesn't decide; it is good to some 1e-12."""
+_SLACK = 1 + 1e-5
+"""Factor on an E-value within which an estimate doesn't decide; it is good to some 1e-6, as its error function isn't
+BLAST's."""
 
 
 @kernel
@@ -80,7 +83,7 @@ def promising(scoring: SmithWatermanScoring, scores: np.ndarray, query_length: i
                            statistics.alpha_v, statistics.sigma, statistics.ungapped_alpha,
                            statistics.ungapped_alpha_v], np.float64)
     evalues = np.empty(len(scores), np.float64)
-    _estimate(scores, target_lengths, query_length, least, float(scoring.database_letters), parameters, evalues)
+    _estimate(scores, target_lengths, query_length, least, float(scoring.database_residues), parameters, evalues)
     limit = scoring.largest_evalue
     if len(scores) > most:
         limit = min(limit, float(np.partition(evalues, most - 1)[most - 1]))
@@ -128,7 +131,7 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         queries, targets, scoring = context.queries, context.targets, context.scoring
-        letters = letters_of(targets.searched())
+        residues = residues_of(targets.searched())
         everything = np.arange(len(targets))
         wanted = dict.fromkeys(range(len(queries)), everything)
         reach = reach_of(scoring, queries.lengths.tolist())
@@ -140,7 +143,9 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
             query_places, target_places = queries.locate(records.query), targets.locate(records.target)
             wanted = {q: distinct(target_places[query_places == q]) for q in distinct(query_places).tolist()}
         # Many queries: one to a thread. Few: all threads at one query, each with a part of the targets.
-        workers = Workers(context.threads, context.cancellation.check)
+        cells = len(scoring.frames) * sum(int(queries.lengths[q]) * int(targets.lengths[places].sum())
+                                          for q, places in wanted.items())
+        workers = Workers(context.threads, context.cancellation.check, lambda done: context.advance(done, cells))
         by_query = len(wanted) >= 2 * context.threads
         context.count("split by query" if by_query else "split by target")
 
@@ -148,14 +153,12 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
             query, places = item
             part = Stretches.of(targets, places, reach) if shared is None else shared[0]
             lanes = part.interleaved(np.arange(len(part))) if shared is None else shared[1]
-            return _pairs(context, query, part, lanes, letters, workers.alone() if by_query else workers, note)
+            return _pairs(context, query, part, lanes, residues, workers.alone() if by_query else workers, note)
 
         items = list(wanted.items())
         with all_scores.of_unit(context) as note:
             parts = workers.map(pairs, items) if by_query else [pairs(item) for item in items]
-        both = len(scoring.frames)
-        context.count("cells", both * sum(int(queries.lengths[q]) * int(targets.lengths[places].sum())
-                                          for q, places in items))
+        context.count("cells", cells)
         return Pairs.concat(parts) if parts else Pairs.empty()
 
 
@@ -167,7 +170,7 @@ def _interleaved(context: Context, stretches: Stretches) -> Index:
     return stretches.interleaved(np.arange(len(stretches)))
 
 
-def _pairs(context: Context, query: int, stretches: Stretches, lanes: Index, letters: np.ndarray,
+def _pairs(context: Context, query: int, stretches: Stretches, lanes: Index, residues: np.ndarray,
            workers: Workers, note: all_scores.Note) -> Pairs:
     """Pairs of the query at place ``query`` with the targets of these stretches that may be reported."""
     targets, scoring = context.targets, context.scoring
@@ -175,7 +178,7 @@ def _pairs(context: Context, query: int, stretches: Stretches, lanes: Index, let
     for strand in strands(context, query):
         workers.check()
         np.maximum.at(best, stretches.owners,
-                      exact_scores(Profile(strand, scoring, letters), scoring, stretches, lanes, workers))
+                      exact_scores(Profile(strand, scoring, residues), scoring, stretches, lanes, workers))
     places = distinct(stretches.owners)
     note(query, places, best[places])
     fits = promising(scoring, best[places], int(context.queries.lengths[query]), targets.lengths[places],

@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 from seqloom.core.backends import device_count
 from seqloom.core.context import Context
+from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.core.threads import brisk
+from seqloom.plugins.common.stretches_cpu import LEAST_PIECE, Stretches
 from seqloom.plugins.smith_waterman import all_scores
-from seqloom.plugins.smith_waterman.resident_cuda import Need, ascending, device_memory, on_devices, wake
-from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
-from seqloom.plugins.smith_waterman.seed_cpu import promising
-from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, kept_pairs, strands
-from seqloom.plugins.smith_waterman.stretches_cpu import LEAST_PIECE, Stretches, reach_of
-from seqloom.plugins.smith_waterman.targets_cuda import Asked, Found, on_device_targets, working_bytes
+
+from .reach import reach_of
+from .resident_cuda import WorkSize, ascending, device_memory, on_devices, prepare_devices
+from .scoring import SmithWatermanScoring
+from .seed_cpu import promising
+from .seed_reference import SmithWatermanScores, kept_pairs, strands
+from .targets_cuda import ScoredTargets, ScoreRequest, on_device_targets, working_bytes
 
 _LADDER = 1.125
 
@@ -57,11 +59,11 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
     backend = "cuda"
     records_on = "host"
     least_cells = 1 << 36  # 12 ms of a device
-    volume_letters = 256_000_000  # 5 ms of the bus, which the host's own work for a volume hides behind
+    volume_residues = 256_000_000  # 5 ms of the bus, which the host's own work for a volume hides behind
 
     def footprint(self, shape: Shape) -> Footprint:
-        pieces = shape.targets + shape.target_letters // LEAST_PIECE
-        need = Need(pieces, shape.target_letters, shape.longest_target, shape.queries, shape.longest_query)
+        pieces = shape.targets + shape.target_residues // LEAST_PIECE
+        need = WorkSize(pieces, shape.target_residues, shape.longest_target, shape.queries, shape.longest_query)
         # The volume itself is the index's.
         return Footprint(host=64 * pieces + 24 * shape.queries * shape.targets, device=working_bytes(need))
 
@@ -74,14 +76,14 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
             jobs = [([q], np.unique(target_places[query_places == q])) for q in np.unique(query_places).tolist()]
         reach = reach_of(scoring, queries.lengths.tolist())
         parts: dict[int, Pairs] = {}
-        with all_scores.of_unit(context) as note, brisk():
+        with all_scores.of_unit(context) as note, short_switch_interval():
             for places, wanted in jobs:
                 # A device that has all targets cuts the longest itself.
                 whole = len(wanted) == len(targets) and _alike(places, device_count())
                 stretches = Stretches.of(targets, wanted, None if whole else reach)
                 divided, how = shares(places, stretches, device_count())
                 context.count(how)
-                found: dict[int, list[Found]] = {q: [] for q in places}
+                found: dict[int, list[ScoredTargets]] = {q: [] for q in places}
                 done = on_devices(partial(_scored, context, stretches, reach), divided,
                                   [share.device for share in divided])
                 for share, results in zip(divided, done, strict=True):
@@ -93,19 +95,19 @@ class SmithWatermanScoresCuda(SmithWatermanScores):
 
     def begin(self, options: Any) -> None:
         super().begin(options)
-        wake()
+        prepare_devices()
 
     def finish(self, options: Any) -> None:
         super().finish(options)
         on_devices(lambda device: device_memory().release_idle(), range(device_count()), range(device_count()))
 
 
-def _scored(context: Context, stretches: Stretches, reach: int | None, share: Share) -> list[Found]:
+def _scored(context: Context, stretches: Stretches, reach: int | None, share: Share) -> list[ScoredTargets]:
     """Stretches that may be reported for each query of a share."""
     longest = int(context.queries.lengths[list(share.queries)].max(initial=0))
     with on_device_targets(context.targets, stretches, share.stretches, len(share.queries), longest,
                            context.device_memory, context.cancellation.check, reach) as targets:
-        asked = [Asked(strands(context, query), least_score(context, query)) for query in share.queries]
+        asked = [ScoreRequest(strands(context, query), least_score(context, query)) for query in share.queries]
         found = targets.scores(asked, context.scoring)
         context.count("cells", targets.cells)
         if targets.beyond:
@@ -122,18 +124,18 @@ def least_score(context: Context, query: int) -> int:
     if scoring.statistics is None:
         return least
     longest = max(2, context.space.longest, context.targets.longest)
-    return _least_score(scoring.statistics, scoring.largest_evalue, scoring.database_letters, longest,
+    return _least_score(scoring.statistics, scoring.largest_evalue, scoring.database_residues, longest,
                         int(context.queries.lengths[query]), least)
 
 
 @lru_cache(1 << 12)
-def _least_score(statistics: Any, largest_evalue: float, database_letters: int, longest: int, length: int,
+def _least_score(statistics: Any, largest_evalue: float, database_residues: int, longest: int, length: int,
                  least: int) -> int:
     # An E-value grows with the target's length where its share of the database stays, and falls with that: one step of
     # this ladder bounds all lengths between its ends. That leaves some targets for an exact look that don't pass it.
     steps = np.unique((_LADDER ** np.arange(1 + math.log(longest, _LADDER))).astype(np.int64) + 1)
     generous = SmithWatermanScoring(statistics=statistics, largest_evalue=largest_evalue * _LADDER * _LADDER,
-                                    database_letters=database_letters)
+                                    database_residues=database_residues)
     low = high = least
 
     def passes(score: int) -> bool:
@@ -148,7 +150,7 @@ def _least_score(statistics: Any, largest_evalue: float, database_letters: int, 
     return low
 
 
-def _pairs(context: Context, query: int, stretches: Stretches, found: Sequence[Found],
+def _pairs(context: Context, query: int, stretches: Stretches, found: Sequence[ScoredTargets],
            note: all_scores.Note) -> Pairs:
     """Pairs that may be reported, of all that the devices found for a query."""
     owners = stretches.owners[np.concatenate([f.numbers for f in found])]

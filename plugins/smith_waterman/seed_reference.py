@@ -7,10 +7,11 @@ from seqloom.core.context import Context, Scoring
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, SeedStage, Shape
 from seqloom.plugins.smith_waterman import all_scores
-from seqloom.plugins.smith_waterman.recurrence import Packed, packed_chunks
-from seqloom.plugins.smith_waterman.scoring import SmithWatermanScoring
 
-_CHUNK_LETTERS = 1 << 16  # some twelve arrays of so many numbers stay in a core's cache
+from .recurrence_reference import Packed, packed_chunks
+from .scoring import SmithWatermanScoring
+
+_CHUNK_RESIDUES = 1 << 16  # some twelve arrays of so many numbers stay in a core's cache
 
 
 class SmithWatermanScores(SeedStage):
@@ -18,8 +19,8 @@ class SmithWatermanScores(SeedStage):
 
     Kept are pairs that reach ``min_score`` and whose E-value isn't above the limit, and of these the best
     ``max_target_seqs`` of each query in this volume, by the order of the ranking. Given ``Pairs``, it scores only
-    those. Letters are read as stored, hard-masked ones as the unknown letter. The option ``all_scores`` names a file
-    that gets every score reckoned.
+    those. Residues are read as stored, hard-masked ones as the unknown residue. The option ``all_scores`` names a file
+    that gets every score computed.
 
     Source: Munekawa, Ino & Hagihara 2010, section 4 (matrix filling step).
     """
@@ -30,8 +31,8 @@ class SmithWatermanScores(SeedStage):
     scoring: ClassVar[type[Scoring]] = SmithWatermanScoring
 
     def footprint(self, shape: Shape) -> Footprint:
-        letters = max(_CHUNK_LETTERS, shape.longest_target)
-        return Footprint(host=8 * 48 * letters + 24 * shape.queries * shape.targets)
+        residues = max(_CHUNK_RESIDUES, shape.longest_target)
+        return Footprint(host=8 * 48 * residues + 24 * shape.queries * shape.targets)
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         queries, targets = context.queries, context.targets
@@ -65,21 +66,22 @@ class SmithWatermanScores(SeedStage):
     def table(self, context: Context, query_places: np.ndarray, target_places: np.ndarray) -> np.ndarray:
         """i8[q, t]: scores of some queries with some targets, both by place in batch and volume; the better strand."""
         targets = context.targets
-        letters = targets.searched()
-        wanted = [letters[targets.offsets[t] : targets.offsets[t + 1]] for t in target_places]
+        residues = targets.searched()
+        wanted = [residues[targets.offsets[t] : targets.offsets[t + 1]] for t in target_places]
         scores = np.zeros((len(query_places), len(target_places)), np.int64)
-        for first, packed in packed_chunks(wanted, context.scoring, _CHUNK_LETTERS):
+        cells = context.queries.total_residues * targets.total_residues * len(context.scoring.frames)
+        for first, packed in packed_chunks(wanted, context.scoring, _CHUNK_RESIDUES):
             last = first + len(packed.lengths)
             for n, q in enumerate(query_places):
                 for strand in strands(context, int(q)):
-                    context.cancellation.check()
                     context.count("cells", len(strand) * len(packed.residues))
                     np.maximum(scores[n, first:last], best_scores(strand, packed), out=scores[n, first:last])
+                    context.advance(len(strand) * len(packed.residues), cells)
         return scores
 
 
 def strands(context: Context, place: int) -> list[np.ndarray]:
-    """u8 letters of the query at ``place`` as searched, on each strand that is to be aligned."""
+    """u8 residues of the query at ``place`` as searched, on each strand that is to be aligned."""
     queries = context.queries
     query = queries.searched()[queries.offsets[place] : queries.offsets[place + 1]]
     return [query if frame > 0 else queries.alphabet.complement[query][::-1] for frame in context.scoring.frames]

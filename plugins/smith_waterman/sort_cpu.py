@@ -1,6 +1,6 @@
 """``sw-rank`` on the CPU: the reference's numpy; hits are few by now."""
 
-from seqloom.plugins.smith_waterman.sort_reference import SmithWatermanRank
+from .sort_reference import SmithWatermanRank
 
 
 class SmithWatermanRankCpu(SmithWatermanRank):

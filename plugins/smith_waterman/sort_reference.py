@@ -20,6 +20,7 @@ class SmithWatermanRank(SortStage):
     gives: ClassVar[type[Records]] = Hits
     gives_order: ClassVar[tuple[str, ...] | None] = ("query",)
     scopes: ClassVar[tuple[Scope, ...]] = ("unit", "reduce")
+    uses: ClassVar[tuple[str, ...]] = ("max_target_seqs",)
 
     def run(self, context: Context, records: Records) -> Hits:
         assert isinstance(records, Hits)

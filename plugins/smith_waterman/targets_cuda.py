@@ -6,7 +6,7 @@ those that may count are picked out; what overflows sixteen bits is scored again
 takes over.
 
 A kernel is brought to a device before anything is queued, since the device finishes all its work before it takes one.
-All that a unit of work needs but its letters is made ready while these are on their way.
+All that a unit of work needs but its residues is made ready while these are on their way.
 """
 
 import threading
@@ -22,22 +22,24 @@ from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.backends import current_device
 from seqloom.core.context import Scoring
-from seqloom.core.copies_cuda import clear, follow
-from seqloom.core.jit_cuda import kernel as kept_kernel
-from seqloom.core.jit_cuda import launching
-from seqloom.core.packed16 import SIMULATED, Arithmetic, has_packed_maxima, packed_arithmetic
+from seqloom.core.cuda.jit import kernel as kept_kernel
+from seqloom.core.cuda.jit import launching
+from seqloom.core.cuda.transfer import clear, make_wait
+from seqloom.core.kernels.packed16 import SIMULATED, Arithmetic, has_packed_maxima, packed_arithmetic
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.smith_waterman.recurrence_cuda import (
+from seqloom.plugins.common.stretches_cpu import Stretches
+
+from .recurrence_cuda import (
     BEST,
     FIRST,
     LAST,
     LAST_PLACE,
-    LETTERS,
+    RESIDUES,
     SINGLE,
     TABLE_WORDS,
     WARPS,
-    Numbers,
     Place,
+    ScoreFormat,
     Tiling,
     kernel,
     numbers,
@@ -45,9 +47,8 @@ from seqloom.plugins.smith_waterman.recurrence_cuda import (
     query_profiles,
     tiling,
 )
-from seqloom.plugins.smith_waterman.resident_cuda import Need, Volume, Workspace, device_memory
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
-from seqloom.plugins.smith_waterman.works_cuda import BYTES_PER_COLUMN, Borders, Pieces, Works
+from .resident_cuda import Volume, WorkSize, Workspace, device_memory
+from .target_order_cuda import BYTES_PER_COLUMN, Borders, Pieces, TargetOrder
 
 cuda: Any = _cuda
 _GROUP_QUERIES = 16
@@ -92,8 +93,8 @@ def join(pieces, few, cut, ranked, bounds, count, all_ranked, begins, ends):
 
     Args:
         pieces: i8[2 · few], where they begin and end.
-        ranked, bounds: i4 and i8, of ``count`` targets, as of ``Works``; pieces are of the first ``cut`` of the ranks.
-        all_ranked, begins, ends: filled, as of ``Works`` with ``Pieces``.
+        ranked, bounds: i4 and i8, of ``count`` targets, as of ``TargetOrder``; pieces are of the first ``cut`` of the
+        ranks. all_ranked, begins, ends: filled, as of ``TargetOrder`` with ``Pieces``.
     """
     n = int32(cuda.grid(1))
     if n < count:
@@ -113,7 +114,7 @@ def _compiled(simple: Callable[..., None]) -> Any:
     return kept_kernel()(simple)
 
 
-class Found(NamedTuple):
+class ScoredTargets(NamedTuple):
     """Numbers of stretches i8[k], ascending, and their scores i8[k]."""
 
     numbers: np.ndarray
@@ -129,7 +130,7 @@ class _Variant(NamedTuple):
     device: int
     rows: int
     lanes: int
-    way: Numbers
+    way: ScoreFormat
     bordered: bool
     continued: bool
 
@@ -138,8 +139,8 @@ _brought: set[_Variant] = set()
 """Kernels that are on a device. Those of other gap costs are brought there when they are first needed."""
 
 
-def _variants(length: int, way: Numbers) -> list[_Variant]:
-    """Kernels that a query letter sequence of that length takes on the current device."""
+def _variants(length: int, way: ScoreFormat) -> list[_Variant]:
+    """Kernels that a query residue sequence of that length takes on the current device."""
     if not length:
         return []
     device = current_device()
@@ -149,7 +150,7 @@ def _variants(length: int, way: Numbers) -> list[_Variant]:
             for tile, rows in enumerate(shape.rows)]
 
 
-class Asked(NamedTuple):
+class ScoreRequest(NamedTuple):
     """What is asked of a query: stretches whose best score with any of its strands, u8[m], is ``least`` or more."""
 
     strands: Sequence[np.ndarray]
@@ -157,7 +158,7 @@ class Asked(NamedTuple):
 
 
 class _Tiles(NamedTuple):
-    """A query letter sequence as kernels take it: its shape, and where each tile's profile begins in what is sent."""
+    """A query residue sequence as kernels take it: its shape, and where each tile's profile begins in what is sent."""
 
     shape: Tiling
     words: list[int]
@@ -168,14 +169,14 @@ class _Group:
     """Queries that are on the device together.
 
     Attributes:
-        members: of each its place among all that are asked, what is asked, and its ways of reckoning.
+        members: of each its place among all that are asked, what is asked, and its ways of computing.
         profiles: of all tiles of all strands, side by side.
         tiles: of each strand of each query.
         slot: which of the two rooms the group takes.
         words: of all profiles.
     """
 
-    members: list[tuple[int, Asked, list[Numbers]]]
+    members: list[tuple[int, ScoreRequest, list[ScoreFormat]]]
     profiles: list[np.ndarray]
     tiles: list[list[_Tiles]]
     slot: int
@@ -188,25 +189,25 @@ class DeviceTargets:
     Args:
         volume: what ``stretches`` are cut from.
         chosen: i8[k], ascending numbers of the stretches that are asked for.
-        letters: of all of them, those of pieces for those of the targets that these stand for.
+        residues: of all of them, those of pieces for those of the targets that these stand for.
         pieces: of the longest ones, where all targets are asked for.
     """
 
-    def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, letters: int, space: Workspace,
+    def __init__(self, volume: Volume, stretches: Stretches, chosen: np.ndarray, residues: int, space: Workspace,
                  check: Callable[[], None], pieces: Pieces | None = None) -> None:
-        self._letters, self._stretches, self._space, self._check = volume.letters, stretches, space, check
+        self._residues, self._stretches, self._space, self._check = volume.residues, stretches, space, check
         self._volume, self._arrived = volume, False
-        self._letters_asked_for = letters
+        self._residues_asked_for = residues
         self._packed = packed_arithmetic() if has_packed_maxima() else SINGLE
         # Borders are in the working space, since they depend on how many columns it has room for.
         if not (stretches.whole and len(chosen) == len(stretches)):
             self._works = self._sorted("all", chosen, stretches.begins[chosen], stretches.lengths[chosen])
         elif pieces is None:
-            self._works = replace(volume.works, send=self._sender("all"))
+            self._works = replace(volume.target_order, send=self._sender("all"))
         else:
             count, few = len(stretches), len(pieces.begins)
             self._works = replace(
-                volume.works, send=self._sender("all"), pieces=pieces,
+                volume.target_order, send=self._sender("all"), pieces=pieces,
                 ranked_there=space.room("all ranked", count + few - pieces.cut + 1, np.int32),
                 begins=space.room("all begins", count + few, np.int64),
                 ends=space.room("all ends", count + few, np.int64))
@@ -215,11 +216,11 @@ class DeviceTargets:
         self.cells = 0
         self.beyond = 0
 
-    def _sorted(self, name: str, chosen: np.ndarray, first_letters: np.ndarray, lengths: np.ndarray) -> Works:
-        return Works.of(np.asarray(chosen, np.int64), first_letters, lengths, self._sender(name))
+    def _sorted(self, name: str, chosen: np.ndarray, first_residues: np.ndarray, lengths: np.ndarray) -> TargetOrder:
+        return TargetOrder.of(np.asarray(chosen, np.int64), first_residues, lengths, self._sender(name))
 
     def _bounds(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """i8[k]: first letters and lengths of stretches and pieces."""
+        """i8[k]: first residues and lengths of stretches and pieces."""
         begins, lengths = self._stretches.begins, self._stretches.lengths
         pieces, count = self._works.pieces, len(begins)
         if not pieces:
@@ -229,7 +230,7 @@ class DeviceTargets:
         return (np.where(a_piece, pieces.begins[piece], begins[whole]),
                 np.where(a_piece, pieces.lengths[piece], lengths[whole]))
 
-    def _put_together(self, found: Found) -> Found:
+    def _put_together(self, found: ScoredTargets) -> ScoredTargets:
         """The best of the pieces of each target, in place of all of them."""
         pieces, count = self._works.pieces, len(self._stretches)
         if not pieces:
@@ -238,7 +239,7 @@ class DeviceTargets:
         order = np.argsort(owners, kind="stable")
         owners, scores = owners[order], found.scores[order]
         firsts = np.flatnonzero(np.diff(owners, prepend=-1))
-        return Found(owners[firsts], np.maximum.reduceat(scores, firsts) if len(firsts) else scores)
+        return ScoredTargets(owners[firsts], np.maximum.reduceat(scores, firsts) if len(firsts) else scores)
 
     def _sender(self, name: str) -> Callable[[str, np.ndarray], Any]:
         return lambda what, array: self._space.send(f"{name} {what}", array)
@@ -255,26 +256,28 @@ class DeviceTargets:
         clear(arrays[1], few, stream)
         return arrays
 
-    def _ways(self, query: np.ndarray, scoring: Scoring, goal: int) -> list[Numbers]:
+    def _ways(self, query: np.ndarray, scoring: Scoring, goal: int) -> list[ScoreFormat]:
         assert scoring.matrix is not None
         seen = scoring.matrix[np.unique(query)]
         if max(len(query), self._works.longest) > LAST_PLACE and goal != BEST:
             return []
-        # A gap letter can't be in a sequence: its score doesn't count.
+        # A gap residue can't be in a sequence: its score doesn't count.
         return numbers(scoring, int(seen[:, 1:].min(initial=0)), int(seen.max(initial=0)), goal, self._packed,
                        len(query))
 
-    def _run(self, works: Works, tiles: _Tiles, scoring: Scoring, way: Numbers, goal: int, profiles: Any, counters: Any,
+    def _run(self, target_order: TargetOrder, tiles: _Tiles, scoring: Scoring, way: ScoreFormat, goal: int,
+             profiles: Any, counters: Any,
              counter: int, found: Any, found_first: int, slot: int, backwards: bool = False) -> int:
         """Queue kernels for the best of every work with all rows of a query; gives the next counter.
 
         ``found`` is on the device, in the order of the works; counters are 0.
         """
         together = way.arithmetic.numbers
-        parts, crossing, places = [(0, -(-len(works) // together))], profiles, profiles  # of which one tile uses none
+        parts = [(0, -(-len(target_order) // together))]
+        crossing = places = profiles  # of which one tile uses none
         last_tile = len(tiles.shape.rows) - 1
         if last_tile:
-            parts, places, most = self._borders(works, way)
+            parts, places, most = self._borders(target_order, way)
             crossing = self._space.room(f"crossing {slot}", most + 1, np.int64)
         self._arrive()
         for begin, end in parts:
@@ -283,14 +286,15 @@ class DeviceTargets:
                 with launching:
                     made = kernel(rows, tiles.shape.lanes, way, scoring, goal, tile > 0, tile < last_tile, backwards)
                     made[_blocks(), 32 * WARPS, self._space.streams[slot]](
-                        profiles, tiles.words[tile], self._letters, works.ranked_there, works.begins, works.ends,
+                        profiles, tiles.words[tile], self._residues, target_order.ranked_there, target_order.begins,
+                        target_order.ends,
                         places, np.int32(begin), np.int32(end - begin), counters, np.int32(counter), crossing,
                         np.int32(1), np.int32(1 << 16), np.int32(first), found, found_first)
                 counter += 1
         return counter
 
     def _arrive(self) -> None:
-        """Have what will be queued wait for the letters: all that comes before needn't."""
+        """Have what will be queued wait for the residues: all that comes before needn't."""
         if not self._arrived:
             self._volume.arrived(self._space.streams)
             self._arrived = True
@@ -299,23 +303,23 @@ class DeviceTargets:
 
     def _join(self, pieces: Pieces) -> None:
         """Queue what puts pieces before targets."""
-        works, all_, (first, *others) = self._volume.works, self._works, self._space.streams
+        target_order, all_, (first, *others) = self._volume.target_order, self._works, self._space.streams
         count, few = np.int32(len(self._stretches)), np.int32(len(pieces.begins))
         self._launch(join, int(count) + int(few), first, self._ends_of_pieces, few, np.int32(pieces.cut),
-                     works.ranked_there, works.begins, count, all_.ranked_there, all_.begins, all_.ends)
-        follow(first, others)
+                     target_order.ranked_there, target_order.begins, count, all_.ranked_there, all_.begins, all_.ends)
+        make_wait(first, others)
 
-    def _borders(self, works: Works, way: Numbers) -> Borders:
-        return works.borders(way.arithmetic.numbers, self._space.columns)
+    def _borders(self, target_order: TargetOrder, way: ScoreFormat) -> Borders:
+        return target_order.borders(way.arithmetic.numbers, self._space.columns)
 
-    def _launches(self, works: Works, tiles: _Tiles, way: Numbers) -> int:
+    def _launches(self, target_order: TargetOrder, tiles: _Tiles, way: ScoreFormat) -> int:
         """Kernels that are launched for one strand of a query."""
         count = len(tiles.words)
-        return count * len(self._borders(works, way).parts) if count > 1 else 1
+        return count * len(self._borders(target_order, way).parts) if count > 1 else 1
 
-    def scores(self, asked: Sequence[Asked], scoring: Scoring) -> list[Found]:
+    def scores(self, asked: Sequence[ScoreRequest], scoring: Scoring) -> list[ScoredTargets]:
         """What is asked of each of some queries."""
-        found = [Found(np.empty(0, np.int64), np.empty(0, np.int64))] * len(asked)
+        found = [ScoredTargets(np.empty(0, np.int64), np.empty(0, np.int64))] * len(asked)
         ways = [self._ways(max(query.strands, key=len, default=_NOTHING), scoring, BEST) for query in asked]
         self._bring({variant for query, way in zip(asked, ways, strict=True) if way and len(self._works)
                      for strand in query.strands for variant in _variants(len(strand), way[0])}, scoring)
@@ -334,7 +338,7 @@ class DeviceTargets:
         if not missing:
             return
         space, nothing = self._space, np.int32(0)
-        profiles = space.room("table 0", LETTERS * TABLE_WORDS, np.int64)
+        profiles = space.room("table 0", RESIDUES * TABLE_WORDS, np.int64)
         found, counters = self._cleared("scores 0", 1, np.int32, "counters 0", 1, space.streams[0])
         for variant in missing:
             self._check()
@@ -342,13 +346,13 @@ class DeviceTargets:
                 made = kernel(variant.rows, variant.lanes, variant.way, scoring, BEST, variant.bordered,
                               variant.continued)
                 made[1, 32 * WARPS, space.streams[0]](
-                    profiles, 0, self._letters, self._works.ranked_there, self._works.begins, self._works.ends,
+                    profiles, 0, self._residues, self._works.ranked_there, self._works.begins, self._works.ends,
                     profiles, nothing, nothing, counters, nothing, profiles, np.int32(1), np.int32(1 << 16), nothing,
                     found, 0)
             _brought.add(variant)
 
-    def _groups(self, asked: Sequence[Asked], all_ways: Sequence[list[Numbers]], scoring: Scoring,
-                found: list[Found]) -> Iterator[_Group]:
+    def _groups(self, asked: Sequence[ScoreRequest], all_ways: Sequence[list[ScoreFormat]], scoring: Scoring,
+                found: list[ScoredTargets]) -> Iterator[_Group]:
         """Queries for the device, in groups; what it can't do is put into ``found``."""
         count = len(self._works)
         assert scoring.matrix is not None
@@ -356,7 +360,7 @@ class DeviceTargets:
         for number, (query, ways) in enumerate(zip(asked, all_ways, strict=True)):
             if not count or not any(map(len, query.strands)):
                 if query.least <= 0:
-                    found[number] = Found(np.sort(self._works.order), np.zeros(count, np.int64))
+                    found[number] = ScoredTargets(np.sort(self._works.order), np.zeros(count, np.int64))
                 continue
             if not ways:
                 found[number] = self._on_the_host(self._works.order, query, scoring)
@@ -421,7 +425,7 @@ class DeviceTargets:
             picked = self._space.fetch(table, first, first + 1 + total, group.slot)
         return np.sort(picked[1 : 1 + total])
 
-    def _finish(self, group: _Group, table: Any, scoring: Scoring, found: list[Found]) -> None:
+    def _finish(self, group: _Group, table: Any, scoring: Scoring, found: list[ScoredTargets]) -> None:
         """Wait for a group and put what it gave into ``found``."""
         picked = self._picked(group, table)
         places, scores = picked >> 32, picked & 0xFFFFFFFF
@@ -429,18 +433,18 @@ class DeviceTargets:
         bounds = np.searchsorted(places, np.arange(len(group.members) + 1) * stride)
         for n, (number, query, ways) in enumerate(group.members):
             mine = slice(bounds[n], bounds[n + 1])
-            part = Found(self._works.at(places[mine] - n * stride), scores[mine])
+            part = ScoredTargets(self._works.at(places[mine] - n * stride), scores[mine])
             again = part.scores >= ways[0].ceiling
             if again.any():
                 self.beyond += int(again.sum())
                 wide = self._again(part.numbers[again], query, scoring, ways[1:], group.slot)
                 sure = (column[~again] for column in part)
-                part = Found(*(np.concatenate(both) for both in zip(sure, wide, strict=True)))
+                part = ScoredTargets(*(np.concatenate(both) for both in zip(sure, wide, strict=True)))
             order = np.argsort(part.numbers, kind="stable")
-            found[number] = Found(part.numbers[order], part.scores[order])
-            self.cells += sum(map(len, query.strands)) * self._letters_asked_for
+            found[number] = ScoredTargets(part.numbers[order], part.scores[order])
+            self.cells += sum(map(len, query.strands)) * self._residues_asked_for
 
-    def _alone(self, query: np.ndarray, scoring: Scoring, way: Numbers, slot: int) -> tuple[_Tiles, Any]:
+    def _alone(self, query: np.ndarray, scoring: Scoring, way: ScoreFormat, slot: int) -> tuple[_Tiles, Any]:
         """One query on the device."""
         assert scoring.matrix is not None
         shape = tiling(len(query), way.arithmetic.numbers)
@@ -448,37 +452,39 @@ class DeviceTargets:
         begins = np.cumsum([0, *map(len, made)])[:-1].tolist()
         return _Tiles(shape, begins), self._space.send(f"table {slot}", np.concatenate(made))
 
-    def _best(self, name: str, works: Works, query: np.ndarray, scoring: Scoring, way: Numbers, goal: int, slot: int,
-              backwards: bool = False, before: Any = None) -> Any:
+    def _best(self, name: str, target_order: TargetOrder, query: np.ndarray, scoring: Scoring, way: ScoreFormat,
+              goal: int, slot: int, backwards: bool = False, before: Any = None) -> Any:
         """Best of every work for one query, done or not yet, kept where larger than ``before``."""
         dtype = np.int32 if goal == BEST else np.int64
-        work = len(query) and len(works)
+        work = len(query) and len(target_order)
         tiles, profiles = self._alone(query, scoring, way, slot) if work else (None, None)
-        found, counters = self._cleared(name, len(works) + 1 if before is None else 0, dtype, f"counters {slot}",
-                                        self._launches(works, tiles, way) if tiles else 1, self._space.streams[slot])
+        found, counters = self._cleared(name, len(target_order) + 1 if before is None else 0, dtype, f"counters {slot}",
+                                        self._launches(target_order, tiles, way) if tiles else 1,
+                                        self._space.streams[slot])
         if tiles:
-            self._run(works, tiles, scoring, way, goal, profiles, counters, 0, found, 0, slot, backwards)
+            self._run(target_order, tiles, scoring, way, goal, profiles, counters, 0, found, 0, slot, backwards)
         self._space.wait(slot)
         return found
 
-    def _again(self, chosen: np.ndarray, query: Asked, scoring: Scoring, ways: list[Numbers], slot: int) -> Found:
+    def _again(self, chosen: np.ndarray, query: ScoreRequest, scoring: Scoring, ways: list[ScoreFormat],
+               slot: int) -> ScoredTargets:
         """As ``scores``, of some stretches, in wider numbers."""
         if not ways:
             return self._on_the_host(chosen, query, scoring)
-        works = self._sorted("again", chosen, *self._bounds(chosen))
+        target_order = self._sorted("again", chosen, *self._bounds(chosen))
         found: Any = None
         for strand in query.strands:
-            found = self._best("again", works, strand, scoring, ways[0], BEST, slot, before=found)
+            found = self._best("again", target_order, strand, scoring, ways[0], BEST, slot, before=found)
         scores = self._space.fetch(found, 0, len(chosen), slot).astype(np.int64)
         high = np.flatnonzero(scores >= query.least)
-        return Found(works.at(high), scores[high])
+        return ScoredTargets(target_order.at(high), scores[high])
 
-    def _on_the_host(self, chosen: np.ndarray, query: Asked, scoring: Scoring) -> Found:
+    def _on_the_host(self, chosen: np.ndarray, query: ScoreRequest, scoring: Scoring) -> ScoredTargets:
         """Scores that 32 bits may not hold."""
         from seqloom.plugins.smith_waterman.recurrence_cpu import Profile
-        from seqloom.plugins.smith_waterman.scalar_cpu import scalar_score
+        from seqloom.plugins.smith_waterman.wavefront_cpu import scalar_score
 
-        profiles = [Profile(strand, scoring, np.arange(LETTERS - 4)[: scoring.matrix.shape[1]])  # type: ignore[union-attr]
+        profiles = [Profile(strand, scoring, np.arange(RESIDUES - 4)[: scoring.matrix.shape[1]])  # type: ignore[union-attr]
                     for strand in query.strands]
         scores = np.zeros(len(chosen), np.int64)
         for n, (begin, length) in enumerate(zip(*(bounds.tolist() for bounds in self._bounds(chosen)), strict=True)):
@@ -489,7 +495,7 @@ class DeviceTargets:
         high = scores >= query.least
         numbers_, scores = chosen[high], scores[high]
         order = np.argsort(numbers_, kind="stable")
-        return Found(numbers_[order], scores[order])
+        return ScoredTargets(numbers_[order], scores[order])
 
     def best_cells(self, query: np.ndarray, scoring: Scoring) -> Any:
         """What kernels note of the first best cell of every stretch, on the device, in the order of the works."""
@@ -504,7 +510,7 @@ class DeviceTargets:
         return self._places(query, scoring, chosen, self._stretches.begins, self._stretches.lengths, FIRST)
 
     def reaches(self, query: np.ndarray, scoring: Scoring, chosen: np.ndarray, ends: Place) -> np.ndarray | None:
-        """i8[k]: how many letters before its end (that letter counted) any best alignment that ends there can begin.
+        """i8[k]: how many residues before its end (that residue counted) any best alignment that ends there can begin.
 
         ``query`` is the one that ``ends`` are of; its rows beyond an end can only add to the number.
         """
@@ -514,7 +520,7 @@ class DeviceTargets:
         found = self._places(query[::-1], scoring, chosen, last, lengths, LAST)
         return None if found is None else found.column + 1
 
-    def _places(self, query: np.ndarray, scoring: Scoring, chosen: np.ndarray, first_letters: np.ndarray,
+    def _places(self, query: np.ndarray, scoring: Scoring, chosen: np.ndarray, first_residues: np.ndarray,
                 lengths: np.ndarray, goal: int) -> Place | None:
         """Places of the chosen stretches in their order."""
         ways = self._ways(query, scoring, goal)
@@ -522,12 +528,12 @@ class DeviceTargets:
         result = np.zeros(len(self._stretches), np.int64)
         left = chosen
         for way in ways:
-            works = self._sorted("some", left, first_letters[left], lengths[left])
-            found = self._best("places", works, query, scoring, way, goal, 0, backwards=goal == LAST)
-            self.cells += len(query) * int(works.lengths.sum())
+            target_order = self._sorted("some", left, first_residues[left], lengths[left])
+            found = self._best("places", target_order, query, scoring, way, goal, 0, backwards=goal == LAST)
+            self.cells += len(query) * int(target_order.lengths.sum())
             places = self._space.fetch(found, 0, len(left))
-            result[works.order] = places
-            left = np.sort(works.at(np.flatnonzero(place_of(places, goal).score >= way.ceiling)))
+            result[target_order.order] = places
+            left = np.sort(target_order.at(np.flatnonzero(place_of(places, goal).score >= way.ceiling)))
             if not len(left):
                 return place_of(result[chosen], goal)
         return None
@@ -549,50 +555,51 @@ _alone: Any = threading.RLock() if SIMULATED else nullcontext()
 def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.ndarray, queries: int, longest_query: int,
                       budget: int | None, check: Callable[[], None], reach: int | None = None
                       ) -> Iterator[DeviceTargets]:
-    """Stretches of a volume with their letters on the current device, for so many queries at a time.
+    """Stretches of a volume with their residues on the current device, for so many queries at a time.
 
     Args:
-        reach: letters that an alignment can take. Where all targets are asked for, those that are much longer are then
+        reach: residues that an alignment can take. Where all targets are asked for, those that are much longer are then
             scored in pieces; ends and beginnings aren't asked for.
 
     Raises:
-        BudgetError: letters and working space don't fit ``budget`` bytes.
+        BudgetError: residues and working space don't fit ``budget`` bytes.
     """
     memory, what = device_memory(), "exact Smith–Waterman on the device"
     with _alone, memory.volume(batch, budget) as volume:
         pieces, count = None, len(chosen)
         if stretches.whole and count == len(stretches):
-            letters, longest = batch.letters, batch.longest
-            if pieces := volume.works.pieces_of(batch.offsets[:-1], reach):
-                letters += int(pieces.lengths.sum()) - int(batch.lengths[volume.works.ranked[: pieces.cut]].sum())
+            residues, longest = batch.total_residues, batch.longest
+            if pieces := volume.target_order.pieces_of(batch.offsets[:-1], reach):
+                replaced = batch.lengths[volume.target_order.ranked[: pieces.cut]]
+                residues += int(pieces.lengths.sum()) - int(replaced.sum())
                 count, longest = count + len(pieces.begins) - pieces.cut, int(pieces.lengths[0])
         else:
             lengths = stretches.lengths[chosen]
-            letters, longest = int(lengths.sum()), int(lengths.max(initial=0))
-        need = Need(count, letters, longest, queries, longest_query).rounded()
+            residues, longest = int(lengths.sum()), int(lengths.max(initial=0))
+        need = WorkSize(count, residues, longest, queries, longest_query).rounded()
         with memory.workspace(need, border_columns(need), partial(working_bytes, need), budget, what) as space:
-            yield DeviceTargets(volume, stretches, chosen, letters, space, check, pieces)
+            yield DeviceTargets(volume, stretches, chosen, residues, space, check, pieces)
 
 
-def border_columns(need: Need) -> tuple[int, int]:
+def border_columns(need: WorkSize) -> tuple[int, int]:
     """Columns whose border between two tiles of a query is kept at a time: at least, and at most.
 
     Those of every second stretch, with which a register's other one shares them; few where queries have one tile.
     """
     few = len(tiling(need.query, 2).rows) == 1
-    most = max(need.longest, min(need.letters, _FEW_COLUMNS) if few else -(-(need.letters + need.longest) // 2))
+    most = max(need.longest, min(need.residues, _FEW_COLUMNS) if few else -(-(need.residues + need.longest) // 2))
     return min(most, max(need.longest, _LEAST_COLUMNS)), most
 
 
-def working_bytes(need: Need, columns: int | None = None) -> int:
-    """Device memory that work of that size takes at most, beside the letters of targets: bounds, scores, borders.
+def working_bytes(need: WorkSize, columns: int | None = None) -> int:
+    """Device memory that work of that size takes at most, beside the residues of targets: bounds, scores, borders.
 
     columns: whose borders there is room for; the least, if not given.
     """
     need = need.rounded()
     count, together = need.stretches + 2, min(need.queries, _GROUP_QUERIES)
     scores = max(count, min(together * count, _GROUP_SCORES))
-    one = 2 * 8 * LETTERS * TABLE_WORDS * len(tiling(need.query, 1).rows)  # two strands
+    one = 2 * 8 * RESIDUES * TABLE_WORDS * len(tiling(need.query, 1).rows)  # two strands
     profiles = max(one, min(together * one, 8 * _GROUP_WORDS))
     borders = BYTES_PER_COLUMN * (border_columns(need)[0] if columns is None else columns)
     # Beside what groups take, bounds of works three times; rooms may be a sixteenth larger than asked for.
@@ -608,4 +615,4 @@ def _blocks() -> int:
     return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * 8
 
 
-__all__ = ["Asked", "DeviceTargets", "Found", "on_device_targets", "working_bytes"]
+__all__ = ["DeviceTargets", "ScoreRequest", "ScoredTargets", "on_device_targets", "working_bytes"]

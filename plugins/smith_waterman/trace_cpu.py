@@ -9,12 +9,11 @@ bit of all lanes).
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from seqloom.core.jit import inline, kernel
-from seqloom.core.prefetch import prefetch
-from seqloom.core.records import Ragged
-from seqloom.core.simd import (
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import (
     ALL_LANES,
     aligned,
     choose_greater,
@@ -24,16 +23,18 @@ from seqloom.core.simd import (
     lowered_to,
     lowest_bit,
     maximum,
+    prefetch,
     spread,
     store,
     wrapped_difference,
     wrapped_sum,
 )
-from seqloom.plugins.common import lanes
+from seqloom.core.records import Ragged
 from seqloom.plugins.common.lane_tiles import TILE
 from seqloom.plugins.common.lanes import COLUMNS, PAD, interleave
-from seqloom.plugins.smith_waterman import recurrence_cpu, scalar_cpu
-from seqloom.plugins.smith_waterman.recurrence_cpu import (
+from seqloom.plugins.common.stretches_cpu import Stretches
+
+from .recurrence_cpu import (
     LANES,
     RAISED,
     SPAN,
@@ -45,7 +46,7 @@ from seqloom.plugins.smith_waterman.recurrence_cpu import (
     fill_columns,
     numbers_of,
 )
-from seqloom.plugins.smith_waterman.scalar_cpu import (
+from .wavefront_cpu import (
     COLUMN,
     DELETE_GOES_ON,
     GAP,
@@ -58,7 +59,6 @@ from seqloom.plugins.smith_waterman.scalar_cpu import (
     USED,
     step,
 )
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 
 _BITS = 4
 _USUAL_BLOCK = 128
@@ -156,9 +156,34 @@ def _begin_block(fresh, z0, z3, h_row, e_row, kept_h, kept_e):
         store(kept_e, place, e)
 
 
-@kernel(helpers=(recurrence_cpu, lanes))
-def _find_ends(rows, places, tables, residues, begins, stops, lane_of, firsts, block, below, zero, gap_first,
-               gap_further, source, spans, narrow, scores, h_row, e_row, columns, tile, kept_h, kept_e, ends):
+class _Targets(NamedTuple):
+    """Targets that are traced together.
+
+    Attributes:
+        residues, begins, stops: u1, i8[k]: target n is ``residues[begins[n]:stops[n]]``.
+        lane_of, firsts: i8[k], the lane whose queue a target is in, and the number of its first block there.
+        block: columns of a block.
+    """
+
+    residues: np.ndarray
+    begins: np.ndarray
+    stops: np.ndarray
+    lane_of: np.ndarray
+    firsts: np.ndarray
+    block: int
+
+
+class _Pairing(NamedTuple):
+    """Scores of the profile's rows with residues, the query's codes, and gap costs, as ``step`` wants them."""
+
+    residue_scores: np.ndarray
+    query: np.ndarray
+    gap_open: int
+    gap_extend: int
+
+
+@kernel
+def _find_ends(work, targets, below, columns, tile, kept_h, kept_e, ends):
     """First place of each target's best score, one more than ``below``; h and e before every block of columns.
 
     below: one more than there are targets; the last is for lanes without a target.
@@ -167,6 +192,8 @@ def _find_ends(rows, places, tables, residues, begins, stops, lane_of, firsts, b
     Returns:
         Whether there is a place for each, and no score is better.
     """
+    rows, tables, places, zero, gap_first, gap_further, source, spans, narrow, scores, h_row, e_row = work
+    residues, begins, stops, lane_of, firsts, block = targets
     width = SPAN * len(spans)
     z0, z1, z2, z3, rise, span, opening, further = numbers_of(zero, gap_first, gap_further)
     members = np.full((len(kept_h), LANES), -1)
@@ -239,10 +266,10 @@ def _marked(diagonal, score, e, f, floor, opening, further, bits, place):
     return h, maximum(e, opened), maximum(gap, opened)
 
 
-@kernel(helpers=(recurrence_cpu,))
-def _mark_block(rows, places, last_row, tables, columns, end, zero, gap_first, gap_further, source, narrow, scores,
-                h_row, e_row, bits):
+@kernel
+def _mark_block(work, last_row, columns, end, bits):
     """Cells of a block of columns, rows 0…last_row: how each came about."""
+    rows, tables, places, zero, gap_first, gap_further, source, _, narrow, scores, h_row, e_row = work
     z0, z1, z2, z3, _, span, opening, further = numbers_of(zero, gap_first, gap_further)
     place_of_bits = 0
     for position in range(0, end, SPAN * LANES):
@@ -265,10 +292,10 @@ def _mark_block(rows, places, last_row, tables, columns, end, zero, gap_first, g
         place_of_bits += (last_row + 1) * SPAN * _BITS
 
 
-@kernel(helpers=(scalar_cpu,))
-def _follow(state, lane, bits, first_column, last_row, columns, letter_scores, places, query, gap_open, gap_extend,
-            path):
+@kernel
+def _follow(state, lane, bits, first_column, last_row, columns, places, pairing, path):
     """Follow the alignment of a lane back through a block that begins with ``first_column``."""
+    residue_scores, query, gap_open, gap_extend = pairing
     mine, one = np.uint64(lane), np.uint64(1)
     column_words = (last_row + 1) * SPAN * _BITS
     i, j, gap, score, used, similar = (state[ROW], state[COLUMN] - first_column, state[GAP], state[SCORE], state[USED],
@@ -280,21 +307,21 @@ def _follow(state, lane, bits, first_column, last_row, columns, letter_scores, p
                + np.int64((bits[place + np.uint64(1)] >> mine) & one) * NOT_INSERT
                + np.int64((bits[place + np.uint64(2)] >> mine) & one) * INSERT_GOES_ON
                + np.int64((bits[place + np.uint64(3)] >> mine) & one) * DELETE_GOES_ON)
-        letter = columns[j * LANES + lane]
-        i, j, gap, score, used, similar = step(i, j, gap, score, used, similar, how, letter_scores[places[i], letter],
-                                               query[i] == letter, gap_open, gap_extend, path)
+        residue = columns[j * LANES + lane]
+        i, j, gap, score, used, similar = step(i, j, gap, score, used, similar, how, residue_scores[places[i], residue],
+                                               query[i] == residue, gap_open, gap_extend, path)
     state[ROW], state[COLUMN], state[GAP], state[SCORE], state[USED], state[SIMILAR] = (
         i, first_column + j, gap, score, used, similar)
 
 
-@kernel(helpers=(recurrence_cpu, scalar_cpu, lanes))
-def _follow_back(rows, places, tables, residues, begins, lane_of, firsts, block, zero, gap_first, gap_further, source,
-                 spans, narrow, scores, h_row, e_row, columns, tile, kept_h, kept_e, bits, letter_scores, query,
-                 gap_open, gap_extend, states, rooms, runs):
+@kernel
+def _follow_back(work, targets, pairing, columns, tile, kept_h, kept_e, bits, states, rooms, runs):
     """Follow all alignments from their ends to their beginnings; ``runs`` of each from its room on, the last first.
 
     states: i8[targets, 6], at the ends, as they stand at the beginnings when it is done.
     """
+    residues, begins, _, lane_of, firsts, block = targets
+    places, h_row, e_row = work.places, work.h_row, work.e_row
     begin_of, stop_of, taken = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64), np.empty(LANES, np.int64)
     order, starts = np.arange(LANES), np.zeros(2, np.int64)
     # Of those that stand in a row the last to come, and of each the one that came before.
@@ -329,13 +356,12 @@ def _follow_back(rows, places, tables, residues, begins, lane_of, firsts, block,
         starts[1] = -(-longest // COLUMNS) * COLUMNS * LANES
         interleave(residues, begin_of, stop_of, order, starts, LANES, PAD, tile, columns)
         last_row = states[taken[0], ROW]
-        _mark_block(rows, places, last_row, tables, columns, longest * LANES, zero, gap_first, gap_further, source,
-                    narrow, scores, h_row, e_row, bits)
+        _mark_block(work, last_row, columns, longest * LANES, bits)
         for lane in range(count):
             target = taken[lane]
             state = states[target]
-            _follow(state, lane, bits, begin_of[lane] - begins[target], last_row, columns, letter_scores, places, query,
-                    gap_open, gap_extend, runs[rooms[target] : rooms[target + 1]])
+            _follow(state, lane, bits, begin_of[lane] - begins[target], last_row, columns, places, pairing,
+                    runs[rooms[target] : rooms[target + 1]])
             if state[SCORE] > 0:
                 earlier[target], standing[state[ROW]] = standing[state[ROW]], target
                 row = max(row, state[ROW])
@@ -364,7 +390,7 @@ def trace_lanes(profile: Profile, arithmetic: Arithmetic, stretches: Stretches, 
         i8[k, 6] with score, query start and end, target start and end (0-based half-open), similar unequal pairs; and
         k paths. None if one of the scores isn't the best.
     """
-    work = Workspace(profile, arithmetic)
+    work = Workspace.of(profile, arithmetic)
     found, paths = [np.empty((0, 6), np.int64)], [Ragged.of([])]
     first = 0
     while first < len(numbers):
@@ -391,18 +417,17 @@ def _traced(profile: Profile, arithmetic: Arithmetic, work: Workspace, stretches
     count, blocks = _queue(lengths, block, most, lane_of, firsts)
     numbers, wanted = numbers[:count], wanted[:count]
     begins, stops = stretches.begins[numbers], stretches.ends[numbers]
-    common = work.rows, profile.places, work.tables, stretches.residues, begins
+    targets = _Targets(stretches.residues, begins, stops, lane_of[:count], firsts[:count], block)
     below = np.append(wanted - 1 + arithmetic.floor, np.iinfo(arithmetic.dtype).max).astype(arithmetic.dtype)
     kept_h, kept_e = np.empty((2, blocks, len(work.h_row)), arithmetic.dtype)
     ends, states = np.empty((count, 2), np.int64), np.zeros((count, 6), np.int64)
-    if not _find_ends(*common, stops, lane_of, firsts, block, below, *work.arguments, columns, tile, kept_h, kept_e,
-                      ends):
+    if not _find_ends(work, targets, below, columns, tile, kept_h, kept_e, ends):
         return None
     states[:, ROW], states[:, COLUMN], states[:, SCORE] = *ends.T, wanted
     rooms = np.append(0, np.cumsum(2 * ends.min(axis=1) + 4))
     runs = np.empty(rooms[-1], np.uint32)
-    _follow_back(*common, lane_of, firsts, block, *work.arguments, columns, tile, kept_h, kept_e, bits, profile.rows,
-                 query, gap_open, gap_extend, states, rooms, runs)
+    pairing = _Pairing(profile.rows, query, gap_open, gap_extend)
+    _follow_back(work, targets, pairing, columns, tile, kept_h, kept_e, bits, states, rooms, runs)
     offsets = np.append(0, np.cumsum(states[:, USED]))
     paths = Ragged(offsets, np.empty(offsets[-1], np.uint32))
     _forward(rooms, runs, paths.offsets, paths.values)

@@ -1,4 +1,4 @@
-"""How keys get to a CUDA device and become words there: in a few bits a letter, or chopped off by the host.
+"""How keys get to a CUDA device and become words there: in a few bits a character, or chopped off by the host.
 
 Keys come over the bus in parts. A part is sorted while the next one is on its way, and sorted parts are merged, so that
 when the last one is there little is left to do.
@@ -14,17 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int64, uint64
-from seqloom.core import driver_cuda
 from seqloom.core.backends import current_device
-from seqloom.core.copies_cuda import crossing, to_device, to_host
-from seqloom.core.driver_cuda import bytes_from
-from seqloom.core.jit import kernel as host_kernel
-from seqloom.core.jit_cuda import kernel
-from seqloom.core.packed16 import SIMULATED
+from seqloom.core.cuda.driver import bytes_from
+from seqloom.core.cuda.jit import kernel
+from seqloom.core.cuda.transfer import staged_transfer, to_device, to_host
+from seqloom.core.kernels.jit import kernel as host_kernel
+from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Ragged
-from seqloom.plugins.common import sort_words_cpu
 from seqloom.plugins.common.sort_words_cpu import INVALID, Coding, coding_of, dense_coding, load_word
-from seqloom.plugins.sorting.letter_codes import EIGHT, LetterCodes, fill_codes, letter_codes
+from seqloom.plugins.sorting.character_codes import EIGHT, CharacterCodes, character_codes, fill_codes
 from seqloom.plugins.sorting.radix_cuda import DeviceWords, cuda, grid, number_rows, part_bounds, streams
 
 LEAST = 1 << 16
@@ -33,18 +31,18 @@ _LARGEST = 1 << 31
 
 
 @kernel()
-def _mark_letters(values, total, seen):
-    """Set seen[b] for every byte b of ``total`` letters, eight in each of ``values``."""
+def _mark_characters(values, total, seen):
+    """Set seen[b] for every byte b of ``total`` characters, eight in each of ``values``."""
     step = cuda.gridsize(1)
     for place in range(cuda.grid(1), total, step):
-        letter = (values[place >> 3] >> uint64(8 * (place & 7))) & uint64(255)
-        if seen[letter] == 0:
-            seen[letter] = 1
+        character = (values[place >> 3] >> uint64(8 * (place & 7))) & uint64(255)
+        if seen[character] == 0:
+            seen[character] = 1
 
 
 @kernel()
 def _pack_rows(values, sent, offsets, width, rows, total, codes, bits, per, depth, words):
-    """Word of ``per`` letters from ``depth`` on of each row; a width > 0 stands for offsets.
+    """Word of ``per`` characters from ``depth`` on of each row; a width > 0 stands for offsets.
 
     values: codes of ``sent`` bits each, eight in a number; ``codes`` says what they are in ``bits`` bits.
     """
@@ -63,9 +61,10 @@ def _pack_rows(values, sent, offsets, width, rows, total, codes, bits, per, dept
         words[n] = word
 
 
-@kernel(sort_words_cpu)
+@kernel()
 def _pack_whole(values, sent, width, first, total, codes, bits, words, rows):
-    """Words and rows of keys first, first + 1, … of ``width`` letters; codes[256] is set if a letter has no code."""
+    """Words and rows of keys first, first + 1, … of ``width`` characters; codes[256] is set if a character has no
+    code."""
     step = cuda.gridsize(1)
     single = (uint64(1) << uint64(sent)) - uint64(1)
     for row in range(first + cuda.grid(1), first + total, step):
@@ -79,11 +78,12 @@ def _pack_whole(values, sent, width, first, total, codes, bits, words, rows):
             codes[256] = 1
 
 
-@host_kernel(helpers=(sort_words_cpu, driver_cuda))
+@host_kernel
 def fill_words(out, first, given):
-    """Words of ``per`` letters from letter ``depth`` on of keys first, first + 1, …, or of those of ``rows`` if any.
+    """Words of ``per`` characters from character ``depth`` on of keys first, first + 1, …, or of those of ``rows`` if
+    any.
 
-    given: u1 letters, i8 offsets and u2 codes; bits, ``per`` and ``depth``; i4 rows.
+    given: u1 characters, i8 offsets and u2 codes; bits, ``per`` and ``depth``; i4 rows.
     """
     values, offsets = bytes_from(given[0], given[1]), bytes_from(given[2], np.uint64(8) * given[3]).view(np.int64)
     codes = bytes_from(given[4], np.uint64(2) * given[5]).view(np.uint16)
@@ -96,23 +96,23 @@ def fill_words(out, first, given):
         out[n] = load_word(values, offsets[row] + depth, offsets[row + 1], codes, bits, per)
 
 
-class _Letters:
-    """Letters of keys on the device, as the codes that they are sent as.
+class _Characters:
+    """Characters of keys on the device, as the codes that they are sent as.
 
     Args:
-        values: u1 letters.
+        values: u1 characters.
         how: their codes.
         room: on the device, for them.
     """
 
-    def __init__(self, values: np.ndarray, how: LetterCodes, room: "_LetterRoom") -> None:
+    def __init__(self, values: np.ndarray, how: CharacterCodes, room: "_CharacterRoom") -> None:
         self.there, self.bits, self._room, self._strange = room.numbers, how.bits, room, np.zeros(1, np.uint8)
         self._given, self._codes = (values, how.bits, how.tables, self._strange), how.codes
 
     def sent(self, bounds: list[int], threads: int, stream: Any = None, back: np.ndarray | None = None) -> Any:
-        """A ``crossing`` of letters bounds[0] … bounds[-1] − 1, part by part; each part begins a number."""
+        """A ``staged_transfer`` of characters bounds[0] … bounds[-1] − 1, part by part; each part begins a number."""
         numbers = [-(-n // EIGHT) for n in bounds]
-        return crossing(fill_codes, self._given, self.there, numbers, threads, stream, back)
+        return staged_transfer(fill_codes, self._given, self.there, numbers, threads, stream, back)
 
     def codes(self, stream: Any = None) -> Any:
         """u2[257] on the device: the coding's code of each that is sent, and 0."""
@@ -120,15 +120,15 @@ class _Letters:
 
     @property
     def strange(self) -> bool:
-        """Whether the host saw a letter without a code."""
+        """Whether the host saw a character without a code."""
         return bool(self._strange[0])
 
 
 def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int) -> np.ndarray | None:
     """i4[n]: stable order of keys of one length that fit a word; None if they aren't such keys.
 
-    The first keys say which letters they have. Whether that is so is looked at while they are sent and sorted, so that
-    nothing but the bus is waited for.
+    The first keys say which characters they have. Whether that is so is looked at while they are sent and sorted, so
+    that nothing but the bus is waited for.
 
     Args:
         lengths: of the shortest and of the longest of them.
@@ -140,35 +140,35 @@ def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int) -> np.ndar
     if coding.bits * width > 64:
         return None
     work, bus = streams()
-    order, how, bounds = np.empty(count, np.int32), letter_codes(coding), part_bounds(count)
+    order, how, bounds = np.empty(count, np.int32), character_codes(coding), part_bounds(count)
     with _room(count, count * width, how.dtype) as room:
-        letters = _Letters(keys.values[begin : begin + count * width], how, room.letters)
-        with letters.sent([n * width for n in bounds], threads, bus, order) as parts:
-            codes = letters.codes(work)
+        characters = _Characters(keys.values[begin : begin + count * width], how, room.characters)
+        with characters.sent([n * width for n in bounds], threads, bus, order) as parts:
+            codes = characters.codes(work)
 
             def make(first: int, last: int) -> None:
-                _pack_whole[(*grid(last - first), work)](letters.there, how.bits, width, first, last - first,
+                _pack_whole[(*grid(last - first), work)](characters.there, how.bits, width, first, last - first,
                                                          codes, coding.bits, room.words.words, room.words.rows)
 
-            room.words.sort_parts(bounds, coding.bits * width, parts.follow, make, work)
-            parts.come_back(room.words.rows, work)
-        strange = letters.strange or (how.bits == 8 and to_host(codes, 257, np.uint16)[256])
+            room.words.sort_parts(bounds, coding.bits * width, parts.make_wait, make, work)
+            parts.download(room.words.rows, work)
+        strange = characters.strange or (how.bits == 8 and to_host(codes, 257, np.uint16)[256])
     return None if strange else order
 
 
-class _LetterRoom:
-    """Room on the device for so many letters.
+class _CharacterRoom:
+    """Room on the device for so many characters.
 
     Attributes:
         numbers: of eight codes.
     """
 
-    def __init__(self, letters: int, dtype: np.dtype) -> None:
-        self.numbers = cuda.device_array(max(1, -(-letters // EIGHT)), dtype)
+    def __init__(self, characters: int, dtype: np.dtype) -> None:
+        self.numbers = cuda.device_array(max(1, -(-characters // EIGHT)), dtype)
         self._codes, self._sent = cuda.device_array(257, np.uint16), np.empty(0, np.uint16)
 
     def codes_of(self, codes: np.ndarray, stream: Any) -> Any:
-        """u2[257] on the device: up to 256 codes, and 0; those of the last letters are there already."""
+        """u2[257] on the device: up to 256 codes, and 0; those of the last characters are there already."""
         if len(codes) == 256 or not np.array_equal(codes, self._sent):  # of bytes, 256 tells what was found
             sent = np.zeros(257, np.uint16)
             sent[: len(codes)] = codes
@@ -181,27 +181,27 @@ class _Room(NamedTuple):
     """On the device."""
 
     words: DeviceWords
-    letters: _LetterRoom
+    characters: _CharacterRoom
 
 
 @contextmanager
-def _room(count: int, letters: int, dtype: np.dtype) -> Iterator[_Room]:
-    """For so many words and letters.
+def _room(count: int, characters: int, dtype: np.dtype) -> Iterator[_Room]:
+    """For so many words and characters.
 
     To take and to give back memory makes up a tenth of a short sort; so what takes less than a sixteenth of the memory
     of the device is kept for the next one.
     """
     device = current_device()
     room = _kept.pop(device, None)
-    if room is None or len(room.words.words) < count or len(room.letters.numbers) < -(-letters // EIGHT) or (
-            room.letters.numbers.dtype != dtype):
+    if room is None or len(room.words.words) < count or len(room.characters.numbers) < -(-characters // EIGHT) or (
+            room.characters.numbers.dtype != dtype):
         room = None  # given back before more is taken
-        room = _Room(DeviceWords(count), _LetterRoom(letters, dtype))
+        room = _Room(DeviceWords(count), _CharacterRoom(characters, dtype))
     try:
         yield room
     finally:
         total = 1 << 40 if SIMULATED else int(cuda.current_context().get_memory_info()[1])
-        if 24 * len(room.words.words) + room.letters.numbers.nbytes < total // 16:
+        if 24 * len(room.words.words) + room.characters.numbers.nbytes < total // 16:
             _kept[device] = room
 
 
@@ -209,7 +209,8 @@ _kept: dict[int, _Room] = {}  # by device
 
 
 def chopped(keys: Ragged, coding: Coding, threads: int) -> DeviceWords:
-    """The first letters of keys in order, with their rows: the host chops them off as they are sent (thesis, 4.4.2)."""
+    """The first characters of keys in order, with their rows: the host chops them off as they are sent (thesis,
+    4.4.2)."""
     work, bus = streams()
     count, there = len(keys), DeviceWords(len(keys))
     given = (keys.values, keys.offsets, coding.codes, coding.bits, coding.per, 0, np.empty(0, np.int32))
@@ -218,8 +219,8 @@ def chopped(keys: Ragged, coding: Coding, threads: int) -> DeviceWords:
         number_rows[(*grid(last - first), work)](first, last - first, first, there.rows)
 
     bounds = part_bounds(count)
-    with crossing(fill_words, given, there.words, bounds, threads, bus) as parts:
-        there.sort_parts(bounds, coding.bits * coding.per, parts.follow, make, work)
+    with staged_transfer(fill_words, given, there.words, bounds, threads, bus) as parts:
+        there.sort_parts(bounds, coding.bits * coding.per, parts.make_wait, make, work)
     if not SIMULATED:
         work.synchronize()
     return there
@@ -234,7 +235,7 @@ class DeviceKeys:
         threads: of the host, that copy.
 
     Attributes:
-        coding: codes of the letters that occur.
+        coding: codes of the characters that occur.
     """
 
     def __init__(self, keys: Ragged, lengths: tuple[int, int], threads: int) -> None:
@@ -243,28 +244,29 @@ class DeviceKeys:
         self._width = longest if shortest == longest else 0
         self._offsets = to_device(np.zeros(2, np.int64) if self._width else keys.offsets - first, threads)
         self.coding = coding_of(keys, sample=True, lengths=lengths)
-        self._letters = self._sent(values, threads)
-        if self._letters.strange:  # as they are, and the device looks which there are
+        self._characters = self._sent(values, threads)
+        if self._characters.strange:  # as they are, and the device looks which there are
             self.coding = dense_coding(np.ones(256, np.bool_), shortest < longest)
-            self._letters = self._sent(values, threads)
-        self._codes = self._letters.codes()
-        if self._letters.bits == 8:
+            self._characters = self._sent(values, threads)
+        self._codes = self._characters.codes()
+        if self._characters.bits == 8:
             seen = to_device(np.zeros(256, np.uint8))
-            _mark_letters[grid(len(values))](self._letters.there, len(values), seen)
+            _mark_characters[grid(len(values))](self._characters.there, len(values), seen)
             self.coding = dense_coding(to_host(seen, 256, np.uint8) > 0, shortest < longest)
             to_device(self.coding.codes, 1, self._codes)
 
-    def _sent(self, values: np.ndarray, threads: int) -> _Letters:
-        how = letter_codes(self.coding)
-        letters = _Letters(values, how, _LetterRoom(len(values), how.dtype))
-        with letters.sent([0, len(values)], threads):
-            return letters
+    def _sent(self, values: np.ndarray, threads: int) -> _Characters:
+        how = character_codes(self.coding)
+        characters = _Characters(values, how, _CharacterRoom(len(values), how.dtype))
+        with characters.sent([0, len(values)], threads):
+            return characters
 
-    def pack(self, rows: Any, total: int, depth: int, letters: int, words: Any) -> None:
-        """Words of ``letters`` letters from ``depth`` on of the first ``total`` of ``rows``, device arrays both."""
+    def pack(self, rows: Any, total: int, depth: int, characters: int, words: Any) -> None:
+        """Words of ``characters`` characters from ``depth`` on of the first ``total`` of ``rows``, device arrays
+        both."""
         if total:
-            _pack_rows[grid(total)](self._letters.there, self._letters.bits, self._offsets, self._width, rows, total,
-                                    self._codes, self.coding.bits, letters, depth, words)
+            _pack_rows[grid(total)](self._characters.there, self._characters.bits, self._offsets, self._width, rows,
+                                    total, self._codes, self.coding.bits, characters, depth, words)
 
 
 @contextmanager

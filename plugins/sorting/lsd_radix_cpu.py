@@ -1,11 +1,10 @@
 """``lsd-radix`` on the CPU: keys that fit 64 bits as one packed number each, longer ones word by word from the last."""
 
 import numpy as np
-from seqloom.core.jit import kernel
+from seqloom.core.engine.threads import by_threads
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.core.stages import row_type
-from seqloom.core.threads import by_threads
-from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import (
     Coding,
     Words,
@@ -24,7 +23,7 @@ from seqloom.plugins.sorting.threads_cpu import Arrays, load_by_threads, move_by
 _DIGIT = 11
 
 
-@kernel(helpers=(words_cpu,))
+@kernel
 def _by_words(values, offsets, codes, bits, per, ranked, joined, least, rows, words, spare_rows, spare_words):
     """Sort by the last word of each key, then the one before, … down to word ``least``; returns how many have that.
 

@@ -7,7 +7,7 @@ so deep that few keys have them are sorted on the host first.
 from typing import Any
 
 import numpy as np
-from seqloom.core.copies_cuda import to_device, to_device_made, to_host
+from seqloom.core.cuda.transfer import to_device, to_device_made, to_host
 from seqloom.core.records import Ragged
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range
 from seqloom.plugins.sorting import keys_cuda
@@ -49,19 +49,19 @@ class LsdRadixCuda(LsdRadixCpu):
         size = there.put(_places(order_by_words(keys, coding, ranked, joined, depths), ranked))
         for depth in range(depths - 1, -1, -1):
             total = int(joined[depth])
-            letters = min(per, longest - depth * per)
+            characters = min(per, longest - depth * per)
 
-            def fill(words: Any, depth: int = depth, total: int = total, letters: int = letters) -> None:
+            def fill(words: Any, depth: int = depth, total: int = total, characters: int = characters) -> None:
                 if whole is not None:
-                    whole.pack(places, total, depth * per, letters, words)
+                    whole.pack(places, total, depth * per, characters, words)
                 else:
-                    given = (keys.values, keys.offsets, coding.codes, coding.bits, letters, depth * per, ranked)
+                    given = (keys.values, keys.offsets, coding.codes, coding.bits, characters, depth * per, ranked)
                     to_device_made(fill_words, given, words, 0, total, threads)
 
             numbered = size == 0
             there.put_before(size, total - size)
             there.load(total, fill, numbered)
-            there.sort(total, coding.bits * letters)
+            there.sort(total, coding.bits * characters)
             size = total
         order = to_host(there.rows, size, np.int32, threads)
         return order if one_length and size == count else np.concatenate([ranked[size:], ranked[order]])

@@ -1,7 +1,7 @@
 """LSD radix sort of strings: a stable counting sort per symbol, from the last symbol to the first.
 
 A string takes part from its own last symbol on. When it joins, it goes before all longer strings, because at the depth
-just done it had ended and they had not. The work is one step per letter of all strings.
+just done it had ended and they had not. The work is one step per character of all strings.
 """
 
 from typing import ClassVar

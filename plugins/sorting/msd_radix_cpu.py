@@ -3,11 +3,10 @@
 from itertools import pairwise
 
 import numpy as np
-from seqloom.core.jit import kernel
+from seqloom.core.engine.threads import by_threads
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.core.stages import row_type
-from seqloom.core.threads import by_threads
-from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import (
     Words,
     coding_of,
@@ -31,14 +30,14 @@ from seqloom.plugins.sorting.threads_cpu import (
     useful_threads,
 )
 
-FEW_KEYS, FEW_LETTERS = 1000, 1 << 17
+FEW_KEYS, FEW_CHARACTERS = 1000, 1 << 17
 """Keys that Python sorts about as quickly, with nothing to be compiled or loaded for it."""
 _SMALL = 1 << 13  # strings of a bucket that is finished at once
 _FEW = 256  # strings from which on passes by digits are quicker than comparing
 _DIGIT = 11
 
 
-@kernel(helpers=(words_cpu,))
+@kernel
 def _finish(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows, low, high, left,
             depth):
     """Sort a bucket that fits the cache, whose words differ in their lowest ``left`` bits only."""
@@ -62,12 +61,12 @@ def _finish(values, offsets, codes, bits, per, ended, longest, words, rows, spar
         first = behind
 
 
-@kernel(helpers=(words_cpu,))
+@kernel
 def _by_buckets(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows, low, high,
                 left, depth):
     """Part a large bucket by the top digit that is left of its words, ``left`` bits; small ones are finished.
 
-    depth: letters before those of the words, in which all keys of the bucket are equal.
+    depth: characters before those of the words, in which all keys of the bucket are equal.
     """
     stack = np.empty(((high - low) // _SMALL + 2, 4), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = low, high, left, depth
@@ -128,7 +127,7 @@ def _each_bucket(values, offsets, codes, bits, per, ended, longest, words, rows,
                     starts[bucket], starts[bucket + 1], left, depth)
 
 
-@kernel(helpers=(words_cpu,))
+@kernel
 def _sort_rows(words, rows, spare_words, spare_rows, starts, bits):
     """Sort each stretch from one of ``starts`` to the next by the lowest bits, and its rows with it."""
     for bucket in range(len(starts) - 1):
@@ -144,7 +143,7 @@ class MsdRadixCpu(MsdRadix):
     backend = "cpu"
 
     def order(self, keys: Ragged) -> np.ndarray:
-        if len(keys) <= FEW_KEYS and keys.offsets[-1] - keys.offsets[0] <= FEW_LETTERS:
+        if len(keys) <= FEW_KEYS and keys.offsets[-1] - keys.offsets[0] <= FEW_CHARACTERS:
             return _order_of_few(keys)
         threads = useful_threads(self.threads, keys)
         whole = whole_words(keys, threads)
@@ -162,8 +161,8 @@ class MsdRadixCpu(MsdRadix):
 def _order_of_few(keys: Ragged) -> np.ndarray:
     """Stable order of keys, by comparing them."""
     first, last = keys.offsets[0], keys.offsets[-1]
-    letters, bounds = keys.values[first:last].tobytes(), (keys.offsets - first).tolist()
-    strings = [letters[begin:end] for begin, end in pairwise(bounds)]
+    characters, bounds = keys.values[first:last].tobytes(), (keys.offsets - first).tolist()
+    strings = [characters[begin:end] for begin, end in pairwise(bounds)]
     return np.array(sorted(range(len(strings)), key=strings.__getitem__), row_type(len(strings)))
 
 

@@ -1,14 +1,13 @@
-"""``msd-radix`` on a CUDA device: by as many first letters as fit a word; what ties is sorted out on the host.
+"""``msd-radix`` on a CUDA device: by as many first characters as fit a word; what ties is sorted out on the host.
 
-Short keys are sent whole and packed there; of long ones the host chops off the first letters and sends these.
+Short keys are sent whole and packed there; of long ones the host chops off the first characters and sends these.
 """
 
 import numpy as np
-from seqloom.core.copies_cuda import to_host
-from seqloom.core.jit import kernel
+from seqloom.core.cuda.transfer import to_host
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Ragged
-from seqloom.core.threads import in_turn
-from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words, sort_strings
 from seqloom.plugins.sorting.keys_cuda import DeviceKeys, chopped, short, sorted_there, whole_order
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
@@ -18,9 +17,9 @@ from seqloom.plugins.sorting.threads_cpu import useful_threads
 _TASKS = 16  # stretches of ties per thread
 
 
-@kernel(helpers=(words_cpu,))
+@kernel
 def _part_ties(values, offsets, codes, bits, per, ended, longest, rows, firsts, sizes):
-    """Sort each run of rows whose first ``per`` letters are equal by what follows."""
+    """Sort each run of rows whose first ``per`` characters are equal by what follows."""
     most = sizes.max()
     words, spare_words, spare_rows = np.empty(most, np.uint64), np.empty(most, np.uint64), np.empty(most, rows.dtype)
     for run in range(len(firsts)):
@@ -63,6 +62,6 @@ class MsdRadixCuda(MsdRadixCpu):
             firsts, sizes = tied[begins] - 1, np.diff(begins, append=len(tied)) + 1
             bounds = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), _TASKS * threads + 1)[1:-1])
             tasks = [t for t in zip(np.split(firsts, bounds), np.split(sizes, bounds), strict=True) if len(t[0])]
-            in_turn(threads, lambda task: _part_ties(keys.values, keys.offsets, *coding, longest, order, *task),
+            run_tasks(threads, lambda task: _part_ties(keys.values, keys.offsets, *coding, longest, order, *task),
                     tasks)
         return order

@@ -1,16 +1,15 @@
 """``multikey-quicksort`` on the CPU: three-way quicksort of words of several symbols, stable and without swaps."""
 
 import numpy as np
-from seqloom.core.jit import kernel
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.core.stages import row_type
-from seqloom.plugins.common import sort_words_cpu as words_cpu
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, sort_strings
 from seqloom.plugins.sorting.multikey_quicksort_reference import MultikeyQuicksort
 from seqloom.plugins.sorting.threads_cpu import Arrays, order_by_threads, useful_threads
 
 
-@kernel(helpers=(words_cpu,))
+@kernel
 def _each_bucket(values, offsets, codes, bits, per, ended, longest, words, rows, spare_words, spare_rows, starts,
                  depth):
     for bucket in range(len(starts) - 1):

@@ -8,7 +8,7 @@ atomic operation decides a place, so equal words keep their order.
 
 Source: A. Drozd's thesis on string sorting and BWT alignment, 4.3.2 (counting and moving in blocks); D. Merrill & A.
 Grimshaw, "High performance and scalable radix sorting: a case study of implementing dynamic parallelism for GPU
-computing", Parallel Processing Letters 21 (2011).
+computing", Parallel Processing Characters 21 (2011).
 """
 
 from collections.abc import Callable
@@ -20,10 +20,10 @@ import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
 from seqloom.core.backends import current_device
-from seqloom.core.copies_cuda import to_host
-from seqloom.core.jit_cuda import kernel
-from seqloom.core.packed16 import SIMULATED, WHOLE_WARP, from_lane
-from seqloom.core.unroll import specialise
+from seqloom.core.cuda.jit import kernel
+from seqloom.core.cuda.transfer import to_host
+from seqloom.core.kernels.packed16 import SIMULATED, WHOLE_WARP, from_lane
+from seqloom.core.kernels.unroll import specialise
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 # Filled in by ``specialise``; see ``_kernels``.
@@ -41,11 +41,11 @@ _MOST_PARTS = 8  # a power of two, so that parts are merged two by two
 
 
 def registers(count):  # pragma: no cover - names for the templates
-    """Place holder; see ``core/unroll.py``."""
+    """Place holder; see ``core/kernels/unroll.py``."""
 
 
 def unrolled(count):  # pragma: no cover
-    """Place holder; see ``core/unroll.py``."""
+    """Place holder; see ``core/kernels/unroll.py``."""
 
 
 if not SIMULATED:
@@ -301,9 +301,9 @@ def _kernels() -> tuple[Any, Any, Any]:
     """The kernels that count, that move and that merge."""
     fixed: dict[str, Any] = {"THREADS": 1 << BITS, "ITEMS": WORDS_PER_THREAD, "WARPS": (1 << BITS) // 32}
     # Two blocks shall find room on a processor, or memory is waited for.
-    how = {} if SIMULATED else {"cache": True, "max_registers": 128}
-    count, move = (cuda.jit(specialise(template, **fixed), **how) for template in (count_digits, move_words))
-    return count, move, cuda.jit(specialise(merge_words, **{**fixed, "ITEMS": WORDS_PER_THREAD // 2}), **how)
+    made = kernel(max_registers=128)
+    count, move = (made(specialise(template, **fixed)) for template in (count_digits, move_words))
+    return count, move, made(specialise(merge_words, **{**fixed, "ITEMS": WORDS_PER_THREAD // 2}))
 
 
 @cache
@@ -350,19 +350,19 @@ class DeviceWords:
         if self._passes(0, total, bits, 0) % 2:
             self._swap()
 
-    def sort_parts(self, bounds: list[int], bits: int, follow: Callable[[int, Any], object],
+    def sort_parts(self, bounds: list[int], bits: int, make_wait: Callable[[int, Any], object],
                    make: Callable[[int, int], object], stream: Any) -> None:
         """Put words of ``bits`` bits in ascending order, equal ones by their rows, as they come.
 
         Args:
             bounds: of ``part_bounds``.
-            follow: has a stream wait until what words and rows of a part are made of is there.
+            make_wait: has a stream wait until what words and rows of a part are made of is there.
             make: queues on the stream what makes words and rows first … last − 1, in their places.
             stream: where all work on the device is queued.
         """
         side = 0
         for n, (first, last) in enumerate(pairwise(bounds)):
-            follow(n, stream)
+            make_wait(n, stream)
             make(first, last)
             side = self._passes(first, last - first, bits, stream)
             for level in range((len(bounds) - 1).bit_length()):

@@ -9,10 +9,10 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.2.4 and 4.3.1.
 from collections.abc import Callable
 
 import numpy as np
-from seqloom.core.jit import kernel
+from seqloom.core.engine.threads import by_threads, run_tasks
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Ragged
 from seqloom.core.stages import row_type
-from seqloom.core.threads import by_threads, in_turn
 from seqloom.plugins.common.sort_words_cpu import Coding, load_words
 
 LEAST = 1 << 17
@@ -26,9 +26,9 @@ compared, and which of the keys' words they are."""
 
 
 def useful_threads(threads: int, keys: Ragged) -> int:
-    """How many of some threads it is worth calling: letters count as well, where keys are long."""
-    letters = int(keys.offsets[-1] - keys.offsets[0])
-    return max(1, min(threads, max(len(keys), letters // 32) // LEAST))
+    """How many of some threads it is worth calling: characters count as well, where keys are long."""
+    characters = int(keys.offsets[-1] - keys.offsets[0])
+    return max(1, min(threads, max(len(keys), characters // 32) // LEAST))
 
 
 @kernel
@@ -92,7 +92,7 @@ def places_of(words: np.ndarray, bits: int, threads: int, room: np.ndarray) -> n
 
 
 def load_by_threads(keys: Ragged, coding: Coding, rows: np.ndarray, depth: int, threads: int) -> np.ndarray:
-    """u8[len(rows)]: words of the keys from letter ``depth`` on."""
+    """u8[len(rows)]: words of the keys from character ``depth`` on."""
     words = np.empty(len(rows), np.uint64)
     by_threads(threads, 0, len(rows), lambda n, first, last: load_words(
         keys.values, keys.offsets, *coding[:3], rows, first, last, depth, words))
@@ -100,7 +100,7 @@ def load_by_threads(keys: Ragged, coding: Coding, rows: np.ndarray, depth: int, 
 
 
 def order_by_threads(keys: Ragged, coding: Coding, longest: int, threads: int, finish: Finish) -> np.ndarray:
-    """Stable order of keys of up to ``longest`` letters."""
+    """Stable order of keys of up to ``longest`` characters."""
     count = len(keys)
     rows = np.arange(count, dtype=row_type(count))
     words = load_by_threads(keys, coding, rows, 0, threads)
@@ -165,5 +165,5 @@ def sort_by_threads(words: np.ndarray, rows: np.ndarray, shift: int, bits: int, 
                 tasks.append((starts[first : bucket + 2], left, depth))
                 first = bucket + 1
         tasks.append((starts[first:], left, depth))
-    in_turn(threads, lambda task: finish(arrays, *task), tasks)
+    run_tasks(threads, lambda task: finish(arrays, *task), tasks)
     return arrays

@@ -4,11 +4,23 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.errors import InputError
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.records import Column
 from seqloom.core.registry import Registry
-from seqloom.core.stages import Footprint, option
-from seqloom.testing import assert_same_records, check_pipeline, check_sorter, check_stage
+from seqloom.core.sequences import Intervals, SequenceBatch
+from seqloom.core.stages import Family, Footprint, Masker, Masking, Reader, Writer, option
+from seqloom.testing import (
+    assert_same_records,
+    check_family,
+    check_masker,
+    check_pipeline,
+    check_reader,
+    check_sorter,
+    check_stage,
+    check_writer,
+)
 
 from tests.core import toy
 
@@ -61,7 +73,7 @@ def test_statistics_of_the_volume_are_found() -> None:
 
         def run(self, context, records):
             kept = super().run(context, records)
-            return kept.replace(bit_score=kept.score - np.log2(max(1, context.targets.letters)))
+            return kept.replace(bit_score=kept.score - np.log2(max(1, context.targets.total_residues)))
 
     check_with("score.length", OfVolume, "column 'bit_score' differs, first at row 0")
 
@@ -194,3 +206,137 @@ def test_a_sorter_that_does_not_sort_is_found(order) -> None:
     with pytest.raises(AssertionError, match="sorter 'toy-bad'"):
         check_sorter("toy-bad", registry_with(sorters=[Bad]))
     check_sorter("toy-sorter", registry_with())
+
+
+# ---- readers, writers, maskers, families
+
+
+def registry_of(hook: str, item: type) -> Registry:
+    class Extra:
+        SEQLOOM_API = toy.SEQLOOM_API
+
+    setattr(Extra, hook, hookimpl(specname=hook)(lambda self: [item]))
+    made = Registry.discover()
+    made.register(Extra(), "extra")
+    return made
+
+
+class PlainWriter(Writer):
+    """Names of targets."""
+
+    name = "plain"
+
+    def write(self, report, stream, fields):
+        for query in report.queries():
+            stream.writelines(f"{name}\n" for name in query.targets.names)
+
+
+def test_writers() -> None:
+    check_writer("plain", registry_of("seqloom_writers", PlainWriter))
+
+    class Divides(PlainWriter):
+        """Divides by the number of hits."""
+
+        name = "divides"
+
+        def write(self, report, stream, fields):
+            for query in report.queries():
+                stream.write(f"{1 / len(query.hits)}\n")
+
+    class NoEnd(PlainWriter):
+        """Names without line ends."""
+
+        name = "no-end"
+
+        def write(self, report, stream, fields):
+            stream.write(" ".join(name for query in report.queries() for name in query.targets.names))
+
+    with pytest.raises(AssertionError, match=r"writer 'divides', results of .*: ZeroDivisionError"):
+        check_writer("divides", registry_of("seqloom_writers", Divides))
+    with pytest.raises(AssertionError, match="the last line has no end"):
+        check_writer("no-end", registry_of("seqloom_writers", NoEnd))
+
+
+class LineReader(Reader):
+    """A name and residues on a line, behind a line LINES."""
+
+    name = "lines"
+
+    def sniff(self, head):
+        return head.startswith(b"LINES\n")
+
+    def read(self, stream, where, alphabet, on_bad, residues):
+        stream.readline()
+        for number, line in enumerate(stream):
+            words = line.decode("latin-1").split()
+            if len(words) != 2:
+                raise InputError(f"{where}: line {number + 2}: wants a name and residues")
+            yield SequenceBatch.of(alphabet or PROTEIN, [words[1]], [words[0]], first=number)
+
+
+def test_readers() -> None:
+    sample = b"LINES\na MKV\nb MKVL\n"
+    check_reader("lines", sample, registry_of("seqloom_readers", LineReader))
+
+    class Crashes(LineReader):
+        """Says ValueError where a word lacks."""
+
+        name = "crashes"
+
+        def read(self, stream, where, alphabet, on_bad, residues):
+            for line in stream.read().decode().splitlines()[1:]:
+                name, text = line.split()
+                yield SequenceBatch.of(PROTEIN, [text], [name])
+
+    with pytest.raises(AssertionError, match=r"reader 'crashes': ValueError.* on torn input"):
+        check_reader("crashes", sample, registry_of("seqloom_readers", Crashes))
+
+    class FromZero(LineReader):
+        """Numbers every batch from 0."""
+
+        name = "from-zero"
+
+        def read(self, *given):
+            for batch in super().read(*given):
+                yield batch.renumbered(np.zeros(1, np.int64))
+
+    with pytest.raises(AssertionError, match="numbered from 0"):
+        check_reader("from-zero", sample, registry_of("seqloom_readers", FromZero))
+
+
+def test_maskers() -> None:
+    class Everything(Masker):
+        """All residues of a batch, as if it were one sequence."""
+
+        name = "everything"
+
+        def intervals(self, batch):
+            return Intervals.of([(0, 0, batch.total_residues)])
+
+    class Second(Masker):
+        """The second sequence's first residue, if there is a second one."""
+
+        name = "second"
+
+        def intervals(self, batch):
+            return Intervals.of([(len(batch) - 1, 0, 1)] if len(batch) > 1 else [])
+
+    with pytest.raises(AssertionError, match="isn't in its sequence"):
+        check_masker("everything", registry_of("seqloom_maskers", Everything))
+    with pytest.raises(AssertionError, match="depends on what else is in the batch"):
+        check_masker("second", registry_of("seqloom_maskers", Second))
+
+
+def test_families() -> None:
+    class Unmasked(Family):
+        name = "unmasked"
+        query = target = "nucleotide"
+
+        def masking(self, options):
+            return [Masking("seg", {}, soft=True)]
+
+        def scoring(self, queries, space, options):
+            raise NotImplementedError
+
+    with pytest.raises(AssertionError, match="'seg' isn't for nucleotide sequences"):
+        check_family("unmasked", registry_of("seqloom_families", Unmasked))

@@ -25,7 +25,7 @@ def values(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 RUN = [
-    (["-query", "a", "-db", "b"], {"query": "a", "db": ["b"]}),
+    (["-query", "a", "-db", "b"], {"query": ["a"], "db": ["b"]}),
     (["--query", "a", "--db", "b", "--db", "c"], {"db": ["b", "c"]}),
     (["-q", "a", "-d", "b", "-d", "c"], {"db": ["b", "c"]}),
     (["-query", "a", "-subject", "b"], {"db": ["b"]}),
@@ -42,7 +42,7 @@ RUN = [
     ([*FILES, "--target_ids", "f"], {"target_ids": "f"}),
     ([*FILES, "-task", "blastp"], {"task": "blastp"}),
     ([*FILES, "--no_store", "--on_bad", "skip"], {"no_store": True, "on_bad": "skip"}),
-    ([*FILES, "--device_memory", "2G", "--volume_letters", "9"], {"device_memory": "2G", "volume_letters": "9"}),
+    ([*FILES, "--device_memory", "2G", "--volume_residues", "9"], {"device_memory": "2G", "volume_residues": "9"}),
 ]
 
 
@@ -132,14 +132,4 @@ def test_alias_tables_name_things_that_exist() -> None:
     assert set(aliases.RUN_OPTIONS) <= set(search.RUN_OPTIONS)
     assert set(aliases.PIPELINE_OPTIONS) <= names
     families = {p.family for p in plugins.pipelines()}
-    assert set(aliases.OUTPUTS) | set(aliases.FORMAT_WORDS) <= families
-    assert {n for names in aliases.OUTPUTS.values() for n in names} <= {w.name for w in plugins.writers()}
-
-
-def test_words_for_yes_and_no() -> None:
-    flags = {"--seg", "-seg"}
-    assert aliases.expand(["-seg", "no", "x"], flags) == ["--no-seg", "x"]
-    assert aliases.expand(["-seg", "TRUE"], flags) == ["-seg"]
-    assert aliases.expand(["--seg=yes"], flags) == ["--seg"]
-    assert aliases.expand(["--other", "no"], flags) == ["--other", "no"]
-    assert aliases.expand(["--", "-seg", "no"], flags) == ["--", "-seg", "no"]
+    assert set(aliases.POSITIONAL) | set(aliases.FORMAT_WORDS) <= families

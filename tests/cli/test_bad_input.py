@@ -12,14 +12,13 @@ PROTEIN = "MKVLAERTGQWYHDCNMKVLAERTGQWYHDCN"
 BAD = {
     "none.fasta": (None, "none.fasta: there is no such file"),
     "empty.fasta": (b"", "empty.fasta: the file is empty"),
-    "plain.txt": (b"hello\n", "plain.txt: line 1: neither fasta nor fastq"),
+    "plain.txt": (b"hello, world\n", "plain.txt: line 1: neither fasta nor fastq"),
     "norec.fasta": (b">a\nMKVL\n>b\n>c\nMKVL\n", "norec.fasta: line 3: record 'b' has no sequence"),
-    "odd.fasta": (b">a\nMKVL\n>b\nMKV\nMK1V\n", "odd.fasta: line 5: letter '1' in sequence 'b'"),
+    "odd.fasta": (b">a\nMKVL\n>b\nMKV\nMK1V\n", "odd.fasta: line 5: residue '1' in sequence 'b'"),
     "twice.fasta": (b">a\nMKVL\n>b\nMKVLM\n>a\nMKVW\n", "twice.fasta: line 5: id 'a' is there already, in line 1"),
     "cut.fasta.gz": (gzip.compress(f">a\n{PROTEIN * 50}\n".encode())[:-20], "cut.fasta.gz: the gzip data end"),
     "bad.fastq": (b"@r\nMKVL\n+\nII\n", "bad.fastq: line 4: not FASTQ"),
     "random.bin": (bytes(range(128, 256)) * 9, "random.bin: line 1: neither fasta nor fastq"),
-    "bases.fasta": (b">a\n" + b"ACGTTGCAAC" * 9 + b"\n", "bases.fasta: protein sequences are wanted"),
 }
 
 
@@ -42,6 +41,8 @@ def files(seqloom: Callable, tmp_path: Path) -> Callable:
     ["db", "append", "good.duckdb", "FILE"],
 ], ids=lambda w: " ".join(w))
 def test_sequence_files(files: Callable, tmp_path: Path, words: list[str], name: str) -> None:
+    if name == "twice.fasta" and words[2] == "FILE" and words[0] == "blastp":
+        return  # double ids of queries are in order
     before = {p: p.stat().st_size for p in tmp_path.iterdir()}
     result = files(*(name if w == "FILE" else w for w in words))
     assert (result.status, result.out) == (1, "")
@@ -51,13 +52,13 @@ def test_sequence_files(files: Callable, tmp_path: Path, words: list[str], name:
     assert files("db", "check", "good.duckdb").status == 0
 
 
-@pytest.mark.parametrize("name, message", [("norec.fasta", "record 'b' has no sequence"), ("odd.fasta", "letter '1'"),
+@pytest.mark.parametrize("name, message", [("norec.fasta", "record 'b' has no sequence"), ("odd.fasta", "residue '1'"),
                                            ("twice.fasta", "id 'a' is there already")])
 def test_bad_records_are_reported_and_left_out(files: Callable, name: str, message: str) -> None:
     made = files("db", "create", "new.duckdb", name, "--type", "protein", "--on-bad", "skip")
     assert made.status == 0 and message in made.err and f"{name}: line" in made.err
     found = files("blastp", "-q", name, "-d", "good.duckdb", "--on-bad", "skip", "--no-store")
-    assert found.status == 0 and message in found.err
+    assert found.status == 0 and (message in found.err) == (name != "twice.fasta")
 
 
 def test_models_and_sequences_mixed_up(files: Callable, sample: Path) -> None:
@@ -67,10 +68,14 @@ def test_models_and_sequences_mixed_up(files: Callable, sample: Path) -> None:
     assert "holds models" in files("db", "create", "new.duckdb", model).err
 
 
-def test_kinds_mixed_up(files: Callable) -> None:
+def test_kinds_mixed_up(files: Callable, tmp_path: Path) -> None:
+    (tmp_path / "bases.fasta").write_text(">a\n" + "ACGTTGCAAC" * 9 + "\n")
     assert files("db", "create", "dna.duckdb", "bases.fasta", "--type", "nucleotide").status == 0
     result = files("blastp", "-q", "good.fasta", "-d", "dna.duckdb")
     assert result.status == 1 and "nucleotide" in result.err and result.err.count("\n") == 1
+    result = files("blastp", "-q", "bases.fasta", "-d", "good.duckdb", "--no-store", "--quiet")
+    assert result.status == 0 and result.err.count("\n") == 1
+    assert "bases.fasta: taken for proteins as asked for" in result.err
     result = files("blastn", "-q", "bases.fasta", "-d", "good.duckdb")
     assert result.status == 1 and "protein" in result.err and result.err.count("\n") == 1
 
@@ -90,7 +95,8 @@ def spoil(path: Path, how: str) -> str:
             connection.execute("UPDATE alembic_version SET version_num = '9999'")
     if how == "foreign":
         path.with_name(name).unlink()
-        duckdb.connect(str(path.with_name(name))).close()
+        with duckdb.connect(str(path.with_name(name))) as connection:
+            connection.execute("CREATE TABLE somebodys (number INTEGER)")
     return name
 
 
@@ -133,7 +139,8 @@ def test_a_results_store_of_a_newer_version(files: Callable, tmp_path: Path) -> 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
 def test_a_full_disk(files: Callable, tmp_path: Path) -> None:
     result = files("blastp", "-q", "good.fasta", "-d", "good.duckdb", "-o", "/dev/full")
-    assert (result.status, result.err) == (1, "seqloom: /dev/full: No space left on device\n")
+    assert (result.status, result.err) == (1, "seqloom: /dev/full can't be written: the disk is full; "
+                                           "free some space or choose another place\n")
     assert files("sql", "SELECT count(*) AS n FROM runs", "--format", "csv").out == "n\n1\n"
 
 

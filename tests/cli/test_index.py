@@ -12,9 +12,9 @@ from tests.cli.conftest import start
 @pytest.fixture
 def genome(seqloom, tmp_path: Path) -> str:
     rng = np.random.default_rng(2)
-    letters = "".join(rng.choice(list("ACGT"), 5000))
-    (tmp_path / "genome.fa").write_text(f">a\n{letters}\n>b\n{letters[500:900]}ACNNT\n")
-    (tmp_path / "query.fa").write_text(f">q\n{letters[1000:2000]}\n")
+    residues = "".join(rng.choice(list("ACGT"), 5000))
+    (tmp_path / "genome.fa").write_text(f">a\n{residues}\n>b\n{residues[500:900]}ACNNT\n")
+    (tmp_path / "query.fa").write_text(f">q\n{residues[1000:2000]}\n")
     assert seqloom("db", "create", "g.duckdb", "genome.fa").status == 0
     return "g.duckdb"
 
@@ -45,7 +45,7 @@ def test_built_listed_used_and_dropped(seqloom, genome):
     (["build", "g.duckdb", "--memory", "1M"], 1, "raise --memory"),
     (["build", "g.duckdb", "-p", "none"], 2, "--num-threads needs a number"),
     (["drop", "g.duckdb"], 2, "name the indexes to remove, or give --all"),
-    (["drop", "g.duckdb", "fm-index"], 2, "unknown index of g.duckdb 'fm-index'"),
+    (["drop", "g.duckdb", "fm-index"], 2, "unknown index 'fm-index' of g.duckdb"),
 ])
 def test_wrong_requests_are_told_in_a_line(seqloom, genome, words, status, message):
     result = seqloom("index", *words)
@@ -54,7 +54,7 @@ def test_wrong_requests_are_told_in_a_line(seqloom, genome, words, status, messa
 
 
 def test_a_killed_build_leaves_no_index(seqloom, genome, tmp_path):
-    wait = ("import time\nfrom seqloom.storage.stored_indexes import IndexWriter\n"
+    wait = ("import time\nfrom seqloom.storage.sequences.stored_indexes import IndexWriter\n"
             "IndexWriter.finish = lambda *_: (open('written', 'w').close(), time.sleep(60))")
     process = start("index", "build", genome, code=wait, cwd=tmp_path)
     deadline = time.monotonic() + 60
@@ -95,7 +95,8 @@ def test_mapped_or_not_as_asked_for(seqloom, genome):
 @pytest.mark.parametrize("then", ["list", "build"])
 def test_a_build_that_is_killed_while_it_maps_leaves_nothing_that_is_used(seqloom, genome, tmp_path, then):
     wait = ("import os, time\n"
-            "os.fsync = lambda file: (open('written', 'w').close(), time.sleep(60))")
+            "os.fsync = lambda file: (open('written', 'w').close(), time.sleep(60)) "
+            "if os.path.realpath(f'/dev/fd/{file}').endswith('.image.part') else None")
     process = start("index", "build", genome, "--map", code=wait, cwd=tmp_path)
     deadline = time.monotonic() + 60
     while not (tmp_path / "written").exists() and time.monotonic() < deadline:
@@ -109,7 +110,24 @@ def test_a_build_that_is_killed_while_it_maps_leaves_nothing_that_is_used(seqloo
     listed = seqloom("index", "list", genome, "--format", "csv").out
     assert ",no," in listed and "ready" in listed
     assert seqloom("index", "build", genome, "--map").err.endswith("mapped\n")
-    assert [path.name for path in Path("g.duckdb.indexes").iterdir()] == ["index_0_0.image"]
+    assert [path.name for path in Path("g.duckdb.indexes").glob("*.image")] == ["index_0_0.image"]
+
+
+def test_a_damaged_image_changes_no_row(seqloom, genome):
+    search = ("exact", "-q", "query.fa", "-d", genome, "--no-store")
+    assert seqloom("index", "build", genome, "--map").status == 0
+    wanted = seqloom(*search)
+    image = Path("g.duckdb.indexes/index_0_0.image")
+    whole = image.read_bytes()
+    for place in range(4096, len(whole), len(whole) // 12):
+        changed_image = bytearray(whole)
+        changed_image[place] ^= 1 << place % 8
+        image.write_bytes(changed_image)
+        done = seqloom(*search)
+        assert done.out == wanted.out and done.status == 0
+        assert "index_0_0.image is damaged; it is read; seqloom index build --map" in done.err.splitlines()[0]
+    assert seqloom("index", "build", genome, "--map").err.endswith("mapped\n") and image.read_bytes() == whole
+    assert seqloom(*search).err == ""
 
 
 def changed(database: str, statement: str) -> None:
@@ -178,7 +196,7 @@ def test_a_truncated_file_is_told(seqloom, genome):
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (["exact", "--set", "seed.queries.longest=100"], "query 'q' has 1,000 letters and at most 100 can be looked up"),
+    (["exact", "--set", "seed.queries.longest=100"], "query 'q' has 1,000 residues and at most 100 can be looked up"),
     (["exact", "--memory", "1M"], "raise --memory"),
     (["mum", "--memory", "1M"], "raise --memory"),
 ])

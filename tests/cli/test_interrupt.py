@@ -1,18 +1,19 @@
 """Ctrl-C: the first stops so that the run can be resumed, the second at once; and readers that go away."""
 
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from seqloom.cli.search import interruptible
+from seqloom.cli.progress import working
 
 from .conftest import start
 
 PRESS = """
 import os, signal
-from seqloom.storage.run_file import RunFile
+from seqloom.storage.results.run_file import RunFile
 commit, seen = RunFile.commit_unit, []
 def press(self, *unit):
     commit(self, *unit)
@@ -26,7 +27,7 @@ RunFile.commit_unit = press
 
 def words(sample: Path) -> list[str]:
     return ["blastp", "-q", str(sample / "query.fasta"), "-d", str(sample / "proteins.fasta"), "--backend", "reference",
-            "--volume-letters", "8000", "--outfmt", "6 std cigar"]
+            "--volume-residues", "8000", "--outfmt", "6 std cigar"]
 
 
 def test_the_first_ctrl_c_leaves_a_run_that_can_be_resumed(seqloom: Callable, sample: Path, tmp_path: Path) -> None:
@@ -36,8 +37,8 @@ def test_the_first_ctrl_c_leaves_a_run_that_can_be_resumed(seqloom: Callable, sa
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, ""), err
     first, second = err.strip().split("\n")
-    assert first == "seqloom: stopping; what is done stays. Ctrl-C again stops at once"
-    assert second.startswith("seqloom: interrupted; ")
+    assert re.fullmatch(r"seqloom: stopping; [23] of 10 parts of the work are kept\. Ctrl-C again stops at once", first)
+    assert re.match(r"seqloom: interrupted; [34] of 10 parts of the work are kept: seqloom runs resume ", second)
     run = second.split()[-1]
     assert "incomplete" in seqloom("runs", "list").out
     refused = seqloom("runs", "write", run)
@@ -50,7 +51,7 @@ def test_the_first_ctrl_c_leaves_a_run_that_can_be_resumed(seqloom: Callable, sa
     assert "incomplete" in seqloom("runs", "list").out
     resumed = seqloom("runs", "resume", run, "--outfmt", "6 std cigar")
     assert (resumed.status, resumed.out) == (0, whole.out), resumed.err
-    assert "stored" in seqloom("runs", "list").out
+    assert "complete" in seqloom("runs", "list").out
     again = seqloom("runs", "resume", run)
     assert again.status == 1 and "complete" in again.err
 
@@ -65,9 +66,9 @@ def test_the_second_ctrl_c_stops_at_once(sample: Path, tmp_path: Path) -> None:
 
 def test_the_handler_is_put_back() -> None:
     former = signal.getsignal(signal.SIGINT)
-    with interruptible() as cancellation:
+    with working(quiet=True) as progress:
         assert signal.getsignal(signal.SIGINT) is not former
-        assert not cancellation.requested
+        assert not progress.cancellation.requested
     assert signal.getsignal(signal.SIGINT) is former
 
 
@@ -90,3 +91,59 @@ def test_a_search_whose_reader_has_gone_is_kept(sample: Path, tmp_path: Path) ->
                           text=True, timeout=60)
     assert (done.returncode, done.stderr) == (141, "")
     assert [p.name for p in tmp_path.iterdir()] == ["seqloom.duckdb"]
+
+
+def test_a_ctrl_c_at_the_very_end_shows_no_traceback(tmp_path: Path) -> None:
+    code = "import atexit, os, signal; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))"
+    process = start("--version", code=code, cwd=tmp_path)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "")
+
+
+def test_a_search_that_is_stopped_before_any_part_is_kept_leaves_nothing(sample: Path, tmp_path: Path) -> None:
+    code = """
+import os, signal
+from seqloom.core.engine.engine import Engine
+unit = Engine._unit
+def press(*given):
+    os.kill(os.getpid(), signal.SIGINT)
+    return unit(*given)
+Engine._unit = press
+"""
+    process = start(*words(sample)[:-4], code=code, cwd=tmp_path)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert err.split("\n")[:2] == ["seqloom: stopping; nothing is kept yet. Ctrl-C again stops at once",
+                                   "seqloom: interrupted; nothing is kept"]
+    assert not list(tmp_path.glob("seqloom.duckdb.runs/*"))
+
+
+def test_a_database_that_is_stopped_in_the_making_leaves_nothing(sample: Path, tmp_path: Path) -> None:
+    code = """
+import os, signal
+from seqloom.core.progress import Progress
+add = Progress.add
+def press(self, amount):
+    os.kill(os.getpid(), signal.SIGINT)
+    add(self, amount)
+Progress.add = press
+"""
+    for command in (["db", "create", "new.duckdb"], ["mask", "--masker", "seg", "-o", "out"], ["sort", "-o", "out"]):
+        process = start(*command, str(sample / "proteins.fasta"), code=code, cwd=tmp_path)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (130, ""), err
+        assert "Traceback" not in err and err.startswith("seqloom: stopping; nothing "), err
+        assert not list(tmp_path.iterdir())
+
+
+def test_no_more_memory_is_told_in_one_line(sample: Path, tmp_path: Path) -> None:
+    code = """
+from seqloom.core.engine.engine import Engine
+def fail(*given):
+    raise MemoryError("Unable to allocate 512 MiB")
+Engine.unit_plan = fail
+"""
+    process = start(*words(sample), code=code, cwd=tmp_path)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and err.count("\n") == 1, err
+    assert "got no more memory: Unable to allocate 512 MiB" in err and "--memory" in err

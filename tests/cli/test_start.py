@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 HEAVY = ("numpy", "duckdb", "_duckdb", "pyarrow", "numba", "pandas", "sqlalchemy", "alembic", "pluggy", "rich",
@@ -27,17 +28,25 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
     assert not loaded_by(*words) & set(HEAVY)
 
 
+@pytest.mark.parametrize("pipeline", ["blastp", "blastn", "hmmsearch"])
+def test_help_of_a_search_loads_no_compiler(pipeline: str) -> None:
+    assert not loaded_by(pipeline, "-h") & {"numba", "seqloom.core.cuda"}
+
+
 def test_help_loads_little() -> None:
     """Python loads some 2 modules a millisecond. How long that takes is measured in ``benchmarks/start.py``."""
     assert len(loaded_by("--help")) < 250
 
 
 def test_search_imports_neither_sqlalchemy_nor_alembic(tmp_path: Path, sample: Path) -> None:
-    loaded = loaded_by("blastp", "-q", str(sample / "query.fasta"), "-d", str(sample / "proteins.fasta"), "--backend",
-                       "reference", "--evalue", "1e-20", cwd=tmp_path)
-    assert "seqloom.storage.run_file" in loaded
+    search = ["blastp", "-q", str(sample / "query.fasta"), "-d", str(sample / "proteins.fasta"), "--backend",
+              "reference", "--evalue", "1e-20"]
+    loaded_by(*search, cwd=tmp_path)  # kernels of readers and writers may have to be compiled
+    loaded = loaded_by(*search, cwd=tmp_path)
+    assert "seqloom.storage.results.run_file" in loaded
     assert not loaded & {"sqlalchemy", "alembic", "rich", "pandas", "polars", "pyarrow", "numba"}
-    assert "_duckdb" in loaded and "duckdb" not in loaded
+    assert "_duckdb" in loaded
+    assert ("duckdb" in loaded) == (not duckdb.__version__.startswith("1."))
     assert not {m for m in loaded if m.startswith("seqloom.plugins.nucleotide_blast.") and "reference" in m}
 
 
@@ -55,5 +64,5 @@ def test_a_warm_search_loads_little_and_compiles_nothing(tmp_path: Path, sample:
 def test_a_search_of_a_file_that_keeps_nothing_needs_no_database(tmp_path: Path, sample: Path) -> None:
     loaded = loaded_by("blastp", "-q", str(sample / "query.fasta"), "-d", str(sample / "proteins.fasta"), "--backend",
                        "reference", "--evalue", "1e-20", "--no-store", cwd=tmp_path)
-    assert "seqloom.storage.unkept_run" in loaded
+    assert "seqloom.storage.results.memory_run" in loaded
     assert not loaded & {"duckdb", "_duckdb", "nanoarrow", "pyarrow"}

@@ -16,9 +16,10 @@ class Driver:
     def __init__(self) -> None:
         self.entered, self.queued, self.done, self.recorded, self.failing, self.most = False, [], 0, {}, False, SIZE
         self.followed: dict[int, int] = {}
-        self.lock = threading.Lock()  # carriers call it side by side
-        shapes = ((self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1), (self.settle, 1),
-                  (self.follow, 3), (self.ask, 1))
+        self.lock = threading.Lock()  # workers call it side by side
+        shapes = ((self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1), (self.synchronize,
+                                                                                                      1),
+                  (self.make_wait, 3), (self.ask, 1))
         self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
         self.functions = np.array([ctypes.cast(f, ctypes.c_void_p).value for f in self._kept], np.uint64)
 
@@ -45,13 +46,13 @@ class Driver:
     def ask(self, event: int) -> int:
         return 0 if self.recorded.get(event, 0) <= self.done else 600
 
-    def follow(self, stream: int, event: int, flags: int) -> int:
+    def make_wait(self, stream: int, event: int, flags: int) -> int:
         assert not flags
         with self.lock:
             self.followed[stream] = self.recorded[event]
         return 0
 
-    def settle(self, stream: int) -> int:
+    def synchronize(self, stream: int) -> int:
         with self.lock:
             self._do(len(self.queued) if stream == STREAM else self.followed.get(stream, 0))
         return 0

@@ -2,8 +2,9 @@
 
 import numpy as np
 from numba import cuda
-from seqloom.core import backends, engine
-from seqloom.core.backends import place
+from seqloom.core import backends
+from seqloom.core.backends import to_device
+from seqloom.core.engine import engine
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.records import Alignments, Column, Hits, Ragged, Seeds
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
@@ -27,15 +28,15 @@ def check_round_trip() -> None:
         made = Alignments({"query": numbers, "target": numbers, **dict.fromkeys(names, numbers),
                            "word": np.array([f"w{n}" for n in numbers], object), "mark": numbers % 2 == 0,
                            "p": numbers / 7, "path": Ragged.of([[n] * n for n in numbers])}, extra)
-        there = place(made, "cuda")
+        there = to_device(made, "cuda")
         assert there.device == "cuda"
         assert not isinstance(there.score, np.ndarray)
         assert there.extra == made.extra
         assert len(there) == count
-        assert place(there, "cuda") is there
-        assert_same_records(made, place(there, "host"))
+        assert to_device(there, "cuda") is there
+        assert_same_records(made, to_device(there, "host"))
         hits = Hits({n: made.data[n] for n in ("query", "target", "score")}, alignments=made)
-        assert_same_hits(hits, place(place(hits, "cuda"), "host"))
+        assert_same_hits(hits, to_device(to_device(hits, "cuda"), "host"))
 
 
 def check_records_made_on_the_device() -> None:
@@ -43,10 +44,10 @@ def check_records_made_on_the_device() -> None:
     columns = {n: cuda.to_device(np.arange(3, dtype=np.int32)) for n in ("query_pos", "target_pos", "length")}
     columns |= {n: cuda.to_device(np.ones(3, np.int8)) for n in ("query_frame", "target_frame")}
     columns |= {"query": cuda.to_device(np.zeros(3, np.int32)), "target": cuda.to_device(np.arange(3))}
-    host = place(Seeds(columns, device="cuda"), "host")
+    host = to_device(Seeds(columns, device="cuda"), "host")
     assert host.score.tolist() == [-1, -1, -1]
     assert host.target.tolist() == [0, 1, 2]
-    assert place(place(host, "cuda"), "host").rows() == host.rows()
+    assert to_device(to_device(host, "cuda"), "host").rows() == host.rows()
 
 
 def check_a_run_over_devices() -> None:
@@ -60,8 +61,8 @@ def check_a_run_over_devices() -> None:
             kept = cuda.device_array(len(records), np.bool_)
             if len(records):
                 long_enough[1, len(records)](records.score, context.options.least, kept)
-            host = place(records, "host").take(kept.copy_to_host())
-            return place(host.replace(bit_score=host.score - np.log2(context.space.letters)), "cuda")
+            host = to_device(records, "host").take(kept.copy_to_host())
+            return to_device(host.replace(bit_score=host.score - np.log2(context.space.total_residues)), "cuda")
 
     class Plugin:
         SEQLOOM_API = toy.SEQLOOM_API
@@ -73,8 +74,8 @@ def check_a_run_over_devices() -> None:
     registry = toy.registry()
     registry.register(Plugin(), "device")
     moves = []
-    original = engine.place
-    engine.place = lambda records, device: (moves.append((getattr(records, "device", None), device)),
+    original = engine.to_device
+    engine.to_device = lambda records, device: (moves.append((getattr(records, "device", None), device)),
                                             original(records, device))[1]
     queries, targets = toy.sequences(3, 20, 1), toy.sequences(6, 20, 2)
     wanted = run_pipeline("toy", queries, targets, registry=toy.registry())

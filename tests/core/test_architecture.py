@@ -1,12 +1,15 @@
-"""Rules of the house: which folder may know which, what is packaged, what is imported at start."""
+"""Rules of the house: which folder and which module may know which, what is packaged, what is imported at start."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from ..floors import floors
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("core", "plugins", "storage", "api", "cli", "migrations")
@@ -19,7 +22,7 @@ MAY_IMPORT = {
     "cli": {"cli", "api", "storage", "core"},
 }
 """Directions of dependency. ``api`` is the package ``seqloom`` itself. Migrations compare files with the schema."""
-EXCEPT = {("storage/migrate.py", "migrations")}
+EXCEPT = {("storage/duck/migrate.py", "migrations")}
 """The module that runs the migrations finds their folder by its package."""
 
 
@@ -34,11 +37,14 @@ def name_of(path: Path) -> tuple[str, ...]:
     return ("seqloom", *(parts[:-1] if parts[-1] == "__init__" else parts))
 
 
-def imported(path: Path) -> list[tuple[int, tuple[str, ...]]]:
-    """(line, dotted name) of everything a module imports, at any depth of its code; relative names made whole."""
+def imported(path: Path, tree: ast.AST | None = None) -> list[tuple[int, tuple[str, ...]]]:
+    """(line, dotted name) of everything a module imports, at any depth of its code; relative names made whole.
+
+    ``tree``: its code where that isn't to be read from the file.
+    """
     package = name_of(path) if path.name == "__init__.py" else name_of(path)[:-1]
     found = []
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in ast.walk(ast.parse(path.read_text(), str(path)) if tree is None else tree):
         if isinstance(node, ast.Import):
             found += [(node.lineno, tuple(a.name.split("."))) for a in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -85,6 +91,56 @@ def test_the_test_sees_every_form_of_import(tmp_path, monkeypatch) -> None:
         "plugins", "storage", "cli", "api", "storage (imported without seqloom.)", "core", "api", "api", ""]
 
 
+class WithoutTypeChecking(ast.NodeTransformer):
+    """Drops what only type checkers read."""
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        self.generic_visit(node)
+        if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            return ast.Module(node.orelse, [])
+        return node
+
+
+def circles() -> list[list[str]]:
+    """Groups of modules that import each other, by whatever way, when they run: at their top or in a function."""
+    paths = {name_of(path): path for path in modules()}
+    known: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for name, path in paths.items():
+        tree = WithoutTypeChecking().visit(ast.parse(path.read_text(encoding="utf-8"), str(path)))
+        # ``from a import b`` imports the module a.b if there is one, else the module a, which has b
+        wanted = [n if n in paths else n[:-1] for _, n in imported(path, tree)]
+        known[name] = {n for n in wanted if n in paths}
+
+    def reached(name: tuple[str, ...]) -> set[tuple[str, ...]]:
+        found, left = set(), [name]
+        while left:
+            new = known[left.pop()] - found
+            found |= new
+            left += new
+        return found
+
+    beyond = {name: reached(name) for name in known}
+    groups = {tuple(sorted(".".join(n) for n in beyond[name] if name in beyond[n]))
+              for name in known if name in beyond[name]}
+    return sorted(map(list, groups))
+
+
+def test_no_modules_import_each_other() -> None:
+    assert not circles()
+
+
+def test_the_test_sees_circles(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    for name, text in {"core/a.py": "from .b import x", "core/b.py": "def f():\n    from ..storage import c",
+                       "storage/c.py": "import seqloom.core.a\nfrom ..core.d import y", "storage/__init__.py": "",
+                       "core/d.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import b\n"
+                                    "else:\n    from .e import z",
+                       "core/e.py": "from . import e"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert circles() == [["seqloom.core.a", "seqloom.core.b", "seqloom.storage.c"], ["seqloom.core.e"]]
+
+
 def test_plugins_of_one_family_do_not_know_another_family() -> None:
     wrong = []
     for path in sorted((ROOT / "plugins").rglob("*.py")):
@@ -97,19 +153,32 @@ def test_plugins_of_one_family_do_not_know_another_family() -> None:
 
 
 def test_numba_is_imported_through_one_door() -> None:
-    """Kernels of the host are compiled by ``core/jit.py``; CUDA kernels and new kernel operations import numba."""
-    names = ("jit.py", "compiler.py", "operations.py", "packed16.py", "backends.py")
-    doors = {ROOT / "core" / name for name in names}
+    """Kernels of the host are compiled in ``core/kernels``; CUDA kernels and what serves them import numba as well."""
+    doors = {ROOT / "core" / "backends.py", *(ROOT / "core" / "kernels").iterdir(), *(ROOT / "core" / "cuda").iterdir()}
     wrong = [f"{path.relative_to(ROOT)}:{line}" for path in modules() for line, name in imported(path)
              if name[0] == "numba" and path not in doors and not path.stem.endswith("_cuda")
              and path.relative_to(ROOT).parts[0] in ("core", "plugins", "storage")]
     assert not wrong, "\n".join(wrong)
 
 
+def test_texts_are_utf_8_whatever_the_locale() -> None:
+    wrong = []
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or any(word.arg in ("encoding", None) for word in node.keywords):
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            mode = [a.value for a in node.args[1:2] if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+            if name in ("read_text", "write_text") or (
+                    isinstance(node.func, ast.Name) and name == "open" and "b" not in "".join(mode)):
+                wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert not wrong, "\n".join(wrong)
+
+
 def test_reference_back_ends_use_no_compiled_kernels() -> None:
-    compiled = (("seqloom", "core", "jit"), ("seqloom", "core", "simd"))
+    compiled = ("seqloom", "core", "kernels")
     wrong = [f"{path.relative_to(ROOT)}:{line}" for path in modules() for line, name in imported(path)
-             if path.stem.endswith("_reference") and name[:3] in compiled]
+             if path.stem.endswith("_reference") and name[:3] == compiled]
     assert not wrong, "\n".join(wrong)
 
 
@@ -121,6 +190,13 @@ def project() -> dict:
 def test_no_package_is_missing_from_the_distribution(project) -> None:
     there = {".".join(name_of(p)) for p in modules() if p.name == "__init__.py"}
     assert set(project["tool"]["setuptools"]["packages"]) == there
+
+
+def test_every_package_that_is_needed_has_a_lowest_version(project) -> None:
+    wanted = [*project["project"]["dependencies"], *project["project"]["optional-dependencies"]["cuda"]]
+    there = floors(ROOT / "pyproject.toml")
+    assert {line.partition("==")[0] for line in there} >= {re.split(r"[<>=!~ ;]", wish)[0] for wish in wanted}
+    assert all(re.fullmatch(r"[\w.-]+==\d[\w.]*", line) for line in there)
 
 
 def test_every_folder_with_modules_is_a_package() -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from seqloom.core import backends
-from seqloom.core.backends import place, with_capacity
+from seqloom.core.backends import to_device, with_capacity
 from seqloom.core.errors import BackendError
 from seqloom.core.records import Pairs
 
@@ -20,14 +20,14 @@ def pairs() -> Pairs:
 
 def test_records_that_are_there_already_are_not_copied() -> None:
     records = pairs()
-    assert place(records, "host") is records
-    assert place(None, "cuda") is None
+    assert to_device(records, "host") is records
+    assert to_device(None, "cuda") is None
 
 
 def test_no_device_is_said_in_one_line(monkeypatch) -> None:
     monkeypatch.setattr(backends, "cuda_available", lambda: False)
     with pytest.raises(BackendError, match="no CUDA device can be used; --backend cpu or reference"):
-        place(pairs(), "cuda")
+        to_device(pairs(), "cuda")
 
 
 def test_only_one_thread_at_a_time_opens_the_driver(monkeypatch) -> None:

@@ -12,7 +12,7 @@ from seqloom.core.options import NoOptions, build_options, option, option_infos,
 
 @dataclass(frozen=True)
 class Everything:
-    word_size: int = option(3, "letters of a word", minimum=2, maximum=7, aliases=("-W",), metavar="LETTERS")
+    word_size: int = option(3, "residues of a word", minimum=2, maximum=7, aliases=("-W",), metavar="RESIDUES")
     evalue: float = option(10.0, "largest E-value", minimum=0)
     matrix: str = option("BLOSUM62", "scoring matrix", choices=("BLOSUM62", "PAM30"))
     seg: bool = option(False, "mask", group="Masking")
@@ -30,11 +30,17 @@ def test_what_the_command_line_needs_to_know() -> None:
     assert list(infos) == ["word_size", "evalue", "matrix", "seg", "threshold", "cutoff", "text"]
     word = infos["word_size"]
     assert (word.flag, word.type, word.nullable, word.default, word.aliases) == ("--word-size", int, False, 3, ("-W",))
-    assert (word.minimum, word.maximum, word.metavar, word.help) == (2, 7, "LETTERS", "letters of a word")
+    assert (word.minimum, word.maximum, word.metavar, word.help) == (2, 7, "RESIDUES", "residues of a word")
     assert (infos["threshold"].type, infos["threshold"].nullable) == (int, True)
     assert (infos["cutoff"].type, infos["cutoff"].nullable) == (float, True)
     assert infos["seg"].group == "Masking"
     assert option_infos(NoOptions) == []
+
+
+def test_choices_are_taken_in_capital_and_small_residues_alike() -> None:
+    assert build_options(Everything, {"matrix": "blosum62"}).matrix == "BLOSUM62"
+    with pytest.raises(OptionError, match="must be one of BLOSUM62, PAM30, not 'pam'"):
+        build_options(Everything, {"matrix": "pam"})
 
 
 def test_values_come_as_text_or_typed_with_dashes_or_underscores() -> None:
@@ -77,7 +83,7 @@ def test_a_bad_value_is_refused_by_name(values, message: str) -> None:
 def test_unknown_names_are_refused_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="unknown option 'word-sise'; did you mean 'word_size'"):
         build_options(Everything, {"word-sise": 3})
-    with pytest.raises(UnknownNameError, match=r"unknown option of seed\.words 'x'"):
+    with pytest.raises(UnknownNameError, match=r"unknown option 'x' of seed\.words"):
         build_options(NoOptions, {"x": 3}, "seed.words")
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from seqloom.core.context import Scoring
-from seqloom.core.errors import BackendError, CompositionError, InputError, OptionError, UnknownNameError
+from seqloom.core.errors import BackendError, CompositionError, InputError, OptionError, UnknownNameError, UsageError
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import Pipeline, Slot, compose
 from seqloom.core.records import Alignments, Column
@@ -62,7 +62,7 @@ def test_a_plan_has_a_stage_in_every_slot_and_all_options() -> None:
     assert [p.name for p in plan.indexes("target")] == ["index.targets"]
     assert [p.name for p in plan.working("unit")] == ["seed.words", "sort.diagonal", "extend.exact", "score.length"]
     assert [p.name for p in plan.working("reduce")] == ["sort.rank"]
-    assert list(plan.columns) == ["toy_letters"]
+    assert list(plan.columns) == ["toy_residues"]
     assert plan.options == toy.ToyOptions(least=5)
     assert {p.device for p in plan.stages} == {"host"}
     assert plan.provenance() == {
@@ -123,15 +123,48 @@ def test_a_slot_for_fast_back_ends_only(backend: str, there: bool) -> None:
     assert Pipeline.from_dict(plan.pipeline.as_dict()) == plan.pipeline
 
 
+def test_auto_takes_the_fastest_of_each_slot_and_reference_where_there_is_nothing_else() -> None:
+    class OnCpu(toy.ScoreLength):
+        backend = "cpu"
+
+    plan = plan_of(backend="auto")
+    assert {p.stage.backend for p in plan.stages} == {"reference"} and plan.slow == [
+        p for p in plan.stages if p.slot.scope == "unit"]
+    mixed = plan_of(registry=extended(OnCpu), backend="auto")
+    assert [p.name for p in mixed.stages if p.stage.backend == "cpu"] == ["score.length"]
+    assert "score.length" not in {p.name for p in mixed.slow} and len(mixed.slow) == len(plan.slow) - 1
+    assert not plan_of(backend="reference").slow
+
+
+def test_a_scan_gives_way_to_a_plugin_that_can_do_nothing_with_what_it_finds() -> None:
+    class Scan(toy.WordPairs):
+        backend = "cpu"
+
+    class Alone(toy.WordSeeds):
+        name, takes = "toy-alone", (None,)
+
+    slots = list(toy.TOY.slots)
+    slots.insert(2, Slot("seed.scan", "toy-all-pairs", enabled="fast"))
+    pipeline = replace(toy.TOY, slots=tuple(slots)).with_stage("seed.words", "toy-alone")
+    registry = extended(Scan, Alone)
+    plan = plan_of(pipeline, registry, "auto")
+    assert "seed.scan" not in [p.name for p in plan.stages]
+    again = plan_of(Pipeline.from_dict(plan.pipeline.as_dict()), registry, "auto")
+    assert again.provenance() == plan.provenance()
+    with pytest.raises(CompositionError, match=r"'seed.words' .'toy-alone'. takes nothing; 'seed.scan' gives Pairs; "
+                                               r"--set seed\.scan\.enabled=no leaves that one out"):
+        plan_of(pipeline.with_setting("seed.scan.enabled=yes"), registry, "auto")
+
+
 # ---- what doesn't fit
 
 
 def test_names_that_nobody_knows() -> None:
-    with pytest.raises(UnknownNameError, match=r"unknown slot of pipeline 'toy' 'seed.word'; did you mean 'seed.words"):
+    with pytest.raises(UnknownNameError, match=r"unknown slot 'seed.word' of pipeline 'toy'; did you mean 'seed.words"):
         plan_of(stages=["seed.word=toy-words"])
     with pytest.raises(UnknownNameError, match="unknown stage 'toy-wods'; did you mean 'toy-words'"):
         plan_of(stages=["seed.words=toy-wods"])
-    with pytest.raises(UnknownNameError, match=r"unknown option of seed.words 'stop'; did you mean 'step'"):
+    with pytest.raises(UnknownNameError, match=r"unknown option 'stop' of seed.words; did you mean 'step'"):
         plan_of(settings=["seed.words.stop=1"])
     with pytest.raises(UnknownNameError, match="unknown option 'leest'; did you mean 'least'"):
         plan_of(options={"leest": 3})
@@ -147,7 +180,9 @@ def test_names_that_nobody_knows() -> None:
     ({"settings": ["seed.words.step=0"]}, r"seed\.words\.step must be at least 1, not 0"),
     ({"settings": ["seed.words.step"]}, r"--set takes slot\.option=value, not 'seed\.words\.step'"),
     ({"settings": ["step=2"]}, r"--set takes slot\.option=value, not 'step=2'"),
-    ({"settings": ["seed.words.enabled=maybe"]}, r"seed\.words\.enabled must be true or false, not 'maybe'"),
+    ({"settings": ["seed.words=2"]}, r"seed\.words is a slot; --set .* such as seed\.words\.enabled=no"),
+    ({"settings": ["score.length=no"]}, r"score\.length is a slot; .* such as score\.length\.enabled=no"),
+    ({"settings": ["seed.words.enabled=maybe"]}, r"seed\.words\.enabled must be yes, no or fast, not 'maybe'"),
     ({"stages": ["seed.words"]}, r"--stage takes slot=plugin, not 'seed\.words'"),
 ])
 def test_requests_that_make_no_sense(more, message: str) -> None:
@@ -158,8 +193,8 @@ def test_requests_that_make_no_sense(more, message: str) -> None:
 def test_a_back_end_without_implementation_says_what_there_is() -> None:
     with pytest.raises(BackendError, match="stage 'toy-query-words' has no cuda implementation; it has: reference"):
         plan_of(backend="cuda")
-    with pytest.raises(BackendError, match="--backend reference runs that one"):
-        plan_of(backend="auto")
+    with pytest.raises(BackendError, match="has no cpu implementation; it has: reference"):
+        plan_of(backend="cpu")
 
 
 def test_slots_of_another_kind() -> None:
@@ -262,10 +297,10 @@ def test_scoring_that_the_family_does_not_give() -> None:
 
 def test_one_column_with_two_types() -> None:
     class Other(toy.ScoreLength):
-        name, columns = "toy-other", (Column("toy_letters", "i4", "number of letters"),)
+        name, columns = "toy-other", (Column("toy_residues", "i4", "number of residues"),)
 
     assert refused(toy.TOY.with_stage("score.length", "toy-other"), extended(Other)) == (
-        "slots 'extend.exact' and 'score.length' declare column 'toy_letters' with different types (str, i4)")
+        "slots 'extend.exact' and 'score.length' declare column 'toy_residues' with different types (str, i4)")
 
 
 # ---- files
@@ -331,13 +366,35 @@ def test_a_file_holds_changes_to_a_preset(tmp_path, changes: str) -> None:
     ("base = ", "not valid TOML"),
     ("name = 'x'\nfamily = 'toy'\n", "missing key 'slots'"),
     ("name = 'x'\nslots = [{name = 'seed.a', plugin = 'b'}]\n", "missing key 'family'"),
-    ("name = 'x'\nfamily = 'toy'\nslot = 1\n", "unknown key 'slot'; a pipeline has "),
-    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a'}]\n", "a slot lacks its 'plugin'"),
+    ("name = 'x'\nfamily = 'toy'\nslot = 1\n", "unknown key 'slot'; known are name, help, "),
+    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a'}]\n", "missing key 'plugin' in slots[1]"),
     ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', step = 3}]\n", "unknown key 'step' in"),
-    ("name = 'x'\nfamily = 'toy'\nslots = ['seed.words']\n", "a slot is a table with "),
-    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', scope = 'all'}]\n", "'seed.a': scope is"),
-    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', enabled = 'no'}]\n", "enabled true, false"),
-    ("base = 'toy'\nslots = []\n", "unknown key 'slots' beside base"),
+    ("name = 'x'\nfamily = 'toy'\nslots = ['seed.words']\n", "slots[1] must be a table, not 'seed.words'"),
+    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', scope = 'all'}]\n",
+     "slots[1].scope must be 'reduce' or 'unit', not 'all'"),
+    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'seed.a', plugin = 'b', enabled = 'no'}]\n",
+     "slots[1].enabled must be false or true or 'fast', not 'no'"),
+    ("base = 'toy'\nslots = []\n", "unknown key 'slots'; known are base, name, "),
+    ("base = 'toy'\nstages = 3\n", "stages must be a table, not 3"),
+    ("base = 'toy'\n[stages]\nsort.rank = []\n", "stages.sort.rank must be text, not a list"),
+    ("base = 'toy'\nset = 'x'\n", "set must be a table, not 'x'"),
+    ("base = 'toy'\n[set]\nseed.words.step = 1979-05-27\n", "set.seed.words.step must be text or true or false or a "),
+    ("base = 'toy'\n[set]\n" + "a." * 5000 + "b = 1\n", "more than 20 tables or lists in one another"),
+    ("base = 5\n", "base must be text, not 5"),
+    ("base = []\n", "base must be text, not a list"),
+    ("base = ''\n", "missing key 'base'"),
+    ("base = 'toy'\nhelp = true\n", "help must be text, not true"),
+    ("base = 'toy'\ndefaults = 3\n", "defaults must be a table, not 3"),
+    ("base = 'toy'\n[defaults]\nleast = {}\n", "defaults.least must be text or true or false or a whole number or a "),
+    ("name = 'x'\nfamily = 'toy'\nslots = 5\n", "slots must be a list, not 5"),
+    ("name = 'x'\nfamily = 'toy'\nslots = 'ab'\n", "slots must be a list, not 'ab'"),
+    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 5, plugin = 'b'}]\n", "slots[1].name must be text, not 5"),
+    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'a', plugin = []}]\n", "slots[1].plugin must be text, not a"),
+    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'a', plugin = 'b', options = 1}]\n", "slots[1].options must be"),
+    ("name = 'x'\nfamily = 'toy'\nslots = [{name = 'a', plugin = 'b', backend = 'gpu'}]\n", "slots[1].backend must"),
+    ("name = 'x'\nfamily = 'toy'\nwriter = 3\n", "writer must be text, not 3"),
+    ("name = " + "[" * 5000 + "]" * 5000, "not valid TOML: more brackets in one another than can be read"),
+    ("name = " + "1" * 5000, "not valid TOML: "),
 ])
 def test_a_file_that_is_wrong_is_named_with_what_is_wrong(tmp_path, text: str, message: str) -> None:
     path = tmp_path / "wrong.toml"
@@ -346,6 +403,25 @@ def test_a_file_that_is_wrong_is_named_with_what_is_wrong(tmp_path, text: str, m
         Pipeline.from_toml(path, REGISTRY)
     assert str(path) in str(caught.value)
     assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("base = 'tow'\n", "unknown pipeline 'tow'; did you mean 'toy'?"),
+    ("base = 'toy'\n[stages]\n'sort.rnk' = 'x'\n",
+     "unknown slot 'sort.rnk' of pipeline 'toy'; did you mean 'sort.rank'?"),
+    ("base = 'toy'\n[set]\nseed.words.step = 'x'\n", "seed.words.step needs a value of type int, not 'x'"),
+    ("base = 'toy'\n[set]\nseed.words.stp = 1\n", "unknown option 'stp' of {}: seed.words; did you mean 'step'?"),
+    ("base = 'toy'\n[defaults]\nleast = 'x'\n", "defaults.least needs a value of type int, not 'x'"),
+    ("base = 'toy'\n[set]\n\"seed.words\\n.step\" = 1\n",
+     "unknown slot 'seed.words\\n' of pipeline 'toy'; did you mean 'seed.words'?"),
+])
+def test_values_of_a_file_that_are_wrong_are_named_with_the_file(tmp_path, text: str, message: str) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        plan_of(Pipeline.from_toml(path, REGISTRY))
+    assert str(caught.value) in (f"{path}: {message}", message.format(path))
 
 
 def test_a_file_that_is_not_there(tmp_path) -> None:

@@ -10,13 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import AlphabetError
-from seqloom.core.sequences import Intervals, ModelBatch, SequenceBatch, UnreadBatch
+from seqloom.core.sequences import Intervals, ModelBatch, SequenceBatch, UnreadBatch, offsets_of
 
 LENGTHS = st.lists(st.integers(0, 9), min_size=1, max_size=6)
-
-
-def offsets_of(lengths: list[int]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 @st.composite
@@ -79,7 +75,7 @@ def batch() -> SequenceBatch:
 def test_a_batch_of_texts() -> None:
     made = batch()
     assert len(made) == 4
-    assert made.letters == 13
+    assert made.total_residues == 13
     assert made.lengths.tolist() == [5, 0, 4, 4]
     assert made.ordinals.tolist() == [10, 11, 12, 13]
     assert made.lower.rows() == [(0, 0, 2), (2, 2, 4)]
@@ -92,7 +88,7 @@ def test_a_batch_of_texts() -> None:
 
 def test_no_sequences_make_an_empty_batch() -> None:
     made = SequenceBatch.of(PROTEIN, [])
-    assert (len(made), made.letters, made.searched().size, made.indexable().size) == (0, 0, 0, 0)
+    assert (len(made), made.total_residues, made.searched().size, made.indexable().size) == (0, 0, 0, 0)
     assert len(made.take(0, 0)) == 0
 
 
@@ -114,6 +110,33 @@ def test_taking_a_part_keeps_residues_masks_and_numbers(lengths, data) -> None:
     assert list(part.names) == list(made.names[low:high])
     whole = made.lower.mask(made.offsets)[made.offsets[low] : made.offsets[high]]
     assert np.array_equal(part.lower.mask(part.offsets), whole)
+
+
+@given(st.lists(LENGTHS, min_size=1, max_size=4))
+def test_batches_one_behind_the_other_hold_what_each_holds(parts) -> None:
+    batches, first = [], 100
+    for lengths in parts:
+        texts = ["acD"[:n % 3] + "W" * (n - n % 3) for n in lengths]
+        made = SequenceBatch.of(PROTEIN, texts, first=first)
+        batches.append(replace(made, soft=made.lower, hard=made.lower))
+        first += len(lengths) + 5
+    whole = SequenceBatch.concat(batches)
+    place = 0
+    for part in batches:
+        back = whole.take(place, place + len(part))
+        place += len(part)
+        assert np.array_equal(back.residues, part.residues) and np.array_equal(back.offsets, part.offsets)
+        assert np.array_equal(back.ordinals, part.ordinals) and list(back.names) == list(part.names)
+        assert back.lower.rows() == back.soft.rows() == back.hard.rows() == part.lower.rows()
+    assert place == len(whole)
+
+
+def test_batches_with_and_without_descriptions_keep_them_by_their_sequences() -> None:
+    bare = SequenceBatch.of(PROTEIN, ["AC", "D"])
+    told = replace(SequenceBatch.of(PROTEIN, ["EF"]), descriptions=["of it"])
+    assert SequenceBatch.concat([bare, told]).descriptions == ["", "", "of it"]
+    assert SequenceBatch.concat([told, bare]).descriptions == ["of it", "", ""]
+    assert SequenceBatch.concat([bare, bare]).descriptions == []
 
 
 def test_hard_masks_hide_residues_and_soft_masks_keep_them_out_of_indexes() -> None:
@@ -139,7 +162,7 @@ def unread(made: SequenceBatch, reads: list[str]) -> UnreadBatch:
 def test_what_is_not_asked_for_is_not_read() -> None:
     made, reads = batch(), []
     later = unread(made, reads)
-    assert (len(later), later.letters, later.nbytes) == (len(made), made.letters, made.nbytes)
+    assert (len(later), later.total_residues, later.nbytes) == (len(made), made.total_residues, made.nbytes)
     assert later.lengths.tolist() == made.lengths.tolist() and later.locate(int(made.ordinals[1])) == 1
     other = later.renumbered(made.ordinals + 100)
     assert reads == []
@@ -150,8 +173,8 @@ def test_what_is_not_asked_for_is_not_read() -> None:
     assert reads == ["residues", "lower"]
     part = replace(later, hard=Intervals.of([(0, 0, 1)])).take(0, 1)
     assert PROTEIN.decode(part.searched()) == "X" + PROTEIN.decode(made[0][1:])
-    with pytest.raises(AttributeError, match="no attribute 'letter'"):
-        later.letter  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'residue'"):
+        later.residue  # noqa: B018
 
 
 def test_threads_that_ask_at_the_same_time_read_once() -> None:
@@ -180,6 +203,17 @@ def test_models_are_taken_like_sequences() -> None:
     models = ModelBatch(PROTEIN, ["x", "y", "z"], np.array([3, 5, 7]), np.array([0, 1, 2]), ["X", "Y", "Z"],
                         sources=["sx", "sy", "sz"])
     part = models.take(1, 3)
-    assert (len(part), part.letters, part[0], part.names, part.sources) == (2, 12, "y", ["Y", "Z"], ["sy", "sz"])
+    assert (len(part), part.total_residues, part[0], part.names, part.sources) == (2, 12, "y", ["Y", "Z"], ["sy", "sz"])
     assert int(part.locate(2)) == 1
     assert models.nbytes > 0
+
+
+def test_models_one_behind_the_other() -> None:
+    bare = ModelBatch(PROTEIN, ["x"], np.array([3]), np.array([7]), ["first"])
+    told = ModelBatch(PROTEIN, ["y", "z"], np.array([5, 6]), np.array([0, 1]), ["second", "third"], ["A1", "A2"])
+    whole = ModelBatch.concat([bare, told])
+    assert (whole.models, whole.names, whole.accessions) == (["x", "y", "z"], ["first", "second", "third"],
+                                                             ["", "A1", "A2"])
+    assert whole.lengths.tolist() == [3, 5, 6] and whole.ordinals.tolist() == [7, 0, 1]
+    assert whole.renumbered(np.arange(3)).ordinals.tolist() == [0, 1, 2]
+    assert (whole.descriptions, whole.sources) == ([], [])

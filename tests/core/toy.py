@@ -1,4 +1,4 @@
-"""A toy family of algorithms, small enough to check by eye: exact matches of words, extended while letters are equal.
+"""A toy family of algorithms, small enough to check by eye: exact matches of words, extended while residues are equal.
 
 It uses every kind of stage, both scopes, indexes on both sides, a masker, a sorter, an extra column and counters, so
 that the engine can be tested without any real algorithm. ``expected`` says what it finds, in the plainest way.
@@ -49,7 +49,7 @@ class ToyScoring(Scoring):
 class ToyOptions:
     """Options of the toy pipelines."""
 
-    least: int = option(4, "least length of a match, in letters", minimum=1)
+    least: int = option(4, "least length of a match, in residues", minimum=1)
     max_target_seqs: int = option(3, "most targets per query", minimum=1)
     mask: bool = option(False, "mask runs of A")
 
@@ -69,7 +69,7 @@ class ToyFamily(Family):
 
 
 class ToyMasker(Masker):
-    """Runs of A of two letters and more."""
+    """Runs of A of two residues and more."""
 
     name = "toy-masker"
     alphabets = ("protein",)
@@ -145,7 +145,7 @@ class WordSeeds(SeedStage):
     scoring = ToyScoring
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=1000 * shape.query_letters + 10 * shape.target_letters)
+        return Footprint(host=1000 * shape.query_residues + 10 * shape.target_residues)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         queries, targets = context.index("toy-query-words"), context.index("toy-target-words")
@@ -184,12 +184,12 @@ class SortDiagonal(SortStage):
 
 
 class ExtendExact(ExtendStage):
-    """Extends seeds while letters are equal; one alignment per run of equal letters."""
+    """Extends seeds while residues are equal; one alignment per run of equal residues."""
 
     name = "toy-exact"
     takes_order = ("query", "target", "diagonal")
     gives_order = ("query", "target")
-    columns = (Column("toy_letters", "str", "letters of the match"),)
+    columns = (Column("toy_residues", "str", "residues of the match"),)
 
     def run(self, context: Context, records: Any) -> Alignments:
         rows: list[tuple] = []
@@ -197,22 +197,22 @@ class ExtendExact(ExtendStage):
         columns = (records.query, records.target, records.query_pos, records.target_pos)
         for query, target, query_pos, target_pos in zip(*(c.tolist() for c in columns), strict=True):
             at = int(context.queries.locate(query))
-            letters = context.queries.searched()[context.queries.offsets[at] : context.queries.offsets[at + 1]]
+            residues = context.queries.searched()[context.queries.offsets[at] : context.queries.offsets[at + 1]]
             other = context.target(target)
             start, end = 0, WORD
             while min(query_pos, target_pos) + start > 0:
-                if letters[query_pos + start - 1] != other[target_pos + start - 1]:
+                if residues[query_pos + start - 1] != other[target_pos + start - 1]:
                     break
                 start -= 1
-            while query_pos + end < len(letters) and target_pos + end < len(other):
-                if letters[query_pos + end] != other[target_pos + end]:
+            while query_pos + end < len(residues) and target_pos + end < len(other):
+                if residues[query_pos + end] != other[target_pos + end]:
                     break
                 end += 1
             row = (query, target, end - start, query_pos + start, query_pos + end, target_pos + start, target_pos + end)
             if row not in seen:
                 seen.add(row)
-                rows.append((*row, PROTEIN.decode(letters[query_pos + start : query_pos + end])))
-        names = ["query", "target", "score", "query_start", "query_end", "target_start", "target_end", "toy_letters"]
+                rows.append((*row, PROTEIN.decode(residues[query_pos + start : query_pos + end])))
+        names = ["query", "target", "score", "query_start", "query_end", "target_start", "target_end", "toy_residues"]
         data: dict[str, Any] = {name: [r[n] for r in rows] for n, name in enumerate(names)}
         ones = np.ones(len(rows), np.int8)
         return Alignments({**data, "query_frame": ones, "target_frame": ones}, extra=self.columns)
@@ -227,7 +227,7 @@ class ScoreLength(ScoreStage):
         least = context.scoring.least[context.queries.locate(records.query)]
         kept = records.take(records.score >= least)
         context.count("too short", len(records) - len(kept))
-        return kept.replace(bit_score=kept.score - np.log2(context.space.letters))
+        return kept.replace(bit_score=kept.score - np.log2(context.space.total_residues))
 
 
 class Rank(SortStage):
@@ -303,10 +303,10 @@ def registry() -> Registry:
     return made
 
 
-def sequences(count: int, length: int, seed: int, letters: str = "ACD") -> SequenceBatch:
-    """Random sequences of various lengths (0 to ``length``) over few letters, so that there are matches and ties."""
+def sequences(count: int, length: int, seed: int, residues: str = "ACD") -> SequenceBatch:
+    """Random sequences of various lengths (0 to ``length``) over few residues, so that there are matches and ties."""
     generator = np.random.default_rng(seed)
-    texts = ["".join(generator.choice(list(letters), generator.integers(0, length + 1))) for _ in range(count)]
+    texts = ["".join(generator.choice(list(residues), generator.integers(0, length + 1))) for _ in range(count)]
     return SequenceBatch.of(PROTEIN, texts)
 
 

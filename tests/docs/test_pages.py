@@ -7,15 +7,16 @@ import pytest
 
 from tests.pages import ROOT, Block, blocks, commands, matches, run_page, write_files
 
-PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if p.exists()]
+PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if p.exists()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_code_on_the_page_runs(page: Path, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 
 
-@pytest.mark.parametrize("page", [*PAGES, *(p for p in [ROOT / "CHANGELOG.md"] if p.exists())], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [*PAGES, *(p for p in [ROOT / "CHANGELOG.md"] if p.exists())],
+                         ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_of_the_page_lead_somewhere(page: Path) -> None:
     text = "".join(part for n, part in enumerate(re.split(r"^```", page.read_text(), flags=re.M)) if n % 2 == 0)
     for target in re.findall(r"\]\((?!https?:|mailto:|#)([^)#]+)", text):
@@ -31,7 +32,7 @@ def test_every_hook_is_on_the_page_about_plugins() -> None:
 
 def test_every_pipeline_and_view_is_on_some_page() -> None:
     from seqloom.installed import registry
-    from seqloom.storage.result_views import VIEWS
+    from seqloom.storage.results.views import VIEWS
 
     text = " ".join(p.read_text() for p in (*PAGES, ROOT / "CHANGELOG.md") if p.exists())
     ours = [p.name for p in registry().pipelines()]

@@ -3,8 +3,6 @@
 Stored outputs (shared data), fresh runs of the peer on further real sequences (where it is installed), the intervals
 of dustmasker, and the bases that a BLAST database has in place of ambiguities.
 
-Not claimed: with gap costs at or above the limits of the statistics (2/-3: 6/4), where ungapped values hold, the
-peer's E-values of the two strands differ in their last digits, and so does its order of alignments with equal scores.
 Searches of many queries at once: the peer may report a weak hit at the very start of a query or not, according to the
 query before it; ours is its answer for that query alone.
 """
@@ -35,8 +33,8 @@ peer = pytest.mark.skipif(
 @cache
 def genome(name: str) -> SequenceBatch:
     suffix = "" if (SHARED / f"data/genomes/{name}.fasta").exists() else ".gz"
-    names, letters = read_fasta(f"data/genomes/{name}.fasta{suffix}")
-    return SequenceBatch.of(NUCLEOTIDE, letters, names)
+    names, residues = read_fasta(f"data/genomes/{name}.fasta{suffix}")
+    return SequenceBatch.of(NUCLEOTIDE, residues, names)
 
 
 def pieces(name: str, *places: tuple[int, int]) -> SequenceBatch:

@@ -4,8 +4,8 @@ Reference outputs lie beside the repository; other inputs and options are compar
 query and a target depend on the database only through its size, so a part of the database under the size of the whole
 must give the whole's lines for that part.
 
-Where this program is knowingly simpler than the peer, and no case here reaches: queries of 19,800 letters and more
-(the peer searches them in overlapping pieces with statistics of their own), targets of 90,000 letters and more (it
+Where this program is knowingly simpler than the peer, and no case here reaches: queries of 19,800 residues and more
+(the peer searches them in overlapping pieces with statistics of their own), targets of 90,000 residues and more (it
 aligns them in a window), its `-subject` mode (every subject a database of its own), and its cut of the hit list after
 the preliminary stage (here the best N of all are kept).
 """
@@ -52,9 +52,9 @@ def search(queries: SequenceBatch, targets: SequenceBatch, space: SearchSpace | 
         "blastp",
         queries,
         targets,
-        {"max_target_seqs": 20000, **options},
+        {"max_target_seqs": 20000, "comp_based_stats": "0", **options},
         space=space,
-        volume_letters=1_000_000,
+        volume_residues=1_000_000,
         batch_queries=10,
     )
     return lines(hits, queries, targets)
@@ -68,7 +68,7 @@ def compare_with_part(query_file: str, gold_name: str, every: int, query_step: i
     expected = [line for line in gold(gold_name) if line.split("\t")[0] in asked]
     named = {line.split("\t")[1] for line in expected}
     places = [place for place, name in enumerate(main.names) if name in named or place % every == 0]
-    space = SearchSpace(main.letters, len(main), int(main.lengths.max()))
+    space = SearchSpace(main.total_residues, len(main), int(main.lengths.max()))
     assert search(queries, pick(main, places), space, **options) == expected
     return len(expected)
 
@@ -88,6 +88,12 @@ def test_a_query_against_the_whole_database(seg):
 @pytest.mark.parametrize("name, seg, count", [("q1042", "no", 43), ("q1042", "yes", 32), ("q514", "yes", 1162)])
 def test_longer_queries(name, seg, count):
     assert compare_with_part(f"{name}.fasta", f"{name}.cbs0_seg{seg}", every=100, seg=seg) == count
+
+
+@pytest.mark.gold
+@pytest.mark.parametrize("name, count", [("q127", 38), ("q1042", 29)])
+def test_composition_based_statistics(name, count):
+    assert compare_with_part(f"{name}.fasta", f"{name}.default", every=50, comp_based_stats="2") == count
 
 
 @pytest.mark.gold
@@ -132,9 +138,9 @@ def fasta(batch: SequenceBatch) -> str:
 
 
 def peer(queries: SequenceBatch, path: Path, options: dict) -> list[str]:
-    command = ["blastp", "-db", str(path), "-comp_based_stats", "0", "-outfmt", FORMAT, "-max_target_seqs", "20000"]
-    for name, value in options.items():
-        command += [f"-{name}"] if name == "lcase_masking" else [f"-{name}", str(value)]
+    command = ["blastp", "-db", str(path), "-outfmt", FORMAT, "-max_target_seqs", "20000"]
+    for name, value in {"comp_based_stats": "0", **options}.items():
+        command += [f"-{name}"] if value is True else [f"-{name}", str(value)]
     return subprocess.run(command, input=fasta(queries), text=True, check=True, capture_output=True).stdout.splitlines()
 
 
@@ -160,6 +166,13 @@ CASES = [
     {"seg": "10 1.8 2.1"},
     {"seg": "yes", "soft_masking": "true"},
     {"lcase_masking": True},
+    {"comp_based_stats": "1"},
+    {"comp_based_stats": "2"},
+    {"comp_based_stats": "3", "seg": "yes"},
+    {"comp_based_stats": "2", "matrix": "PAM70"},
+    {"comp_based_stats": "2", "evalue": 1e-3},
+    {"comp_based_stats": "2", "use_sw_tback": True},
+    {"comp_based_stats": "0", "use_sw_tback": True},
     {"max_hsps": 1},
     {"qcov_hsp_perc": 14.4},
 ]
@@ -191,11 +204,11 @@ def test_other_queries_and_databases(span, places, tmp_path_factory):
 
 @needs_peer
 @pytest.mark.gold
-def test_odd_letters(tmp_path_factory):
+def test_odd_residues(tmp_path_factory):
     """X, B, Z, U, O, J and * in queries: scored as documented, printed as they are."""
     targets, path = database(0, 300, tmp_path_factory.getbasetemp())
     text = targets.text(17)
-    odd = "".join("XBZUOJ*"[place // 7 % 7] if place % 7 == 0 else letter for place, letter in enumerate(text))
+    odd = "".join("XBZUOJ*"[place // 7 % 7] if place % 7 == 0 else residue for place, residue in enumerate(text))
     queries = SequenceBatch.of(PROTEIN, [odd, "X" * 40, "MK", text[:15]], names=["odd", "unknown", "tiny", "short"])
     found = search(queries, targets, evalue=100)
     assert len(found) > 5 and found == peer(queries, path, {"evalue": 100})

@@ -32,12 +32,12 @@ def models(path):
 
 
 def sequences(path):
-    names, letters = read_fasta(path)
-    return list(zip(names, letters, strict=True))
+    names, residues = read_fasta(path)
+    return list(zip(names, residues, strict=True))
 
 
 def targets_of(rows):
-    return SequenceBatch.of(PROTEIN, [letters for _, letters in rows], [name for name, _ in rows])
+    return SequenceBatch.of(PROTEIN, [residues for _, residues in rows], [name for name, _ in rows])
 
 
 def our_tables(queries, targets, options):
@@ -60,19 +60,25 @@ def gold_tables(stem):
 
 
 def check_gold(stem, model_file, most, database="data/proteins/main.fasta.gz", options=None, lengths=(0, 10**9)):
-    """Search up to ``most`` targets of each query, evenly spread over its table."""
+    """Search up to ``most`` targets of each query of a table, evenly spread over it."""
     rows, domain_rows = gold_tables(stem)
     database = dict(sequences(database))
+    wanted, compared = {row[2] for row in rows}, 0
     for model in models(model_file):
         mine = [row for row in rows if row[2] == model.name]
-        if not mine or not lengths[0] <= model.length <= lengths[1]:
+        if not lengths[0] <= model.length <= lengths[1]:
+            wanted.discard(model.name)
+        if not mine or model.name not in wanted:
             continue
+        wanted.remove(model.name)
         chosen = {row[0] for row in mine[:: max(1, -(-len(mine) // most))]}
         targets = targets_of([(name, database[name]) for name in sorted(chosen)])
         sizes = {"Z": len(database), "domZ": len(mine)}
         found, found_domains = our_tables(model_batch([model]), targets, {**sizes, **(options or {})})
         assert found == [row for row in mine if row[0] in chosen]
         assert found_domains == [row for row in domain_rows if row[3] == model.name and row[0] in chosen]
+        compared += len(found)
+    assert compared and not wanted, f"queries of the table that no model has: {wanted}"
 
 
 def test_globins():
@@ -151,7 +157,7 @@ def sevenless():
 
 
 def odd_globins():
-    """Globins in which every seventh letter is an odd one, and sequences of a single letter."""
+    """Globins in which every seventh residue is an odd one, and sequences of a single residue."""
     odd = [
         (name, "".join("BXZUOJ*"[n // 7 % 7] if n % 7 == 0 else c for n, c in enumerate(s))) for name, s in globins()
     ]
@@ -161,7 +167,7 @@ def odd_globins():
 INPUTS = {
     "globins": ("globins4", lambda: globins()[::9] + some_proteins(30, 11), {}),
     "repeats": ("fn3", lambda: sevenless() + some_proteins(30, 13), {}),
-    "odd letters": ("globins4", odd_globins, {"max": True, "E": 100, "domE": 100}),
+    "odd residues": ("globins4", odd_globins, {"max": True, "E": 100, "domE": 100}),
     "thresholds by score": ("fn3", sevenless, {"T": 5, "domT": 0, "incT": 20, "incdomT": 10}),
     "sizes and seed": ("fn3", sevenless, {"Z": 1e6, "domZ": 500, "seed": 7}),
     "cutoffs of the model": ("fn3", sevenless, {"cut_ga": True}),

@@ -8,7 +8,7 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Scoring
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
-from seqloom.plugins.smith_waterman.recurrence import packed_chunks
+from seqloom.plugins.smith_waterman.recurrence_reference import packed_chunks
 from seqloom.plugins.smith_waterman.seed_reference import best_scores
 
 from tests.plugins.smith_waterman.kernels import cpu_scores
@@ -39,8 +39,8 @@ def compare(step: int, scores: Callable[..., list[int]]) -> int:
     scoring = Scoring(printed_matrix("BLOSUM62"), 11, 1)
     compared = 0
     for name in QUERIES:
-        (header,), (letters,) = read_fasta(f"data/proteins/{name}.fasta")
-        found = scores(PROTEIN.encode(letters), targets, scoring)
+        (header,), (residues,) = read_fasta(f"data/proteins/{name}.fasta")
+        found = scores(PROTEIN.encode(residues), targets, scoring)
         assert found == wanted[header][::step]
         compared += len(found)
     return compared

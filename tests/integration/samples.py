@@ -31,7 +31,7 @@ def globin_model() -> Queries:
 
 
 def pieces(batch: SequenceBatch, size: int, count: int) -> SequenceBatch:
-    """The first ``count`` stretches of ``size`` letters of the first sequence, as sequences of their own."""
-    letters = batch[0]
-    parts = [letters[n * size : (n + 1) * size] for n in range(count)]
+    """The first ``count`` stretches of ``size`` residues of the first sequence, as sequences of their own."""
+    residues = batch[0]
+    parts = [residues[n * size : (n + 1) * size] for n in range(count)]
     return SequenceBatch.of(batch.alphabet, parts, [f"piece_{n + 1}" for n in range(count)])

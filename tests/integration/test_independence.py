@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.memory import MemorySink
+from seqloom.core.engine.memory import MemorySink
 from seqloom.core.sequences import SequenceBatch
 from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 
@@ -33,7 +33,7 @@ def test_many_queries_in_batches_and_seven_volumes(batch: int) -> None:
     whole = run_pipeline("blastp", queries, targets, {"evalue": 1e-3})
     sink = MemorySink()
     cut = run_pipeline("blastp", queries, targets, {"evalue": 1e-3}, batch_queries=batch,
-                       volume_letters=targets.letters // 7, sink=sink)
+                       volume_residues=targets.total_residues // 7, sink=sink)
     assert_same_hits(whole, cut)
     plan = sink.plan()
     assert plan is not None and len(plan.volumes) >= 7 and len(plan.batches) == -(-100 // batch)
@@ -43,13 +43,14 @@ def test_many_queries_in_batches_and_seven_volumes(batch: int) -> None:
 def test_one_pair_with_ten_thousand_seeds_is_never_cut() -> None:
     repeat = SequenceBatch.of(PROTEIN, ["ARNDCQEGHI" * 33], ["repeat"])
     sample = proteins().take(0, 12)
-    letters = np.concatenate([sample.residues, repeat.residues])
-    offsets = np.concatenate([sample.offsets, [len(letters)]])
-    targets = SequenceBatch(PROTEIN, letters, offsets, np.arange(13), names=[*sample.names, "repeat"])
+    residues = np.concatenate([sample.residues, repeat.residues])
+    offsets = np.concatenate([sample.offsets, [len(residues)]])
+    targets = SequenceBatch(PROTEIN, residues, offsets, np.arange(13), names=[*sample.names, "repeat"])
     sink = MemorySink()
     whole = run_pipeline("blastp", repeat, targets, sink=sink)
     seeds = sink.stats[0]["seed.words"].records_out
     assert seeds >= 10_000
     assert int(whole.target[0]) == 12
-    for cut in ({"volume_letters": 1}, {"volume_letters": targets.letters // 7}, {"threads": 2, "volume_letters": 400}):
+    for cut in ({"volume_residues": 1}, {"volume_residues": targets.total_residues // 7},
+                {"threads": 2, "volume_residues": 400}):
         assert_same_hits(whole, run_pipeline("blastp", repeat, targets, **cut))

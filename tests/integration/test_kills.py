@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
-from seqloom.storage.result_store import ResultStore
+from seqloom.storage.results.store import ResultStore
 
 from tests.integration.commands import seqloom, started
 from tests.integration.samples import SAMPLE
 
-SEARCH = ["blastp", "-q", "queries.fasta", "-d", "p.duckdb", "--evalue", "10", "--volume-letters", "9000",
+SEARCH = ["blastp", "-q", "queries.fasta", "-d", "p.duckdb", "--evalue", "10", "--volume-residues", "9000",
           "--batch-queries", "5", "--quiet"]
 HITS = "SELECT qseqid, sseqid, rank, score, evalue FROM hits WHERE run = {} ORDER BY ALL"
 HSPS = ("SELECT qseqid, sseqid, qstart, qend, sstart, send, score, evalue, cigar FROM hsps WHERE run = {} "
@@ -68,7 +68,7 @@ def kill_and_resume(folder: Path, kills: int) -> None:
         seqloom(folder, "runs", "resume", run["id"])
     seqloom(folder, "runs", "merge")
     states = {r["state"] for r in store.runs()}
-    assert states == {"stored"}, states
+    assert states == {"complete"}, states
     finished = [r["run"] for r in store.runs()]
     assert len(finished) == len(set(finished)) > 1
     for number in finished:
@@ -90,13 +90,13 @@ def test_fifty_kills_then_resume(folder: Path) -> None:
 
 def test_resume_is_refused_once_the_database_has_grown(folder: Path) -> None:
     store = ResultStore(folder / "seqloom.duckdb")
-    process = started(folder, *SEARCH)
-    while not numbers(store, "running") and process.poll() is None:
-        time.sleep(0.01)
-    time.sleep(0.3)
-    process.kill()
-    process.wait()
-    run = numbers(store, "incomplete")[0]
+    while not (begun := numbers(store, "incomplete")):
+        process = started(folder, *SEARCH)
+        while not numbers(store, "running") and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+    run = begun[0]
     (folder / "more.fasta").write_text(">one_more\nMKTAYIAKQRQISFVKSHFSRQLEERLGLIEVQ\n")
     seqloom(folder, "db", "append", "p.duckdb", "more.fasta")
     refused = seqloom(folder, "runs", "resume", run["id"], check=False)
@@ -113,6 +113,6 @@ def test_fifty_searches_at_once(folder: Path) -> None:
     assert [p.wait(300) for p in processes] == [0] * 50
     store = ResultStore(folder / "seqloom.duckdb")
     runs = store.runs()
-    assert [r["state"] for r in runs] == ["stored"] * 50
+    assert [r["state"] for r in runs] == ["complete"] * 50
     first = rows(store, runs[0]["run"])
     assert first[0] and all(rows(store, r["run"]) == first for r in runs)

@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seqloom.core import engine
+from seqloom.core.engine import engine
 from seqloom.core.records import Hits, Ragged, Records
 from seqloom.testing import assert_same_hits, run_pipeline
 
 from tests.integration.test_independence import queries_and_targets
 
 SAMPLES = {"dc-megablast": "blastn", "blastn-short": "blastn", "sw-nucleotide": "blastn", "blastp-short": "blastp",
-           "mum-protein": "sw"}
-PIPELINES = ["blastp", "blastp-short", "sw", "sw-nucleotide", "blastn", "blastn-short", "megablast", "dc-megablast",
-             "hmmsearch", "mum", "mum-protein"]
+           "blastp-fast": "blastp", "mum-protein": "sw"}
+PIPELINES = ["blastp", "blastp-short", "blastp-fast", "sw", "sw-nucleotide", "blastn", "blastn-short", "megablast",
+             "dc-megablast", "hmmsearch", "mum", "mum-protein"]
 
 
 def freeze(*things: Any) -> None:
@@ -34,10 +34,10 @@ def test_stages_change_nothing_that_they_are_given(name: str, monkeypatch) -> No
     wanted = run_pipeline(name, queries, targets)
     for batch in (queries, targets):
         freeze(*(getattr(batch, n, None) for n in ("residues", "offsets", "ordinals")))
-    place, index = engine.place, engine.Engine._index
+    to_device, index = engine.to_device, engine.Engine._index
 
     def frozen_records(records, device):
-        freeze(moved := place(records, device))
+        freeze(moved := to_device(records, device))
         return moved
 
     def frozen_index(*args):
@@ -45,7 +45,7 @@ def test_stages_change_nothing_that_they_are_given(name: str, monkeypatch) -> No
         freeze(*made.arrays.values())
         return made
 
-    monkeypatch.setattr(engine, "place", frozen_records)
+    monkeypatch.setattr(engine, "to_device", frozen_records)
     monkeypatch.setattr(engine.Engine, "_index", frozen_index)
     assert_same_hits(wanted, run_pipeline(name, queries, targets))
     assert len(wanted)

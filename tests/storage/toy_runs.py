@@ -7,8 +7,8 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.ports import SlotStats, Span, TargetInfo, UnitPlan
 from seqloom.core.records import Alignments, Column, Hits, Ragged
 from seqloom.core.sequences import SequenceBatch
-from seqloom.storage.result_store import ResultStore
-from seqloom.storage.run_file import RunFile
+from seqloom.storage.results.run_file import RunFile
+from seqloom.storage.results.store import ResultStore
 
 BATCHES, VOLUMES, QUERIES, TARGETS = 3, 3, 2, 4
 PLAN = UnitPlan(tuple((b * QUERIES, (b + 1) * QUERIES) for b in range(BATCHES)),
@@ -20,15 +20,15 @@ PROVENANCE = {
         {"slot": "index.toy", "plugin": "toy-index", "backend": "reference", "scope": "unit", "options": {}},
         {"slot": "seed.toy", "plugin": "toy-seed", "backend": "reference", "scope": "unit", "options": {"k": 3}},
         {"slot": "sort.rank", "plugin": "toy-rank", "backend": "reference", "scope": "reduce", "options": {}}]},
-    "settings": {"threads": 1}, "space": {"letters": 1200, "sequences": 12, "longest": 100},
+    "settings": {"threads": 1}, "space": {"total_residues": 1200, "sequences": 12, "longest": 100},
 }
 ACCURACY = Column("accuracy", "f4", "mean posterior probability", nullable=True)
 DATABASES = [{"path": "/nowhere/toy.duckdb", "fingerprint": "abc", "sequences": 12, "letters": 1200, "title": "toy"}]
 
 
 def queries() -> SequenceBatch:
-    letters = ["MKVLaagiv" + "ACDEFGHIKL"[n] for n in range(BATCHES * QUERIES)]
-    return SequenceBatch.of(PROTEIN, letters, [f"q{n}" for n in range(len(letters))])
+    residues = ["MKVLaagiv" + "ACDEFGHIKL"[n] for n in range(BATCHES * QUERIES)]
+    return SequenceBatch.of(PROTEIN, residues, [f"q{n}" for n in range(len(residues))])
 
 
 def unit_rows(batch: int, volume: int) -> Alignments:
@@ -81,7 +81,7 @@ def work(run: RunFile, batches: int = BATCHES) -> None:
                 run.commit_unit(batch, volume, unit_rows(batch, volume), stats)
         hits = reduce_rows(run.partials(batch))  # type: ignore[arg-type]
         run.commit_batch(batch, hits, info(np.unique(hits.target)), {"sort.rank": SlotStats(0.25, 4, 2)})
-    run.finish("done", 1.0)
+    run.finish("complete", 1.0)
 
 
 def create(store: ResultStore) -> RunFile:

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 from alembic import op
-from duckdb_sqlalchemy.datatypes import UInteger
+from seqloom.storage.duck.column_types import UInteger
 
 revision = "0001"
 down_revision = None

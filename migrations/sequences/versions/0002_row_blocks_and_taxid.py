@@ -3,7 +3,7 @@
 import numpy as np
 import sqlalchemy as sa
 from alembic import op
-from seqloom.storage.fingerprint import row_digest
+from seqloom.storage.sequences.fingerprint import row_digest
 
 revision = "0002"
 down_revision = "0001"

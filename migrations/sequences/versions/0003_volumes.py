@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 from alembic import op
-from seqloom.storage.column_types import RawBlob
+from seqloom.storage.duck.column_types import RawBlob
 
 revision = "0003"
 down_revision = "0002"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.simd import BYTE_LANES
 from seqloom.plugins.common.diagonal_scan import CEILING, good_diagonals
 from seqloom.plugins.common.lane_queues import COLUMNS, GAP, PAD, queued
 from seqloom.testing import check_stage
@@ -44,16 +44,16 @@ def test_any_matrix(seed: int, size: int, count: int, longest: int, span: tuple[
     generator = np.random.default_rng(seed)
     matrix = generator.integers(*span, (28, 28), endpoint=True).astype(np.int32)
     lengths = generator.integers(0, longest, count, endpoint=True)
-    letters = generator.integers(1, 28, 3) if seed % 2 else np.arange(1, 28)
-    check(matrix, generator.choice(letters, size).astype(np.uint8),
-          [generator.choice(letters, length).astype(np.uint8) for length in lengths], cutoff)
+    residues = generator.integers(1, 28, 3) if seed % 2 else np.arange(1, 28)
+    check(matrix, generator.choice(residues, size).astype(np.uint8),
+          [generator.choice(residues, length).astype(np.uint8) for length in lengths], cutoff)
 
 
 @pytest.mark.parametrize(("size", "cutoff"), [(size, cutoff) for size in range(1, 8)
                                               for cutoff in (1, 4, 5, 126, 127, 128, 129, 254, 255)
                                               if cutoff <= 127 * size])
 def test_ends_of_queries_and_targets(size: int, cutoff: int) -> None:
-    """Segments that reach the cutoff with the last letter of a query or target, wherever in its lane that stands."""
+    """Segments that reach the cutoff with the last residue of a query or target, wherever in its lane that stands."""
     matrix = np.full((28, 28), -3, np.int32)
     matrix[1, 1] = cutoff // size
     matrix[2, 2] = cutoff - cutoff // size * (size - 1)
@@ -95,7 +95,7 @@ def test_long_segments(span: tuple[int, int]) -> None:
 
 
 def test_a_good_target_doesn_t_help_the_one_behind_it() -> None:
-    """Even the largest score is gone after the letters between two targets."""
+    """Even the largest score is gone after the residues between two targets."""
     matrix = np.full((28, 28), 1, np.int32)
     matrix[1, 1] = 100
     targets = [np.ones(40, np.uint8), *[np.full(n % 7, 2, np.uint8) for n in range(6 * BYTE_LANES)]]
@@ -110,8 +110,8 @@ def test_beyond_the_ceiling_the_ceiling_counts() -> None:
 
 @pytest.mark.parametrize(("query", "targets"), [("", ["MKV"]), ("MKV", []), ("MKV", ["", ""])])
 def test_nothing_to_scan(query: str, targets: list[str]) -> None:
-    letters = SequenceBatch.of(PROTEIN, [query]).residues
-    found = good_diagonals(np.ones((28, 28), np.int32), [letters], queued(SequenceBatch.of(PROTEIN, targets)), [1])
+    residues = SequenceBatch.of(PROTEIN, [query]).residues
+    found = good_diagonals(np.ones((28, 28), np.int32), [residues], queued(SequenceBatch.of(PROTEIN, targets)), [1])
     assert [len(column) for column in found] == [0, 0, 0]
 
 
@@ -130,17 +130,17 @@ def test_queues(lengths: list[int], lanes: int, some: bool, threads: int) -> Non
     for lane in range(lanes):
         end = -GAP
         for entry in range(index["firsts"][lane], index["firsts"][lane + 1]):
-            letters = targets[int(numbers[index["places"][entry]])]
+            residues = targets[int(numbers[index["places"][entry]])]
             begin = index["begins"][entry]
             assert end + GAP <= begin <= end + GAP + 1
-            end = begin + len(letters)
-            assert end % 2 == 0, "the last letter stands in an odd column"
-            taken[begin:end, lane] = letters
+            end = begin + len(residues)
+            assert end % 2 == 0, "the last residue stands in an odd column"
+            taken[begin:end, lane] = residues
         ends.append(end)
         assert end + GAP <= len(columns)
-    assert np.array_equal(taken, columns), "every letter in its place, padding everywhere else"
+    assert np.array_equal(taken, columns), "every residue in its place, padding everywhere else"
     assert sorted(index["places"].tolist()) == [n for n, place in enumerate(numbers) if lengths[place]]
-    assert index["letters"].tolist() == sorted({int(x) for place in numbers for x in targets[int(place)]})
+    assert index["residues"].tolist() == sorted({int(x) for place in numbers for x in targets[int(place)]})
     longest = max((lengths[n] for n in numbers), default=0)
     assert max(ends) - max(0, min(ends)) <= longest + GAP + 1, "lanes are about equally full"
 

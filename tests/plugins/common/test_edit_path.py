@@ -19,7 +19,7 @@ def encode(text: str) -> bytes:
 
 
 def test_path_and_counts_of_an_example():
-    """MK-VILA over MRWVL-A: query letters against a gap are insertions, target letters deletions."""
+    """MK-VILA over MRWVL-A: query residues against a gap are insertions, target residues deletions."""
     query, target = encode("MKVILA"), encode("MRWVLA")
     steps = [BOTH, BOTH, COLUMN_ONLY, BOTH, ROW_ONLY, BOTH, BOTH]
     path = path_of_steps(steps, query, target)

@@ -12,6 +12,7 @@ from seqloom.plugins.common.karlin_altschul import (
     KarlinBlock,
     ScoreDistribution,
     effective_search_space,
+    erfc,
     length_adjustment,
     score_distribution,
     ungapped_parameters,
@@ -110,6 +111,18 @@ def test_cutoff_is_one_below_the_first_score_that_passes(system, evalue, length,
     cutoff = parameters.score_cutoff(evalue, length, 10, residues)
     assert parameters.evalue(cutoff + 1, length, 10, residues) <= evalue
     assert cutoff == 0 or parameters.evalue(cutoff, length, 10, residues) > evalue
+
+
+@pytest.mark.parametrize("score, query, target, printed", [
+    (107, 51, 51, "4.09949e-11"), (108, 51, 51, "2.88584e-11"), (41, 106, 61, "1.51363")])
+def test_evalues_of_alignments_about_as_long_as_a_sequence_are_the_peers_to_the_sixth_digit(score, query, target,
+                                                                                          printed):
+    assert f"{gapped_parameters('BLOSUM62').evalue(score, query, target, 87_180):.6g}" == printed
+
+
+@given(st.floats(-10, 10))
+def test_the_error_function_is_nearly_that_of_mathematics(x):
+    assert erfc(x) == pytest.approx(math.erfc(x), rel=1e-12 if not 0.5 <= abs(x) < 1.5 else 2e-7)
 
 
 def test_evalue_falls_with_the_score_and_grows_with_the_database():

@@ -1,8 +1,8 @@
-"""Tiles of letters turned into columns against numpy's transposition."""
+"""Tiles of residues turned into columns against numpy's transposition."""
 
 import numpy as np
 import pytest
-from seqloom.core.simd import aligned
+from seqloom.core.kernels.simd import aligned
 from seqloom.plugins.common.lane_tiles import TILE, turn
 
 

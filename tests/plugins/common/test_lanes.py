@@ -1,12 +1,12 @@
-"""The lane-interleaved copy of a volume: every letter in its column and lane, padding everywhere else."""
+"""The lane-interleaved copy of a volume: every residue in its column and lane, padding everywhere else."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.simd import BYTE_LANES
 from seqloom.plugins.common.lanes import COLUMNS, PAD, interleaved
 from seqloom.testing import check_stage
 
@@ -24,9 +24,9 @@ def check(lengths: list[int], lanes: int) -> None:
         assert len(block) % COLUMNS == 0
         for lane in range(lanes):
             place = group * lanes + lane
-            letters = targets[int(order[place])] if place < len(order) else np.empty(0, np.uint8)
-            assert np.array_equal(block[: len(letters), lane], letters)
-            assert (block[len(letters) :, lane] == PAD).all()
+            residues = targets[int(order[place])] if place < len(order) else np.empty(0, np.uint8)
+            assert np.array_equal(block[: len(residues), lane], residues)
+            assert (block[len(residues) :, lane] == PAD).all()
         longest = targets.lengths[order[group * lanes]]
         assert len(block) < longest + COLUMNS, "no more padding than a step of the kernels"
 

@@ -6,11 +6,11 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.errors import UnknownNameError
 from seqloom.plugins.common.matrices import FORBIDDEN, MATRIX_NAMES, protein_matrix
 
-LETTERS = PROTEIN.letters
+RESIDUES = PROTEIN.letters
 
 
 def score(name: str, first: str, second: str) -> int:
-    return int(protein_matrix(name)[LETTERS.index(first), LETTERS.index(second)])
+    return int(protein_matrix(name)[RESIDUES.index(first), RESIDUES.index(second)])
 
 
 @pytest.mark.parametrize("name", MATRIX_NAMES)
@@ -19,10 +19,10 @@ def test_shape_symmetry_and_copies(name):
     assert matrix.shape == (28, 28) and matrix.dtype == np.int32
     assert (matrix == matrix.T).all()
     assert (matrix[0] == FORBIDDEN).all()
-    for letter, read_as in (("U", "C"), ("O", "X")):
-        assert (matrix[LETTERS.index(letter)] == matrix[LETTERS.index(read_as)]).all()
-    assert score(name, "X", "A") == score(name, "X", "X") == -1
-    assert score(name, "*", "*") == 1
+    for residue, read_as in (("U", "C"), ("O", "X")):
+        assert (matrix[RESIDUES.index(residue)] == matrix[RESIDUES.index(read_as)]).all()
+    assert score(name, "X", "A") == score(name, "X", "X") == (-5 if name == "IDENTITY" else -1)
+    assert score(name, "*", "*") == (9 if name == "IDENTITY" else 1)
     with pytest.raises(ValueError):
         matrix[1, 1] = 0
 
@@ -34,9 +34,9 @@ def test_single_substitutions_of_blosum62(pair, expected):
     assert score("BLOSUM62", *pair) == expected
 
 
-@pytest.mark.parametrize("name", [name for name in MATRIX_NAMES if name != "BLOSUM80"])
+@pytest.mark.parametrize("name", [name for name in MATRIX_NAMES if name not in ("BLOSUM80", "IDENTITY")])
 def test_amino_acids_against_biopython(name):
-    """BLOSUM80 is left out: Biopython has it in other units than BLAST+."""
+    """BLOSUM80 is left out: Biopython has it in other units than BLAST+; it has no IDENTITY."""
     table = pytest.importorskip("Bio.Align.substitution_matrices").load(name)
     for first in "ARNDCQEGHILKMFPSTWYV":
         for second in "ARNDCQEGHILKMFPSTWYV":

@@ -11,7 +11,7 @@ from seqloom.plugins.protein_blast.options import BlastpOptions
 
 
 def ranked(rows: list[dict], **options):
-    """Rows of (target, evalue, score, query span, target span, frame), all of one query of 100 letters."""
+    """Rows of (target, evalue, score, query span, target span, frame), all of one query of 100 residues."""
     queries = SequenceBatch.of(NUCLEOTIDE, ["ACGTG" * 20])
     context = Context(queries=queries, options=BlastpOptions(**options), sorters=registry().sorters("reference"))
     columns = {name: np.array([row.get(name, 1) for row in rows]) for name in ("target", "score", "evalue")}
@@ -52,6 +52,12 @@ def test_alignments_of_a_target_and_their_cuts():
     assert ranked(rows, qcov_hsp_perc=60.4).alignments.query_end.tolist() == [60]
     assert len(ranked(rows, qcov_hsp_perc=60.6)) == 0
     assert len(ranked(rows, qcov_hsp_perc=60.4, max_hsps=1)) == 0
+
+
+def test_scores_that_were_equal_by_rounding_only_are_cut_by_what_they_were():
+    rows = [{"evalue": 2e-9, "score": 50, "target_span": (0, 10)},
+            {"evalue": 1e-9, "score": 50, "target_span": (20, 30)}]
+    assert ranked(rows, max_hsps=1).alignments.target_end.tolist() == [30]
 
 
 def test_ties_on_the_opposite_strand_are_counted_from_the_other_end():

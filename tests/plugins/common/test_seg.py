@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from seqloom.core.options import build_options
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.lower_case import LowerCase
 from seqloom.plugins.common.seg import AMINO_ACIDS, Seg, SegOptions, low_complexity
+from seqloom.plugins.common.seg_cpu import mask_low_complexity
 
 simple = st.text(alphabet="AAAAAQQQSSGPLKX", max_size=90)
 mixed = st.text(alphabet=AMINO_ACIDS + "XBU", max_size=60)
@@ -23,7 +25,7 @@ def log_factorial(number: int) -> float:
 
 
 def entropy(text: str) -> float | None:
-    counts = Counter(letter for letter in text if letter in AMINO_ACIDS)
+    counts = Counter(residue for residue in text if residue in AMINO_ACIDS)
     total = counts.total()
     if len(text) - total > 2:
         return None
@@ -31,7 +33,7 @@ def entropy(text: str) -> float | None:
 
 
 def log_probability(text: str) -> float:
-    counts = sorted((text.count(letter) for letter in AMINO_ACIDS), reverse=True)
+    counts = sorted((text.count(residue) for residue in AMINO_ACIDS), reverse=True)
     ways = log_factorial(20)
     if counts[0]:
         for value in sorted(set(counts), reverse=True):
@@ -74,7 +76,7 @@ def slow_seg(text: str, window: int, locut: float, hicut: float) -> list[tuple[i
             start, end = trim(text[first:last])
             start, end = first + start, first + end
             if centre + after - 1 < start:
-                found += [(first + a, first + b) for a, b in slow_seg(text[first:start], window, locut, hicut)]
+                found += [(first + a, first + b) for a, b in slow_seg(text[first:start], window, locut, hicut)[-1:]]
             found.append((start, end))
             centre = min(high, end - 1 + before)
             lowest = centre + 1
@@ -117,3 +119,27 @@ def test_lower_case():
 def test_contradicting_cutoffs_are_refused():
     with pytest.raises(OptionError, match="locut"):
         build_options(SegOptions, {"locut": 3.0, "hicut": 2.5})
+
+
+@pytest.mark.parametrize(("text", "settings", "expected"), [
+    ("KNKNKNKNKN", (10, 1.0, 1.0), []),  # the peer's table makes this slightly more than one bit
+    ("KNKNKNKNKNKN", (12, 1.0, 1.0), [(0, 12)]),
+    ("TTTRLPPRIVVVV", (6, 2.2, 3.2), [(3, 8), (9, 13)]),  # 0–2 was found and dropped
+])
+def test_stretches_are_those_of_segmasker_where_its_rounding_and_its_lists_decide(text, settings, expected):
+    assert low_complexity(PROTEIN.encode(text), *settings) == expected
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(sequences, min_size=1, max_size=4), st.sampled_from([(10, 1.8, 2.1), (12, 2.2, 2.5), (3, 0.5, 1.5)]))
+def test_kernels_mask_the_same_stretches(texts, parameters):
+    batch = SequenceBatch.of(PROTEIN, texts)
+    masked, biased = batch.residues.copy(), np.zeros(len(batch), np.bool_)
+    for first in range(len(batch)):
+        mask_low_complexity(batch.residues, batch.offsets, first, first + 1, parameters, masked, biased)
+    for place in range(len(batch)):
+        wanted, found = batch[place].copy(), low_complexity(batch[place], *parameters)
+        for begin, end in found:
+            wanted[begin:end] = PROTEIN.unknown_code
+        assert np.array_equal(masked[batch.offsets[place] : batch.offsets[place + 1]], wanted)
+        assert biased[place] == bool(found)

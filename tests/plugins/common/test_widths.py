@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 from numba.core.codegen import get_host_cpu_features
-from seqloom.core.jit import SIMD_LEVELS
-from seqloom.core.simd import BYTE_LANES
+from seqloom.core.kernels.cpu import SIMD_LEVELS
+from seqloom.core.kernels.simd import BYTE_LANES
 
 ROOT = Path(__file__).parents[3]
 NEEDS = {"avx512": ("+avx512vbmi", "+avx512bw"), "avx2": ("+avx2",), "portable": ()}
 LANES = {"avx512": 64, "avx2": 32, "portable": 16}
-VECTOR_TESTS = ["tests/core/test_simd.py", "tests/plugins/common/test_lanes.py",
-                "tests/plugins/common/test_diagonal_scan.py", "tests/plugins/protein_blast/test_cpu_filters.py"]
+VECTOR_TESTS = ["tests/core/kernels/test_simd.py", "tests/plugins/common/test_lanes.py",
+                "tests/plugins/common/test_diagonal_scan.py", "tests/plugins/protein_blast/test_cpu_filters.py",
+                "tests/plugins/profile_hmm/test_cpu_kernels.py"]
 WHOLE = "tests/plugins/protein_blast/test_cpu_pipeline.py::"
 
 
@@ -31,7 +32,7 @@ def run(level: str, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.gold
 @pytest.mark.parametrize("level", SIMD_LEVELS)
 def test_kernels_at_this_width(level: str) -> None:
-    asked = run(level, "-c", "from seqloom.core.simd import BYTE_LANES; print(BYTE_LANES)")
+    asked = run(level, "-c", "from seqloom.core.kernels.simd import BYTE_LANES; print(BYTE_LANES)")
     assert asked.stdout.strip() == str(LANES[level])
     if LANES[level] == BYTE_LANES:
         return  # all other tests run at this width
@@ -42,6 +43,6 @@ def test_kernels_at_this_width(level: str) -> None:
 
 def test_an_unknown_width_is_refused() -> None:
     environment = {**os.environ, "SEQLOOM_SIMD": "avx1024"}
-    done = subprocess.run([sys.executable, "-c", "import seqloom.core.jit"], env=environment, capture_output=True,
-                          text=True)
+    done = subprocess.run([sys.executable, "-c", "import seqloom.core.kernels.jit"], env=environment,
+                          capture_output=True, text=True)
     assert done.returncode and "SEQLOOM_SIMD must be one of avx512, avx2, portable" in done.stderr

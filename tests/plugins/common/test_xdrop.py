@@ -10,7 +10,7 @@ from seqloom.plugins.common.xdrop import BOTH, COLUMN_ONLY, ROW_ONLY
 NO_DROP = 10**6
 LOWEST = -(10**9)
 BLOSUM62 = protein_matrix("BLOSUM62").tolist()
-letters = st.lists(st.integers(1, 6), max_size=45).map(bytes)
+residues = st.lists(st.integers(1, 6), max_size=45).map(bytes)
 costs = st.tuples(st.integers(0, 12), st.integers(1, 3))
 
 
@@ -104,7 +104,7 @@ def by_table(rows: bytes, columns: bytes, gap_open: int, gap_extend: int, x_drop
     return best, *end
 
 
-@given(letters, letters, costs)
+@given(residues, residues, costs)
 def test_without_a_drop_the_score_is_the_optimum(rows, columns, cost):
     found = xdrop.extend_score(rows, columns, BLOSUM62, *cost, NO_DROP)
     assert found.score == gotoh(rows, columns, *cost)

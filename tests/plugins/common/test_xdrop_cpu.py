@@ -18,14 +18,14 @@ from seqloom.plugins.common.xdrop_cpu import (
     WIDTH,
 )
 
-letters = st.integers(1, 27)
-few_letters = st.sampled_from([1, 3, 20])
+residues = st.integers(1, 27)
+few_residues = st.sampled_from([1, 3, 20])
 
 
 @st.composite
 def related(draw, longest: int = 260):
     """A sequence and a copy with stretches changed, lost and added: ties, long gaps, drift over several vectors."""
-    alphabet = draw(st.sampled_from([letters, few_letters, st.just(11), st.integers(0, 27)]))
+    alphabet = draw(st.sampled_from([residues, few_residues, st.just(11), st.integers(0, 27)]))
     unit = draw(st.lists(alphabet, min_size=1, max_size=80))
     first = (unit * draw(st.integers(1, 6)))[:longest]
     second = list(first)
@@ -53,11 +53,11 @@ class Passes:
     """The passes of ``xdrop_cpu`` on one pair of sequences, in working space full of rubbish."""
 
     def __init__(self, rows: bytes, columns: bytes, matrix: np.ndarray, cost: tuple[int, int], x_drop: int,
-                 as_bytes: bool, backwards: bool) -> None:
+                 as_bytes: bool, backwards: bool, fine: bool = False) -> None:
         self.shape = len(rows), len(columns)
         self.matrix, self.cost, self.x_drop = matrix, cost, x_drop
         self.side = int(backwards)
-        # Letters before and behind a sequence must not matter.
+        # Residues before and behind a sequence must not matter.
         around = np.full(70, 20, np.uint8)
         self.sequences = []
         for sequence in (rows, columns):
@@ -69,20 +69,23 @@ class Passes:
             self.sequences.append(ways)
         begin = PADDING + (70 if backwards else 35)
         self.begins = begin, len(rows), begin, len(columns)
-        *self.space, self.passes = xdrop_cpu.workspace(*self.shape, as_bytes)
-        for part in self.space:
-            part[:] = 99
+        self.fine = fine
+        self.space = xdrop_cpu.workspace(*self.shape, np.int8 if as_bytes else np.int16 if fine else np.int32)
+        self.passes = self.space.passes
+        self.space.best[:] = self.space.gaps[:] = 99
 
     def _extend(self, restricted: bool, codes: np.ndarray | None, row_codes: np.ndarray | None) -> bool:
-        """Both passes of the kernel; the one that isn't asked for reads the same letters from another place."""
+        """Both passes of the kernel; the one that isn't asked for reads the same residues from another place."""
         for side in range(2):
             self.passes[side] = 99
             self.passes[side, [ROW_START, HEIGHT, COLUMN_START, WIDTH]] = self.begins
         other = self.passes[1 - self.side]
         other[[HEIGHT, WIDTH]] = np.minimum(other[[HEIGHT, WIDTH]] * 2 // 3, 90)
-        return xdrop_cpu.extend(*self.sequences, self.passes, self.matrix, xdrop_cpu.score_tables(self.matrix),
-                                int(self.matrix.max()), *self.cost, self.x_drop, restricted, *self.space, codes,
-                                row_codes)
+        costs, uppers = xdrop_cpu.Costs.of(self.matrix, *self.cost, self.x_drop), None
+        if self.fine:
+            costs, uppers = xdrop_cpu.fine_costs(*self.cost, self.x_drop)
+            xdrop_cpu.set_fine_tables(self.matrix, costs.tables, uppers)
+        return xdrop_cpu.extend(*self.sequences, costs, uppers, self.space, restricted, codes, row_codes)
 
     def score(self, restricted: bool) -> tuple[int, int, int]:
         assert self._extend(restricted, None, None)
@@ -170,7 +173,7 @@ def random_stretches(seed: int, *lengths: int) -> list[bytes]:
     return [generator.integers(1, 21, length).astype(np.uint8).tobytes() for length in lengths]
 
 
-def test_a_gap_of_one_letter_leads_into_the_next_vector():
+def test_a_gap_of_one_residue_leads_into_the_next_vector():
     first, second, third, between, one = random_stretches(1, 60, 60, 60, xdrop_cpu.HALF - 1, 1)
     pair = first + second + third, first + between + second + one + third
     assert assert_same_everywhere(pair, (11, 1), 64).columns == len(pair[1])
@@ -186,3 +189,22 @@ def test_gaps_of_a_vector_that_was_left_stay_dead_while_the_base_rises():
         for length in range(90, 150, 2):
             pair = first + gap + second[:length] + third, first + second[:length] + bytes([23]) * size + third
             assert assert_same_everywhere(pair, (11, 1), 64).columns < 110 + length
+
+
+@settings(deadline=None)
+@given(related(), costs, st.integers(0, 3000), st.booleans(), st.integers(0, 99))
+def test_scores_with_fractions(pair, cost, x_drop, backwards, seed):
+    matrix = 32 * protein_matrix("BLOSUM62").clip(-128)
+    matrix += np.random.default_rng(seed).integers(-15, 16, matrix.shape).astype(np.int32)
+    cost = 32 * cost[0], 32 * cost[1]
+    assert xdrop_cpu.fits_words(int(matrix.max()), *cost, x_drop)
+    traced = xdrop.extend_traceback(*pair, matrix.tolist(), *cost, x_drop)
+    passes = Passes(*pair, matrix, cost, x_drop, False, backwards, fine=True)
+    assert passes.score(restricted=False) == tuple(traced[:3])
+    assert passes.traceback(1 << 17) == tuple(traced)
+
+
+def test_scores_with_fractions_far_above_a_word_are_exact():
+    pair = bytes([20] * 500), bytes([20] * 500)
+    passes = Passes(*pair, 32 * protein_matrix("BLOSUM62").clip(-128), (352, 32), 2076, False, False, fine=True)
+    assert passes.score(restricted=False) == (32 * 5500, 500, 500)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from seqloom.core.alphabet import NUCLEOTIDE
-from seqloom.core.memory import MemorySource
+from seqloom.core.engine.memory import MemorySource
 from seqloom.core.ports import QueryReport
 from seqloom.core.records import Hits
 from seqloom.core.sequences import SequenceBatch
@@ -30,7 +30,7 @@ class MemoryReport:
     targets: SequenceBatch
     hits: Hits
     run: Mapping[str, Any]
-    scoring: Any = None
+    method: Any = None
 
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         source = MemorySource(self.targets)
@@ -38,10 +38,10 @@ class MemoryReport:
         for number in range(len(self.queries_given)):
             hits = self.hits.take(self.hits.query == number)
             numbers = np.unique(hits.target)
-            letters = self.queries_given[number]
+            query = self.queries_given[number]
             if residues and not np.array_equal(sequences.ordinals, numbers):
                 sequences = source.fetch(numbers)
-            yield QueryReport(number, self.queries_given.names[number], "", len(letters), letters if residues else None,
+            yield QueryReport(number, self.queries_given.names[number], "", len(query), query if residues else None,
                               hits, source.info(numbers), sequences if residues else None)
 
     def target(self, number: int) -> np.ndarray:

@@ -15,15 +15,15 @@ COMPLEMENT = str.maketrans("ACGTRYKMBVDH", "TGCAYRMKVBHD")
 
 
 def genomes(rng: np.random.Generator) -> tuple[dict[str, str], dict[str, str]]:
-    """References with repeats, runs of N, IUPAC letters and lower case; queries that are pieces and copies of them."""
-    def text(size: int, letters: str = "ACGT") -> str:
-        return "".join(rng.choice(list(letters), size))
+    """References with repeats, runs of N, IUPAC residues and lower case; queries that are pieces and copies of them."""
+    def text(size: int, residues: str = "ACGT") -> str:
+        return "".join(rng.choice(list(residues), size))
 
     def changed(piece: str, share: float) -> str:
-        letters = np.array(list(piece))
-        where = rng.random(len(letters)) < share
-        letters[where] = rng.choice(list("ACGTacgtNRYSWKMBDHV"), int(where.sum()))
-        return "".join(letters)
+        residues = np.array(list(piece))
+        where = rng.random(len(residues)) < share
+        residues[where] = rng.choice(list("ACGTacgtNRYSWKMBDHV"), int(where.sum()))
+        return "".join(residues)
 
     base = text(3000)
     references = {"whole": base, "repeats": base[100:400] * 3 + text(200) + "ACACAC" * 30,
@@ -48,7 +48,7 @@ def test_lines_are_mummers_on_every_route(seed, tmp_path):
     flags = " ".join(flag for flag in ("cFLs" if strand else "FLs") if rng.random() < 0.5)
     wanted = mummer_lines(tmp_path, references, queries, options, flags)
     for route, stages in ROUTES.items():
-        cut = {"volume_letters": int(rng.choice([10**6, 900, 1])), "batch_queries": int(rng.choice([1, 2, 1000])),
+        cut = {"volume_residues": int(rng.choice([10**6, 900, 1])), "batch_queries": int(rng.choice([1, 2, 1000])),
                "threads": int(rng.choice([1, 2]))}
         found = seqloom_lines(references, queries, options, flags, stages=stages, backend="cpu", **cut)
         assert found == wanted, (route, cut, options, flags)

@@ -30,7 +30,7 @@ texts = st.one_of(
     st.builds(lambda unit, times, tail: unit * times + tail, st.lists(st.integers(0, 2), min_size=1, max_size=7),
               st.integers(1, 40), st.lists(st.integers(0, 2), max_size=5)))
 sequences = st.sampled_from(["A", "AC", "ACGT", "ACGTN", "ACGTRYN-"]).flatmap(
-    lambda letters: st.tuples(*2 * [st.lists(st.text(letters, max_size=60), min_size=1, max_size=4)]))
+    lambda residues: st.tuples(*2 * [st.lists(st.text(residues, max_size=60), min_size=1, max_size=4)]))
 strands = st.sampled_from([{}, {"both": True}, {"reverse": True}])
 
 
@@ -39,7 +39,8 @@ def nucleotides(texts: list[str]) -> SequenceBatch:
 
 
 def is_sorted(text: np.ndarray, order: np.ndarray) -> bool:
-    """Whether ``order`` is the suffix array of ``text``: a permutation, neighbours in order by letter, then by rest."""
+    """Whether ``order`` is the suffix array of ``text``: a permutation, neighbours in order by residue, then by
+    rest."""
     rank = np.empty(len(text) + 1, np.int64)
     rank[-1] = -1
     rank[order] = np.arange(len(text))
@@ -65,9 +66,9 @@ def long_texts() -> dict[str, np.ndarray]:
     while len(longer) < 100_000:
         fibonacci, longer = longer, longer + fibonacci
     return {
-        "random": genome, "one letter": np.zeros(100_000, np.int64), "two letters": np.tile([0, 1], 50_000),
+        "random": genome, "one residue": np.zeros(100_000, np.int64), "two residues": np.tile([0, 1], 50_000),
         "near copies": np.concatenate(copies), "exact copies": np.tile(genome[:5000], 20),
-        "ties at the end": np.concatenate([genome, np.zeros(45, np.int64)]), "greatest letters": np.tile([3, 1, 3], 9),
+        "ties at the end": np.concatenate([genome, np.zeros(45, np.int64)]), "greatest residues": np.tile([3, 1, 3], 9),
         "some repeats": np.concatenate([genome, genome[5000:7000], genome[:500]]),
         "Fibonacci": np.frombuffer(longer.encode(), np.uint8) - 97,
         "all symbols": rng.integers(0, 18, 50_000),
@@ -151,7 +152,7 @@ def test_all_routes_find_the_same(given_, mode, strand, length, acgt_only, volum
     wanted = run_pipeline("mum", queries, targets, options, SUFFIX_ARRAY)
     for route, backend in ((SUFFIX_ARRAY, "cpu"), ((), "reference"), ((), "cpu")):
         assert_same_hits(wanted, run_pipeline("mum", queries, targets, options, route, backend=backend,
-                                              volume_letters=volume), f"{route} {backend}")
+                                              volume_residues=volume), f"{route} {backend}")
 
 
 @settings(max_examples=150, deadline=None)
@@ -164,7 +165,7 @@ def test_repetitive_texts_have_the_same_matches(given_, mode, length, volume):
         patch.setattr(seed_reference, "MOST_WORK", -1)
         for route in ((), FM_INDEX):
             assert_same_hits(wanted, run_pipeline("mum", queries, targets, options, route, backend="cpu",
-                                                  volume_letters=volume), route)
+                                                  volume_residues=volume), route)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=["minimizers", "suffix array"])
@@ -182,8 +183,8 @@ def test_results_do_not_depend_on_how_the_work_is_cut(mode, route):
 @pytest.mark.parametrize("mode", MODES)
 def test_proteins_match_on_every_route(mode):
     rng = np.random.default_rng(5)
-    letters = list("ACDEFGHIKLMNPQRSTVWYXBZ*")
-    targets = ["".join(rng.choice(letters, n)) for n in (200, 150)]
+    residues = list("ACDEFGHIKLMNPQRSTVWYXBZ*")
+    targets = ["".join(rng.choice(residues, n)) for n in (200, 150)]
     targets.append(targets[0][40:120])
     batches = [SequenceBatch.of(PROTEIN, s) for s in ([targets[0][10:100] + targets[1][60:], targets[1]], targets)]
     for length in (3, 5, 12, 30):
@@ -193,21 +194,21 @@ def test_proteins_match_on_every_route(mode):
             assert_same_hits(wanted, run_pipeline("mum-protein", *batches, options, route, backend="cpu"))
 
 
-@pytest.mark.parametrize("letters", ["N", "A", "AC"])
-def test_repeats_without_end_take_no_quadratic_time(letters):
-    text = letters * (600_000 // len(letters))
+@pytest.mark.parametrize("residues", ["N", "A", "AC"])
+def test_repeats_without_end_take_no_quadratic_time(residues):
+    text = residues * (600_000 // len(residues))
     hits = run_pipeline("mum", nucleotides([text + "T"]), nucleotides([text, "G" + text]), {"mum": True, "length": 20},
                         backend="cpu")
     assert not len(hits)
 
 
 @pytest.mark.parametrize("route", [(), FM_INDEX], ids=["minimizers", "FM-index"])
-@pytest.mark.parametrize("letters", ["N", "A", "AC"])
-def test_long_matches_of_repeats_without_end_take_no_quadratic_time(letters, route):
-    text = letters * (600_000 // len(letters))
+@pytest.mark.parametrize("residues", ["N", "A", "AC"])
+def test_long_matches_of_repeats_without_end_take_no_quadratic_time(residues, route):
+    text = residues * (600_000 // len(residues))
     hits = run_pipeline("mum", nucleotides([text]), nucleotides([text]), {"maxmatch": True, "length": 599_998}, route,
                         backend="cpu")
-    step = len(letters)
+    step = len(residues)
     wanted = [(q, t, 600_000 - max(q, t)) for q in range(0, 3, step) for t in range(0, 3, step) if 0 in (q, t)]
     found = zip(hits.alignments.query_start, hits.alignments.target_start, hits.alignments.score.astype(int))
     assert sorted(map(tuple, found)) == wanted

@@ -24,11 +24,11 @@ from seqloom.plugins.exact_match.whole_seed_cuda import WholeQueriesCuda
 from seqloom.testing import assert_same_records
 
 rng = np.random.default_rng({seed})
-letters, alphabet = {letters}, {alphabet}
-targets = ["".join(rng.choice(list(letters), n)) for n in (300, 1, 90)]
+residues, alphabet = {residues}, {alphabet}
+targets = ["".join(rng.choice(list(residues), n)) for n in (300, 1, 90)]
 targets += [targets[0][100:180] * 2]
-queries = [targets[0][n : n + 12] for n in range(0, 250, 40)] + [targets[3][70:95], "", letters[0], targets[2][::-1]]
-queries += ["".join(rng.choice(list(letters), 4)) for _ in range(6)]
+queries = [targets[0][n : n + 12] for n in range(0, 250, 40)] + [targets[3][70:95], "", residues[0], targets[2][::-1]]
+queries += ["".join(rng.choice(list(residues), 4)) for _ in range(6)]
 queries, targets = (SequenceBatch.of(alphabet, texts) for texts in (queries, targets))
 for bucket, sample in ((32, 1), (64, 5)):
     index = FmIndexCpu(FmIndexOptions(bucket=bucket, sample=sample)).run(Context(), targets)
@@ -60,7 +60,7 @@ from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
 from seqloom.plugins.exact_match.whole_seed_cuda import WholeQueriesCuda
 from seqloom.testing import assert_same_records
 
-whole_seed_cuda._SLACK, whole_seed_cuda._LEAST_LETTERS = 1000, 100
+whole_seed_cuda._SLACK, whole_seed_cuda._LEAST_RESIDUES = 1000, 100
 rng = np.random.default_rng(7)
 genome = "".join(rng.choice(list("ACGTN"), 2500, p=[0.249] * 4 + [0.004]))
 targets = SequenceBatch.of(NUCLEOTIDE, [genome, genome[100:500] * 2, "A" * 40, genome[:90]])
@@ -85,7 +85,7 @@ for count in (1, 3):
         for costs in ("1,0.001", "0.001,1"):
             found, counters = run(WholeQueriesCuda(WholeQueriesCuda.Options(costs=costs)), device_memory=memory)
             assert_same_records(wanted, found)
-            assert counters["measured_us"] > 0 and counters["foretold_us"] >= 0 and counters["splits"] == 1
+            assert counters["measured_us"] > 0 and counters["predicted_us"] >= 0 and counters["splits"] == 1
             splits.add((count, counters["index_parts"] > 1, counters["query_parts"] > 2))
     fm_search_cuda.forget()
 assert {(1, False, False), (1, False, True), (1, True, True), (3, False, True), (3, True, True)} <= splits, splits
@@ -93,14 +93,14 @@ try:
     run(WholeQueriesCuda(), device_memory=2500)
     raise AssertionError("did without memory")
 except BudgetError as error:
-    assert "raise --device-memory" in str(error)
+    assert "raise device_memory" in str(error)
 print("equal")
 """
 COMMAND = """
 import numpy as np
 np.seterr(over="ignore")
 from seqloom.plugins.exact_match import whole_seed_cuda
-whole_seed_cuda._SLACK, whole_seed_cuda._LEAST_LETTERS = 1000, 100
+whole_seed_cuda._SLACK, whole_seed_cuda._LEAST_RESIDUES = 1000, 100
 from seqloom.cli import run
 run()
 """
@@ -120,17 +120,17 @@ from seqloom.testing import assert_same_records
 
 rng = np.random.default_rng(3)
 found = 0
-for letters, alphabet, options in (("ACGT", NUCLEOTIDE, dict(both=True)), ("ACGTNR", NUCLEOTIDE, dict(acgt_only=True)),
+for residues, alphabet, options in (("ACGT", NUCLEOTIDE, dict(both=True)), ("ACGTNR", NUCLEOTIDE, dict(acgt_only=True)),
                                    ("A", NUCLEOTIDE, dict(reverse=True)),
                                    ("ACDEFX*", PROTEIN, dict())):
-    targets = ["".join(rng.choice(list(letters), n)) for n in (90, 1, 40)]
+    targets = ["".join(rng.choice(list(residues), n)) for n in (90, 1, 40)]
     targets.append(targets[0][50:80] * 2)
-    queries = [targets[0][20:80] + targets[2], targets[3][10:50], "", letters[0], targets[2][::-1]]
+    queries = [targets[0][20:80] + targets[2], targets[3][10:50], "", residues[0], targets[2][::-1]]
     queries, targets = (SequenceBatch.of(alphabet, texts) for texts in (queries, targets))
     index = FmIndexCpu(FmIndexOptions(bucket=32, sample=3)).run(Context(), targets)
     for mode, lengths in (({}, (3,)), ({"mum": True}, (10,)), ({"maxmatch": True}, (4, 9))):
         for length in lengths:
-            if letters == "A" and mode.get("maxmatch"):
+            if residues == "A" and mode.get("maxmatch"):
                 continue  # too many for the simulator
             chosen = (ProteinMatchOptions if alphabet is PROTEIN else MatchOptions)(length=length, **mode, **options)
             context = Context(queries=queries, targets=targets, indexes={"fm-index": index}, options=chosen)
@@ -149,20 +149,20 @@ def test_parts_of_index_and_queries_give_the_same_rows() -> None:
 
 
 def test_the_split_is_told_and_kept_with_the_run(tmp_path: Path) -> None:
-    letters = "".join(np.random.default_rng(1).choice(list("ACGT"), 3000))
-    (tmp_path / "genome.fa").write_text(f">g\n{letters}\n")
-    (tmp_path / "reads.fa").write_text("".join(f">{n}\n{letters[n : n + 30]}\n" for n in range(0, 2900, 400)))
+    residues = "".join(np.random.default_rng(1).choice(list("ACGT"), 3000))
+    (tmp_path / "genome.fa").write_text(f">g\n{residues}\n")
+    (tmp_path / "reads.fa").write_text("".join(f">{n}\n{residues[n : n + 30]}\n" for n in range(0, 2900, 400)))
     common = ("exact", "-q", "reads.fa", "-d", "genome.fa", "--backend", "auto", "--set", "seed.queries.costs=0.1,0.02",
               "--outfmt", "6 qseqid sstart")
     whole = simulated("-c", COMMAND, *common, "--no-store", cwd=tmp_path)
-    assert whole.returncode == 0 and "foretold" not in whole.stderr
+    assert whole.returncode == 0 and "predicted" not in whole.stderr
     done = simulated("-c", COMMAND, *common, "--device-memory", "5k", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout == whole.stdout
-    assert re.search(r"index in \d+ \(alpha 0\.\d+\) and queries in \d+ parts, those of the .* stay: .* s foretold",
+    assert re.search(r"index in \d+ \(alpha 0\.\d+\) and queries in \d+ parts, those of the .* stay: .* s predicted",
                      done.stderr)
     query = "SELECT counters FROM run_slots WHERE slot = 'seed.queries'"
     kept = simulated("-c", COMMAND, "sql", query, "--format", "json", cwd=tmp_path)
-    for name in ("foretold_us", "measured_us", "index_parts", "query_parts", "alpha_percent"):
+    for name in ("predicted_us", "measured_us", "index_parts", "query_parts", "alpha_percent"):
         assert name in kept.stdout, kept.stdout + kept.stderr
     small = simulated("-c", COMMAND, *common, "--device-memory", "1k", cwd=tmp_path)
     assert small.returncode == 1 and "raise --device-memory" in small.stderr
@@ -170,9 +170,9 @@ def test_the_split_is_told_and_kept_with_the_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["-mum", "-mumreference", "-maxmatch"])
 def test_the_lines_of_mum_are_those_of_the_cpu(tmp_path: Path, mode: str) -> None:
-    letters = "".join(np.random.default_rng(2).choice(list("ACGT"), 240))
-    (tmp_path / "genome.fa").write_text(f">g\n{letters[:150]}\n>h\n{letters[150:]}{letters[20:60]}\n")
-    (tmp_path / "query.fa").write_text(f">q\n{letters[10:90]}\n>r\n{letters[100:40:-1]}\n")
+    residues = "".join(np.random.default_rng(2).choice(list("ACGT"), 240))
+    (tmp_path / "genome.fa").write_text(f">g\n{residues[:150]}\n>h\n{residues[150:]}{residues[20:60]}\n")
+    (tmp_path / "query.fa").write_text(f">q\n{residues[10:90]}\n>r\n{residues[100:40:-1]}\n")
     common = ("mum", mode, "-l", "9", "-b", "-c", "-q", "query.fa", "-d", "genome.fa", "--no-store", "--backend")
     on_device, on_host = (simulated("-c", COMMAND, *common, backend, cwd=tmp_path) for backend in ("cuda", "cpu"))
     assert on_device.returncode == 0, on_device.stderr[-3000:]
@@ -186,7 +186,7 @@ def test_matches_are_those_of_the_cpu() -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_whole_queries_are_those_of_the_cpu(case: str) -> None:
-    letters, alphabet, options = CASES[case]
-    script = SCRIPT.format(seed=len(case), letters=repr(letters), alphabet=alphabet, options=options)
+    residues, alphabet, options = CASES[case]
+    script = SCRIPT.format(seed=len(case), residues=repr(residues), alphabet=alphabet, options=options)
     done = simulated("-c", script)
     assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]

@@ -18,7 +18,7 @@ from seqloom.plugins.exact_match.options import MatchOptions
 from seqloom.plugins.exact_match.plugin import seqloom_stages
 from seqloom.plugins.exact_match.seed_reference import backward_search
 from seqloom.plugins.exact_match.suffix_array import suffix_array
-from seqloom.plugins.exact_match.symbols import end, letters_in_order, separator, target_text
+from seqloom.plugins.exact_match.symbols import end, residues_in_order, separator, target_text
 from seqloom.testing import check_pipeline, check_stage, run_pipeline
 
 from tests.plugins.exact_match.mummer import MODES, MemoryReport, mummer_lines, needs_mummer, seqloom_lines
@@ -27,7 +27,7 @@ from tests.shared import needs_shared, read_fasta
 Match = tuple[int, int, int, int, int, int]
 
 sequences = st.sampled_from(["A", "AC", "ACGT", "ACGTN", "ACGTRYN"]).flatmap(
-    lambda letters: st.tuples(*2 * [st.lists(st.text(letters, min_size=1, max_size=30), min_size=1, max_size=3)]))
+    lambda residues: st.tuples(*2 * [st.lists(st.text(residues, min_size=1, max_size=30), min_size=1, max_size=3)]))
 modes = st.sampled_from(MODES)
 strands = st.sampled_from([{}, {"both": True}, {"reverse": True}])
 
@@ -40,8 +40,8 @@ def brute_force(queries: list[str], targets: list[str], length: int, mode: str, 
                 acgt_only: bool) -> set[Match]:
     """(query, frame, start on the strand, target, start, length) of what a mode reports, by the definitions alone."""
 
-    def may(letter: str) -> bool:
-        return not acgt_only or letter in "ACGT"
+    def may(residue: str) -> bool:
+        return not acgt_only or residue in "ACGT"
 
     def occurrences(word: str) -> int:
         return sum(t[i : i + len(word)] == word for t in targets for i in range(len(t)))
@@ -85,7 +85,7 @@ def test_matches_are_those_of_the_definitions(sequences, mode, strand, length, a
     queries, targets = sequences
     options = {mode: True, "length": length, "acgt_only": acgt_only, **strand}
     batch = SequenceBatch.of(NUCLEOTIDE, queries)
-    hits = run_pipeline("mum", batch, SequenceBatch.of(NUCLEOTIDE, targets), options, volume_letters=volume)
+    hits = run_pipeline("mum", batch, SequenceBatch.of(NUCLEOTIDE, targets), options, volume_residues=volume)
     frames = tuple(MatchOptions(**options).frames())
     assert rows_of(hits, batch.lengths) == brute_force(queries, targets, length, mode, frames, acgt_only)
 
@@ -115,14 +115,14 @@ def test_backward_search_finds_every_place(bucket):
     index = SuffixArray(SuffixArrayOptions(bucket=bucket)).run(Context(options=MatchOptions()), batch)
     text = index["text"].tobytes()
     for word in ("A", "CG", "TTT", "ACGT", "GGGGGGGG", batch.text(0)[50:80]):
-        symbols = np.array([letters_in_order(NUCLEOTIDE).index(c) for c in word], np.uint8)
+        symbols = np.array([residues_in_order(NUCLEOTIDE).index(c) for c in word], np.uint8)
         low, high = backward_search(index, symbols, np.array([0]), len(word))
         found = sorted(index["suffixes"][low[0] : high[0]].tolist())
         assert found == [i for i in range(len(text)) if text.startswith(symbols.tobytes(), i)]
 
 
 def test_symbols_sort_like_mummers_text():
-    assert letters_in_order(NUCLEOTIDE) == "-ABCDGHKMNRSTVWY"
+    assert residues_in_order(NUCLEOTIDE) == "-ABCDGHKMNRSTVWY"
     text, starts = target_text(SequenceBatch.of(NUCLEOTIDE, ["ACN", "G"]), acgt_only=True)
     assert text.tolist() == [1, 3, 16, separator(NUCLEOTIDE), 5, end(NUCLEOTIDE)] and starts.tolist() == [0, 4]
 
@@ -137,7 +137,7 @@ def test_results_do_not_depend_on_how_the_work_is_cut(mode):
     check_pipeline("mum", *batches, {mode: True, "length": 12, "both": True}, least=4)
 
 
-def test_a_match_is_an_alignment_of_equal_letters_without_statistics():
+def test_a_match_is_an_alignment_of_equal_residues_without_statistics():
     query = SequenceBatch.of(NUCLEOTIDE, ["ttACGTTGCATTGACC"])
     hits = run_pipeline("mum", query, SequenceBatch.of(NUCLEOTIDE, ["G" * 9, "GGACGTTGCATTGAGG"]), {"length": 8})
     (row,) = hits.alignments.rows()
@@ -164,7 +164,7 @@ def test_hits_are_ranked_by_their_longest_match():
     assert hits.alignments.target.tolist() == sorted(hits.alignments.target.tolist(), key=[2, 0].index)
 
 
-def test_proteins_match_letter_by_letter():
+def test_proteins_match_residue_by_residue():
     queries = SequenceBatch.of(PROTEIN, ["MKVLITGAGSGLGRA", "mkvlXXX"])
     targets = SequenceBatch.of(PROTEIN, ["GGKVLITGAGSG", "WWMKVLXXXW"])
     hits = run_pipeline("mum-protein", queries, targets, {"length": 4})
@@ -186,7 +186,7 @@ def test_contradictions_are_refused(options, message):
 def test_flags_of_the_writer_are_checked():
     batch = SequenceBatch.of(NUCLEOTIDE, ["ACGT"])
     report = MemoryReport(batch, batch, Hits.empty(), {"options": {}, "sequences": 1})
-    with pytest.raises(UnknownNameError, match="unknown flag of output format 'mummer' 'x'"):
+    with pytest.raises(UnknownNameError, match="unknown flag 'x' of output format 'mummer'"):
         MummerWriter().write(report, io.StringIO(), ["x"])
     with pytest.raises(OptionError, match="reverse strand"):
         MummerWriter().write(report, io.StringIO(), ["c"])
@@ -241,7 +241,7 @@ def peer_inputs() -> dict[str, tuple[Mapping[str, str], Mapping[str, str], Mappi
 @needs_shared
 @needs_mummer
 @pytest.mark.parametrize("name", ["mitochondria", "phage pieces", "repeats", "runs of N", "short queries"])
-@pytest.mark.parametrize("acgt_only", [False, True], ids=["any letter", "acgt only"])
+@pytest.mark.parametrize("acgt_only", [False, True], ids=["any residue", "acgt only"])
 def test_lines_are_mummers(name, acgt_only, tmp_path):
     references, queries, options, flags = peer_inputs()[name]
     options = {**options, "acgt_only": acgt_only}
@@ -254,10 +254,10 @@ def test_lines_are_mummers(name, acgt_only, tmp_path):
 def test_random_searches_print_mummers_lines(tmp_path):
     rng = np.random.default_rng(21)
     for _ in range(120):
-        letters = list(rng.choice(["AC", "ACGT", "ACGTN", "ACGTacgtRYN", "ACGTACGTN-"]))
+        residues = list(rng.choice(["AC", "ACGT", "ACGTN", "ACGTacgtRYN", "ACGTACGTN-"]))
 
-        def text(low: int, high: int, letters: list[str] = letters) -> str:
-            return "".join(rng.choice(letters, rng.integers(low, high)))
+        def text(low: int, high: int, residues: list[str] = residues) -> str:
+            return "".join(rng.choice(residues, rng.integers(low, high)))
 
         references = {f"{'x' * rng.integers(5)}{n}": text(1, 60) for n in range(rng.integers(1, 4))}
         given = list(references.values())
@@ -270,7 +270,7 @@ def test_random_searches_print_mummers_lines(tmp_path):
         options = {MODES[rng.integers(3)]: True, "length": int(rng.integers(2, 15)), **strand,
                    "acgt_only": bool(rng.random() < 0.4)}
         flags = " ".join(f for f in ("cFLs" if strand else "FLs") if rng.random() < 0.5)
-        ours = seqloom_lines(references, queries, options, flags, volume_letters=int(rng.integers(1, 100)))
+        ours = seqloom_lines(references, queries, options, flags, volume_residues=int(rng.integers(1, 100)))
         assert ours == mummer_lines(tmp_path, references, queries, options, flags), (references, queries, options)
 
 

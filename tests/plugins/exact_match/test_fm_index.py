@@ -29,7 +29,7 @@ periodic = st.builds(lambda unit, times, tail: unit * times + tail, st.text("ACG
                      st.integers(1, 30), st.text("ACGT", max_size=5))
 some_texts = st.one_of(
     st.sampled_from(["A", "AC", "ACGT", "ACGTN", "ACGTRYN-"]).flatmap(
-        lambda letters: st.lists(st.text(letters, max_size=90), min_size=1, max_size=4)),
+        lambda residues: st.lists(st.text(residues, max_size=90), min_size=1, max_size=4)),
     st.lists(periodic, min_size=1, max_size=2))
 layouts = st.builds(FmIndexOptions, st.sampled_from([32, 64, 128]), st.sampled_from([1, 2, 5, 8, 64]))
 alphabets = st.sampled_from([NUCLEOTIDE, PROTEIN])
@@ -47,8 +47,8 @@ def naive_order(text: np.ndarray) -> list[int]:
 
 @settings(max_examples=150, deadline=None)
 @given(some_texts, layouts, alphabets)
-def test_the_index_reads_back_as_the_text_and_its_sorted_suffixes(given_, layout, letters):
-    batch = SequenceBatch.of(letters, [t.replace("-", "") for t in given_] if letters is PROTEIN else given_)
+def test_the_index_reads_back_as_the_text_and_its_sorted_suffixes(given_, layout, residues):
+    batch = SequenceBatch.of(residues, [t.replace("-", "") for t in given_] if residues is PROTEIN else given_)
     text = target_text(batch, acgt_only=False)[0]
     order = naive_order(text)
     index, reference = FmIndexCpu(layout).run(Context(), batch), FmIndex(layout).run(Context(), batch)
@@ -60,8 +60,8 @@ def test_the_index_reads_back_as_the_text_and_its_sorted_suffixes(given_, layout
 
 @settings(max_examples=60, deadline=None)
 @given(some_texts, layouts, alphabets)
-def test_every_question_has_the_plain_answer(given_, layout, letters):
-    batch = SequenceBatch.of(letters, [t.replace("-", "") for t in given_] if letters is PROTEIN else given_)
+def test_every_question_has_the_plain_answer(given_, layout, residues):
+    batch = SequenceBatch.of(residues, [t.replace("-", "") for t in given_] if residues is PROTEIN else given_)
     text = target_text(batch, acgt_only=False)[0]
     order = naive_order(text)
     fm = tables_of(FmIndexCpu(layout).run(Context(), batch))
@@ -74,13 +74,13 @@ def test_every_question_has_the_plain_answer(given_, layout, letters):
             assert mapped(*fm[:5], np.uint64(symbol), np.uint64(row)) == smaller + bwt[:row].count(symbol)
 
 
-def test_bases_take_two_bits_and_other_letters_nothing_where_there_are_none():
+def test_bases_take_two_bits_and_other_residues_nothing_where_there_are_none():
     rng = np.random.default_rng(1)
     batch = nucleotides(["".join(rng.choice(list("ACGT"), 100_000))])
     index = FmIndexCpu().run(Context(), batch)
-    assert index["blocks"].nbytes * 8 / batch.letters == pytest.approx(4, rel=0.01)  # 2 and 2 for counts
-    assert index.nbytes * 8 / batch.letters == pytest.approx(10, rel=0.01)  # 4 for every eighth suffix, 2 for marks
-    assert len(index["odd_rows"]) == 1 and tables_of(index).symbols[-1, SMALLER] == batch.letters + 1
+    assert index["blocks"].nbytes * 8 / batch.total_residues == pytest.approx(4, rel=0.01)  # 2 and 2 for counts
+    assert index.nbytes * 8 / batch.total_residues == pytest.approx(10, rel=0.01)  # 4 of suffixes, 2 of marks
+    assert len(index["odd_rows"]) == 1 and tables_of(index).symbols[-1, SMALLER] == batch.total_residues + 1
     assert sorted(tables_of(index).symbols[:, CODE].tolist())[-4:] == [0, 1, 2, 3]
     assert row_type(1 << 32) == np.uint64 and row_type((1 << 32) - 1) == np.uint32
 
@@ -104,11 +104,11 @@ def test_matches_are_those_of_the_other_routes(queries, targets, mode, strand, l
     given_ = (nucleotides([*queries, targets[0][:40]]), nucleotides(targets))
     layout_ = [f"index.references.bucket={layout.bucket}", f"index.references.sample={layout.sample}"]
     wanted = run_pipeline("mum", *given_, options, SUFFIX_ARRAY)
-    reference = run_pipeline("mum", *given_, options, FM_INDEX, layout_, volume_letters=volume)
+    reference = run_pipeline("mum", *given_, options, FM_INDEX, layout_, volume_residues=volume)
     assert_same_hits(wanted, reference, "reference")
     with pytest.MonkeyPatch.context() as patch:  # parts of a query that meet inside of matches
         patch.setattr(fm_seed_cpu, "_LEAST_PART", 5 if long else 10**6)
-        found = run_pipeline("mum", *given_, options, FM_INDEX, layout_, backend="cpu", volume_letters=volume)
+        found = run_pipeline("mum", *given_, options, FM_INDEX, layout_, backend="cpu", volume_residues=volume)
     assert_same_hits(wanted, found, "cpu")
 
 
@@ -144,8 +144,8 @@ def test_results_do_not_depend_on_how_the_work_is_cut(mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_proteins_match(mode):
     rng = np.random.default_rng(5)
-    letters = list("ACDEFGHIKLMNPQRSTVWYXBZ*")
-    targets = ["".join(rng.choice(letters, n)) for n in (900, 150)]
+    residues = list("ACDEFGHIKLMNPQRSTVWYXBZ*")
+    targets = ["".join(rng.choice(residues, n)) for n in (900, 150)]
     targets.append(targets[0][40:120])
     batches = [SequenceBatch.of(PROTEIN, s) for s in ([targets[0][10:100] + targets[1][60:], targets[1]], targets)]
     for length in (3, 12):
@@ -155,9 +155,9 @@ def test_proteins_match(mode):
             assert_same_hits(wanted, run_pipeline("mum-protein", *batches, options, FM_INDEX, backend=backend))
 
 
-@pytest.mark.parametrize("letters", ["N", "A", "AC"])
-def test_repeats_without_end_take_no_quadratic_time(letters):
-    text = letters * (300_000 // len(letters))
+@pytest.mark.parametrize("residues", ["N", "A", "AC"])
+def test_repeats_without_end_take_no_quadratic_time(residues):
+    text = residues * (300_000 // len(residues))
     hits = run_pipeline("mum", nucleotides([text + "T"]), nucleotides([text, "G" + text]), {"mum": True, "length": 20},
                         FM_INDEX, backend="cpu")
     assert not len(hits)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
-from seqloom.core.memory import MemorySource
+from seqloom.core.engine.memory import MemorySource
 from seqloom.core.records import Hits
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.exact_match.suffix_order import SuffixOrder
@@ -53,22 +53,22 @@ RECORDED = [
 @pytest.mark.parametrize("backend", ["reference", "cpu"])
 def test_lines_stand_as_mummer_prints_them(given, options, lines, route, backend):
     query = {"q": "TACGTT" if "maxmatch" in options else "TAC"}
-    named = {f"r{n}": letters for n, letters in enumerate(given)}
+    named = {f"r{n}": residues for n, residues in enumerate(given)}
     for volume in (10**6, 7, 1):
         assert seqloom_lines(named, query, options, stages=ROUTES[route], backend=backend,
-                             volume_letters=volume) == lines
+                             volume_residues=volume) == lines
 
 
 @settings(max_examples=200, deadline=None)
 @given(references, st.booleans(), st.data())
-def test_suffixes_are_compared_as_those_of_the_joined_text(letters, acgt_only, data):
-    everything = SequenceBatch.of(NUCLEOTIDE, letters)
+def test_suffixes_are_compared_as_those_of_the_joined_text(residues, acgt_only, data):
+    everything = SequenceBatch.of(NUCLEOTIDE, residues)
     text, starts = target_text(everything, acgt_only)
     whole = text.tobytes()
-    numbers = sorted(data.draw(st.sets(st.integers(0, len(letters) - 1), min_size=1)))
+    numbers = sorted(data.draw(st.sets(st.integers(0, len(residues) - 1), min_size=1)))
     targets = MemorySource(everything).fetch(np.array(numbers))
-    order = SuffixOrder(MemoryReport(everything, everything, Hits.empty(), {"sequences": len(letters)}), acgt_only)
-    places = [(number, at) for number in numbers for at in range(len(letters[number]))]
+    order = SuffixOrder(MemoryReport(everything, everything, Hits.empty(), {"sequences": len(residues)}), acgt_only)
+    places = [(number, at) for number in numbers for at in range(len(residues[number]))]
     wanted = sorted(places, key=lambda place: whole[starts[place[0]] + place[1] :])
     for given_order in (places, places[::-1], data.draw(st.permutations(places))):
         key = cmp_to_key(lambda one, other: order.compare(targets, one, other))
@@ -81,13 +81,13 @@ def test_suffixes_are_compared_as_those_of_the_joined_text(letters, acgt_only, d
 def test_references_that_end_alike_print_mummers_lines(mode, seed, tmp_path):
     rng = np.random.default_rng([seed, MODES.index(mode)])
     for _ in range(6):
-        letters = list(rng.choice(["AC", "ACGT", "ACGTN"]))
-        tails = ["".join(rng.choice(letters, rng.integers(1, 9))) for _ in range(2)]
-        named = {f"r{n}": "".join(rng.choice(letters, rng.integers(0, 3))) + tails[rng.integers(2)]
+        residues = list(rng.choice(["AC", "ACGT", "ACGTN"]))
+        tails = ["".join(rng.choice(residues, rng.integers(1, 9))) for _ in range(2)]
+        named = {f"r{n}": "".join(rng.choice(residues, rng.integers(0, 3))) + tails[rng.integers(2)]
                  for n in range(rng.integers(2, 9))}
-        queries = {"q": "".join(rng.choice(letters, 2)) + tails[0] + tails[1], "p": "".join(tails) + tails[0]}
+        queries = {"q": "".join(rng.choice(residues, 2)) + tails[0] + tails[1], "p": "".join(tails) + tails[0]}
         options = {mode: True, "length": int(rng.integers(1, 5)), "both": True, "acgt_only": bool(rng.integers(2))}
         wanted = mummer_lines(tmp_path, named, queries, options, "c F")
         for route, stages in ROUTES.items():
             assert seqloom_lines(named, queries, options, "c F", stages=stages, backend="cpu",
-                                 volume_letters=int(rng.choice([100, 9]))) == wanted, (route, named, queries, options)
+                                 volume_residues=int(rng.choice([100, 9]))) == wanted, (route, named, queries, options)

@@ -10,8 +10,8 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.testing import check_pipeline, run_pipeline
 
 sequences = st.sampled_from(["A", "AC", "ACGT", "ACGTN", "ACGTRYN"]).flatmap(
-    lambda letters: st.tuples(st.lists(st.text(letters, max_size=12), min_size=1, max_size=5),
-                              st.lists(st.text(letters, max_size=80), min_size=1, max_size=4)))
+    lambda residues: st.tuples(st.lists(st.text(residues, max_size=12), min_size=1, max_size=5),
+                              st.lists(st.text(residues, max_size=80), min_size=1, max_size=4)))
 strands = st.sampled_from([{}, {"both": True}, {"reverse": True}])
 
 
@@ -51,7 +51,7 @@ def test_every_place_is_found(given_, strand, acgt_only, volume, threads):
     wanted = text_search(queries, targets, frames, acgt_only)
     for backend in ("reference", "cpu"):
         hits = run_pipeline("exact", *batches, {"acgt_only": acgt_only, **strand}, backend=backend, threads=threads,
-                            volume_letters=volume)
+                            volume_residues=volume)
         assert rows(hits) == wanted
 
 
@@ -79,7 +79,8 @@ def test_proteins_are_found():
 @pytest.mark.parametrize("backend", ["reference", "cpu"])
 def test_queries_that_are_too_long_are_refused(backend):
     batch = SequenceBatch.of(NUCLEOTIDE, ["ACGT", "ACGTACGTACG"], ["short", "long"])
-    with pytest.raises(InputError, match=r"query .long. has 11 letters and at most 10 .* raise seed\.queries\.longest"):
+    with pytest.raises(InputError,
+                       match=r"query .long. has 11 residues and at most 10 .* raise seed\.queries\.longest"):
         run_pipeline("exact", batch, batch, settings=["seed.queries.longest=10"], backend=backend)
     with pytest.raises(OptionError, match="exclude each other"):
         run_pipeline("exact", batch, batch, {"both": True, "reverse": True}, backend=backend)

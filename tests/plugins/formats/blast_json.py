@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
-from seqloom.core.memory import MemorySource
+from seqloom.core.context import SearchSpace
+from seqloom.core.engine.memory import MemorySource
 from seqloom.core.ports import QueryReport
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Hits, Ragged
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlast, NucleotideBlastOptions
+from seqloom.plugins.protein_blast.family import ProteinBlast
+from seqloom.plugins.protein_blast.options import BlastpOptions
 
 DATA = Path(__file__).parent / "data"
 
@@ -24,7 +28,20 @@ class MemoryReport:
     source: MemorySource
     hits: Hits
     run: dict[str, Any] = field(default_factory=dict)
-    scoring: Any = None
+    masks: Any = ()
+    family: Any = None
+    options: Any = None
+
+    @property
+    def method(self) -> Any:
+        return self.family.method(self.options) if self.family else None
+
+    def statistics(self, number: int) -> Any:
+        space = SearchSpace(self.run["letters"], self.run["sequences"])
+        return self.family.statistics(self.queries_batch.take(number, number + 1), space, self.options)
+
+    def masked(self, number: int) -> np.ndarray:
+        return np.array(self.masks, np.int32).reshape(-1, 2)
 
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         batch = self.queries_batch
@@ -90,5 +107,8 @@ def blast_report(kind: str, turn: bool = False) -> MemoryReport:
     records = Hits({n: [hit[i] for hit in hits] for i, n in enumerate(names)}, alignments=Alignments(data))
     run = {"pipeline": "blastp" if kind == "protein" else "blastn", "version": "1.0", "target_type": kind,
            "options": {}, "databases": [{"title": "targets", "path": "targets.duckdb"}], "queries": len(queries),
-           "sequences": len(targets), "letters": targets.letters}
-    return MemoryReport(queries, MemorySource(targets), records, run)
+           "sequences": len(targets), "letters": targets.total_residues}
+    protein = kind == "protein"  # with the options that README.md names
+    family = ProteinBlast() if protein else NucleotideBlast()
+    options = BlastpOptions(evalue=0.1, comp_based_stats="0") if protein else NucleotideBlastOptions(dust="no")
+    return MemoryReport(queries, MemorySource(targets), records, run, (), family, options)

@@ -8,11 +8,11 @@ import zlib
 import numpy as np
 import pytest
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.engine.memory import MemorySource
 from seqloom.core.errors import OptionError
-from seqloom.core.memory import MemorySource
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Hits, Ragged
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.common.drawing import PngCanvas, SvgCanvas, nice_step
+from seqloom.plugins.formats.drawing import PngCanvas, SvgCanvas, nice_step
 from seqloom.plugins.formats.writer_dotplot import FORWARD, REVERSE, Dotplot, DotplotPng
 from seqloom.plugins.formats.writer_paf import Paf
 
@@ -22,7 +22,7 @@ PATH = [10 << 4 | MATCH, 2 << 4 | INSERT, 5 << 4 | MISMATCH, 1 << 4 | DELETE]
 
 
 def report(score: type = int, several: int = 1) -> MemoryReport:
-    """A query of 1,000 letters with two alignments on a target of 2,000, one of them reverse; others have none."""
+    """A query of 1,000 residues with two alignments on a target of 2,000, one of them reverse; others have none."""
     targets = SequenceBatch.of(NUCLEOTIDE, ["A" * 300, "A" * 2000], ["empty", "target & <1>"])
     queries = SequenceBatch.of(NUCLEOTIDE, ["C" * 1000] * several, [f"q{n}" for n in range(several)])
     numbers = np.repeat(np.arange(several), 2)
@@ -56,7 +56,7 @@ def test_dotplot_is_a_picture_of_both_strands():
     paths = {p.get("class"): p for p in picture.iter("{http://www.w3.org/2000/svg}path")}
     assert paths["forward"].get("stroke") == FORWARD and paths["reverse"].get("stroke") == REVERSE
     x, y, right, below = map(float, paths["reverse"].get("d", "").replace("M", "").replace("L", " ").split())
-    assert right - x == 400 and below - y == 400  # 1,000 of 2,000 letters at 800 pixels; from the upper left down
+    assert right - x == 400 and below - y == 400  # 1,000 of 2,000 residues at 800 pixels; from the upper left down
 
 
 def test_plots_of_many_sequences_and_of_nothing():
@@ -95,7 +95,7 @@ def test_png_of_the_same_plot():
         DotplotPng().write(report(), io.StringIO(), ())
 
 
-def test_canvases_draw_what_lies_outside_and_odd_letters():
+def test_canvases_draw_what_lies_outside_and_odd_residues():
     for canvas in (SvgCanvas(20, 10), PngCanvas(20, 10)):
         canvas.lines(np.array([[-5, -5, 40, 40], [3, 3, 3, 3]]), "#000000", 2)
         canvas.text(5, 5, "aÄ\0~", 8, "middle", upright=True)

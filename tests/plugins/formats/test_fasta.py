@@ -27,59 +27,108 @@ class Note(OnBad):
         self.notes.append((line, what))
 
 
-def read(data, alphabet=PROTEIN, on_bad=None, letters=1 << 20):
-    return list(FastaReader().read(io.BytesIO(data), "x.fa", alphabet, on_bad or Stop(), letters))
+def read(data, alphabet=PROTEIN, on_bad=None, residues=1 << 20):
+    return list(FastaReader().read(io.BytesIO(data), "x.fa", alphabet, on_bad or Stop(), residues))
 
 
 def records(batches):
-    """(name, description, letters with case, line) of all records."""
+    """(name, description, residues with case, line) of all records."""
     return [(b.names[n], b.descriptions[n], b.text(n), int(b.lines[n])) for b in batches for n in range(len(b))]
+
+
+def decoded(header):
+    """Name and description of a header line without its '>'."""
+    try:
+        text = header.decode()
+    except UnicodeDecodeError:
+        text = header.decode("latin-1")
+    control = "".join(map(chr, range(33)))
+    words = re.split("[\0- ]+", text.strip(control), maxsplit=1)
+    return words[0], words[1] if len(words) > 1 else ""
 
 
 def slow(data, alphabet):
     """The same records from a loop over lines, and (line, name) of the bad ones."""
     found, current = [], None
-    for number, line in enumerate(data.decode().split("\n"), 1):
-        if line.startswith(">"):
-            words = line[1:].split(None, 1)
-            current = [words[0] if words else "", words[1].rstrip() if len(words) > 1 else "", "", number, 0]
+    for number, line in enumerate(re.split(b"\r\n|\r|\n", data), 1):
+        if line.startswith(b">"):
+            current = [*decoded(line[1:]), "", number, 0]
             found.append(current)
-        elif current:
-            letters = re.sub(r"[ \t\r]", "", line)
-            wrong = [c for c in letters if c not in alphabet.letters + alphabet.letters.lower() + "Uu" or c == "-"]
+        elif current and line[:1] not in (b";", b"#", b"!"):
+            residues = re.sub(r"[ \t]", "", line.decode("latin-1"))
+            wrong = [c for c in residues if c not in alphabet.letters + alphabet.letters.lower() + "Uu" or c == "-"]
             current[4] = current[4] or (number if wrong else 0)
-            current[2] += letters
+            current[2] += residues
     good = [tuple(r[:4]) for r in found if r[0] and r[2] and not r[4]]
     bad = [(r[4] or r[3]) for r in found if not r[0] or not r[2] or r[4]]
     return good, bad
 
 
-line = st.text("ACDEFGHIKLMNPQRSTVWYacdefghik*XUO", max_size=12)
-end = st.sampled_from(["\n", "\r\n", " \n", "\n\n"])
-header = st.text(st.characters(min_codepoint=32, max_codepoint=0x17F, exclude_characters="\x85\xa0"), max_size=12)
-record = st.tuples(header, st.lists(st.tuples(line, end), max_size=5)).map(
-    lambda r: ">" + r[0] + "\n" + "".join(a + b for a, b in r[1]))
+line = st.text("ACDEFGHIKLMNPQRSTVWYacdefghik*XUO", max_size=12).map(str.encode)
+end = st.sampled_from([b"\n", b"\r\n", b" \n", b"\n\n", b"\r", b"\n;no > residues\n", b"\n#\xe9\n"])
+header = st.one_of(st.text(max_size=12).map(lambda text: text.encode("utf-8", "replace")), st.binary(max_size=12),
+                   st.text("ab \t\x1c\x85\u2003é", max_size=8).map(str.encode)).map(lambda h: re.sub(b"[\r\n]", b"", h))
+record = st.tuples(header, st.sampled_from([b"\n", b"\r\n", b"\r"]), st.lists(st.tuples(line, end), max_size=5)).map(
+    lambda r: b">" + r[0] + r[1] + b"".join(a + b for a, b in r[2]))
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(record, min_size=1, max_size=6).map("".join), st.integers(1, 40), st.integers(1, 60),
-       st.sampled_from(["", "1", "-", "@"]), st.integers(0, 300))
-def test_any_file_reads_as_by_the_slow_reader(text, block, letters, intruder, place):
-    first = text.index("\n") + 1
+@given(st.lists(record, min_size=1, max_size=6).map(b"".join), st.integers(1, 40), st.integers(1, 60),
+       st.sampled_from([b"", b"1", b"-", b"@"]), st.integers(0, 300))
+def test_any_file_reads_as_by_the_slow_reader(text, block, residues, intruder, place):
+    first = re.search(b"[\r\n]", text).end()
     place = max(first, place)
-    data = (text[:place] + intruder + text[place:]).encode()
+    data = text[:place] + intruder + text[place:]
     good, bad = slow(data, PROTEIN)
     note = Note()
     old = fasta.SMALL_BLOCK, fasta.BLOCK
     fasta.SMALL_BLOCK = fasta.BLOCK = block
     try:
-        got = records(read(data, PROTEIN, note, letters)) if good or bad else []
+        got = records(read(data, PROTEIN, note, residues)) if good or bad else []
     except AlphabetError:  # few of these random texts look like nucleotides
         return
     finally:
         fasta.SMALL_BLOCK, fasta.BLOCK = old
     assert got == good
     assert sorted(n for n, _ in note.notes) == sorted(bad)
+
+
+def test_a_header_is_read_by_itself_whatever_its_neighbours():
+    body, header = b"\nMKV\n", ">cé\u2003\x85x two\u2003 words".encode()
+    alone = records(read(header + body))[0]
+    assert alone[:2] == ("cé\u2003\x85x", "two\u2003 words")
+    for other in (b">c\xe9 caf\xe9", b">b\x1cx", b">b  two ", b"> b", b">b\r"):
+        for data in (header + body + other + body, other + body + header + body):
+            assert alone[:3] in [r[:3] for r in records(read(data))]
+    assert [r[0] for r in records(read(b">b\x1cx" + body + b">d\x0cx" + body))] == ["b", "d"]
+
+
+class Query(Note):
+    """What reads queries."""
+
+    as_query = True
+
+    def note(self, where, line, what):
+        self.notes.append((line, what))
+
+
+@pytest.mark.parametrize("data, found", [
+    (b"MKVLA\nMK\n", [("Query_1", "", "MKVLAMK", 1)]),
+    (b"\n;old comment\nMKVLA\n>b\nMK\n", [("Query_1", "", "MKVLA", 3), ("b", "", "MK", 4)]),
+    (b">\nMKV\n>  \nMK\n> x y\nMV\n", [("Query_1", "", "MKV", 1), ("Query_2", "", "MK", 3), ("x", "y", "MV", 5)]),
+])
+def test_queries_without_header_or_name_are_numbered(monkeypatch, data, found):
+    note = Query()
+    assert records(read(data, on_bad=note)) == found and not note.notes
+    monkeypatch.setattr(fasta, "SMALL_BLOCK", 3)
+    monkeypatch.setattr(fasta, "BLOCK", 3)
+    assert records(read(data, on_bad=note, residues=1)) == found
+
+
+def test_gaps_are_left_out_of_queries_and_told_once():
+    note = Query()
+    assert records(read(b">a\nMK\n--V-\n>b\n-Mk\n", on_bad=note)) == [("a", "", "MKV", 1), ("b", "", "Mk", 4)]
+    assert note.notes == [(3, "gaps ('-') are left out of queries")]
 
 
 def test_lower_case_across_records_and_blocks(monkeypatch):
@@ -91,11 +140,11 @@ def test_lower_case_across_records_and_blocks(monkeypatch):
 
 
 def test_batches_are_numbered_on():
-    batches = read(b">a\nMKV\n>b\nMKV\n>c\nMKV\n", letters=1)
+    batches = read(b">a\nMKV\n>b\nMKV\n>c\nMKV\n", residues=1)
     assert np.concatenate([b.ordinals for b in batches]).tolist() == [0, 1, 2]
 
 
-def test_kind_is_told_from_the_letters():
+def test_kind_is_told_from_the_residues():
     assert read(b">a\nACGUNacgtnACGTACGTACGT\n", None)[0].alphabet is NUCLEOTIDE
     assert read(b">a\nMKVLAAGIVGLLLAQWERTY\n", None)[0].alphabet is PROTEIN
     assert looks_like(b"A" * 9 + b"L") is PROTEIN
@@ -123,18 +172,15 @@ def test_old_codes_of_nucleotides():
     (b">a\nMKV\n>b two\n\n>c\nMKV\n", PROTEIN,
      "x.fa: line 3: record 'b' has no sequence; add its sequence or remove the record"),
     (b">a\nMKV\nMK1V\n", PROTEIN,
-     "x.fa: line 3: letter '1' in sequence 'a' is not in the protein alphabet; correct or remove the record"),
+     "x.fa: line 3: residue '1' in sequence 'a' is not in the protein alphabet; correct or remove the record"),
     (b">a\nMKV\nMK-V\n", PROTEIN,
      "x.fa: line 3: gap '-' in sequence 'a'; sequences are read without gaps: remove those of an alignment"),
     (b">a\nACGT\n>b\nACGTACGTACGTXA\n", NUCLEOTIDE,
-     "x.fa: line 4: letter 'X' in sequence 'b' is not in the nucleotide alphabet; correct or remove the record"),
+     "x.fa: line 4: residue 'X' in sequence 'b' is not in the nucleotide alphabet; correct or remove the record"),
     (b">\nMKV\n", PROTEIN, "x.fa: line 1: the header has no name; write one behind the '>'"),
-    (b">a\n" + b"ACGTN" * 5 + b"\n", PROTEIN,
-     "x.fa: protein sequences are wanted, but 100% of the first 25 letters are A, C, G, T, U or N; give proteins, or "
-     "take these for nucleotides (db create --type nucleotide; search with blastn and its like)"),
     (b">a\nMKVLAAGIVGLLLAQWERTY\n", NUCLEOTIDE,
-     "x.fa: nucleotide sequences are wanted, but only 30% of the first 20 letters are A, C, G, T, U or N; give "
-     "nucleotides, or take these for proteins (db create --type protein; search with blastp and its like)"),
+     "x.fa: nucleotide sequences are wanted, but only 30% of the first 20 residues are A, C, G, T, U or N; give "
+     "nucleotides, or take these for proteins (seqloom db create --type protein; search with blastp and its like)"),
 ])
 def test_bad_input_is_told_in_one_line(data, alphabet, message):
     with pytest.raises(InputError) as error:
@@ -145,8 +191,8 @@ def test_bad_input_is_told_in_one_line(data, alphabet, message):
 def test_bad_records_are_left_out_and_told_once():
     note = Note()
     got = records(read(b">a\nMKV\n>b\nM1V\nM2V\n>c\n\n>\nMK\n>d\nmKV\n", on_bad=note))
-    assert [(name, letters) for name, _, letters, _ in got] == [("a", "MKV"), ("d", "mKV")]
-    assert note.notes == [(4, "letter '1' in sequence 'b' is not in the protein alphabet"),
+    assert [(name, residues) for name, _, residues, _ in got] == [("a", "MKV"), ("d", "mKV")]
+    assert note.notes == [(4, "residue '1' in sequence 'b' is not in the protein alphabet"),
                           (6, "record 'c' has no sequence"), (8, "the header has no name")]
 
 

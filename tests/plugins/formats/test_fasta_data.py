@@ -25,7 +25,7 @@ def test_reads_as_by_dnaio(path):
             name, _, description = record.name.partition(" ")
             theirs.update(f">{name}\n{description.strip()}\n{record.sequence}\n".encode())
             count += 1
-    for batch in read_sequences(str(path), registry, letters=1 << 20):
+    for batch in read_sequences(str(path), registry, residues=1 << 20):
         for n in range(len(batch)):
             ours.update(f">{batch.names[n]}\n{batch.descriptions[n]}\n{batch.text(n)}\n".encode())
             count -= 1

@@ -10,16 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.engine.memory import MemorySource
 from seqloom.core.errors import OptionError, UnknownNameError
-from seqloom.core.memory import MemorySource
 from seqloom.core.ports import QueryReport
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Column, Hits, Ragged
 from seqloom.core.sequences import ModelBatch, SequenceBatch
-from seqloom.plugins.formats import fields as formats_fields
+from seqloom.plugins.formats import lines as formats_lines
 from seqloom.plugins.formats import numbers
-from seqloom.plugins.formats.aligned_cpu import btops, letter_rows
-from seqloom.plugins.formats.fields import FIELDS, STANDARD, alphabet_of, lines_of
-from seqloom.plugins.formats.writer_pairwise import Pairwise
+from seqloom.plugins.formats.aligned_residues_cpu import aligned_rows, btops
+from seqloom.plugins.formats.fields import FIELDS, STANDARD
+from seqloom.plugins.formats.lines import alphabet_of, lines_of
+from seqloom.plugins.formats.report_frame import broken, wrapped
+from seqloom.plugins.formats.writer_pairwise import TARGET_WIDTH, Pairwise
 from seqloom.plugins.formats.writer_tabular import CommaSeparated, Commented, Tabular
 
 from tests.plugins.formats.blast_json import DATA, MemoryReport, blast_report
@@ -39,10 +41,9 @@ def expected(kind: str, format: str) -> str:
     return (DATA / f"{kind}.{format}.txt").read_text()
 
 
-def as_blast(text: str, program: str) -> str:
-    """Our comment lines with BLAST's name in place of ours."""
-    text = re.sub(r"^# seqloom 1\.0 .*$", f"# {program} 2.12.0+", text, flags=re.M)
-    return text.replace("# seqloom processed", "# BLAST processed")
+def as_blast(text: str) -> str:
+    """Our comment lines without our version."""
+    return text.replace(" (seqloom 1.0)", "")
 
 
 @pytest.mark.parametrize(("kind", "turn"), KINDS)
@@ -53,9 +54,8 @@ def test_tabular_is_byte_identical(kind, turn):
 @pytest.mark.parametrize(("kind", "turn"), KINDS)
 def test_commented_with_every_field_is_byte_identical(kind, turn):
     text = written(Commented, blast_report(kind, turn), *BLAST_FIELDS)
-    program = "BLASTP" if kind == "protein" else "BLASTN"
     database = "targets_p" if kind == "protein" else "targets_n"
-    assert as_blast(text, program) == expected(kind, "7").replace(f"Database: {database}", "Database: targets")
+    assert as_blast(text) == expected(kind, "7").replace(f"Database: {database}", "Database: targets")
 
 
 @pytest.mark.parametrize(("kind", "turn"), KINDS)
@@ -81,10 +81,32 @@ def alignments_of(text: str) -> list[str]:
 def test_pairwise_reads_like_blast(kind, turn):
     ours = alignments_of(written(Pairwise, blast_report(kind, turn)))
     theirs = alignments_of(expected(kind, "0"))
-    if kind == "protein":  # BLAST breaks a query's name of more than 68 letters, we don't
+    if kind == "protein":  # BLAST breaks a query's name of more than 68 residues, we don't
         ours, theirs = (re.sub(r"Query= averyvery.*?Length", "", "\n".join(lines), flags=re.S).split("\n")
                         for lines in (ours, theirs))
     assert ours == theirs
+
+
+def test_small_bit_scores_are_padded_in_the_table_of_hits():
+    """As blastp of BLAST+ 2.12, which prints ``t0   9.6    3.6``."""
+    report = blast_report("nucleotide")
+    report.hits.data["bit_score"][:] = 9.6
+    lines = written(Pairwise, report).splitlines()
+    first = lines.index(next(line for line in lines if line.startswith("Sequences producing"))) + 2
+    assert lines[first][68:].startswith("   9.6    ")
+
+
+def test_masked_residues_of_queries_are_in_lower_case():
+    report = blast_report("nucleotide")
+    plain = written(Pairwise, report)
+    report.masks = [(0, 20), (30, 10**6)]
+    text = written(Pairwise, report)
+    rows = [line.split()[1:3] for line in text.splitlines() if line.startswith("Query  ")]
+    assert text.upper() == plain.upper() and len(rows) > 2
+    for start, row in rows:
+        bases = row.replace("-", "")
+        upper = [int(start) - 1 + place for place, base in enumerate(bases) if base.isupper()]
+        assert set(upper) == set(range(int(start) - 1, int(start) - 1 + len(bases))) & set(range(20, 30))
 
 
 def test_delimiter():
@@ -120,7 +142,8 @@ class Together:
     """A report that gives all queries the same batch of targets' residues."""
 
     def __init__(self, report: MemoryReport) -> None:
-        self.run, self.scoring, self._report = report.run, report.scoring, report
+        self.run, self.method, self._report = report.run, report.method, report
+        self.masked = report.masked
 
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         source = self._report.source
@@ -138,14 +161,14 @@ def test_lines_of_many_queries_at_once_are_those_of_each(make, fields, monkeypat
         assert len(list(lines_of(report.queries(True), alphabet_of(report.run)))) == 1
         together = written(writer, report, *fields)
         with monkeypatch.context() as patched:
-            patched.setattr(formats_fields, "LINES_AT_ONCE", 0)
+            patched.setattr(formats_lines, "LINES_AT_ONCE", 0)
             assert len(list(lines_of(report.queries(), alphabet_of(report.run)))) > 1
             assert written(writer, report, *fields) == together
 
 
-def test_few_letters_are_kept_at_once(monkeypatch):
+def test_few_residues_are_kept_at_once(monkeypatch):
     report = Together(blast_report("protein"))
-    monkeypatch.setattr(formats_fields, "LETTERS_AT_ONCE", 0)
+    monkeypatch.setattr(formats_lines, "RESIDUES_AT_ONCE", 0)
     assert [len(lines.reports) for lines in lines_of(report.queries(True), PROTEIN)] == [1] * report.run["queries"]
     assert len(list(lines_of(report.queries(), PROTEIN))) == 1
 
@@ -199,7 +222,7 @@ def test_pairwise_without_paths_and_statistics():
 def test_models_have_no_residues():
     report = small_report(queries=few_models())
     assert written(Tabular, report, "qseqid", "qseq", "sseq", "btop").startswith("m0\t*\tMKVL\t*\n")
-    assert "Query  1  xxxx  4\n          ||||\nSbjct  4  MKVL  7\n" in written(Pairwise, report)
+    assert "Query  1  xxxx  4\n              \nSbjct  4  MKVL  7\n" in written(Pairwise, report)
 
 
 def test_no_hits():
@@ -242,14 +265,14 @@ def alignments_of_one_query(draw):
     runs = st.lists(st.tuples(st.sampled_from([INSERT, DELETE, MATCH, MISMATCH]), lengths), max_size=6)
     frames = st.sampled_from([(1, 1), (1, -1), (-1, 1), (-1, -1)])
     several = draw(st.lists(st.tuples(runs, frames, st.integers(0, 3), st.integers(0, 3)), max_size=4))
-    letters = st.text(draw(st.sampled_from(["ACGTN", "A", "AC"])), min_size=8, max_size=30).map(
+    residues = st.text(draw(st.sampled_from(["ACGTN", "A", "AC"])), min_size=8, max_size=30).map(
         lambda text: (text * LONG)[:LONG])
-    return draw(letters), [(draw(letters), *one) for one in several]
+    return draw(residues), [(draw(residues), *one) for one in several]
 
 
 @settings(deadline=None)
 @given(alignments_of_one_query())
-def test_letters_of_alignments(case):
+def test_residues_of_alignments(case):
     query, alignments = case
     wanted, bounds = [], []
     for number, (target, runs, frames, query_start, target_start) in enumerate(alignments):
@@ -263,17 +286,33 @@ def test_letters_of_alignments(case):
         place = LONG * number + target_start
         bounds.append([query_start, query_start + used[0], place, place + used[1]])
     paths = Ragged.of([[n << 4 | kind for kind, n in runs] for _, runs, *_ in alignments], np.uint32)
-    letters = NUCLEOTIDE.bytes
+    residues = NUCLEOTIDE.bytes
     about = (NUCLEOTIDE.encode(query), NUCLEOTIDE.encode("".join(target for target, *_ in alignments)),
              np.array(bounds, np.int64).reshape(-1, 4),
              np.array([f for _, _, f, *_ in alignments], np.int64).reshape(-1, 2), paths,
-             np.stack([letters, letters[NUCLEOTIDE.complement]]))
-    upper, lower = letter_rows(*about)
+             np.stack([residues, residues[NUCLEOTIDE.complement]]))
+    upper, lower = aligned_rows(*about)
     assert [(a.tobytes(), b.tobytes()) for a, b in zip(upper, lower, strict=True)] == wanted
     assert [text.tobytes() for text in btops(*about)] == [operations(*rows) for rows in wanted]
 
 
 def operations(upper: bytes, lower: bytes) -> bytes:
-    """BLAST's traceback operations of two rows of letters."""
+    """BLAST's traceback operations of two rows of residues."""
     pairs = b"".join(b"." if a == b else bytes([a, b]) for a, b in zip(upper, lower, strict=True))
     return re.sub(rb"\.+", lambda run: str(len(run[0])).encode(), pairs)
+
+
+@pytest.mark.parametrize(("title", "broken"), [
+    ("q " + "word " * 13 + "word", "q " + "word " * 12 + "word\nword"),
+    ("q " + "x" * 70, "q\n" + "x" * 68 + "\nxx"),
+    ("a" * 40 + ",b-" + "c" * 40, "a" * 40 + ",\nb-" + "c" * 40),
+    ("a" * 40 + "-b" + "c" * 40, "a" * 40 + "-\nb" + "c" * 40),
+])
+def test_titles_of_queries_are_broken_as_blastp_breaks_them(title, broken):
+    assert wrapped(title) == broken
+
+
+def test_titles_of_targets_are_broken_behind_every_sixtieth_character():
+    title = "sp|Q02XL9|FENR_LACLS " + "ten chars " * 14
+    assert [len(line) for line in broken(title.strip(), TARGET_WIDTH).split("\n")] == [61, 60, 39]
+    assert broken("x" * 59 + " y", 60) == "x" * 59 + " y" and broken("short", 60) == "short"

@@ -14,15 +14,15 @@ def random_bases(source: random.Random, length: int) -> str:
 
 def relative(source: random.Random, sequence: str, rate: float) -> str:
     """``sequence`` with substitutions at ``rate``, a tenth of them single-base insertions or deletions."""
-    letters = []
-    for letter in sequence:
+    bases = []
+    for base in sequence:
         draw = source.random()
         if draw < rate * 0.1:
             continue
         if draw < rate * 0.2:
-            letters.append(source.choice(BASES))
-        letters.append(source.choice(BASES) if draw < rate else letter)
-    return "".join(letters)
+            bases.append(source.choice(BASES))
+        bases.append(source.choice(BASES) if draw < rate else base)
+    return "".join(bases)
 
 
 def reverse_complement(sequence: str) -> str:

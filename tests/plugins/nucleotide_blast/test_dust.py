@@ -4,10 +4,11 @@ from collections import Counter
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
-from seqloom.plugins.nucleotide_blast.dust import Dust, DustOptions, dust_intervals
+from seqloom.plugins.nucleotide_blast.dust import Dust, DustOptions, _by_definition, _Search, dust_intervals
 
 from tests.plugins.nucleotide_blast.sequences import batch
 
@@ -63,6 +64,51 @@ def test_other_ambiguities_count_as_a():
     assert dust_intervals(NUCLEOTIDE.encode("CGTCTG" + "R" * 10 + "CGTCTG")).tolist() == [[6, 16]]
 
 
+def test_the_reverse_complement_has_other_intervals_where_there_are_ambiguities():
+    """Searches with ``--strand minus`` look at it, as blastn of BLAST+ 2.12 does."""
+    mixed = batch("CGTCTG" + "ARRARAARRRARAAARRARA" + "CGTCTG")
+    assert Dust(DustOptions()).intervals(mixed).rows() == [(0, 6, 26)]
+    assert Dust(DustOptions(turned=True)).intervals(mixed).rows() == []
+    assert Dust(DustOptions(turned=True)).intervals(batch("A" * 20 + "CGTCTG")).rows() == [(0, 0, 20)]
+
+
 def test_masker_gives_intervals_of_every_sequence():
     found = Dust(DustOptions()).intervals(batch("ACGATTGCAT", "A" * 20, "", "C" * 9))
     assert found.rows() == [(1, 0, 20), (3, 0, 9)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.text("AC", max_size=90) | st.text("ACGT", max_size=90),
+    st.sampled_from([2, 5, 10, 20, 64]),
+    st.sampled_from([16, 32, 64]),
+    st.sampled_from([1, 5, 32]),
+)
+def test_the_sliding_window_finds_what_the_definition_says(text, level, window, linker):
+    codes = NUCLEOTIDE.encode(text)
+    slid = _Search(codes, level, window, linker)._by_window(0, len(codes) - 1)
+    assert [[a, b + 1] for a, b in slid] == _by_definition(codes, level, window, linker).tolist()
+
+
+WITH_N = (
+    "CAAACCAAACANAAAACAANCCACNCCCANCACACNCAAACCCACAANANCCACAACNCCNCANACCACNCCCANCACCCACCCCCACCNCNCACCACCACNCNCANNNNCAAANCNACCCCCNCANC"
+    "ACACACANCCNACCCCCANAAA"
+)
+
+
+@pytest.mark.parametrize(("text", "settings", "expected"), [
+    (WITH_N, (), [[0, 146]]),
+    ("ACGATTGCATCGGA" + "N" * 20 + "CAGTTACGAN" * 9 + "ACGTTGACCA", (), [[32, 123]]),
+    ("A" * 30 + "CGTACGTTGCATGCAA" + "N" * 100, (20, 64, 32), [[0, 30], [46, 146]]),  # not joined with a run of N
+    ("A" * 9 + "CGTCTG", (40, 8), [[0, 9]]),  # one triplet in the whole window
+    ("AC" * 50, (20, 100), [[0, 100]]),
+    ("AC" * 3 + "G" * 9, (70, 100), [[6, 15]]),
+])
+def test_intervals_are_those_of_dustmasker_where_its_ways_matter(text, settings, expected):
+    assert dust_intervals(NUCLEOTIDE.encode(text), *settings).tolist() == expected
+
+
+def test_searches_look_across_runs_of_n():
+    codes = NUCLEOTIDE.encode("N" * 40 + "A" * 10 + "CGTCAGTTAC")
+    assert dust_intervals(codes).tolist() == [[0, 50]]
+    assert dust_intervals(codes, runs=False).tolist() == [[40, 50]]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.plugins.nucleotide_blast.gap_cleanup import clean_gaps, joined
-from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR, GreedyAligner, equal_letters, extend
+from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR, GreedyAligner, equal_bases, extend
 
 from tests.plugins.nucleotide_blast.sequences import random_bases, relative
 
@@ -108,16 +108,16 @@ def test_anchor_lies_in_the_longest_run():
     assert (found.anchor_query, found.anchor_target) == (51, 51)
 
 
-def test_equal_letters_counts_over_long_runs():
+def test_equal_bases_counts_over_long_runs():
     text = bytes([0, 1, 2, 3] * 100)
-    assert equal_letters(text, 0, text, 0) == 400
-    assert equal_letters(text, 3, text[:-1] + b"\1", 3) == 396
-    assert equal_letters(text, 0, text, 1) == 0
+    assert equal_bases(text, 0, text, 0) == 400
+    assert equal_bases(text, 3, text[:-1] + b"\1", 3) == 396
+    assert equal_bases(text, 0, text, 1) == 0
 
 
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 10**6), st.integers(20, 150))
-def test_clean_up_keeps_the_aligned_letters(seed, length):
+def test_clean_up_keeps_the_aligned_bases(seed, length):
     source = random.Random(seed)
     query = random_bases(source, length)
     query, target = codes(query), codes(relative(source, query, 0.25))
@@ -141,9 +141,9 @@ def test_opposite_gaps_around_one_pair_become_two_mismatches():
     assert clean_gaps(script, query, target) == [[PAIR, 20]]
 
 
-def test_long_run_takes_in_equal_letters_beside_it():
+def test_long_run_takes_in_equal_bases_beside_it():
     run = "ACGGTCATTGCAACTG"
     query, target = codes("TTG" + "C" + run), codes("TTG" + "AC" + run)
-    # The letter C before the run could go with it; the gap is moved to its other side.
+    # The base C before the run could go with it; the gap is moved to its other side.
     script = [[PAIR, 4], [DELETE, 1], [PAIR, 16]]
     assert clean_gaps(script, query, target) == [[PAIR, 3], [DELETE, 1], [PAIR, 17]]

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.errors import OptionError
 from seqloom.core.records import path_text
-from seqloom.core.sequences import Intervals
+from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.common.culling import Hsp
-from seqloom.plugins.common.nucleotide_statistics import letter_scores, ungapped_karlin
+from seqloom.plugins.common.nucleotide_statistics import residue_scores, ungapped_karlin
 from seqloom.plugins.nucleotide_blast.traceback_reference import start_point
 from seqloom.testing import assert_same_hits, check_pipeline, check_stage, run_pipeline
 
@@ -71,7 +72,7 @@ def test_reverse_strand_mirrors_the_forward_one(pipeline):
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
-def test_path_and_counts_agree_with_the_letters(pipeline):
+def test_path_and_counts_agree_with_the_bases(pipeline):
     queries, targets = homologues(5)
     alignments = run_pipeline(pipeline, queries, targets, {"evalue": 1e-3}).alignments
     assert len(alignments) > 5
@@ -98,7 +99,7 @@ def test_queries_that_cannot_be_found_are_passed_over(pipeline):
     assert set(run_pipeline(pipeline, queries, batch(text, "", "NNNN")).query.tolist()) == {4}
 
 
-def test_masked_letters_seed_nothing_but_are_aligned():
+def test_masked_bases_seed_nothing_but_are_aligned():
     text = random_bases(random.Random(10), 90)
     low = text[:40] + "CA" * 30 + text[40:]
     found = run_pipeline("blastn", batch(low), batch(low)).alignments
@@ -107,7 +108,7 @@ def test_masked_letters_seed_nothing_but_are_aligned():
     assert len(run_pipeline("blastn", batch("CA" * 40), batch("CA" * 40), {"dust": "no"}))
 
 
-def test_hard_masking_keeps_letters_out_of_the_score_and_in_the_report():
+def test_hard_masking_keeps_bases_out_of_the_score_and_in_the_report():
     text = random_bases(random.Random(11), 100)
     low = text[:50] + "CA" * 10 + text[50:]
     soft = run_pipeline("blastn", batch(low), batch(low)).alignments
@@ -182,17 +183,58 @@ def test_megablast_can_be_given_the_other_aligner():
     assert found.alignments.score.tolist() == [100]
 
 
-def test_ambiguities_score_their_mean_and_every_query_has_the_same_lambda():
-    scores = letter_scores(2, -3)
+def test_ambiguities_score_their_mean():
+    scores = residue_scores(2, -3)
     assert (scores[0, 4], scores[14, 0], scores[0, 5], scores[14, 14]) == (-1, -2, -3, -2)
     assert np.array_equal(scores, scores.T)
+
+
+def test_lambda_is_that_of_the_composition_without_n():
+    scores = residue_scores(2, -3)
+
+    def lambda_of(text):
+        return ungapped_karlin(scores, batch(text)[0]).lambda_
+
     assert np.isclose(ungapped_karlin(scores).lambda_, 0.6337, atol=1e-4)
+    assert np.isclose(lambda_of("ANNA-"), 0.6337, atol=1e-4) and np.isclose(lambda_of("ACGGTC"), 0.6337, atol=1e-4)
+    # blastn prints 1.71 for this query.
+    short = ungapped_karlin(residue_scores(1, -3), batch("RRRRYYYYACGTACGTACGTAGCTAGC")[0])
+    assert np.isclose(short.lambda_, 1.71, atol=5e-3)
+    assert ungapped_karlin(scores, batch("RRYY")[0]) is None and ungapped_karlin(scores, batch("NN")[0]) is None
 
 
-def test_traceback_starts_in_a_run_of_equal_letters():
+def test_traceback_starts_in_a_run_of_equal_bases():
     run, other = random_bases(random.Random(18), 30), "ACGTACGTAC"
     query, target = batch(other + run + other)[0].tobytes(), batch("CATGCATGCA" + run + other)[0].tobytes()
     hsp = replace(Hsp(0, 0, 50, 0, 50), anchor_query=20, anchor_target=20)
     assert start_point(hsp, query, target) == (20, 20)
-    moved = start_point(replace(hsp, anchor_query=2, anchor_target=2), query, target)
-    assert 10 <= moved[0] < 40 and moved[0] == moved[1]
+    assert start_point(replace(hsp, anchor_query=2, anchor_target=2), query, target) == (18, 18)
+    # The run through the saved point counts where it lies before the alignment, too.
+    short = replace(hsp, query_start=36, target_start=36, anchor_query=38, anchor_target=38)
+    assert start_point(short, query, target) == (38, 38)
+
+
+def test_a_gap_in_a_repeat_lies_where_the_peer_has_it():
+    """Where in a run of equal bases the traceback starts decides which of several places a gap takes."""
+    query = ("TAAATAAATAAATAAATAAACTAATCGGCGGCCGTTTATGTATACCAATAAATATTGGCCTCGAAACCACGCTGTACCCG"
+             "CCGCTGTCTCCGCCGCTGTACCCGCGGCTGTAC")
+    target = ("TAAATAAATAAATAAATAAACCAATCGGCGGCTGTTTATGTATACCAATATTGGCCCCGAAACCACGCTGTACCCGTGGC"
+              "TGCCTCCTCCGCTGTGCCCGCGGTTGTAC")
+    hits = run_pipeline("dc-megablast", SequenceBatch.of(NUCLEOTIDE, [query]), SequenceBatch.of(NUCLEOTIDE, [target]),
+                        {"dust": "no", "template_length": 16, "template_type": "optimal"})
+    # as blastn of BLAST+ 2.12: 9-A-A-A-T8TC…
+    assert path_text(hits.alignments.path[0]).startswith("9=4D8=1X")
+
+
+def test_hits_of_both_strands_on_one_diagonal_are_two_hits():
+    """Both strands of a query lie end to end: a hit at the end of one and one at the beginning of the other count."""
+    query = "AGAGAGAGAAAAAAAAAAAAAAAAAAAAAAAAAAATTTTTTTTTTT"
+    target = ("CTACCGCTACCGCTACGGGGGGGGAAAAAAAAAAAAAAAAAAAAAAAAATAAATTTTTTTTTTTTTTTTTTTTTTTTTTTTT"
+              "CTCTCTCTCTCTCTCTCTCTCTCTCTCTCTCTCTCTCTCTAGAGAGAGAGGGGGG")
+    hits = run_pipeline("dc-megablast", SequenceBatch.of(NUCLEOTIDE, [query]), SequenceBatch.of(NUCLEOTIDE, [target]),
+                        {"dust": "no", "template_length": 16, "template_type": "optimal"})
+    found = hits.alignments
+    names = "query_start", "query_end", "target_start", "target_end", "score"
+    rows = set(zip(*(found.data[name].tolist() for name in names), strict=True))
+    # as blastn of BLAST+ 2.12
+    assert rows == {(0, 46, 42, 88, 82), (5, 46, 23, 64, 72), (0, 46, 41, 90, 71), (0, 35, 63, 98, 50)}

@@ -2,7 +2,11 @@
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.context import Context
+from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.nucleotide_statistics import BASES_OF_CODE
+from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideBasesCpu
+from seqloom.plugins.nucleotide_blast.index_reference import NucleotideBases
 from seqloom.plugins.nucleotide_blast.random_bases import LaggedFibonacci, replace_ambiguities
 
 
@@ -30,3 +34,11 @@ def test_generator_has_31_bits_and_repeats_from_its_seed():
     draws = [first.draw() for _ in range(100)]
     assert draws == [second.draw() for _ in range(100)]
     assert max(draws) < 2**31 and len(set(draws)) == 100
+
+
+def test_compiled_bases_are_the_same():
+    texts = ["RYMKWSBDHVNACGT" * 50, "ACGT" * 9, "N" * 700, "A", "N", ""]
+    batch = SequenceBatch.of(NUCLEOTIDE, texts)
+    context = Context(options=None)
+    wanted, found = (stage().run(context, batch)["bases"] for stage in (NucleotideBases, NucleotideBasesCpu))
+    assert np.array_equal(wanted, found) and wanted.dtype == found.dtype

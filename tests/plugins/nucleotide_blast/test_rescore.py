@@ -1,10 +1,10 @@
 """Re-scoring of traced alignments and cutting of those that share an end."""
 
 from seqloom.core.alphabet import NUCLEOTIDE
-from seqloom.plugins.common.nucleotide_statistics import letter_scores
+from seqloom.plugins.common.nucleotide_statistics import residue_scores
 from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR
 from seqloom.plugins.nucleotide_blast.rescore import (
-    LetterCosts,
+    BaseCosts,
     TracedHsp,
     best_part,
     cut_common_ends,
@@ -12,8 +12,8 @@ from seqloom.plugins.nucleotide_blast.rescore import (
     cut_tail,
 )
 
-AFFINE = LetterCosts.of(letter_scores(2, -3).tolist(), 2, -3, 5, 2)
-LINEAR = LetterCosts.of(letter_scores(1, -2).tolist(), 1, -2, 0, 0)
+AFFINE = BaseCosts.of(residue_scores(2, -3).tolist(), 2, -3, 5, 2)
+LINEAR = BaseCosts.of(residue_scores(1, -2).tolist(), 1, -2, 0, 0)
 FIRST, SECOND = "ACGGTCATTGCAACTG", "TTGACCGATGCATTAGCAAT"
 
 

@@ -6,19 +6,23 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
-from seqloom.plugins.common.nucleotide_statistics import letter_scores
-from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
+from seqloom.plugins.common.nucleotide_statistics import residue_scores
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring, QueryScoring, StrandScoring
 from seqloom.plugins.nucleotide_blast.strands import both_strands
 from seqloom.plugins.nucleotide_blast.ungapped_reference import Extender, WordHit, extend_hits, group_scores, packed
 
 from tests.plugins.nucleotide_blast.sequences import random_bases, relative
 
-SCORING = NucleotideScoring(matrix=letter_scores(2, -3), reward=2, penalty=-3)
+SCORING = NucleotideScoring(matrix=residue_scores(2, -3), reward=2, penalty=-3)
 FAR = 10_000
 
 
-def extender(query: str, target: str, x_drop: int = FAR) -> Extender:
-    return Extender(both_strands(NUCLEOTIDE.encode(query)), NUCLEOTIDE.encode(target), SCORING, x_drop)
+def extender(query: str, target: str) -> Extender:
+    return Extender(both_strands(NUCLEOTIDE.encode(query)), NUCLEOTIDE.encode(target), SCORING)
+
+
+def limits(cutoff: int, reduced: int, x_drop: int = 20) -> QueryScoring:
+    return QueryScoring(StrandScoring(ungapped_cutoff=cutoff, reduced_cutoff=reduced, xdrop_ungapped=x_drop))
 
 
 def best_to_one_side(scores: list[int]) -> int:
@@ -33,7 +37,7 @@ def test_exact_extension_without_limit_is_the_best_on_both_sides(seed, before, a
     query = random_bases(source, before) + word + random_bases(source, after)
     target = random_bases(source, before) + word + random_bases(source, after)
     pairs = [2 if a == b else -3 for a, b in zip(query, target, strict=True)]
-    segment = extender(query, target).exact(before, before)
+    segment = extender(query, target).exact(before, before, FAR)
     # Further to the right the running score may not fall below what has been gained.
     assert segment.score == sum(pairs[segment.query : segment.query + segment.length])
     assert sum(pairs[segment.query : before]) == best_to_one_side(pairs[:before][::-1])
@@ -43,12 +47,12 @@ def test_exact_extension_without_limit_is_the_best_on_both_sides(seed, before, a
 def test_exact_extension_stops_at_the_x_drop_and_at_the_end_of_the_strand():
     query = "ACGTACGTACG" + "TTTT" + "GGCCGGCCGGCC"
     target = "ACGTACGTACG" + "AAAA" + "GGCCGGCCGGCC"
-    assert extender(query, target, 11).exact(0, 0).length == 11
-    assert extender(query, target, 12).exact(0, 0).length == 27
-    assert extender("ACGTACGTACG", "ACGTACGTACGACGTACGT").exact(0, 0).length == 11
+    assert extender(query, target).exact(0, 0, 11).length == 11
+    assert extender(query, target).exact(0, 0, 12).length == 27
+    assert extender("ACGTACGTACG", "ACGTACGTACGACGTACGT").exact(0, 0, FAR).length == 11
 
 
-def test_groups_of_four_score_like_their_letters():
+def test_groups_of_four_score_like_their_bases():
     scores = group_scores(2, -3)
     source = random.Random(1)
     for _ in range(50):
@@ -59,10 +63,10 @@ def test_groups_of_four_score_like_their_letters():
 
 def test_approximate_segment_consists_of_whole_groups_of_the_target():
     text = random_bases(random.Random(2), 60)
-    segment = extender(text, text).approximate(5, 5, 16)
+    segment = extender(text, text).approximate(5, 5, 16, FAR)
     assert segment.target == 0 and segment.length == 60 and segment.score == 120
     text = random_bases(random.Random(2), 62)
-    shifted = extender("A" + text, text).approximate(6, 5, 16)
+    shifted = extender("A" + text, text).approximate(6, 5, 16, FAR)
     assert (shifted.target, shifted.length) == (0, 60)
 
 
@@ -71,8 +75,8 @@ def test_approximate_score_is_close_to_the_exact_one():
     for _ in range(30):
         query = random_bases(source, 200)
         target = query[:11] + relative(source, query[11:100], 0.05) + random_bases(source, 50)
-        aligned = extender(query, target, 22)
-        exact, approximate = aligned.exact(0, 0), aligned.approximate(0, 0, 11)
+        aligned = extender(query, target)
+        exact, approximate = aligned.exact(0, 0, 22), aligned.approximate(0, 0, 11, 22)
         assert approximate.score <= exact.score + 22
 
 
@@ -82,7 +86,7 @@ def hits(*starts: int, length: int = 11, query: int = 0) -> list[WordHit]:
 
 def test_hits_in_an_explored_part_are_passed_over():
     text = random_bases(random.Random(4), 100)
-    found = list(extend_hits(extender(text, text, 20), hits(0, 4, 40, 88), 0, 20, 10))
+    found = list(extend_hits(extender(text, text), hits(0, 4, 40, 88), 0, limits(20, 10)))
     assert [(hit.target, segment.length) for hit, segment in found] == [(0, 100)]
 
 
@@ -90,13 +94,13 @@ def test_failed_extension_explores_its_word_only():
     source = random.Random(5)
     query, target = random_bases(source, 60), random_bases(source, 60)
     query, target = "ACGTACGTACG" + query, "ACGTACGTACG" + target
-    assert not list(extend_hits(extender(query, target, 20), hits(0, 2), 0, 500, 400))
+    assert not list(extend_hits(extender(query, target), hits(0, 2), 0, limits(500, 400)))
 
 
 def test_with_a_window_only_the_second_hit_is_extended():
     text = random_bases(random.Random(6), 200)
-    aligned = extender(text, text, 20)
-    assert not list(extend_hits(aligned, hits(0, length=18), 40, 20, 10))
-    assert not list(extend_hits(aligned, hits(0, 59, 130, length=18), 40, 20, 10))
-    found = list(extend_hits(aligned, hits(0, 30, 150, length=18), 40, 20, 10))
+    aligned = extender(text, text)
+    assert not list(extend_hits(aligned, hits(0, length=18), 40, limits(20, 10)))
+    assert not list(extend_hits(aligned, hits(0, 59, 130, length=18), 40, limits(20, 10)))
+    found = list(extend_hits(aligned, hits(0, 30, 150, length=18), 40, limits(20, 10)))
     assert [hit.target for hit, _ in found] == [30]

@@ -39,13 +39,13 @@ def matches(query: str, target: str, word: int, masked: set[int] = frozenset()) 
         for i in range(len(query) - word + 1):
             forward = i if frame == 1 else len(query) - word - i
             if set(strand[i : i + word]) <= set("ACGT") and not masked & set(range(forward, forward + word)):
-                letters = strand[i : i + word]
-                found |= {(frame, forward, j) for j in range(len(target) - word + 1) if target.startswith(letters, j)}
+                bases = strand[i : i + word]
+                found |= {(frame, forward, j) for j in range(len(target) - word + 1) if target.startswith(bases, j)}
     return found
 
 
 def stretches(found: set[tuple[int, int, int]], word: int) -> set[tuple[int, int, int]]:
-    """Runs of equal letters of at least a word: (frame, diagonal, start in the target)."""
+    """Runs of equal bases of at least a word: (frame, diagonal, start in the target)."""
     diagonals: dict[tuple[int, int], list[int]] = {}
     for frame, i, j in found:
         diagonals.setdefault((frame, j - i if frame == 1 else j + i), []).append(j)
@@ -94,7 +94,7 @@ def stretches_covered(found, wanted, word):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 30), st.integers(1, 20))
-def test_masked_letters_do_not_seed(seed, start, length):
+def test_masked_bases_do_not_seed(seed, start, length):
     source = random.Random(seed)
     query = random_bases(source, 60)
     queries = batch(query)

@@ -1,6 +1,6 @@
 """Text of small HMMER3 files in every version of the format."""
 
-from seqloom.plugins.profile_hmm.residues import MODEL_LETTERS
+from seqloom.plugins.profile_hmm.residues import MODEL_RESIDUES
 
 _EMISSIONS = "  ".join(["2.99573"] * 20)
 _TRANSITIONS = "0.05129  3.68888  3.68888  0.69315  0.69315  0.69315  0.69315"
@@ -22,7 +22,7 @@ def model_text(
     consensus = "CONS  yes\n" if version in "ef" else ""
     lines = [f"HMMER3/{version} [3.3 | 2020]", "NAME  toy", f"LENG  {length}", "ALPH  amino", "RF    no", "CS    no"]
     text = "\n".join(lines) + "\n" + consensus + extra + statistics
-    text += f"HMM     {'   '.join(MODEL_LETTERS)}\n        m->m m->i m->d i->m i->i d->m d->d\n"
+    text += f"HMM     {'   '.join(MODEL_RESIDUES)}\n        m->m m->i m->d i->m i->i d->m d->d\n"
     text += f"  COMPO   {_EMISSIONS}\n" if composition else ""
     text += f"          {_EMISSIONS}\n          {_TRANSITIONS}\n"
     for node in range(1, length + 1):

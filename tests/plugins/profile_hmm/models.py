@@ -7,7 +7,7 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.plugins.profile_hmm.hmmfile import ProfileHmm, read_models
 from seqloom.plugins.profile_hmm.reader import model_batch
-from seqloom.plugins.profile_hmm.residues import BACKGROUND, MODEL_LETTERS
+from seqloom.plugins.profile_hmm.residues import BACKGROUND, MODEL_RESIDUES
 
 from tests.shared import read_text
 
@@ -33,21 +33,21 @@ def random_model(length: int, seed: int) -> ProfileHmm:
         name=f"random{seed}", accession="", description="", length=length, match=match, transitions=transitions,
         composition=match[1:].mean(axis=0), msv_mu=-8.0, msv_lambda=0.7, viterbi_mu=-9.0, viterbi_lambda=0.7,
         forward_tau=-4.0, forward_lambda=0.7, gathering=None, trusted=None, noise=None,
-        consensus="".join(MODEL_LETTERS[n] for n in match[1:].argmax(axis=1)),
+        consensus="".join(MODEL_RESIDUES[n] for n in match[1:].argmax(axis=1)),
     )  # fmt: skip
 
 
 def random_target(length: int, seed: int, model: ProfileHmm | None = None) -> np.ndarray:
-    """u8 codes of a random protein with a few odd letters; with a model, a noisy copy of its consensus is in it."""
+    """u8 codes of a random protein with a few odd residues; with a model, a noisy copy of its consensus is in it."""
     random = np.random.default_rng(seed)
-    letters = list(random.choice(list(MODEL_LETTERS), length, p=BACKGROUND / BACKGROUND.sum()))
+    residues = list(random.choice(list(MODEL_RESIDUES), length, p=BACKGROUND / BACKGROUND.sum()))
     if model is not None:
-        copy = [c if random.random() < 0.7 else str(random.choice(list(MODEL_LETTERS))) for c in model.consensus]
+        copy = [c if random.random() < 0.7 else str(random.choice(list(MODEL_RESIDUES))) for c in model.consensus]
         start = int(random.integers(0, max(1, length - len(copy))))
-        letters[start : start + len(copy)] = copy[: max(0, length - start)]
+        residues[start : start + len(copy)] = copy[: max(0, length - start)]
     for place in random.integers(0, length, length // 30):
-        letters[place] = str(random.choice(list("XBZJUO*")))
-    return PROTEIN.encode("".join(letters))
+        residues[place] = str(random.choice(list("XBZJUO*")))
+    return PROTEIN.encode("".join(residues))
 
 
 def consensus_targets(model: ProfileHmm, seed: int) -> SequenceBatch:

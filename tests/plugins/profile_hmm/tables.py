@@ -3,14 +3,14 @@
 import io
 
 import numpy as np
-from seqloom.core.memory import MemorySource
+from seqloom.core.engine.memory import MemorySource
 from seqloom.core.ports import QueryReport
 
 
 class Report:
     """A report on hits in memory."""
 
-    run, scoring = {}, None
+    run, method = {}, None
 
     def __init__(self, queries, targets, hits):
         self._queries, self._source, self._hits = queries, MemorySource(targets), hits

@@ -76,6 +76,14 @@ def test_clusters_give_consensus_envelopes_and_drop_rare_ones():
     assert [float(e.posterior) for e in found] == pytest.approx([1.0, 0.9])
 
 
+def test_segments_of_fewer_than_five_nodes_form_no_clusters_not_even_with_their_like():
+    short = (1, 4, 8, 11)
+    assert envelopes(list(range(100)), np.array([short] * 100), 100) == []
+    rows = [(t, (1, 5, 8, 12)) for t in range(100)] + [(t, short) for t in range(100)]
+    found = envelopes([t for t, _ in rows], np.array([s for _, s in rows]), 100)
+    assert [(e.start, e.end, float(e.posterior)) for e in found] == [(1, 5, 1.0)]
+
+
 def test_of_two_overlapping_clusters_the_more_probable_one_stays():
     rows = [(t, (10, 50, 1, 40)) for t in range(60)] + [(t, (12, 50, 60, 98)) for t in range(60, 100)]
     found = envelopes([t for t, _ in rows], np.array([s for _, s in rows]), 100)
@@ -92,10 +100,10 @@ def test_null2_of_a_path_is_the_mean_odds_of_its_nodes():
     null2 = null2_of_trace(profile.floats, TracedDomain(1, 3, 2, 4, (4, 3, 3, 2)))
     odds = np.exp(profile.match[:, 1:].astype(float))
     expected = (odds[:, 1] + 2 * odds[:, 2] + odds[:, 3]) / 4
-    letters = [PROTEIN.letters.index(letter) for letter in "ACDEFGHIKLMNPQRSTVWY"]
-    assert null2[letters] == pytest.approx(expected[letters], rel=1e-5)
+    residues = [PROTEIN.letters.index(residue) for residue in "ACDEFGHIKLMNPQRSTVWY"]
+    assert null2[residues] == pytest.approx(expected[residues], rel=1e-5)
     assert null2[PROTEIN.letters.index("*")] == 1.0
-    assert null2[PROTEIN.letters.index("X")] == pytest.approx(expected[letters].mean(), rel=1e-5)
+    assert null2[PROTEIN.letters.index("X")] == pytest.approx(expected[residues].mean(), rel=1e-5)
 
 
 def test_a_path_as_edit_operations():

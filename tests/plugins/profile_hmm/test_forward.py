@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from seqloom.plugins.profile_hmm.accuracy_reference import decode, optimal_path
 from seqloom.plugins.profile_hmm.bias_reference import bias_odds, bias_score
@@ -66,7 +66,7 @@ def test_backward_gives_the_forward_score_and_two_rows_suffice(size):
     try:
         score, matrix = forward(profile, lengths, target)
     except FloatingPointError:
-        return
+        reject()
     back = backward(profile, lengths, target, matrix.scale)
     assert float(back.log_scale) + np.log(float(back.n[0])) == pytest.approx(float(score), abs=1e-4)
     parsed, states = forward_parser(profile, lengths, target)

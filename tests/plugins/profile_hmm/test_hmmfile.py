@@ -64,13 +64,31 @@ def test_cutoffs_accession_and_description():
         (model_text().replace("2.99573  ", "", 1), "COMPO must be 20 numbers, not 19"),
         (model_text().replace("STATS LOCAL VITERBI -9.0 0.70000\n", ""), "lacks its score statistics"),
         (model_text(extra="GA    high\n"), "GA must be two numbers"),
+        (model_text().replace("0.05129", "-200", 1), "transitions of node 0: -200 is below 0, a probability above 1"),
+        (model_text().replace("2.99573", "-0.5", 1), "COMPO: -0.5 is below 0"),
+        (model_text().replace("2.99573", "inf", 1), "COMPO: 'inf' is not a number"),
+        (model_text().replace("2.99573", "1e999", 1), "COMPO: '1e999' is not a number"),
+        (model_text().replace("2.99573", "nan", 1), "COMPO: 'nan' is not a number"),
+        (model_text().replace("2.99573", "2_9", 1), "COMPO: '2_9' is not a number"),
+        (model_text().replace("-9.0 0.7", "nan 0.7"), "score statistics: 'nan' is not a number"),
+        (model_text().replace("-9.0 0.7", "1e300 0.7"), "lambda must be above 0, and all be finite"),
+        (model_text().replace("-9.0 0.7", "-9.0 0.0"), "lambda must be above 0"),
+        (model_text().replace("LENG  3", "LENG  ²"), "LENG must be a positive number"),
+        (model_text().replace("LENG  3", "LENG  " + "9" * 5000), "models of at most 1,000,000 nodes can be used"),
+        (model_text(extra="GA    1\n"), "GA must be two numbers"),
+        (model_text(extra="GA    1 inf\n"), "GA: 'inf' is not a number"),
+        (model_text(extra=f"DESC  {'x' * 2_000_000}\n"), "a line of 1,048,577 characters"),
         (model_text(extra="//\n"), "ends before its line HMM"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_line(text, message):
     with pytest.raises(InputError, match=r"toy\.hmm, line [0-9]+: ") as error:
-        read(text)
-    assert message in str(error.value)
+        list(Hmmer3Reader().read(io.BytesIO(text.encode()), "toy.hmm", None, None, 5))
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_probability_of_1_may_be_rounded_to_a_number_below_0():
+    assert read(model_text().replace("0.05129", "-0.00001", 1))[0].transitions[0, 0] == pytest.approx(1, abs=1e-4)
 
 
 def test_reader_makes_batches():

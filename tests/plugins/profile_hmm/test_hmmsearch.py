@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context, SearchSpace
+from seqloom.core.engine.memory import MemorySink
 from seqloom.core.errors import OptionError, UsageError
-from seqloom.core.memory import MemorySink
 from seqloom.core.options import build_options
 from seqloom.core.records import Hits, Pairs
 from seqloom.core.sequences import SequenceBatch
@@ -168,7 +168,7 @@ def test_tables_of_other_searches_are_refused(search):
 def test_msv_can_be_narrowed_to_pairs(search):
     queries, targets = search
     options = HmmsearchOptions()
-    scoring = hmm_scoring(queries, SearchSpace(targets.letters, len(targets)), options)
+    scoring = hmm_scoring(queries, SearchSpace(targets.total_residues, len(targets)), options)
     context = Context(queries=queries, targets=targets, scoring=scoring, options=options)
     context = replace(context, indexes={"hmm-profiles": HmmProfiles().run(context, queries)})
     everything = MsvFilter().run(context, None)

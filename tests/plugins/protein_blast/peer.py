@@ -25,8 +25,8 @@ def peer_database(targets: SequenceBatch, path: Path) -> Path:
 
 
 def peer_lines(queries: SequenceBatch, path: Path, options: dict[str, Any]) -> list[str]:
-    """What blastp prints without composition-based statistics and with a hit list that cuts nothing."""
-    command = ["blastp", "-db", str(path), "-comp_based_stats", "0", "-outfmt", FORMAT, "-max_target_seqs", "60000"]
-    for name, value in options.items():
-        command += [f"-{name}", str(value)]
+    """What blastp prints, with a hit list that cuts nothing unless options say so."""
+    command = ["blastp", "-db", str(path), "-outfmt", FORMAT]
+    for name, value in {"max_target_seqs": 60000, **options}.items():
+        command += [f"-{name}"] if value is True else [f"-{name}", str(value)]
     return subprocess.run(command, input=fasta(queries), text=True, check=True, capture_output=True).stdout.splitlines()

@@ -11,7 +11,7 @@ def random_protein(generator: np.random.Generator, length: int) -> np.ndarray:
 
 
 def relative(generator: np.random.Generator, protein: np.ndarray, changed: float) -> np.ndarray:
-    """A copy with a share of its letters replaced and a few short gaps."""
+    """A copy with a share of its residues replaced and a few short gaps."""
     copy = protein.copy()
     places = generator.random(len(copy)) < changed
     copy[places] = random_protein(generator, int(places.sum()))

@@ -17,7 +17,7 @@ from seqloom.testing import assert_same_records
 
 AMINO = "ARNDCQEGHILKMFPSTWYV"
 POOLS = (AMINO, "AW", "X" * 8 + AMINO, "XBZUOJ*" + AMINO, "X", "W", "WC", "QP", "*XA")
-"""What sequences are drawn from: real letters, few letters that score high, mostly unknown, odd ones, repeats."""
+"""What sequences are drawn from: real residues, few residues that score high, mostly unknown, odd ones, repeats."""
 
 
 @st.composite

@@ -19,7 +19,7 @@ def bits_text(bits: float) -> str:
 
 
 def trace_text(path: np.ndarray, query: str, target: str) -> str:
-    """BTOP: numbers of matches and pairs of letters that differ, from the aligned stretches."""
+    """BTOP: numbers of matches and pairs of residues that differ, from the aligned stretches."""
     text, matches, i, j = "", 0, 0, 0
     for run in path.tolist():
         length, operation = run >> 4, run & 15
@@ -39,9 +39,9 @@ def lines(hits: Hits, queries: SequenceBatch, targets: SequenceBatch) -> list[st
     found = []
     for row in hits.alignments.rows():
         query, target = int(queries.locate(row["query"])), int(targets.locate(row["target"]))
-        letters = [batch.alphabet.decode(batch[place]) for batch, place in ((queries, query), (targets, target))]
+        residues = [batch.alphabet.decode(batch[place]) for batch, place in ((queries, query), (targets, target))]
         spans = slice(row["query_start"], row["query_end"]), slice(row["target_start"], row["target_end"])
-        stretches = letters[0][spans[0]], letters[1][spans[1]]
+        stretches = residues[0][spans[0]], residues[1][spans[1]]
         fields = [
             queries.names[query],
             targets.names[target],
@@ -55,8 +55,8 @@ def lines(hits: Hits, queries: SequenceBatch, targets: SequenceBatch) -> list[st
             row["target_end"],
             evalue_text(row["evalue"]),
             bits_text(row["bit_score"]),
-            len(letters[0]),
-            len(letters[1]),
+            len(residues[0]),
+            len(residues[1]),
             row["identities"],
             row["positives"],
             row["gaps"],

@@ -6,9 +6,9 @@ import seqloom
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.core.records import Pairs
 from seqloom.core.sequences import Intervals, SequenceBatch
-from seqloom.core.simd import BYTE_LANES
 from seqloom.plugins.protein_blast.diagonals_cpu import SegmentDiagonalsCpu
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
 from seqloom.plugins.protein_blast.scan_cpu import UngappedScanCpu
@@ -49,7 +49,7 @@ def scoring_with_itself(total: int) -> str:
 def test_scores_around_the_ceiling_of_eight_bits(cutoff: int) -> None:
     totals = [126, 127, 128, 129, 253, 254, 255, 256, 257, 383, 510, 511, 512, 1000, 4000]
     texts = [scoring_with_itself(total) for total in totals]
-    # Behind and ahead of what counts: letters that pull the sum down and up again.
+    # Behind and ahead of what counts: residues that pull the sum down and up again.
     asked = [*texts, "WWW" + "P" * 9 + texts[5], texts[7] + "G" * 3 + texts[6]]
     found = [*texts, "C" * 20 + texts[6] + "W", texts[5] + "D" + texts[5]]
     context = context_of(asked, found, cutoff=cutoff)
@@ -72,7 +72,7 @@ def test_lengths(length: int) -> None:
             same(SegmentDiagonals, SegmentDiagonalsCpu, context, pairs)
 
 
-def test_masked_letters_score_as_x_and_invalid_queries_are_left_out() -> None:
+def test_masked_residues_score_as_x_and_invalid_queries_are_left_out() -> None:
     text = "MKVLAAGIVGLCHWWDRNKLMW"
     batch = SequenceBatch.of(PROTEIN, [text, "X" * 30, "", text])
     masked = SequenceBatch(PROTEIN, batch.residues, batch.offsets, batch.ordinals, hard=Intervals.of([(0, 8, 16)]))
@@ -99,7 +99,8 @@ def test_words_that_score_more_with_others_than_with_themselves() -> None:
     """BXP scores 12 with itself in BLOSUM45 and 14, the threshold, with DLP."""
     queries = {"q": "KIEAVAKCSPAEHIPXVGBXPNIGFKMFHGLEARRQLGXC"}
     targets = SequenceBatch.of(PROTEIN, ["ELGLSADTDMADMIPELRDLPFLSNSDAHSYHPHRLGREF"])
-    found = [seqloom.search("blastp", queries, targets, backend="cpu", store=False, evalue=1000.0, matrix="BLOSUM45",
+    options = {"evalue": 1000.0, "matrix": "BLOSUM45", "comp_based_stats": "0"}
+    found = [seqloom.search("blastp", queries, targets, backend="cpu", store=False, **options,
                             settings=[f"seed.scan.enabled={on}"]).alignments.column("score").to_pylist()
              for on in ("true", "false")]
     assert found[0] == found[1] == [43]

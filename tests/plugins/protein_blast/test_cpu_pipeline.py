@@ -24,6 +24,9 @@ OPTIONS = [
     {"word_size": 2}, {"word_size": 4, "threshold": 16}, {"threshold": 13}, {"window_size": 0}, {"window_size": 12},
     {"matrix": "BLOSUM45"}, {"matrix": "PAM30"}, {"matrix": "BLOSUM80", "gapopen": 9, "gapextend": 1},
     {"xdrop_ungap": 2, "xdrop_gap": 5, "xdrop_gap_final": 7}, {"xdrop_gap": 40, "xdrop_gap_final": 100},
+    {"comp_based_stats": "1"}, {"comp_based_stats": "2"}, {"comp_based_stats": "3", "seg": "yes"},
+    {"comp_based_stats": "2", "matrix": "PAM70", "evalue": 100, "xdrop_gap_final": 400},
+    {"use_sw_tback": True, "evalue": 1e-3}, {"comp_based_stats": "0", "use_sw_tback": True, "evalue": 1e-3},
     {"max_target_seqs": 2, "max_hsps": 1}, {"dbsize": 10**9}, {"searchsp": 10**6}, {"qcov_hsp_perc": 40},
 ]
 
@@ -51,7 +54,8 @@ def test_filter_on_and_off(backend: str, stages: list[str]) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(related(longest=70, targets=8), st.sampled_from([{}, {"window_size": 0}, {"word_size": 2}, {"seg": "yes"}]),
+@given(related(longest=70, targets=8), st.sampled_from([{}, {"window_size": 0}, {"word_size": 2}, {"seg": "yes"},
+                                                                 {"comp_based_stats": "1"}, {"comp_based_stats": "2"}]),
        st.sampled_from([1e-3, 10.0, 1e4]))
 def test_hard_input(texts: tuple[list[str], list[str]], options: dict, evalue: float) -> None:
     queries, targets = (SequenceBatch.of(PROTEIN, part) for part in texts)
@@ -77,7 +81,7 @@ def test_short_queries_with_their_own_preset() -> None:
 
 
 def test_the_scan_counts_what_it_leaves_out() -> None:
-    from seqloom.core.memory import MemorySink
+    from seqloom.core.engine.memory import MemorySink
 
     data = families(3, 30, 13)
     sink = MemorySink()
@@ -87,8 +91,8 @@ def test_the_scan_counts_what_it_leaves_out() -> None:
     assert 20 < left < len(data[0]) * len(data[1])
 
 
-AVERAGE = Shape(queries=100, query_letters=40_000, longest_query=5_000, targets=20_000, target_letters=9_000_000,
-                longest_target=35_000, database_targets=20_000, database_letters=9_000_000, share=0.01)
+AVERAGE = Shape(queries=100, query_residues=40_000, longest_query=5_000, targets=20_000, target_residues=9_000_000,
+                longest_target=35_000, database_targets=20_000, database_residues=9_000_000, share=0.01)
 
 
 @pytest.mark.parametrize("stage", [SegmentDiagonalsCpu, WordHitsCpu, PreliminaryGappedCpu, RankTargets])
@@ -99,8 +103,8 @@ def test_footprints_follow_the_evalue_limit(stage: type[Stage]) -> None:
         return stage().footprint(replace(shape, options=BlastpOptions(evalue=evalue))).host
 
     assert need(1e-5) <= need(10) < need(1e5) <= need(1e12) == need(1e15) < need(1e-5) * 1e6
-    half = replace(AVERAGE, queries=50, query_letters=20_000)
-    cut = replace(AVERAGE, targets=10_000, target_letters=4_500_000)
+    half = replace(AVERAGE, queries=50, query_residues=20_000)
+    cut = replace(AVERAGE, targets=10_000, target_residues=4_500_000)
     for evalue in (10, 1e5):
         assert need(evalue, half) < need(evalue)
         assert need(evalue, cut) <= need(evalue)

@@ -32,7 +32,7 @@ masks = st.none() | st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30), st
 def masked(texts: list[str], rows: list[tuple[int, int, int]] | None, soft: bool) -> SequenceBatch:
     """Queries with masked stretches (query, start, length), cut to the queries' lengths."""
     batch = SequenceBatch.of(PROTEIN, texts)
-    mask = np.zeros(batch.letters, bool)
+    mask = np.zeros(batch.total_residues, bool)
     for query, start, length in rows or []:
         if query < len(batch):
             begin, end = batch.offsets[query : query + 2]
@@ -56,14 +56,14 @@ def test_index(texts: list[str], mask: list | None, soft: bool, size: tuple[int,
     assert_same_index(context_of(queries, [], word_size=size[0], threshold=size[1] + more, matrix=matrix))
 
 
-@pytest.mark.parametrize("word_size, threshold", [(2, 1), (3, 1), (3, 40), (4, 1000)])
+@pytest.mark.parametrize("word_size, threshold", [(2, 1), (3, 1), (3, 40), (4, 1000), (6, 24), (7, 1000)])
 def test_thresholds_that_all_words_or_none_reach(word_size: int, threshold: int) -> None:
     assert_same_index(context_of(["WCWXA", "AAA", "MK*"], [], word_size=word_size, threshold=threshold))
 
 
 @settings(max_examples=60, deadline=None)
-@given(related(), masks, st.booleans(), st.sampled_from([(2, 8), (3, 11), (3, 9), (4, 18)]), st.integers(1, 60),
-       st.sampled_from(MATRICES))
+@given(related(), masks, st.booleans(), st.sampled_from([(2, 8), (3, 11), (3, 9), (4, 18), (6, 21), (7, 30)]),
+       st.integers(1, 60), st.sampled_from(MATRICES))
 def test_word_hits(texts: tuple[list[str], list[str]], mask: list | None, soft: bool, size: tuple[int, int],
                    cutoff: int, matrix: str) -> None:
     """All hits, those of the pairs that the scan leaves, and those on the diagonals that it leaves."""
@@ -73,6 +73,28 @@ def test_word_hits(texts: tuple[list[str], list[str]], mask: list | None, soft: 
     pairs = UngappedScan().run(context, None)
     same(WordHits, WordHitsCpu, context, pairs, order=HIT)
     same(WordHits, WordHitsCpu, context, SegmentDiagonals().run(context, pairs), order=HIT)
+
+
+def test_words_of_five_on_diagonals() -> None:
+    """Sums of five scores fit the lanes; a table of all such words is too large for a quick test."""
+    context = context_of(["MKWWCHFWAVLXX*WWPG" * 3], ["MKWWCHFYAVLXX*WWPG" * 3, "WWWWWWW"], cutoff=1, word_size=5,
+                         threshold=30, matrix="PAM30")
+    diagonals = SegmentDiagonals().run(context, None)
+    found = WordHitsCpu().run(context, diagonals)
+    matrix, expected = context.scoring.matrix, set()
+    query = context.queries[0]
+    for place in range(2):
+        target = context.targets[place]
+        for i in range(len(query) - 4):
+            for j in range(len(target) - 4):
+                ours, theirs = query[i : i + 5], target[j : j + 5]
+                if matrix[ours, theirs].sum() >= 30 or (ours == theirs).all():
+                    expected.add((place, i, j))
+    places = context.targets.locate(found.target).tolist()
+    assert expected >= set(zip(places, found.query_pos.tolist(), found.target_pos.tolist(), strict=True))
+    places = context.targets.locate(diagonals.target).tolist()
+    on = set(zip(places, (diagonals.target_pos - diagonals.query_pos).tolist(), strict=True))
+    assert len(found) == sum((place, j - i) in on for place, i, j in expected) > 20
 
 
 def test_more_hits_than_were_made_room_for() -> None:
@@ -95,7 +117,8 @@ def sorted_hits(context: Context) -> Seeds:
 
 @settings(max_examples=80, deadline=None)
 @given(related(), st.sampled_from([0, 0, 3, 10, 40]), st.sampled_from([1, 12, 25, 41]),
-       st.sampled_from([(2, 9), (3, 11), (4, 18)]), st.sampled_from([0.5, 3.0, 7.0, 20.0]), st.sampled_from(MATRICES))
+       st.sampled_from([(2, 9), (3, 11), (4, 18), (6, 19)]), st.sampled_from([0.5, 3.0, 7.0, 20.0]),
+       st.sampled_from(MATRICES))
 def test_ungapped_extensions(texts: tuple[list[str], list[str]], window: int, cutoff: int, size: tuple[int, int],
                              x_drop: float, matrix: str) -> None:
     context = context_of(*texts, cutoff=cutoff, window_size=window, word_size=size[0], threshold=size[1],

@@ -28,10 +28,10 @@ def found_in(target: str, segment: tuple[int, int, int], evalue: float) -> list[
     batch = SequenceBatch.of(PROTEIN, [QUERY])
     scoring = protein_scoring(batch, SearchSpace(10**9, 10**6), BlastpOptions(evalue=evalue))
     rows = scoring.matrix_rows()
-    query, letters = batch[0].tobytes(), PROTEIN.encode(target).tobytes()
+    query, residues = batch[0].tobytes(), PROTEIN.encode(target).tobytes()
     q, t, length = segment
-    score = sum(rows[query[q + k]][letters[t + k]] for k in range(length))
-    return preliminary_hsps([Hsp(score, q, q + length, t, t + length)], query, letters, rows, scoring, 0)
+    score = sum(rows[query[q + k]][residues[t + k]] for k in range(length))
+    return preliminary_hsps([Hsp(score, q, q + length, t, t + length)], query, residues, rows, scoring, 0)
 
 
 def test_a_weak_segment_of_a_gapped_alignment_is_found_in_full_and_after_restricted_extension():

@@ -27,13 +27,20 @@ def test_words_follow_the_matrix(matrix, threshold, window):
 @pytest.mark.parametrize(
     "values, message",
     [
-        ({"comp_based_stats": "2"}, "only 0"),
-        ({"comp_based_stats": "D"}, "only 0"),
+        ({"comp_based_stats": "4"}, "D or T"),
+        ({"comp_based_stats": "2u"}, "D or T"),
         ({"gapopen": 3}, "take one of"),
+        ({"ungapped": True}, "give --comp-based-stats 0"),
+        ({"ungapped": True, "comp_based_stats": "0", "use_sw_tback": True}, "leave --use-sw-tback out"),
+        ({"best_hit_overhang": 0.5}, "below 0.5"),
+        ({"best_hit_score_edge": 0.0}, "above 0"),
+        ({"best_hit_score_edge": 0.1, "culling_limit": 0}, "exclude each other"),
+        ({"query_loc": "9-3"}, "as 10-200"),
         ({"seg": "12 2.2"}, "window locut hicut"),
         ({"seg": "12 3.0 2.0"}, "locut"),
         ({"matrix": "PAM120"}, "BLOSUM62"),
-        ({"word_size": 6}, "at most 4"),
+        ({"word_size": 8}, "at most 7"),
+        ({"word_size": 6, "matrix": "IDENTITY"}, "at most 5"),
         ({"threshold": 0}, "at least 1"),
         ({"xdrop_ungap": 1e9}, "at most 1,000,000"),
         ({"xdrop_gap": 1e9}, "at most 1,000,000"),
@@ -43,6 +50,12 @@ def test_words_follow_the_matrix(matrix, threshold, window):
 def test_refusals(values, message):
     with pytest.raises(OptionError, match=message):
         options(**values)
+
+
+@pytest.mark.parametrize("name", ["identity", "Identity"])
+def test_composition_doesnt_count_with_the_identity_matrix(name):
+    chosen = options(matrix=name, comp_based_stats="2")
+    assert (chosen.matrix, chosen.composition_mode(), chosen.neighbour_threshold()) == ("IDENTITY", 0, 27)
 
 
 def test_seg_parameters():

@@ -4,6 +4,7 @@ Agreement with the peer is tested in tests/gold/test_blastp.py.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -24,9 +25,12 @@ STAGES = (
     "dfa-hits",
     "two-hit-diagonals",
     "two-hit-ungapped",
+    "segment-alignments",
     "preliminary-gapped",
+    "adjusted-traceback",
     "final-traceback",
     "finite-size-evalue",
+    "winnowed-alignments",
     "rank-targets",
 )
 
@@ -49,6 +53,24 @@ def test_results_do_not_depend_on_how_the_work_is_cut(data):
     check_pipeline("blastp", *data, {"evalue": 1.0}, least=15)
 
 
+def test_segments_neither(data):
+    check_pipeline("blastp", *data, {"ungapped": True, "comp_based_stats": "0"}, least=15)
+
+
+@pytest.mark.parametrize("stages, settings", [
+    (["extend.adjusted=final-traceback"], []), ([], ["extend.adjusted.enabled=no"])])
+def test_preliminary_alignments_are_not_reported(data, stages, settings):
+    with pytest.raises(CompositionError, match=r"'extend\.gapped' gives preliminary ones.*have nothing to do"):
+        run_pipeline("blastp", *data, stages=stages, settings=settings)
+
+
+@pytest.mark.parametrize("options", [
+    {"culling_limit": 2}, {"best_hit_overhang": 0.1}, {"subject_besthit": True, "comp_based_stats": "0"},
+    {"cut_early": True, "max_target_seqs": 1}])
+def test_those_that_go_for_the_sake_of_others_neither(data, options):
+    check_pipeline("blastp", *data, {**options, "evalue": 100.0}, least=4)
+
+
 def test_restricted_and_masked_searches_neither(data):
     check_pipeline("blastp", *data, {"evalue": 1e-5, "seg": "yes", "max_target_seqs": 3}, least=4)
 
@@ -58,7 +80,8 @@ def test_the_automaton_finds_the_same(data):
     assert_same_hits(run(data), run_pipeline("blastp", *data, stages=stages))
 
 
-@pytest.mark.parametrize("options", [{}, {"evalue": 1e-3, "seg": "yes"}, {"evalue": 1000, "soft_masking": True}])
+@pytest.mark.parametrize("options", [{}, {"evalue": 1e-3, "seg": "yes"}, {"evalue": 1000, "soft_masking": True},
+                                     {"comp_based_stats": "2"}, {"comp_based_stats": "1", "evalue": 1e-3}])
 def test_the_scan_leaves_out_no_hit(data, options):
     scanned = run_pipeline("blastp", *data, options, settings=["seed.scan.enabled=true"])
     assert_same_hits(run(data, **options), scanned)
@@ -110,20 +133,21 @@ def test_a_wider_search_space_only_raises_evalues(data):
 
 
 def test_plain_evalues_of_a_given_space(data):
-    alignments = run(data, searchsp=10**6).alignments
+    alignments = run(data, searchsp=10**6, comp_based_stats="0").alignments
     assert alignments.evalue == pytest.approx(1e6 * 2.0**-alignments.bit_score)
 
 
 def test_hard_and_soft_masks(data):
     queries = SequenceBatch.of(PROTEIN, ["A" * 40 + PROTEIN.decode(data[0][0]), "A" * 60])
     targets = SequenceBatch.of(PROTEIN, ["A" * 50, PROTEIN.decode(data[0][0]), "A" * 40 + PROTEIN.decode(data[0][0])])
-    assert len(run((queries, targets))) > 2
-    hard = run((queries, targets), seg="yes")
+    run_plain = partial(run, comp_based_stats="0")
+    assert len(run_plain((queries, targets))) > 2
+    hard = run_plain((queries, targets), seg="yes")
     assert set(zip(hard.query.tolist(), hard.target.tolist())) == {(0, 1), (0, 2)}
-    soft = run((queries, targets), seg="yes", soft_masking=True)
+    soft = run_plain((queries, targets), seg="yes", soft_masking=True)
     assert soft.score.tolist()[0] > hard.score.tolist()[0]
     lower = replace(queries, lower=hard_mask(queries))
-    assert_same_hits(run((lower, targets), lcase_masking=True), hard)
+    assert_same_hits(run_plain((lower, targets), lcase_masking=True), hard)
 
 
 def hard_mask(queries: SequenceBatch):
@@ -169,7 +193,8 @@ def test_an_anchor_at_the_end_of_a_sequence_makes_a_smaller_box(backend):
     """blastp 2.12 -window_size 0 doesn't report 40-47 / 1-5, score 20: its preliminary box lies in that of 22."""
     query = SequenceBatch.of(PROTEIN, ["WWAAXXWAWA*WAAXWWAXAWWWWAX*X*XWA*XWWX*XW**AAXWA"])
     target = SequenceBatch.of(PROTEIN, ["W*AWAXWX*AX*AWWXWXAW*XA"])
-    options = {"window_size": 0, "evalue": 1e4, "matrix": "PAM30", "searchsp": 10_000, "seg": "no"}
+    options = {"window_size": 0, "evalue": 1e4, "matrix": "PAM30", "searchsp": 10_000, "seg": "no",
+               "comp_based_stats": "0"}
     found = run_pipeline("blastp", query, target, options, backend=backend).alignments
     names = ("query_start", "query_end", "target_start", "target_end", "score")
     assert list(zip(*(found.data[name].tolist() for name in names), strict=True)) == [

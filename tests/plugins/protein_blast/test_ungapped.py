@@ -12,7 +12,7 @@ from seqloom.plugins.protein_blast.ungapped_reference import diagonal_segments, 
 
 ROWS = protein_matrix("BLOSUM62").tolist()
 WORD = 3
-letters = st.lists(st.sampled_from([1, 3, 10, 11, 20]), min_size=3, max_size=120).map(bytes)
+residues = st.lists(st.sampled_from([1, 3, 10, 11, 20]), min_size=3, max_size=120).map(bytes)
 hit_places = st.sets(st.integers(0, 100), max_size=30).map(sorted)
 
 
@@ -22,7 +22,7 @@ def segments(hits, query, target, window, x_drop):
 
 
 @settings(deadline=None)
-@given(letters, letters, st.integers(5, 40), st.integers(5, 30))
+@given(residues, residues, st.integers(5, 40), st.integers(5, 30))
 def test_against_the_scan_along_the_target(query, target, window, x_drop):
     """The same rules with an array of diagonals, hit by hit in the order of a scan (cuBLASTP algorithm 1)."""
     profile = [ROWS[code] for code in query]
@@ -81,8 +81,8 @@ def test_dropping_lone_hits_changes_no_segment(places, pattern, window, data):
     assert whole == filtered
 
 
-@given(letters, letters, st.data())
-def test_segment_scores_are_sums_of_their_letters(query, target, data):
+@given(residues, residues, st.data())
+def test_segment_scores_are_sums_of_their_residues(query, target, data):
     profile = [ROWS[code] for code in query]
     i = data.draw(st.integers(0, len(query) - WORD))
     j = data.draw(st.integers(0, len(target) - WORD))
@@ -97,7 +97,7 @@ def test_segment_scores_are_sums_of_their_letters(query, target, data):
         assert segment.query_start - segment.target_start == i - j
 
 
-def test_one_hit_mode_leaps_over_a_word_without_positive_letters_and_the_letter_behind_it():
+def test_one_hit_mode_leaps_over_a_word_without_positive_residues_and_the_residue_behind_it():
     query, target = PROTEIN.encode("HVXXXDWY").tobytes(), PROTEIN.encode("HIXXXLWF").tobytes()
     profile = [ROWS[code] for code in query]
     segment = extend_one_hit(profile, target, 2, 2, WORD, 16)

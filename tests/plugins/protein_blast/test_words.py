@@ -8,8 +8,10 @@ from seqloom.core.index import Index
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.common.matrices import protein_matrix
 from seqloom.plugins.protein_blast.dfa_reference import transitions, walk
-from seqloom.plugins.protein_blast.index_reference import KIND, neighbourhood_table, neighbours
+from seqloom.plugins.protein_blast.index_reference import KIND, neighbourhood_table, neighbours, parameters_of
+from seqloom.plugins.protein_blast.options import BlastpOptions
 from seqloom.plugins.protein_blast.seed_reference import word_hits
+from seqloom.plugins.protein_blast.word_alphabet import WordAlphabet, word_alphabet
 from seqloom.plugins.protein_blast.words import word_codes, word_starts
 
 MATRIX = protein_matrix("BLOSUM62")
@@ -17,29 +19,31 @@ protein = st.text(alphabet=PROTEIN.letters[1:], max_size=25)
 proteins = st.lists(protein, min_size=1, max_size=4)
 
 
-def index_of(queries: SequenceBatch, word_size: int, threshold: int) -> Index:
-    valid = np.ones(len(queries), bool)
-    arrays = neighbourhood_table(queries, valid, MATRIX, word_size, threshold)
-    arrays["transitions"] = transitions(word_size)
-    return Index(KIND, "query", arrays, {"word_size": word_size, "threshold": threshold})
+def words_of(word_size: int, threshold: float) -> WordAlphabet:
+    return word_alphabet(BlastpOptions(word_size=word_size, threshold=threshold))
+
+
+def index_of(queries: SequenceBatch, alphabet: WordAlphabet) -> Index:
+    arrays = neighbourhood_table(queries, np.ones(len(queries), bool), alphabet)
+    arrays["transitions"] = transitions(2)
+    return Index(KIND, "query", arrays, parameters_of(alphabet))
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 27), min_size=2, max_size=2), st.integers(1, 20))
 def test_neighbours_are_the_words_that_score_enough(word, threshold):
-    number = word[0] * 28 + word[1]
     expected = [
         first * 28 + second
         for first in range(28)
         for second in range(28)
         if MATRIX[word[0], first] + MATRIX[word[1], second] >= threshold or [first, second] == word
     ]
-    assert neighbours(number, 2, MATRIX, threshold).tolist() == expected
+    assert neighbours(np.array(word), words_of(2, threshold)).tolist() == expected
 
 
 def test_a_word_that_scores_too_little_hits_itself_only():
-    word = int(word_codes(PROTEIN.encode("XXX"), 3)[0])
-    assert neighbours(word, 3, MATRIX, 11).tolist() == [word]
+    word = PROTEIN.encode("XXX")
+    assert neighbours(word, words_of(3, 11)).tolist() == word_codes(word, 3).tolist()
 
 
 @settings(max_examples=40, deadline=None)
@@ -56,7 +60,8 @@ def test_hits_are_all_pairs_of_words_that_score_enough(query_texts, target_texts
                     ours, theirs = first[i : i + word_size], second[j : j + word_size]
                     if MATRIX[ours, theirs].sum() >= threshold or (ours == theirs).all():
                         expected.add((query, i, target, j))
-    index = index_of(queries, word_size, threshold)
+    index = index_of(queries, words_of(word_size, threshold))
+    index.arrays["transitions"] = transitions(word_size)
     found = list(zip(*(column.tolist() for column in word_hits(index, targets)), strict=True))
     assert len(found) == len(set(found)) and set(found) == expected
     assert [hit[2:] for hit in found] == sorted(hit[2:] for hit in found)
@@ -75,3 +80,36 @@ def test_words_keep_out_of_masked_stretches_and_of_neighbours():
         batch.alphabet, batch.residues, batch.offsets, batch.ordinals, hard=Intervals.of([(0, 3, 4)])
     )
     assert word_starts(batch.offsets, 3, masked.indexable()).tolist() == [0, 4, 5, 10, 11, 12]
+
+
+CLASSES = {"A": "A", "S": "ST", "T": "ST", "I": "IJV", "V": "IJV", "K": "KR", "R": "KR", "W": "W", "X": "", "*": ""}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(alphabet="".join(CLASSES), max_size=14), st.text(alphabet="".join(CLASSES), max_size=14),
+       st.sampled_from([5, 12, 21, 30, 60]))
+def test_long_words_hit_by_the_classes_of_their_residues(query: str, target: str, threshold: int):
+    """A place is hit by words of the same classes, and by those whose classes score enough; X and * are in none."""
+    alphabet = words_of(6, threshold)
+    expected = set()
+    for i in range(len(query) - 5):
+        for j in range(len(target) - 5):
+            ours, theirs = query[i : i + 6], target[j : j + 6]
+            if not all(CLASSES[letter] for letter in ours + theirs):
+                continue
+            equal = all(CLASSES[a] == CLASSES[b] for a, b in zip(ours, theirs, strict=True))
+            scores = [alphabet.pair_scores[PROTEIN.letters.index(a), PROTEIN.letters.index(b)]
+                      for a, b in zip(ours, theirs, strict=True)]
+            if equal or sum(scores) >= 100 * threshold:
+                expected.add((i, j))
+    queries, targets = (SequenceBatch.of(PROTEIN, [text]) for text in (query, target))
+    _, query_pos, _, target_pos = word_hits(index_of(queries, alphabet), targets)
+    assert sorted(zip(query_pos.tolist(), target_pos.tolist(), strict=True)) == sorted(expected)
+
+
+def test_scores_of_classes_lie_between_those_of_their_residues():
+    scores = words_of(7, 21).pair_scores
+    place = {letter: PROTEIN.letters.index(letter) for letter in "ILVMWKX"}
+    assert scores[place["I"], place["L"]] == scores[place["I"], place["V"]]
+    assert 100 * MATRIX[place["I"], place["M"]] < scores[place["I"], place["L"]] < 100 * MATRIX[place["I"], place["I"]]
+    assert scores[place["W"], place["W"]] > 1000 and scores[place["W"], place["X"]] < -10**6

@@ -11,16 +11,16 @@ from seqloom.core.context import Context, Scoring
 from seqloom.core.records import Hits
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.lanes import interleaved
-from seqloom.plugins.common.letters_cpu import letters_of
+from seqloom.plugins.common.residues_cpu import residues_of
+from seqloom.plugins.common.stretches_cpu import Stretches
 from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
 from seqloom.plugins.smith_waterman.extend_reference import SmithWatermanTraceback
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
-from seqloom.plugins.smith_waterman.recurrence import Packed
 from seqloom.plugins.smith_waterman.recurrence_cpu import LANES, Profile, Workers
+from seqloom.plugins.smith_waterman.recurrence_reference import Packed
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cpu import exact_scores
 from seqloom.plugins.smith_waterman.seed_reference import best_scores
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches
 from seqloom.testing import assert_same_hits
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
@@ -29,7 +29,7 @@ AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 def cpu_scores(query: np.ndarray, targets: SequenceBatch, scoring: Scoring) -> list[int]:
     """Scores of the CPU back end, in order of targets."""
     stretches = Stretches.of(targets, np.arange(len(targets)), None)
-    return exact_scores(Profile(query, scoring, letters_of(targets.searched())), scoring, stretches,
+    return exact_scores(Profile(query, scoring, residues_of(targets.searched())), scoring, stretches,
                         interleaved(targets), Workers()).tolist()
 
 
@@ -54,10 +54,10 @@ def assert_equal_to_reference(queries: SequenceBatch, targets: SequenceBatch, sc
                      alignments(SmithWatermanTracebackCpu, queries, targets, scoring))
 
 
-def related(rng: np.random.Generator, letters: str, most: int) -> tuple[list[str], list[str]]:
+def related(rng: np.random.Generator, residues: str, most: int) -> tuple[list[str], list[str]]:
     """Some queries and some targets: random ones, relatives with changes and gaps, runs, empty and tiny ones."""
     def random(low: int, high: int) -> str:
-        return "".join(rng.choice(list(letters), rng.integers(low, high + 1)))
+        return "".join(rng.choice(list(residues), rng.integers(low, high + 1)))
 
     def relative(text: str) -> str:
         for _ in range(int(rng.integers(0, 6))):
@@ -65,9 +65,9 @@ def related(rng: np.random.Generator, letters: str, most: int) -> tuple[list[str
             text = text[:place] + random(0, 5) + text[place + length :]
         return random(0, 20) + text + random(0, 20)
 
-    queries = [random(0, most), random(1, 8), random(most // 2, most), letters[0] * 20]
+    queries = [random(0, most), random(1, 8), random(most // 2, most), residues[0] * 20]
     targets = [relative(queries[rng.integers(0, 4)]) for _ in range(int(rng.integers(1, 90)))]
-    return queries, [*targets, "", letters[-1], letters[0] * 40, *(random(0, 2 * most) for _ in range(5))]
+    return queries, [*targets, "", residues[-1], residues[0] * 40, *(random(0, 2 * most) for _ in range(5))]
 
 
 def check(rounds: int) -> None:
@@ -81,8 +81,8 @@ def check(rounds: int) -> None:
         matrix = printed_matrix(name)
         times = (1, 1, 25, 700, 9000, 1 << 17)[rng.integers(0, 6)]
         scoring = SmithWatermanScoring(matrix * times, gap_open * times, gap_extend * times)
-        letters = (AMINO_ACIDS + "BZX*UOJ", "WAX", "CW", "AWLKGE")[rng.integers(0, 4)]
-        queries, targets = related(rng, letters, (30, 70, 300)[rng.integers(0, 3)])
+        residues = (AMINO_ACIDS + "BZX*UOJ", "WAX", "CW", "AWLKGE")[rng.integers(0, 4)]
+        queries, targets = related(rng, residues, (30, 70, 300)[rng.integers(0, 3)])
         assert_equal_to_reference(SequenceBatch.of(PROTEIN, queries), SequenceBatch.of(PROTEIN, targets), scoring)
 
 

@@ -18,30 +18,31 @@ from unittest import mock
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context, Scoring
+from seqloom.core.engine.memory import MemorySink
 from seqloom.core.errors import BackendError, BudgetError
-from seqloom.core.memory import MemorySink
-from seqloom.core.packed16 import ORDINARY, PACKED, SIMULATED, SINGLE, Arithmetic
+from seqloom.core.kernels.packed16 import ORDINARY, PACKED, SIMULATED, SINGLE, Arithmetic
 from seqloom.core.sequences import Intervals, SequenceBatch
+from seqloom.plugins.common.stretches_cpu import Stretches
 from seqloom.plugins.smith_waterman import (
     antidiagonal_cuda,
     extend_cuda,
     recurrence_cuda,
     resident_cuda,
     seed_cuda,
+    target_order_cuda,
     targets_cuda,
-    works_cuda,
 )
 from seqloom.plugins.smith_waterman.extend_reference import best_ends
 from seqloom.plugins.smith_waterman.matrices import printed_matrix
-from seqloom.plugins.smith_waterman.recurrence import Packed
+from seqloom.plugins.smith_waterman.reach import reach_of
+from seqloom.plugins.smith_waterman.recurrence_reference import Packed
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWatermanScoring
 from seqloom.plugins.smith_waterman.seed_cuda import SmithWatermanScoresCuda, shares
 from seqloom.plugins.smith_waterman.seed_reference import best_scores
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
-from seqloom.plugins.smith_waterman.targets_cuda import Asked
+from seqloom.plugins.smith_waterman.targets_cuda import ScoreRequest
 from seqloom.testing import assert_same_hits, run_pipeline
 
-LETTERS = PROTEIN.encode("ARNDCQEGHILKMFPSTWYVBZXU*OJ")
+RESIDUES = PROTEIN.encode("ARNDCQEGHILKMFPSTWYVBZXU*OJ")
 if SIMULATED:
     recurrence_cuda.ROW_COUNTS, recurrence_cuda.LANE_COUNTS = (1, 2), (4,)
     recurrence_cuda.TILE_ROWS, recurrence_cuda.LAST_ROWS, recurrence_cuda.TILE_LANES = (2, 3), (1, 2, 3), 4
@@ -63,15 +64,15 @@ def check_places(arithmetic: Arithmetic, gap_open: int, gap_extend: int, lengths
     targets_cuda.packed_arithmetic = lambda: arithmetic
     scoring = Scoring(printed_matrix("BLOSUM62"), gap_open, gap_extend)
     for length in lengths:
-        query = LETTERS[rng.integers(0, 20, length)]
-        texts = [LETTERS[rng.integers(0, 27, n)] for n in (0, 1, 4, 11)]
-        texts.append(np.concatenate([LETTERS[rng.integers(0, 20, 3)], query[1 : length - 1]]))
+        query = RESIDUES[rng.integers(0, 20, length)]
+        texts = [RESIDUES[rng.integers(0, 27, n)] for n in (0, 1, 4, 11)]
+        texts.append(np.concatenate([RESIDUES[rng.integers(0, 20, 3)], query[1 : length - 1]]))
         targets = SequenceBatch.of(PROTEIN, texts)
         stretches, everything = Stretches.of(targets, np.arange(5), None), np.arange(5)
         wanted = [best_ends(query, Packed.of([t], scoring))[0] for t in texts]
         scores = [w[0] for w in wanted]
         with targets_cuda.on_device_targets(targets, stretches, everything, 2, length, None, lambda: None) as device:
-            found, high = device.scores([Asked([query], 0), Asked([query], 5)], scoring)
+            found, high = device.scores([ScoreRequest([query], 0), ScoreRequest([query], 5)], scoring)
             assert found.scores.tolist() == scores, (length, scores)
             assert high.numbers.tolist() == [n for n in range(5) if scores[n] >= 5]
             some = np.array([n for n in (4, 2, 3, 1) if scores[n]], np.int64)
@@ -87,29 +88,29 @@ def check_pieces() -> None:
     """Long targets are scored in pieces that overlap by the reach of the queries, also where scores overflow."""
     rng = np.random.default_rng(8)
     scoring = Scoring(printed_matrix("BLOSUM62"), 0, 11)
-    queries = [LETTERS[rng.integers(0, 20, n)] for n in ((2, 3) if SIMULATED else (2, 40, 700))]
+    queries = [RESIDUES[rng.integers(0, 20, n)] for n in ((2, 3) if SIMULATED else (2, 40, 700))]
     reach = reach_of(scoring, [len(q) for q in queries])
     usual = recurrence_cuda.numbers
     cases = [(arithmetic, lengths, ceiling) for arithmetic in (PACKED, SINGLE) for ceiling in (1 << 15, 1)
              for lengths in ((33, 3), (32, 65), (43, 31, 5, 1))]
     for arithmetic, lengths, ceiling in (cases[0], cases[4], cases[7]) if SIMULATED else cases:
         targets_cuda.packed_arithmetic = lambda a=arithmetic: a
-        targets_cuda.numbers = lambda *a, c=ceiling: [  # below which scores aren't reckoned again
+        targets_cuda.numbers = lambda *a, c=ceiling: [  # below which scores aren't computed again
             n._replace(ceiling=min(n.ceiling, c)) if n.arithmetic.numbers == 2 else n for n in usual(*a)]
         lengths = lengths if SIMULATED else [n * reach // 6 for n in lengths]
-        texts = [LETTERS[rng.integers(0, 20, n)] for n in rng.permutation(lengths)]
+        texts = [RESIDUES[rng.integers(0, 20, n)] for n in rng.permutation(lengths)]
         for text in texts:  # alignments everywhere, across the border of two pieces too
             for place in range(5, len(text) - 2, 7):
                 text[place : place + 2] = queries[0]
         targets = SequenceBatch.of(PROTEIN, texts)
         stretches, everything = Stretches.of(targets, np.arange(len(texts)), None), np.arange(len(texts))
         wanted = [best_scores(query, Packed.of(texts, scoring)).tolist() for query in queries]
-        with (mock.patch.object(works_cuda, "LEAST_PIECE", 4 * reach),
+        with (mock.patch.object(target_order_cuda, "LEAST_PIECE", 4 * reach),
               targets_cuda.on_device_targets(targets, stretches, everything, len(queries), len(queries[-1]), None,
                                              lambda: None, reach) as device):
             assert device._works.pieces.cut == sum(n > 5 * reach for n in lengths)
             for least in (0, 8):
-                found = device.scores([Asked([query], least) for query in queries], scoring)
+                found = device.scores([ScoreRequest([query], least) for query in queries], scoring)
                 for of_query, scores in zip(found, wanted, strict=True):
                     high = [n for n, score in enumerate(scores) if score >= least]
                     assert of_query.numbers.tolist() == high
@@ -118,7 +119,7 @@ def check_pieces() -> None:
 
 def check_overflow() -> None:
     """What sixteen bits don't hold is scored again in more, on the device and beyond that on the host."""
-    # The simulator takes a lower ceiling, which few letters reach.
+    # The simulator takes a lower ceiling, which few residues reach.
     length, ceiling = (9, 500) if SIMULATED else (280, 1 << 15)
     usual = recurrence_cuda.numbers
     targets_cuda.numbers = lambda *a: [n._replace(ceiling=min(n.ceiling, ceiling)) if n.arithmetic.numbers == 2 else n
@@ -139,9 +140,9 @@ def check_pipelines() -> None:
     from pyarrow import parquet
 
     rng = np.random.default_rng(3)
-    letters = list("ACDEFGHIKLMNPQRSTVWY")
-    queries = ["".join(rng.choice(letters, n)) for n in (4, 7)]
-    targets = ["".join(rng.choice(letters, n)) for n in (1, 4)]
+    residues = list("ACDEFGHIKLMNPQRSTVWY")
+    queries = ["".join(rng.choice(residues, n)) for n in (4, 7)]
+    targets = ["".join(rng.choice(residues, n)) for n in (1, 4)]
     targets += [queries[1][:3] + queries[1][4:], queries[0][1:] + "A"]
     sequences = batch(queries), batch(targets)
     sink = MemorySink()
@@ -162,7 +163,7 @@ def check_pipelines() -> None:
     assert scores[0] == scores[1] and len(scores[0]) == len(queries) * len(targets)
     assert sink.stats[0]["seed.scores"].counters["split by query"] == 1
     extend_cuda.LEAST_CELLS = 0
-    assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="auto", volume_letters=11,
+    assert_same_hits(wanted, run_pipeline("sw", *sequences, {"evalue": 1e6}, backend="auto", volume_residues=11,
                                           threads=2))
     antidiagonal_cuda.MOST_THREADS = 4
     for reuse in ("no", "yes"):
@@ -177,22 +178,22 @@ def check_pipelines() -> None:
     assert_same_hits(wanted, run_pipeline("sw-nucleotide", *sequences, {"evalue": 1e6}, backend="auto"))
 
 
-def letters_of(volume: resident_cuda.Volume, count: int) -> np.ndarray:
-    """The letters of a volume that is on the device, or on its way there."""
+def residues_of(volume: resident_cuda.Volume, count: int) -> np.ndarray:
+    """The residues of a volume that is on the device, or on its way there."""
     volume.arrived([0])
-    return volume.letters[:count].copy_to_host()
+    return volume.residues[:count].copy_to_host()
 
 
 def check_memory() -> None:
     """Volumes come and go within the budget; one that is there can be used while another is copied."""
     volumes = [batch(["A" * n, "CW" * n]) for n in (40, 40, 39)]
-    size = resident_cuda.Extent.of(120, 2).nbytes
+    size = resident_cuda.VolumeSize.of(120, 2).nbytes
     memory, budget = resident_cuda.DeviceMemory(1 << 30), 2 * size
 
     def there(number: int) -> bool:
         with memory.volume(volumes[number], budget) as volume:
-            assert volume.works.order.tolist() == [1, 0] and memory._used <= budget
-            return letters_of(volume, volumes[number].letters).tolist() == volumes[number].residues.tolist()
+            assert volume.target_order.order.tolist() == [1, 0] and memory._used <= budget
+            return residues_of(volume, volumes[number].total_residues).tolist() == volumes[number].residues.tolist()
 
     assert all(there(n) for n in (0, 1, 0, 1)) and memory.copies == 2
     assert there(2) and there(1) and memory.copies == 3  # the one used longest ago went
@@ -233,32 +234,32 @@ def check_memory() -> None:
             assert "fewer threads" in str(error)
 
 
-def check_letters() -> None:
-    """Letters of volumes stand on the device as they are searched, in the room that is planned for."""
+def check_residues() -> None:
+    """Residues of volumes stand on the device as they are searched, in the room that is planned for."""
     memory, rng, count = resident_cuda.DeviceMemory(1 << 30), np.random.default_rng(5), 10_000 if SIMULATED else 9 << 20
     for alphabet in (PROTEIN, NUCLEOTIDE):
-        letters = rng.integers(0, len(alphabet), count).astype(np.uint8)
-        volume = SequenceBatch.of(alphabet, [letters[:100], letters[100:]])
-        budget = resident_cuda.Extent.of(count, 2).nbytes
+        residues = rng.integers(0, len(alphabet), count).astype(np.uint8)
+        volume = SequenceBatch.of(alphabet, [residues[:100], residues[100:]])
+        budget = resident_cuda.VolumeSize.of(count, 2).nbytes
         with memory.volume(volume, budget) as held:
-            assert (letters_of(held, count) == letters).all() and memory._used <= budget
+            assert (residues_of(held, count) == residues).all() and memory._used <= budget
     masked = replace(volume, hard=Intervals.of([(0, 5, 50)]))
     with memory.volume(masked, None) as held:
-        assert (letters_of(held, count) == masked.searched()).all()
+        assert (residues_of(held, count) == masked.searched()).all()
 
 
 def check_streaming() -> None:
     """Volumes that don't fit together go through the device one after the other, with the same working space."""
-    targets = batch([letter * 40 for letter in "ACDE"])
+    targets = batch([residue * 40 for residue in "ACDE"])
     context = Context(options=SmithWatermanOptions(evalue=None), counters=Counter(), queries=batch(["ACDE"]),
                       scoring=SmithWatermanScoring(printed_matrix("BLOSUM62"), 11, 1))
     resident_cuda._memory.cache_clear()
     memory = resident_cuda.device_memory()
     made, usual = [], resident_cuda.Workspace
     resident_cuda.Workspace = lambda *arguments: made.append(arguments) or usual(*arguments)
-    need = resident_cuda.Need(1, 40, 40, 1, 4).rounded()
+    need = resident_cuda.WorkSize(1, 40, 40, 1, 4).rounded()
     # Room for what a unit needs and the volume behind it, but not for another one.
-    budget = targets_cuda.working_bytes(need) + 2 * resident_cuda.Extent.of(40, 1).nbytes
+    budget = targets_cuda.working_bytes(need) + 2 * resident_cuda.VolumeSize.of(40, 1).nbytes
     volumes = [targets.take(n, n + 1) for n in range(4)]
     arrays, device_array = Counter(), resident_cuda.cuda.device_array
     resident_cuda.cuda.device_array = lambda *arguments: arrays.update(made=1) or device_array(*arguments)
@@ -277,9 +278,9 @@ def check_streaming() -> None:
 def check_side_by_side() -> None:
     """Units find room side by side, and volumes ahead of them make room, with what is planned for and no more."""
     volumes = [batch(["A" * n, "CW" * n]) for n in range(40, 46)]
-    need = resident_cuda.Need(2, 135, 90, 1, 4).rounded()
+    need = resident_cuda.WorkSize(2, 135, 90, 1, 4).rounded()
     work, columns = targets_cuda.working_bytes(need), targets_cuda.border_columns(need)
-    flight, extent = 3, resident_cuda.Extent.of(135, 2).nbytes
+    flight, extent = 3, resident_cuda.VolumeSize.of(135, 2).nbytes
     memory, budget = resident_cuda.DeviceMemory(1 << 30), (flight + 1) * extent + flight * work
     together = threading.Barrier(flight)
 
@@ -288,7 +289,7 @@ def check_side_by_side() -> None:
             together.wait(30)  # all of them have a volume when they ask for working space
             with memory.workspace(need, columns, lambda room: targets_cuda.working_bytes(need, room), budget, "work"):
                 assert memory._used <= budget
-                return letters_of(held, volume.letters).tolist() == volume.residues.tolist()
+                return residues_of(held, volume.total_residues).tolist() == volume.residues.tolist()
 
     with ThreadPoolExecutor(2) as readers, ThreadPoolExecutor(flight) as units:
         ahead = [readers.submit(memory.bring, volume, budget) for volume in volumes]
@@ -319,7 +320,7 @@ CHECKS = {
     "overflow": check_overflow,
     "pipelines": check_pipelines,
     "memory": check_memory,
-    "letters": check_letters,
+    "letters": check_residues,
     "streaming": check_streaming,
     "side-by-side": check_side_by_side,
     "shares": check_shares,

@@ -11,24 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context
-from seqloom.core.jit import SIMD_LEVELS
+from seqloom.core.kernels.cpu import SIMD_LEVELS
 from seqloom.core.records import DELETE, INSERT, MATCH, Hits
 from seqloom.core.sequences import Intervals, SequenceBatch
-from seqloom.plugins.smith_waterman import scalar_cpu, trace_cpu
+from seqloom.plugins.common.stretches_cpu import Stretches
+from seqloom.plugins.smith_waterman import trace_cpu
+from seqloom.plugins.smith_waterman import wavefront_cpu as scalar_cpu
 from seqloom.plugins.smith_waterman.extend_cpu import SmithWatermanTracebackCpu
 from seqloom.plugins.smith_waterman.extend_reference import trace
 from seqloom.plugins.smith_waterman.matrices import nucleotide_matrix, printed_matrix
-from seqloom.plugins.smith_waterman.recurrence import Packed
-from seqloom.plugins.smith_waterman.scalar_cpu import scalar_score, scalar_trace
+from seqloom.plugins.smith_waterman.reach import reach_of
+from seqloom.plugins.smith_waterman.recurrence_reference import Packed
 from seqloom.plugins.smith_waterman.scoring import SmithWatermanOptions, SmithWatermanScoring
-from seqloom.plugins.smith_waterman.stretches_cpu import Stretches, reach_of
+from seqloom.plugins.smith_waterman.wavefront_cpu import scalar_score, scalar_trace
 from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 
 from tests.plugins.smith_waterman.kernels import AMINO_ACIDS, alignments, assert_equal_to_reference, cpu_scores, related
 
 ROOT = Path(__file__).parents[3]
-LETTERS = AMINO_ACIDS + "BZX*UOJ"
-proteins = st.one_of(st.text(AMINO_ACIDS, max_size=40), st.text("WAX", max_size=40), st.text(LETTERS, max_size=25),
+RESIDUES = AMINO_ACIDS + "BZX*UOJ"
+proteins = st.one_of(st.text(AMINO_ACIDS, max_size=40), st.text("WAX", max_size=40), st.text(RESIDUES, max_size=25),
                      st.sampled_from(["", "W", "X" * 30, "A" * 30, "*" * 9, "-W-", "W" * 24 + "A"]))
 costs = st.sampled_from([(11, 1), (0, 1), (3, 0), (0, 0), (9, 2), (40, 20), (126, 1), (127, 1), (300, 200),
                          (40_000, 1)])
@@ -79,7 +81,7 @@ def test_scores_around_the_limits_of_lanes(score):
     *((n, -n) for n in (126, 127, 128, 129, 32_766, 32_767, 32_768, 40_000, 70_000_000)),
     (100, -32_768), (100, -32_769), (1000, -65_535), (1000, -500_000_000),
 ])
-def test_letter_scores_around_the_limits_of_lanes(largest, least):
+def test_residue_scores_around_the_limits_of_lanes(largest, least):
     matrix = np.where(np.eye(len(PROTEIN), dtype=bool), largest, least).astype(np.int32)
     rng = np.random.default_rng(largest)
     for gap_open, gap_extend in ((largest, 0), (0, largest), (3, 1), (2 * largest, 2 * largest)):
@@ -113,9 +115,9 @@ def test_queues_and_blocks_of_any_size_give_the_same_alignments(monkeypatch, blo
     for name, value in (("_USUAL_BLOCK", block), ("ROUND_TARGETS", most), ("ROUND_BYTES", working)):
         monkeypatch.setattr(trace_cpu, name, value)
     rng = np.random.default_rng(block + most)
-    for letters, times in ((AMINO_ACIDS, 1), ("AW", 1), ("AWLKGE", 25)):
-        queries, targets = related(rng, letters, 70)
-        more = [text for _ in range(2) for text in related(rng, letters, 70)[1]]
+    for residues, times in ((AMINO_ACIDS, 1), ("AW", 1), ("AWLKGE", 25)):
+        queries, targets = related(rng, residues, 70)
+        more = [text for _ in range(2) for text in related(rng, residues, 70)[1]]
         assert_equal_to_reference(batch(queries), batch(targets + more),
                                    protein_scoring(11 * times, times, times=times))
 
@@ -196,7 +198,7 @@ def test_hard_masked_targets_are_searched_as_unknown():
 
 def test_long_targets_are_aligned_in_pieces_as_if_whole(monkeypatch):
     rng = np.random.default_rng(12)
-    monkeypatch.setattr("seqloom.plugins.smith_waterman.stretches_cpu.LEAST_PIECE", 1)
+    monkeypatch.setattr("seqloom.plugins.common.stretches_cpu.LEAST_PIECE", 1)
     for _ in range(12):
         query = "".join(rng.choice(list("ACGT"), rng.integers(1, 25)))
         fillers = ["".join(rng.choice(list("ACGT" if n % 2 else "AT"), rng.integers(0, 90))) for n in range(30)]
@@ -219,7 +221,7 @@ def test_threads_change_nothing(queries):
     assert_same_hits(alone, together)
 
 
-@pytest.mark.parametrize(("pipeline", "alphabet", "letters", "options"), [
+@pytest.mark.parametrize(("pipeline", "alphabet", "residues", "options"), [
     ("sw", PROTEIN, AMINO_ACIDS, {"evalue": 100.0}), ("sw", PROTEIN, AMINO_ACIDS, {"max_target_seqs": 3}),
     ("sw", PROTEIN, AMINO_ACIDS, {"gapopen": 1, "gapextend": 3, "min_score": 30}),
     ("sw", PROTEIN, AMINO_ACIDS, {"score_only": True}),
@@ -227,8 +229,8 @@ def test_threads_change_nothing(queries):
     ("sw-nucleotide", NUCLEOTIDE, "ACGT", {"strand": "minus"}),
     ("sw-nucleotide", NUCLEOTIDE, "ACGT", {"match": 7, "mismatch": -1, "min_score": 60}),
 ], ids=str)
-def test_pipelines_give_the_same_on_both_back_ends(pipeline, alphabet, letters, options):
-    queries, targets = related(np.random.default_rng(7), letters, 60)
+def test_pipelines_give_the_same_on_both_back_ends(pipeline, alphabet, residues, options):
+    queries, targets = related(np.random.default_rng(7), residues, 60)
     check_pipeline(pipeline, SequenceBatch.of(alphabet, queries), SequenceBatch.of(alphabet, targets), options,
                    backends=("reference", "cpu"))
 
@@ -236,9 +238,9 @@ def test_pipelines_give_the_same_on_both_back_ends(pipeline, alphabet, letters, 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 200), st.sampled_from([(11, 1), (0, 1), (3, 0), (0, 0), (9, 2), (2, 1)]),
        st.sampled_from([1, 1 << 24]), st.sampled_from(["ACDEFGHIKLMNPQRSTVWY", "WA", "W"]), st.integers(1, 3))
-def test_pairs_in_wide_numbers_equal_the_reference(seed, length, gap_costs, times, letters, strips):
+def test_pairs_in_wide_numbers_equal_the_reference(seed, length, gap_costs, times, residues, strips):
     rng, scoring = np.random.default_rng(seed), protein_scoring(*gap_costs, times=times)
-    query = PROTEIN.encode(letters)[rng.integers(0, len(letters), length)]
+    query = PROTEIN.encode(residues)[rng.integers(0, len(residues), length)]
     kept = query[rng.random(length) < 0.9]
     target = np.insert(kept, np.sort(rng.integers(0, len(kept) + 1, 9)), query[:1].repeat(9)[:9]) if length else query
     codes, places = np.unique(query, return_inverse=True)

@@ -58,11 +58,11 @@ def test_working_space_waits_for_others_to_finish() -> None:
 
 def test_whoever_waits_for_what_could_not_be_sent_is_told() -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.plugins.smith_waterman.resident_cuda import Sending
+    from seqloom.plugins.smith_waterman.resident_cuda import Upload
 
     waiting = ExitStack()
     waiting.callback(mock.Mock(side_effect=BackendError("failed")))
-    sending = Sending(waiting)
+    sending = Upload(waiting)
     for _ in range(2):
         with pytest.raises(BackendError, match="failed"):
             sending.wait()
@@ -72,41 +72,42 @@ def test_whoever_waits_for_what_could_not_be_sent_is_told() -> None:
 @given(st.lists(st.integers(0, 40), max_size=30))
 def test_works_are_ordered_by_falling_length(lengths: list[int]) -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.plugins.smith_waterman import works_cuda
+    from seqloom.plugins.smith_waterman import target_order_cuda
 
     wanted = sorted(range(len(lengths)), key=lambda n: -lengths[n])
-    for counted in (works_cuda._COUNTED_LENGTHS, 20):
-        with mock.patch.object(works_cuda, "_COUNTED_LENGTHS", counted):
-            ranked = works_cuda.longest_first(np.array(lengths, np.int64))
+    for counted in (target_order_cuda._COUNTED_LENGTHS, 20):
+        with mock.patch.object(target_order_cuda, "_COUNTED_LENGTHS", counted):
+            ranked = target_order_cuda.longest_first(np.array(lengths, np.int64))
         assert ranked.tolist() == wanted + (wanted[-1:] or [0])
 
 
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=12), st.integers(0, 4), st.integers(1, 20))
 def test_pieces_hold_all_stretches_that_an_alignment_can_take(lengths: list[int], reach: int, least: int) -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.plugins.smith_waterman import works_cuda
+    from seqloom.plugins.smith_waterman import target_order_cuda
 
     sizes = np.array(lengths, np.int64)
     begins, step = np.cumsum(sizes) - sizes, max(least, 4 * reach)
     offsets = np.append(begins, sizes.sum())
-    works = works_cuda.Works.of_volume(np.arange(len(sizes)), offsets, sizes, lambda name, array: array)
-    assert works.pieces_of(begins, None) is None
-    with mock.patch.object(works_cuda, "LEAST_PIECE", least):
-        pieces = works.pieces_of(begins, reach)
+    target_order = target_order_cuda.TargetOrder.of_volume(np.arange(len(sizes)), offsets, sizes,
+                                                           lambda name, array: array)
+    assert target_order.pieces_of(begins, None) is None
+    with mock.patch.object(target_order_cuda, "LEAST_PIECE", least):
+        pieces = target_order.pieces_of(begins, reach)
     long = {n for n, length in enumerate(lengths) if length > step + reach}
     if pieces is None:
         assert not long
         return
     assert pieces.cut == len(long) and set(pieces.owners.tolist()) == long and len(pieces.begins) % 2 == 0
     assert pieces.lengths.max() <= step + reach and (np.diff(pieces.lengths) <= 0).all()
-    # As many as are planned for, and every run of ``reach`` letters, or of one, is in one of them.
+    # As many as are planned for, and every run of ``reach`` residues, or of one, is in one of them.
     assert len(pieces.begins) - 1 <= sizes[list(long)].sum() // step + len(long)
     held = {n: [(b - begins[n], b - begins[n] + size) for o, b, size in zip(*pieces[1:], strict=True) if o == n]
             for n in long}
     for n, parts in held.items():
         assert all(any(a <= first and first + max(1, reach) <= b for a, b in parts)
                    for first in range(lengths[n] - max(1, reach) + 1))
-    whole = replace(works, pieces=pieces)
+    whole = replace(target_order, pieces=pieces)
     assert sorted(whole.order.tolist()) == sorted([*(set(range(len(lengths))) - long),
                                                    *(len(lengths) + n for n in range(len(pieces.begins)))])
     ranks = [lengths[n] if n < len(lengths) else pieces.lengths[n - len(lengths)] for n in whole.order.tolist()]

@@ -6,24 +6,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context, Scoring, SearchSpace
-from seqloom.core.engine import Engine, Settings
+from seqloom.core.engine.engine import Engine
+from seqloom.core.engine.memory import MemorySource
+from seqloom.core.engine.planning import Settings
 from seqloom.core.errors import BudgetError, OptionError
-from seqloom.core.memory import MemorySource
 from seqloom.core.pipeline import compose
 from seqloom.core.records import DELETE, INSERT, MATCH, Hits, Pairs
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
 from seqloom.plugins.smith_waterman.extend_reference import trace
-from seqloom.plugins.smith_waterman.matrices import PRINTED_LETTERS, PRINTED_ROWS, nucleotide_matrix, printed_matrix
+from seqloom.plugins.smith_waterman.matrices import PRINTED_RESIDUES, PRINTED_ROWS, nucleotide_matrix, printed_matrix
 from seqloom.plugins.smith_waterman.plugin import seqloom_stages
-from seqloom.plugins.smith_waterman.recurrence import Packed
+from seqloom.plugins.smith_waterman.recurrence_reference import Packed
 from seqloom.plugins.smith_waterman.scoring import SmithWaterman, SmithWatermanOptions
 from seqloom.plugins.smith_waterman.seed_reference import SmithWatermanScores, best_scores
 from seqloom.testing import assert_same_hits, assert_same_records, check_pipeline, check_stage, run_pipeline
 
-LETTERS = "ACDEFGHIKLMNPQRSTVWYBZX*UOJ"
+RESIDUES = "ACDEFGHIKLMNPQRSTVWYBZX*UOJ"
 proteins = st.one_of(st.text("ACDEFGHIKLMNPQRSTVWY", max_size=40), st.text("WAX", max_size=40),
-                     st.text(LETTERS, max_size=25), st.sampled_from(["", "W", "X" * 30, "A" * 30, "*" * 9]))
+                     st.text(RESIDUES, max_size=25), st.sampled_from(["", "W", "X" * 30, "A" * 30, "*" * 9]))
 costs = st.sampled_from([(11, 1), (0, 1), (3, 0), (9, 2), (40, 20)])
 
 
@@ -94,7 +95,7 @@ def test_the_choice_among_equally_good_alignments():
 
     assert paths("AWAAW", "W") == (11, 1, 2, 0, 1, [1 << 4 | MATCH])  # the smallest query end
     assert paths("W", "WAW") == (11, 0, 1, 0, 1, [1 << 4 | MATCH])  # then the smallest target end
-    # From behind, letters are paired as long as that is as good: gaps stand as far to the left as they can.
+    # From behind, residues are paired as long as that is as good: gaps stand as far to the left as they can.
     assert paths("WWAAAWW", "WWAAWW") == (47, 0, 7, 0, 6, [2 << 4 | MATCH, 1 << 4 | INSERT, 4 << 4 | MATCH])
     assert paths("WWAAWW", "WWAAAWW") == (47, 0, 6, 0, 7, [2 << 4 | MATCH, 1 << 4 | DELETE, 4 << 4 | MATCH])
 
@@ -118,21 +119,21 @@ def test_a_long_target_is_aligned_as_if_it_were_traced_whole():
 @pytest.mark.parametrize("name", sorted(PRINTED_ROWS))
 def test_printed_matrices_are_parasails(name):
     parasail = pytest.importorskip("parasail")
-    theirs = getattr(parasail, name.lower()).matrix[: len(PRINTED_LETTERS), : len(PRINTED_LETTERS)]
-    places = [PROTEIN.letters.index(letter) for letter in PRINTED_LETTERS]
+    theirs = getattr(parasail, name.lower()).matrix[: len(PRINTED_RESIDUES), : len(PRINTED_RESIDUES)]
+    places = [PROTEIN.letters.index(residue) for residue in PRINTED_RESIDUES]
     ours = printed_matrix(name)
     assert np.array_equal(ours[np.ix_(places, places)], theirs)
     assert np.array_equal(ours, ours.T)
-    for letter, other in (("U", "C"), ("O", "X"), ("J", "X")):
-        assert np.array_equal(ours[PROTEIN.letters.index(letter)], ours[PROTEIN.letters.index(other)])
+    for residue, other in (("U", "C"), ("O", "X"), ("J", "X")):
+        assert np.array_equal(ours[PROTEIN.letters.index(residue)], ours[PROTEIN.letters.index(other)])
 
 
 def test_scores_are_parasails():
     parasail = pytest.importorskip("parasail")
     rng = np.random.default_rng(11)
 
-    def random(low: int, high: int, letters: str = "ACDEFGHIKLMNPQRSTVWYBZX*") -> str:
-        return "".join(rng.choice(list(letters), rng.integers(low, high)))
+    def random(low: int, high: int, residues: str = "ACDEFGHIKLMNPQRSTVWYBZX*") -> str:
+        return "".join(rng.choice(list(residues), rng.integers(low, high)))
 
     relatives = random(200, 201)
     targets = [random(1, 2), "W", "X" * 200, "*" * 50, relatives[40:160], "A" * 300,
@@ -149,9 +150,9 @@ def test_scores_are_parasails():
 
 def proteins_with_relatives(seed: int = 3) -> tuple[SequenceBatch, SequenceBatch]:
     rng = np.random.default_rng(seed)
-    letters = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
-    queries = ["".join(rng.choice(letters, n)) for n in (60, 35, 1, 90)]
-    targets = ["".join(rng.choice(letters, rng.integers(1, 120))) for _ in range(40)]
+    residues = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
+    queries = ["".join(rng.choice(residues, n)) for n in (60, 35, 1, 90)]
+    targets = ["".join(rng.choice(residues, rng.integers(1, 120))) for _ in range(40)]
     targets += [q[:30] + q[33:] for q in queries] + [queries[0], queries[0], ""]
     return SequenceBatch.of(PROTEIN, [*queries, ""]), SequenceBatch.of(PROTEIN, targets)
 
@@ -210,7 +211,7 @@ def test_no_memory_is_asked_for_to_trace_scores_only(backend):
     source, plugins = MemorySource(batch), registry()
     for score_only, slot in ((False, "extend.traceback"), (True, "seed.scores")):
         plan = compose(plugins, plugins.pipeline("sw"), {"score_only": score_only}, backend)
-        engine = Engine(plan, plugins, batch, source, SearchSpace(source.letters, 1), Settings(memory=1 << 20))
+        engine = Engine(plan, plugins, batch, source, SearchSpace(source.total_residues, 1), Settings(memory=1 << 20))
         with pytest.raises(BudgetError, match=f"slot '{slot}' for one query and one target needs"):
             engine.unit_plan()
 
@@ -220,7 +221,7 @@ def test_given_pairs_only_those_are_scored():
     hits = run_pipeline("sw", queries, targets, {"evalue": 1e9})
     some = Pairs({"query": [0, 1], "target": [44, 3], "score": [0, 0]})
     options = SmithWatermanOptions(evalue=1e9)
-    space = SearchSpace(targets.letters, len(targets))
+    space = SearchSpace(targets.total_residues, len(targets))
     context = Context(queries=queries, targets=targets, options=options, space=space,
                       scoring=SmithWaterman().scoring(queries, space, options))
     found = SmithWatermanScores().run(context, some)
@@ -283,7 +284,9 @@ def test_nucleotide_statistics_are_those_of_blastn(match, mismatch, gapopen, gap
     exact, blast = ({r["target"]: (r["score"], r["bit_score"], r["evalue"]) for r in hits.rows()}
                     for hits in (exact, blast))
     assert len(exact) == 4
-    assert exact == blast
+    assert {t: row[0] for t, row in exact.items()} == {t: row[0] for t, row in blast.items()}
+    # BLAST's parameters are those of each strand's composition, which differ from others in the last digits.
+    assert all(row[1:] == pytest.approx(blast[t][1:], rel=1e-9) for t, row in exact.items())
 
 
 def test_nucleotide_scores_without_statistics():
@@ -292,6 +295,17 @@ def test_nucleotide_scores_without_statistics():
     assert row["score"] == 84 and np.isnan(row["evalue"])
     with pytest.raises(OptionError, match="no statistics for reward 7 and penalty -1; known ratios"):
         run_pipeline("sw-nucleotide", batch, batch, {"match": 7, "mismatch": -1, "evalue": 1.0})
+
+
+@pytest.mark.parametrize(("match", "mismatch"), [(2, -3), (1, -2), (1, -1)])
+def test_gaps_that_cost_nothing_have_no_statistics(match, mismatch):
+    rng = np.random.default_rng(5)
+    query, target = (SequenceBatch.of(NUCLEOTIDE, ["".join(rng.choice(list("ACGT"), n))]) for n in (60, 400))
+    options = {"match": match, "mismatch": mismatch, "gapopen": 0, "gapextend": 0}
+    row = run_pipeline("sw-nucleotide", query, target, options).rows()[0]
+    assert row["score"] > 30 and np.isnan(row["evalue"]) and np.isnan(row["bit_score"])
+    with pytest.raises(OptionError, match="no statistics for gaps that cost nothing"):
+        run_pipeline("sw-nucleotide", query, target, {**options, "evalue": 1.0})
 
 
 @pytest.mark.parametrize("backend", ["reference", "cpu"])

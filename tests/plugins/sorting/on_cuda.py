@@ -18,13 +18,13 @@ PROTEIN = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
 MANY = 3 * keys_cuda.LEAST // 2
 
 
-def even(letters: np.ndarray, width: int, count: int) -> Ragged:
-    return Ragged.even(letters[np.random.default_rng(width).integers(0, len(letters), (count, width), np.uint8)])
+def even(characters: np.ndarray, width: int, count: int) -> Ragged:
+    return Ragged.even(characters[np.random.default_rng(width).integers(0, len(characters), (count, width), np.uint8)])
 
 
-def uneven(letters: np.ndarray, lengths: np.ndarray) -> Ragged:
+def uneven(characters: np.ndarray, lengths: np.ndarray) -> Ragged:
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return Ragged(offsets, letters[np.random.default_rng(1).integers(0, len(letters), offsets[-1], np.uint8)])
+    return Ragged(offsets, characters[np.random.default_rng(1).integers(0, len(characters), offsets[-1], np.uint8)])
 
 
 def lengths(most: int, count: int) -> np.ndarray:
@@ -32,14 +32,14 @@ def lengths(most: int, count: int) -> np.ndarray:
 
 
 def skewed(count: int) -> Ragged:
-    """Most are short, and most of their letters alike."""
+    """Most are short, and most of their characters alike."""
     rng = np.random.default_rng(5)
     offsets = np.concatenate([[0], np.cumsum(np.minimum(rng.zipf(1.4, count), 200))])
     return Ragged(offsets, rng.choice(np.array([0, 65, 66], np.uint8), offsets[-1], p=[0.02, 0.9, 0.08]))
 
 
 def late(keys: Ragged) -> Ragged:
-    """The same, with letters in the last ones that no other has."""
+    """The same, with characters in the last ones that no other has."""
     keys.values[-7:-1] = [0, 255, ord("N"), ord("a"), ord("A") + 32, ord("A") + 128]
     return keys
 
@@ -55,23 +55,23 @@ CASES: dict[str, Callable[[int], Ragged]] = {
     "20-mers of a longer array": lambda n: inner(even(DNA, 20, n)),
     "20-mers with N": lambda n: even(np.frombuffer(b"ACGTN", np.uint8), 20, n),
     "20-mers, all equal": lambda n: even(DNA[:1], 20, n),
-    "two letters, 20": lambda n: even(DNA[:2], 20, n),
-    "three letters": lambda n: even(DNA, 3, n),
-    "proteins, 12 letters": lambda n: even(PROTEIN, 12, n),
+    "two characters, 20": lambda n: even(DNA[:2], 20, n),
+    "three characters": lambda n: even(DNA, 3, n),
+    "proteins, 12 characters": lambda n: even(PROTEIN, 12, n),
     "eight bytes": lambda n: even(BYTES, 8, n),
     "nine bytes": lambda n: even(BYTES, 9, n),
-    "0 to 30 letters": lambda n: uneven(DNA, lengths(30, n)),
-    "0 to 30 letters, with others at the end": lambda n: late(uneven(DNA, lengths(30, n))),
+    "0 to 30 characters": lambda n: uneven(DNA, lengths(30, n)),
+    "0 to 30 characters, with others at the end": lambda n: late(uneven(DNA, lengths(30, n))),
     "0 to 30 bytes": lambda n: uneven(BYTES, lengths(30, n)),
-    "0 and 1 letters": lambda n: uneven(DNA, lengths(1, n)),
-    "no letters but one": lambda n: uneven(DNA, (np.arange(n) == n // 2).astype(np.int64)),
+    "0 and 1 characters": lambda n: uneven(DNA, lengths(1, n)),
+    "no characters but one": lambda n: uneven(DNA, (np.arange(n) == n // 2).astype(np.int64)),
 }
 FEWER: dict[str, Callable[[int], Ragged]] = {
-    "40 letters": lambda n: even(DNA, 40, n),
-    "100 letters": lambda n: even(DNA, 100, n),
-    "100 letters, with others at the end": lambda n: late(even(DNA, 100, n)),
-    "100 letters, all equal": lambda n: even(DNA[:1], 100, n),
-    "0 to 100 letters": lambda n: uneven(DNA, lengths(100, n)),
+    "40 characters": lambda n: even(DNA, 40, n),
+    "100 characters": lambda n: even(DNA, 100, n),
+    "100 characters, with others at the end": lambda n: late(even(DNA, 100, n)),
+    "100 characters, all equal": lambda n: even(DNA[:1], 100, n),
+    "0 to 100 characters": lambda n: uneven(DNA, lengths(100, n)),
     "a, aa, aaa, …": lambda n: uneven(DNA[:1], np.arange(n) % 700),
     "skewed": skewed,
 }

@@ -21,8 +21,8 @@ sorter.threads = {threads}
 rng = np.random.default_rng({seed})
 
 
-def strings(letters, lengths):
-    return [rng.choice(np.frombuffer(letters, np.uint8), n).tobytes() for n in lengths]
+def strings(characters, lengths):
+    return [rng.choice(np.frombuffer(characters, np.uint8), n).tobytes() for n in lengths]
 
 
 for rows in {rows}:

@@ -37,8 +37,8 @@ def check(sorter: Sorter, strings: list[bytes]) -> None:
 
 @pytest.mark.parametrize("alphabet", [b"\x00\xff", b"ACGT", bytes(range(256))], ids=["two", "four", "all"])
 def test_random_strings_of_any_length(sorter, alphabet):
-    letters = st.sampled_from([bytes([b]) for b in alphabet])
-    strings = st.lists(st.lists(letters, max_size=9).map(b"".join), max_size=40)
+    characters = st.sampled_from([bytes([b]) for b in alphabet])
+    strings = st.lists(st.lists(characters, max_size=9).map(b"".join), max_size=40)
 
     @settings(max_examples=80, deadline=None)
     @given(strings)
@@ -63,11 +63,11 @@ def test_skewed_keys(sorter):
     check(sorter, [rng.choice([0, 65, 66], n, p=[0.02, 0.9, 0.08]).astype(np.uint8).tobytes() for n in lengths])
 
 
-@pytest.mark.parametrize("letters", [b"AC", b"ACGT", bytes(range(256))], ids=["two", "four", "all"])
+@pytest.mark.parametrize("characters", [b"AC", b"ACGT", bytes(range(256))], ids=["two", "four", "all"])
 @pytest.mark.parametrize("width", [1, 3, 8, 20, 33, 70])
-def test_keys_of_one_width(sorter, letters, width):
+def test_keys_of_one_width(sorter, characters, width):
     rng = np.random.default_rng(width)
-    values = rng.choice(np.frombuffer(letters, np.uint8), 3000 * width)
+    values = rng.choice(np.frombuffer(characters, np.uint8), 3000 * width)
     order = sorter.order(Ragged(np.arange(3001) * width, values))
     assert order.tolist() == sorted(range(3000), key=lambda n: values[n * width : (n + 1) * width].tobytes())
 
@@ -76,12 +76,12 @@ def test_keys_of_one_width(sorter, letters, width):
 @pytest.mark.parametrize("head", [0, 100])
 def test_many_keys_with_a_common_prefix(sorter, head, tail):
     rng = np.random.default_rng(head)
-    letters = np.frombuffer(tail or b"A", np.uint8)
-    ends = [rng.choice(letters, n).tobytes() for n in (rng.integers(0, 60, 30_000) if tail else [9] * 30_000)]
+    characters = np.frombuffer(tail or b"A", np.uint8)
+    ends = [rng.choice(characters, n).tobytes() for n in (rng.integers(0, 60, 30_000) if tail else [9] * 30_000)]
     check(sorter, [b"T" * head + end for end in ends])
 
 
-def test_letters_that_come_late_are_sorted_too(sorter):
+def test_characters_that_come_late_are_sorted_too(sorter):
     check(sorter, [b"ACGTACGT"] * 5000 + [b"ACZTACGT", b"ACGTACG\x00"] + [b"CCGTACGT"] * 10)
 
 

@@ -1,0 +1,1 @@
+"""CUDA devices: the driver, transfers between host and device, and compiled kernels."""

@@ -1,0 +1,73 @@
+"""The door through which CUDA kernels are compiled: kept on disk, as those of the host.
+
+numba-cuda keeps kernels where numba keeps those of the host, but stamps them with the time of their own file alone.
+Here the stamp covers all functions and constants that a kernel uses (``core/kernels/stamps.py``), so that none is kept
+too long, and kernels are taken only from folders that nobody else may write to.
+"""
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba import cuda as _cuda
+
+from ..kernels.packed16 import SIMULATED
+from ..kernels.stamps import stamp
+from ..user_cache import Unsafe, check_safe, kernel_cache, refuse, trusted_owners
+
+cuda: Any = _cuda  # numba's types don't know what code on the device may do
+launching = threading.Lock()
+"""Held by whoever starts a kernel: two threads don't load one at a time, and the simulator runs one at a time."""
+
+
+def _loaded(kept: Any, signature: Any, target: Any) -> Any:
+    """A kernel from disk, without the tables of types that numba sets up before (0.4 s): only compiling needs them."""
+    with kept._guard_against_spurious_io_errors():
+        return kept._load_overload(signature, target)
+
+
+def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a CUDA kernel at first use, once for all processes where it can be kept.
+
+    Args:
+        options: of ``cuda.jit``.
+    """
+
+    def compiled(function: Any) -> Any:
+        if SIMULATED:
+            return cuda.jit(function)
+        source = Path(function.__code__.co_filename)
+        depends = stamp(function)
+        if depends is None or not _has_a_place(source):
+            return cuda.jit(function, **options)
+        try:
+            made = cuda.jit(function, cache=True, **options)
+        except RuntimeError:  # numba finds no place after all
+            return cuda.jit(function, **options)
+        kept = made._cache
+        folder = Path(kept._cache_path)
+        try:
+            check_safe(folder, folder.stat(), trusted_owners(source))
+        except Unsafe as error:
+            refuse(error)
+            return cuda.jit(function, **options)
+        text = hashlib.blake2b(depends, digest_size=16).hexdigest()
+        kept._cache_file = type(kept._cache_file)(cache_path=kept._cache_path, filename_base=kept._impl.filename_base,
+                                                  source_stamp=(kept._impl.locator.get_source_stamp(), text))
+        kept.load_overload = lambda signature, target: _loaded(kept, signature, target)
+        return made
+
+    return compiled
+
+
+def _has_a_place(source: Path) -> bool:
+    """Whether numba finds a folder for kernels; for users without a home it would make one that is named ``~``."""
+    beside = source.parent / "__pycache__"
+    try:
+        kernel_cache()
+    except RuntimeError:
+        return os.access(beside if beside.exists() else source.parent, os.W_OK)
+    return True

@@ -1,0 +1,329 @@
+"""How a run is cut into units: query batches × volumes that fit the memory, occupy the threads and take some seconds.
+
+Nothing here changes a result. The plan is made once and kept with the run; a resumed run goes on with it.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from ..context import Queries, SearchSpace
+from ..errors import BudgetError
+from ..pipeline import Plan
+from ..ports import Span, UnitPlan, VolumeSource
+from ..records import Records
+from ..stages import Shape
+
+LEAST_FLIGHT = 2
+"""Units that find room side by side in any case, if there are as many threads: what one of them does alone, like
+reading and sorting, goes on beside another's work."""
+READERS = 2
+"""Volumes that are read ahead of those at work, at a time: the indexes of one are made while the residues of another
+are being read."""
+UNIT_SECONDS = 3.0
+"""What a unit takes at most, by the estimates of its stages: it is what an interruption loses."""
+MOST_UNITS = 2000
+"""Units that are made for that reason, at most: each is kept by a transaction of its own."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run uses the machine. Nothing here changes a result.
+
+    Attributes:
+        threads: most units side by side, and threads that the stages of all of them share.
+        memory: bytes of host memory that the run's data may take; None without a limit.
+        device_memory: bytes of device memory likewise.
+        batch_queries, batch_residues: most queries and query residues of a batch.
+        volume_residues: most target residues of a volume; None leaves it to the stages.
+        explain: global numbers of targets to follow through the stages.
+    """
+
+    threads: int = 1
+    memory: int | None = None
+    device_memory: int | None = None
+    batch_queries: int = 1000
+    batch_residues: int = 1_000_000
+    volume_residues: int | None = None
+    explain: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes that units side by side need at most, and the slots that need most of them.
+
+    Attributes:
+        host, device: bytes.
+        host_slot, device_slot: names of slots; "" where none needs anything.
+    """
+
+    host: int = 0
+    host_slot: str = ""
+    device: int = 0
+    device_slot: str = ""
+
+    def over_host(self, settings: Settings) -> bool:
+        return settings.memory is not None and self.host > settings.memory
+
+    def over_device(self, settings: Settings) -> bool:
+        return settings.device_memory is not None and self.device > settings.device_memory
+
+    def fits(self, settings: Settings) -> bool:
+        return not self.over_host(settings) and not self.over_device(settings)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A way to cut a run, with the limits that it comes from."""
+
+    batch_residues: int
+    volume_residues: int
+    batches: list[tuple[int, int]]
+    volumes: Sequence[Span]
+
+    @property
+    def units(self) -> int:
+        return len(self.batches) * len(self.volumes)
+
+
+class Planner:
+    """Plans one run.
+
+    Args:
+        plan: what runs.
+        queries: all queries.
+        source: everything that is searched.
+        space: its size.
+        settings: use of the machine.
+    """
+
+    def __init__(self, plan: Plan, queries: Queries, source: VolumeSource, space: SearchSpace,
+                 settings: Settings) -> None:
+        self.plan, self.queries, self.source, self.space, self.settings = plan, queries, source, space, settings
+
+    def units(self) -> UnitPlan:
+        """Batches and volumes that keep units side by side within the memory budget.
+
+        Raises:
+            BudgetError: even one query against the longest target needs more.
+        """
+        if min(self.settings.threads, LEAST_FLIGHT) > 1:
+            with suppress(BudgetError):
+                return self._units_that_fit(LEAST_FLIGHT)
+        return self._units_that_fit(1)
+
+    def flight(self, plan: UnitPlan) -> int:
+        """Units that run side by side: one for each thread, or as many as memory allows."""
+        flights = range(min(self.settings.threads, max(1, len(plan.batches) * len(plan.volumes))), 1, -1)
+        return next((flight for flight in flights
+                     if self.need(plan.batches, plan.volumes, flight).fits(self.settings)), 1)
+
+    def volumes_kept(self, plan: UnitPlan) -> int:
+        """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next."""
+        if not plan.volumes or not plan.batches:
+            return 1
+        shape = self._shape(plan.batches, plan.volumes)
+        total = sum(self._volume_bytes(v.total_residues, v.sequences) for v in plan.volumes)
+        total += sum(len(plan.volumes) * filled.stage.footprint(shape).kept for filled in self.plan.indexes("target"))
+        fits = self.settings.memory is None or 2 * total < self.settings.memory
+        return max(1, len(plan.volumes)) if fits else self.flight(plan) + READERS
+
+    def schedule(self, plan: UnitPlan) -> Iterator[tuple[int, int]]:
+        """Batch by batch while all volumes stay in memory, else volume by volume so that each is read once."""
+        count_b, count_v = len(plan.batches), len(plan.volumes)
+        if self.volumes_kept(plan) >= count_v:
+            return ((b, v) for b in range(count_b) for v in range(count_v))
+        return ((b, v) for v in range(count_v) for b in range(count_b))
+
+    def cells(self, plan: UnitPlan, batch: int, volume: int) -> int:
+        """Query residues × target residues of a unit."""
+        return self._residues(plan.batches[batch]) * plan.volumes[volume].total_residues
+
+    @property
+    def residues_wanted(self) -> bool:
+        """Whether units, or the indexes that are made for them, look at residues of targets."""
+        return any(filled.stage.reads_residues for filled in (*self.plan.indexes("target"), *self.plan.working("unit")))
+
+    def weights(self) -> dict[str, float]:
+        """Share of a unit's time that each slot takes, about, before any has been measured: half is for seed stages."""
+        slots = self.plan.working("unit")
+        kinds = [f.stage.kind == "seed" for f in slots]
+        return {f.name: 1 / kinds.count(seeds) for f, seeds in zip(slots, kinds, strict=True)}
+
+    # ---- memory
+
+    def need(self, batches: Sequence[tuple[int, int]], volumes: Sequence[Span], flight: int) -> Need:
+        """What so many units side by side need at most."""
+        if not batches or not volumes:
+            return Need()
+        shape, threads = self._shape(batches, volumes), self.settings.threads
+        flight = min(flight, len(batches) * len(volumes))
+        at_once = min(flight + READERS, len(volumes))
+        batches_at_once = min(flight + 1, len(batches))
+        held = at_once * self._volume_bytes(shape.target_residues, shape.targets)
+        held += batches_at_once * shape.query_residues + int(self.queries.nbytes)
+        building, device_held, share = (0, ""), 0, 1.0
+        asked_for = self._kinds_asked_for()
+        host, device = [(0, "")], [(0, "")]
+        for filled in self.plan.stages:
+            alone, by_all = (filled.stage.footprint(replace(shape, share=share, threads=n)) for n in (1, threads))
+            share *= filled.stage.leaves
+            if filled.stage.kind == "index":
+                if filled.stage.side == "query" and filled.stage.provides not in asked_for:
+                    continue  # these are made when they are asked for
+                held += (at_once if filled.stage.side == "target" else batches_at_once) * by_all.kept
+                building = max(building, (by_all.host - by_all.kept, filled.name))
+                # A device that is short of room has the volumes at work and the next one.
+                device_held += by_all.device * (min(flight + 1, len(volumes)) if filled.stage.side == "target" else 1)
+                continue
+            # Every unit in flight needs what one thread does, and each thread more than units its own part.
+            idle = (threads - flight) / max(1, threads - 1)
+            host.append((flight * alone.host + int(idle * (by_all.host - alone.host)), filled.name))
+            device.append((flight * alone.device + int(idle * (by_all.device - alone.device)), filled.name))
+        if at_once > 1:
+            held += building[0]
+        else:  # the only volume is ready before any unit begins
+            host.append(building)
+        (most, slot), (most_device, device_slot) = max(host), max(device)
+        return Need(held + most, slot, device_held + most_device, device_slot)
+
+    def _kinds_asked_for(self) -> set[str]:
+        """Kinds of index that some stage looks at, with the records that it will be handed."""
+        kinds = {kind for filled in self.plan.stages if filled.stage.kind == "index" for kind in filled.stage.reads}
+        given: type[Records] | None = None
+        for filled in (*self.plan.working("unit"), *self.plan.working("reduce")):
+            kinds.update(filled.stage.looks_up(given))
+            given = filled.stage.gives
+        return kinds
+
+    def _volume_bytes(self, residues: int, targets: int) -> int:
+        """What a volume takes without its indexes."""
+        return residues * self.residues_wanted + 24 * targets
+
+    def _shape(self, batches: Sequence[tuple[int, int]], volumes: Sequence[Span]) -> Shape:
+        """Of a unit that is as large as any, in every respect."""
+        return Shape(
+            queries=max(b - a for a, b in batches),
+            query_residues=max(self._residues(b) for b in batches),
+            longest_query=int(self.queries.lengths.max()),
+            targets=max(v.sequences for v in volumes),
+            target_residues=max(v.total_residues for v in volumes),
+            longest_target=max(v.longest for v in volumes),
+            database_targets=self.space.sequences,
+            database_residues=self.space.total_residues,
+            options=self.plan.options,
+        )
+
+    def _residues(self, batch: tuple[int, int]) -> int:
+        return int(self.queries.lengths[batch[0] : batch[1]].sum())
+
+    # ---- cutting
+
+    def _units_that_fit(self, flight: int) -> UnitPlan:
+        """Units of which so many find room side by side."""
+        settings = self.settings
+        residues = settings.batch_residues
+        volume_residues = settings.volume_residues or max(f.stage.volume_residues for f in self.plan.stages)
+        cut = _Cut(residues, volume_residues, query_batches(self.queries, settings.batch_queries, residues),
+                   self.source.plan(volume_residues))
+        while not (need := self.need(cut.batches, cut.volumes, flight)).fits(settings):
+            smaller = self._smaller(cut)
+            if not smaller:
+                if need.over_host(settings):
+                    raise BudgetError(f"slot '{need.host_slot}' for one query and one target", need.host,
+                                      settings.memory or 0, "raise --memory")
+                raise BudgetError(f"slot '{need.device_slot}' for one query and one target", need.device,
+                                  settings.device_memory or 0, "raise --device-memory")
+            on_host = need.over_host(settings)
+
+            def rank(way: _Cut, on_host: bool = on_host) -> tuple[int, int]:
+                """What it needs then; of ways that are as good, the one that makes fewer units comes first."""
+                then = self.need(way.batches, way.volumes, flight)
+                return (then.host if on_host else then.device), way.units
+
+            cut = min(smaller, key=rank)
+        return self._short_units(self._enough_units(cut))
+
+    def _smaller(self, cut: _Cut) -> list[_Cut]:
+        """Batches of half the residues, volumes of half the residues, where there is something to cut.
+
+        What is cut need not be the longest sequence, which may stand alone; so limits shrink in any case.
+        """
+        ways = []
+        if cut.batch_residues > 1 and any(b - a > 1 for a, b in cut.batches):
+            fewer = max(1, min(cut.batch_residues, max(map(self._residues, cut.batches))) // 2)
+            ways.append(replace(cut, batch_residues=fewer,
+                                batches=query_batches(self.queries, self.settings.batch_queries, fewer)))
+        if cut.volume_residues > 1 and any(v.sequences > 1 for v in cut.volumes):
+            fewer = max(1, min(cut.volume_residues, max(v.total_residues for v in cut.volumes)) // 2)
+            ways.append(replace(cut, volume_residues=fewer, volumes=self.source.plan(fewer)))
+        return ways
+
+    def _enough_units(self, cut: _Cut) -> _Cut:
+        """Cut further until there is a unit for each thread, if that is worth it: many queries by query, few by volume.
+
+        Stages share the threads, whichever unit they work for; what they do alone goes on beside other units' work.
+        """
+        cells = sum(map(self._residues, cut.batches)) * sum(v.total_residues for v in cut.volumes)
+        least = max(filled.stage.least_cells for filled in self.plan.stages)
+        wanted = max(1, min(self.settings.threads, cells // least))
+        return self._in_parts(cut, -(-wanted // max(1, cut.units)))
+
+    def _short_units(self, cut: _Cut) -> UnitPlan:
+        """Cut further until a unit takes some seconds at most, by the estimates of the stages: so that what is done is
+        shown, and kept when the run is interrupted."""
+        if cut.units:
+            seconds = self._seconds(cut)
+            parts = int(seconds / UNIT_SECONDS)
+            parts = min(parts, MOST_UNITS // cut.units)
+            cut = self._in_parts(cut, parts)
+            if parts > 1 and (left := min(int(self._seconds(cut) / UNIT_SECONDS), MOST_UNITS // cut.units)) > 1:
+                cut = self._volumes_in_parts(cut, left)  # few queries, of which some are long
+        return UnitPlan(tuple(cut.batches), tuple(cut.volumes))
+
+    def _seconds(self, cut: _Cut) -> float:
+        """What the largest unit takes: what the stage does that takes longest."""
+        shape, share, longest = self._shape(cut.batches, cut.volumes), 1.0, 0.0
+        for filled in self.plan.working("unit"):
+            longest = max(longest, filled.stage.seconds(replace(shape, share=share)))
+            share *= filled.stage.leaves
+        return longest
+
+    def _in_parts(self, cut: _Cut, parts: int) -> _Cut:
+        """So many times as many units, about."""
+        if parts < 2:
+            return cut
+        if len(self.queries) >= parts * len(cut.batches):
+            return replace(cut, batches=[b for batch in cut.batches
+                                         for b in even_batches(self.queries, *batch, parts)])
+        return self._volumes_in_parts(cut, parts)
+
+    def _volumes_in_parts(self, cut: _Cut, parts: int) -> _Cut:
+        fewer = min(cut.volume_residues, -(-max(v.total_residues for v in cut.volumes) // parts))
+        return replace(cut, volume_residues=fewer, volumes=self.source.plan(max(1, fewer)))
+
+
+def query_batches(queries: Queries, most: int, residues: int) -> list[tuple[int, int]]:
+    """Queries cut into batches of at most ``most`` queries and ``residues`` residues (one query at least), in order."""
+    batches: list[tuple[int, int]] = []
+    first, size = 0, 0
+    for number, length in enumerate(queries.lengths.tolist()):
+        if number > first and (number - first >= most or size + length > residues):
+            batches.append((first, number))
+            first, size = number, 0
+        size += length
+    if len(queries):
+        batches.append((first, len(queries)))
+    return batches
+
+
+def even_batches(queries: Queries, first: int, stop: int, count: int) -> list[tuple[int, int]]:
+    """Queries ``first`` … ``stop`` − 1 cut into at most ``count`` batches of about as many residues, in order."""
+    ends = np.cumsum(queries.lengths[first:stop])
+    middles = (ends - queries.lengths[first:stop] / 2) / max(1, int(ends[-1]))
+    share = np.searchsorted(np.arange(1, count) / count, middles, side="right")
+    cuts = [0, *(np.flatnonzero(np.diff(share)) + 1).tolist(), len(share)]
+    return [(first + a, first + b) for a, b in pairwise(cuts)]

@@ -1,0 +1,42 @@
+"""The processor that kernels are compiled for, and what of it vectors depend on.
+
+``SEQLOOM_SIMD`` chooses narrower vectors than the CPU has ("avx2", "portable"), for tests and comparisons. It must be
+set before the first kernel is imported.
+"""
+
+import os
+
+import numpy as np
+from llvmlite import binding
+
+SIMD_LEVELS = {"avx512": "", "avx2": "x86-64-v3", "portable": "x86-64"}
+"""LLVM's name of the CPU that each level compiles for; "" is the host."""
+
+level = os.environ.get("SEQLOOM_SIMD", "")
+if level and level not in SIMD_LEVELS:
+    raise ImportError(f"SEQLOOM_SIMD must be one of {', '.join(SIMD_LEVELS)}, not '{level}'")
+
+
+def host_features() -> frozenset[str]:
+    """What the CPU that is compiled for can do, by LLVM's names; of a narrower level what matters to vectors."""
+    if SIMD_LEVELS.get(level):
+        return frozenset({"avx2": ("avx2", "ssse3"), "portable": ()}[level])
+    return frozenset(name for name, there in binding.get_host_cpu_features().items() if there)
+
+
+def host_cpu() -> str:
+    """LLVM's name of the CPU that is compiled for."""
+    return SIMD_LEVELS.get(level) or binding.get_host_cpu_name()
+
+
+_FEATURES = host_features()
+HAS_BYTE_PERMUTE = {"avx512vbmi", "avx512bw"} <= _FEATURES
+HAS_AVX2 = "avx2" in _FEATURES
+HAS_SSSE3 = "ssse3" in _FEATURES
+BYTE_LANES: int = 64 if HAS_BYTE_PERMUTE else 32 if HAS_AVX2 else 16
+"""Lanes of 8 bits per vector on this CPU; as many lanes of 16 bits take two registers."""
+ALL_LANES = np.uint64(2**BYTE_LANES - 1)
+"""The bits of all of ``BYTE_LANES`` lanes, from which ``not_greater_lanes`` starts."""
+SATURATES_ON_ONE_PORT: bool = HAS_BYTE_PERMUTE and not host_cpu().startswith("znver")
+"""Whether a cycle takes one of those operations on whole registers that saturate or choose the greater, but two sums
+that wrap around, and a comparison beside them: so it is with AVX-512 of Intel, not of AMD."""

@@ -1,0 +1,18 @@
+"""Which residues occur in sequences or keys."""
+
+import numpy as np
+from seqloom.core.kernels.jit import kernel
+
+
+@kernel
+def mark_residues(values, first, last, seen):
+    """Set bool[256] ``seen`` for each residue of ``values[first:last]``."""
+    for place in range(first, last):
+        seen[values[place]] = True
+
+
+def residues_of(values: np.ndarray) -> np.ndarray:
+    """i8[k]: the residues that occur in u1[n] ``values``, ascending."""
+    seen = np.zeros(256, np.bool_)
+    mark_residues(values, 0, len(values), seen)
+    return np.flatnonzero(seen)

@@ -1,0 +1,168 @@
+"""SEG in kernels: what ``seg`` finds, as residues masked in place.
+
+The counts of a window matter, not whose they are: kept is how many amino acids occur how often, in place of a sort for
+each window. Sums are added up in the order of ``seg``, so that they are equal.
+"""
+
+import math
+from functools import cache
+
+import numpy as np
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.kernels.jit import kernel
+from seqloom.plugins.common.seg import AMINO_ACIDS, MOST_OTHERS, MOST_TRIMMED, entropy_terms, log_factorials
+
+_KINDS = len(AMINO_ACIDS)
+_KIND_OF = np.full(256, -1)
+_KIND_OF[[PROTEIN.letters.index(residue) for residue in AMINO_ACIDS]] = np.arange(_KINDS)
+_LOG_KINDS = math.log(_KINDS)
+
+
+@kernel
+def _count(residue, change, counts, occurring):
+    """Count a residue in (``change`` 1) or out (−1); returns the change in counted residues."""
+    kind = _KIND_OF[residue]
+    if kind < 0:
+        return 0
+    occurring[counts[kind]] -= 1
+    counts[kind] += change
+    occurring[counts[kind]] += 1
+    return change
+
+
+@kernel
+def _entropies(codes, window, terms, most_kinds, counts, occurring, entropies):
+    """Bits per counted residue of each window, NaN where too many don't count or more than ``most_kinds`` occur."""
+    counts[:], occurring[: window + 1] = 0, 0
+    occurring[0] = _KINDS
+    counted = 0
+    for end in range(len(codes)):
+        counted += _count(codes[end], 1, counts, occurring)
+        begin = end - window + 1
+        if begin < 0:
+            continue
+        if window - counted > MOST_OTHERS or _KINDS - occurring[0] > most_kinds:
+            entropies[begin] = np.nan
+        else:
+            bits = 0.0
+            for often in range(window, 0, -1):
+                for _ in range(occurring[often]):
+                    bits += terms[often, counted - window + MOST_OTHERS]
+            entropies[begin] = abs(bits / max(counted, 1))
+        counted += _count(codes[begin], -1, counts, occurring)
+
+
+@kernel
+def _trimmed(codes, begin, end, factorials, counts, occurring):
+    """The least probable part of a stretch that is shorter by less than ``MOST_TRIMMED``."""
+    full = end - begin
+    least = 1.0
+    best_begin, best_end = begin, end
+    for size in range(full, max(full - MOST_TRIMMED, 1), -1):
+        counts[:], occurring[: size + 1] = 0, 0
+        occurring[0] = _KINDS
+        counted = most = 0
+        for place in range(begin, end):
+            counted += _count(codes[place], 1, counts, occurring)
+            start = place - size + 1
+            if start < begin:
+                continue
+            compositions, orders = factorials[_KINDS], factorials[size]
+            if counted:
+                most = size
+                while occurring[most] == 0:
+                    most -= 1
+                for often in range(most, -1, -1):
+                    compositions -= factorials[occurring[often]]
+                    for _ in range(occurring[often] if often > 1 else 0):
+                        orders -= factorials[often]
+            score = compositions + orders - size * _LOG_KINDS
+            if score < least:
+                least, best_begin, best_end = score, start, start + size
+            counted += _count(codes[start], -1, counts, occurring)
+    return best_begin, best_end
+
+
+@kernel
+def _next(codes, start, lowest, windows, window, hicut, entropies, factorials, counts, occurring):
+    """First window and stretch of the segment that a window triggers, and where to go on."""
+    first = last = start
+    while first > lowest and entropies[first - 1] <= hicut:
+        first -= 1
+    while last + 1 < windows and entropies[last + 1] <= hicut:
+        last += 1
+    begin, end = _trimmed(codes, first, last + window, factorials, counts, occurring)
+    return first, begin, end, min(last, end - 1) + 1
+
+
+@kernel
+def _mask(codes, window, locut, hicut, terms, most_kinds, factorials, unknown, entropies, counts, occurring, masked):
+    """Set ``masked`` to ``unknown`` where ``codes`` are of low complexity; whether they are anywhere."""
+    windows = len(codes) - window + 1
+    if windows < 1:
+        return False
+    _entropies(codes, window, terms, most_kinds, counts, occurring, entropies)
+    found = False
+    start = lowest = 0
+    while start < windows:
+        if not entropies[start] <= locut:
+            start += 1
+            continue
+        first, begin, end, after = _next(codes, start, lowest, windows, window, hicut, entropies, factorials, counts,
+                                         occurring)
+        masked[begin:end] = unknown
+        found = True
+        if start + window <= begin:
+            # The trigger was trimmed away: the last segment of what lies before counts, too.
+            left = left_lowest = first
+            left_begin = left_end = first
+            while left < begin - window + 1:
+                if not entropies[left] <= locut:
+                    left += 1
+                    continue
+                _, left_begin, left_end, left = _next(codes, left, left_lowest, begin - window + 1, window, hicut,
+                                                      entropies, factorials, counts, occurring)
+                left_lowest = left
+            masked[left_begin:left_end] = unknown
+        start = lowest = after
+    return found
+
+
+@kernel
+def _mask_all(residues, offsets, first, last, window, locut, hicut, terms, most_kinds, factorials, unknown, entropies,
+              counts, occurring, masked, biased):
+    for sequence in range(first, last):
+        begin, end = offsets[sequence], offsets[sequence + 1]
+        biased[sequence] = _mask(residues[begin:end], window, locut, hicut, terms, most_kinds, factorials,
+                                 unknown, entropies, counts, occurring, masked[begin:end])
+
+
+def mask_low_complexity(residues: np.ndarray, offsets: np.ndarray, first: int, last: int, parameters: tuple,
+                        masked: np.ndarray, biased: np.ndarray) -> None:
+    """Mask sequences ``first`` … ``last`` − 1.
+
+    Args:
+        residues, offsets: u1[n], i8[k + 1]: sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
+        parameters: window, locut and hicut.
+        masked: u1[n], where residues of low complexity are set to X; the others stay as they are.
+        biased: bool[k], where it is kept which sequences have any.
+    """
+    window, locut, hicut = parameters
+    longest = int(np.diff(offsets[first : last + 1]).max(initial=window))
+    _mask_all(residues, offsets, first, last, window, locut, hicut, entropy_terms(window), _most_kinds(window, hicut),
+              log_factorials(max(longest, _KINDS)), np.uint8(PROTEIN.unknown_code), np.empty(longest),
+              np.empty(_KINDS, np.int64), np.empty(longest + 1, np.int64), masked, biased)
+
+
+@cache
+def _most_kinds(window: int, hicut: float) -> int:
+    """So many amino acids at most occur in a window with an entropy of up to ``hicut``: one of them often, others once.
+    """
+    terms = entropy_terms(window)
+    for kinds in range(_KINDS, 0, -1):
+        for column in range(MOST_OTHERS + 1):
+            counted = window - MOST_OTHERS + column
+            often = counted - kinds + 1
+            if often > 0 and abs(terms[often, column] + (kinds - 1) * terms[1, column]) / counted <= hicut + 1e-6:
+                return kinds
+    return 1

@@ -1,0 +1,272 @@
+"""Lines of output from the reports of queries: their columns side by side, their residues where a field wants them.
+
+A line is an alignment, or a hit without alignments, which has no coordinates. Those of several queries are made
+together.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...core.alphabet import PROTEIN, Alphabet, alphabet
+from ...core.ports import QueryReport
+from ...core.records import Alignments, Column, Ragged, Records
+from .aligned import PathCounts, count_path, covered, shown_path, uniquely_covered
+from .cells import Texts
+
+_POSITION = 255
+"""Code of a position of a model, which is shown as a residue of its own."""
+LINES_AT_ONCE = 2500
+"""From so many lines on, the lines of further queries are made apart: what they take should stay in the cache."""
+RESIDUES_AT_ONCE = 1 << 22
+"""Residues of queries and targets up to which the lines of several queries are made together."""
+
+
+class Columns:
+    """Columns of records that stand one behind the other, put together when they are first asked for.
+
+    Args:
+        order: i8[n], of the rows.
+    """
+
+    def __init__(self, parts: Sequence[Records], order: np.ndarray | None = None) -> None:
+        self._parts = [part for part in parts if len(part)] or parts[:1]
+        self._order = order
+        self._made: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __contains__(self, name: str) -> bool:
+        return any(name in part.data for part in self._parts)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            column = next(part.schema[name] for part in self._parts if name in part.data)
+            arrays: list[Any] = [part.data[name] if name in part.data else column.absent(len(part))
+                                 for part in self._parts]
+            whole: Any = arrays[0]
+            if len(arrays) > 1:
+                whole = Ragged.concat(arrays) if column.type == "path" else np.concatenate(arrays)
+            if self._order is not None:
+                whole = whole.take(self._order) if column.type == "path" else whole[self._order]
+            self._made[name] = whole
+        return self._made[name]
+
+
+class Lines:
+    """All lines of some queries: alignments in order of report, and hits without alignments in their places.
+
+    Attributes:
+        rows: alignments, one per line; located: bool, whether it is one, and not a hit without alignments.
+        hits: of all queries, one behind the other.
+        hit, target, query: i8, place of each line's among ``hits``, the targets of all reports, and ``reports``.
+        texts: what text cells of the lines name.
+    """
+
+    def __init__(self, reports: Sequence[QueryReport], kind: Alphabet) -> None:
+        self.reports, self.alphabet, self.texts = reports, kind, Texts()
+        self.hits = hits = Columns([report.hits for report in reports])
+        children: list[Alignments] = [report.hits.alignments for report in reports]
+        self._first_hits = _starts([len(report.hits) for report in reports])
+        first_targets = _starts([len(report.targets.numbers) for report in reports])
+        of_lines, of_hits = [], []
+        for report, first_hit, first_target in zip(reports, self._first_hits.tolist(), first_targets.tolist()):
+            numbers = report.targets.numbers
+            places = np.searchsorted(numbers, report.hits.target)
+            hit_of = np.empty(len(numbers), np.int64)
+            hit_of[places] = np.arange(first_hit, first_hit + len(places))
+            of_lines.append(hit_of[np.searchsorted(numbers, report.hits.alignments.target)])
+            of_hits.append(places + first_target)
+        self.hit = np.concatenate(of_lines)
+        self.located = np.ones(len(self.hit), bool)
+        alone = np.ones(len(hits), bool)
+        alone[self.hit] = False
+        bare = np.flatnonzero(alone)
+        order = None
+        if len(bare):
+            joined = np.concatenate([self.hit, bare])
+            order = np.argsort(joined, kind="stable")
+            self.located = order < len(self.hit)
+            self.hit = joined[order]
+            extra = {column.name: column for part in children for column in part.extra}
+            children.append(_without_place(hits, bare, list(extra.values())))
+        self.rows = Columns(children, order)
+        self.target = np.concatenate(of_hits)[self.hit]
+        self.query = np.repeat(np.arange(len(reports)), [len(report.hits) for report in reports])[self.hit]
+
+    def __len__(self) -> int:
+        return len(self.hit)
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where the lines of each query end."""
+        return np.searchsorted(self.query, np.arange(len(self.reports)), "right").tolist()
+
+    @cached_property
+    def turned(self) -> np.ndarray:
+        """bool: query and target lie on different strands."""
+        return self.rows["query_frame"] * self.rows["target_frame"] < 0
+
+    @cached_property
+    def counts(self) -> list[PathCounts | None]:
+        """Counts from the paths; None for lines without one."""
+        return [count_path(path) if len(path) else None for path in self.rows["path"]]
+
+    def count(self, column: str, name: str) -> np.ndarray:
+        """A column of counts; what it lacks is counted in the path, −1 where there is none."""
+        values = self.rows[column]
+        if (values == -1).any():
+            values = np.array([getattr(c, name) if v < 0 and c else v for v, c in zip(values.tolist(), self.counts)])
+        return values
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        return self.count("length", "length")
+
+    @cached_property
+    def identities(self) -> np.ndarray:
+        return self.count("identities", "identities")
+
+    @cached_property
+    def positives(self) -> np.ndarray:
+        values = self.rows["positives"]
+        if self.alphabet is PROTEIN:
+            return values
+        return np.where(values < 0, self.identities, values)
+
+    @cached_property
+    def query_lengths(self) -> np.ndarray:
+        """i8: length of each line's query, or of what was searched of it."""
+        return np.array([report.searched for report in self.reports], np.int64)[self.query]
+
+    @cached_property
+    def query_residues(self) -> list[np.ndarray] | None:
+        """u1 codes of each query; None for models."""
+        codes = [report.residues for report in self.reports if report.residues is not None]
+        return codes if len(codes) == len(self.reports) else None
+
+    @cached_property
+    def _placed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
+        """Residues of queries and targets, and the bounds and frames that ``aligned_rows`` takes; None without them."""
+        sequences, rows = self.reports[0].sequences, self.rows
+        if sequences is None:
+            return None
+        if self.query_residues is None:
+            query, start = np.full(int(rows["query_end"].max(initial=0)), _POSITION, np.uint8), np.zeros(1, np.int64)
+        else:
+            query = np.concatenate(self.query_residues)
+            start = _starts([len(codes) for codes in self.query_residues])[self.query]
+        base = sequences.offsets[sequences.locate(self.target_numbers)][self.target]
+        bounds = np.stack([start + rows["query_start"], start + rows["query_end"],
+                           base + rows["target_start"], base + rows["target_end"]], axis=1)
+        frames = np.stack([rows["query_frame"], rows["target_frame"]], axis=1)
+        return query, sequences.residues, bounds.astype(np.int64), frames.astype(np.int64)
+
+    @cached_property
+    def _residues_of_codes(self) -> np.ndarray:
+        """u1[2, 256]: residue of each code, and of its complement."""
+        characters = self.alphabet.bytes.copy()
+        characters[_POSITION] = ord("x")
+        return np.stack([characters,
+                         characters[self.alphabet.complement] if self.alphabet.complement_letters else characters])
+
+    @cached_property
+    def characters(self) -> tuple[Ragged, Ragged] | None:
+        """Residues of query and target with gaps, no columns without a path; None without residues."""
+        from .aligned_residues_cpu import aligned_rows
+
+        return self._placed and aligned_rows(*self._placed, self.rows["path"], self._residues_of_codes)
+
+    @property
+    def operations(self) -> Ragged | None:
+        """BLAST's traceback operations as u1, empty without a path; None without residues."""
+        from .aligned_residues_cpu import btops
+
+        if self._placed is None or self.query_residues is None:
+            return None
+        return btops(*self._placed, self.rows["path"], self._residues_of_codes)
+
+    @cached_property
+    def aligned(self) -> list[tuple[bytes, bytes] | None]:
+        """Both rows of residues; None without path or residues."""
+        if self.characters is None:
+            return [None] * len(self)
+        upper, lower = self.characters
+        above, below, ends = upper.values.tobytes(), lower.values.tobytes(), upper.offsets.tolist()
+        return [(above[a:b], below[a:b]) if b > a else None for a, b in pairwise(ends)]
+
+    def covered(self) -> np.ndarray:
+        """Residues of the query that the alignments of the line's hit cover together."""
+        return covered(self.hit, self.rows["query_start"], self.rows["query_end"])
+
+    def uniquely_covered(self) -> np.ndarray:
+        """Residues of the query that the alignments of the line's hit cover with residues of the target of their
+        own."""
+        rows, values = self.rows, np.zeros(len(self), np.int64)
+        columns = [rows[name].tolist() for name in ("query_start", "query_end", "target_start", "target_end")]
+        paths = [shown_path(path, frame) for path, frame in zip(rows["path"], rows["query_frame"].tolist())]
+        alignments = list(zip(*columns, self.turned.tolist(), paths))
+        bounds = np.flatnonzero(np.diff(self.hit, prepend=-1, append=-1)).tolist()
+        for start, end in pairwise(bounds):
+            values[start:end] = uniquely_covered(alignments[start:end])
+        return values
+
+    @cached_property
+    def target_numbers(self) -> np.ndarray:
+        return np.concatenate([report.targets.numbers for report in self.reports])
+
+    @cached_property
+    def target_names(self) -> list[str]:
+        return [name for report in self.reports for name in report.targets.names]
+
+    @cached_property
+    def target_lengths(self) -> np.ndarray:
+        return np.concatenate([report.targets.lengths for report in self.reports])
+
+    def on_targets(self, values: Sequence[Any]) -> list[Any]:
+        return [values[t] for t in self.target.tolist()]
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """Of the line's hit among those of its query, from 1."""
+        return self.hit - self._first_hits[self.query] + 1
+
+
+def lines_of(queries: Iterable[QueryReport], kind: Alphabet) -> Iterator[Lines]:
+    """Lines of all queries, of many queries at a time if these have few lines."""
+    together: list[QueryReport] = []
+    count = characters = 0
+    for report in queries:
+        size = 0 if report.sequences is None else report.length + int(report.targets.lengths.sum())
+        if together and (count >= LINES_AT_ONCE or characters + size > RESIDUES_AT_ONCE
+                         or report.sequences is not together[0].sequences):
+            yield Lines(together, kind)
+            together, count, characters = [], 0, 0
+        together.append(report)
+        count += max(1, len(report.hits), len(report.hits.alignments))
+        characters += size
+    if together:
+        yield Lines(together, kind)
+
+
+def _starts(lengths: Sequence[int]) -> np.ndarray:
+    """i8: where each of these begins if all stand one behind the other."""
+    return np.concatenate([[0], np.cumsum(lengths[:-1], dtype=np.int64)]).astype(np.int64)
+
+
+def _without_place(hits: Columns, bare: np.ndarray, extra: Sequence[Column]) -> Alignments:
+    """Rows for hits without alignments: frames of 0 say that there is no place."""
+    data: dict[str, Any] = {c.name: c.absent(len(bare)) for c in (*Alignments.columns, *extra)}
+    for name in ("query", "target", "score", "bit_score", "evalue"):
+        data[name] = hits[name][bare]
+    data["query_frame"] = data["target_frame"] = np.zeros(len(bare), np.int8)
+    return Alignments(data, extra)
+
+
+def alphabet_of(run: Any) -> Alphabet:
+    """Alphabet of the sequences of a run."""
+    return alphabet(run.get("target_type") or "protein")

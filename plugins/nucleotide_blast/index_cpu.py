@@ -1,0 +1,191 @@
+"""Indexes of nucleotide BLAST on the CPU: the reference's rules, all queries in one pass."""
+
+from __future__ import annotations
+
+import numpy as np
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.sequences import SequenceBatch, offsets_of
+from seqloom.plugins.common.nucleotide_statistics import BASES_OF_CODE, SENTINEL
+from seqloom.plugins.nucleotide_blast.index_reference import (
+    BASES,
+    WORDS,
+    NucleotideBases,
+    NucleotideWords,
+    table_width,
+)
+from seqloom.plugins.nucleotide_blast.random_bases import LaggedFibonacci
+
+
+@kernel
+def _lay_out(residues, offsets, allowed, complement, plus, minus, strands, masked):
+    """Write ``both_strands`` of every query, and which of their bases may not seed."""
+    for query in range(len(offsets) - 1):
+        low, high = offsets[query], offsets[query + 1]
+        at, size = 2 * low + query, high - low
+        for k in range(size):
+            strands[at + k] = residues[low + k]
+            masked[at + k] = not (plus and allowed[low + k])
+            strands[at + size + 1 + k] = complement[residues[high - 1 - k]]
+            masked[at + size + 1 + k] = not (minus and allowed[high - 1 - k])
+        strands[at + size] = SENTINEL
+        masked[at + size] = True
+
+
+@kernel
+def _open_words(masked, offsets, counts):
+    """Count, for every query, the bases of its open stretches, each less one."""
+    for query in range(len(offsets) - 1):
+        count, closed = 0, True
+        for place in range(offsets[query], offsets[query + 1]):
+            if not masked[place]:
+                count += not closed
+            closed = masked[place]
+        counts[query] = count
+
+
+@kernel
+def _mark_words(strands, masked, offsets, size, widths, indexed, counts):
+    """Mark where words of ``widths[query]`` bases begin, in stretches of ``size`` open bases and more; count them."""
+    for query in range(len(offsets) - 1):
+        width, end, count = widths[query], offsets[query + 1], 0
+        while end > offsets[query]:
+            start = end
+            while start > offsets[query] and not masked[start - 1]:
+                start -= 1
+            run = 0
+            for place in range(end - 1, start - 1, -1):
+                run = run + 1 if strands[place] < 4 else 0
+                indexed[place] = run >= width and end - start >= size
+                count += indexed[place]
+            end = start if start < end else end - 1
+        counts[query] = count
+
+
+@kernel
+def _collect_words(strands, indexed, offsets, widths, word_offsets, words, positions):
+    """Write the words that begin at marked places, and where in the strands of their query."""
+    for query in range(len(offsets) - 1):
+        width, slot, word = widths[query], word_offsets[query], 0
+        low, mask = offsets[query], (1 << (2 * widths[query])) - 1
+        for place in range(low, offsets[query + 1]):
+            word = (word << 2 | (strands[place] & 3)) & mask
+            begin = place - width + 1
+            if begin >= low and indexed[begin]:
+                words[slot], positions[slot] = word, begin - low
+                slot += 1
+
+
+@kernel
+def _collect_template_words(strands, indexed, offsets, templates, word_offsets, words, positions):
+    """As ``_collect_words``, of templates (i8[t, places that count]): the words of one after those of another."""
+    for query in range(len(offsets) - 1):
+        slot, low = word_offsets[query], offsets[query]
+        for number in range(len(templates)):
+            for place in range(low, offsets[query + 1]):
+                if not indexed[place]:
+                    continue
+                word = number
+                for k in range(templates.shape[1]):
+                    word = word << 2 | strands[place + templates[number, k]]
+                words[slot], positions[slot] = word, place - low
+                slot += 1
+
+
+def word_index(context: Context, batch: SequenceBatch, kind: str, size: int, width: int,
+               templates: np.ndarray | None = None) -> Index:
+    """The index of a batch: contiguous words as wide as BLAST makes them, or windows of ``width`` bases of templates.
+
+    Args:
+        size: open bases in a row without which no word begins.
+        width: of all words; 0 to choose it.
+        templates: i8[t, k], places that count.
+    """
+    options, count = context.options, len(batch)
+    offsets = 2 * batch.offsets + np.arange(count + 1)
+    strands, masked = np.empty(offsets[-1], np.uint8), np.empty(offsets[-1], np.bool_)
+    _lay_out(batch.searched(), batch.offsets, batch.indexable(), NUCLEOTIDE.complement, options.strand != "minus",
+             options.strand != "plus", strands, masked)
+    counts = np.empty(count, np.int64)
+    widths = np.full(count, width, np.int32)
+    if not width:
+        _open_words(masked, offsets, counts)
+        widths[:] = [table_width(size, words) for words in counts.tolist()]
+    indexed = np.zeros(offsets[-1], np.bool_)
+    _mark_words(strands, masked, offsets, size, widths, indexed, counts)
+    word_offsets = offsets_of(counts * (1 if templates is None else len(templates)))
+    words, positions = np.empty((2, word_offsets[-1]), np.int32)
+    if templates is None:
+        _collect_words(strands, indexed, offsets, widths, word_offsets, words, positions)
+    else:
+        _collect_template_words(strands, indexed, offsets, templates, word_offsets, words, positions)
+    arrays = {
+        "strands": strands, "masked": masked, "indexed": indexed, "words": words, "positions": positions,
+        "width": widths, "stride": (size - widths + 1).astype(np.int32), "strand_offsets": offsets,
+        "word_offsets": word_offsets,
+    }  # fmt: skip
+    context.count("words", len(words))
+    return Index(kind, "query", arrays, {"word_size": options.word_size, "strand": options.strand})
+
+
+class NucleotideWordsCpu(NucleotideWords):
+    __doc__ = NucleotideWords.__doc__
+    backend = "cpu"
+
+    def run(self, context: Context, batch: SequenceBatch) -> Index:
+        return word_index(context, batch, WORDS, context.options.word_size, 0)
+
+
+@kernel
+def _with_ambiguities(residues, offsets, found):
+    """Mark the sequences that have any; returns how many."""
+    count = np.int64(0)
+    for sequence in range(len(offsets) - 1):
+        bits = np.uint8(0)
+        for place in range(offsets[sequence], offsets[sequence + 1]):
+            bits |= residues[place]
+        found[sequence] = bits > 3
+        count += bits > 3
+    return count
+
+
+@kernel
+def _replace(codes, state, k, j, choices, numbers):
+    """``replace_ambiguities`` in place, from a ``position`` of the generator on. choices: u1[16, 4]; numbers: of them.
+    """
+    words, last = len(state), 0xFFFFFFFF
+    for place in range(len(codes)):
+        code = codes[place]
+        if code > 3:
+            value = (state[k] + state[j]) & last
+            state[k] = value
+            k, j = k - 1, j - 1
+            if k < 0:
+                k = words - 1
+            elif j < 0:
+                j = words - 1
+            codes[place] = choices[code, (value >> 1) % numbers[code]]
+
+
+def _with_bases(codes: np.ndarray) -> None:
+    """Replace the ambiguities in u1[n] ``codes``."""
+    generator = LaggedFibonacci.seeded(len(codes))
+    choices, numbers = np.zeros((16, 4), np.uint8), np.array([len(bases) for bases in BASES_OF_CODE], np.int64)
+    for row, bases in zip(choices, BASES_OF_CODE, strict=True):
+        row[: len(bases)] = bases
+    _replace(codes, *generator.position(), choices, numbers)
+
+
+class NucleotideBasesCpu(NucleotideBases):
+    __doc__ = NucleotideBases.__doc__
+    backend = "cpu"
+
+    def run(self, context: Context, batch: SequenceBatch) -> Index:
+        bases, found = batch.residues, np.empty(len(batch), np.bool_)
+        if _with_ambiguities(bases, batch.offsets, found):
+            bases = bases.copy()
+            for sequence in np.flatnonzero(found).tolist():
+                _with_bases(bases[slice(*batch.offsets[sequence : sequence + 2])])
+        return Index(BASES, "target", {"bases": bases})

@@ -1,0 +1,322 @@
+"""Word hits on the CPU: one scan of the targets for all queries whose tables have words of one width.
+
+Such queries share a table. A vector of presence bits says whether a word is in it, and the number of bits set before
+it, kept for every 64, is its rank; the places of the words lie one behind the other in order of rank. So the table
+has the size of the presence vector and of the words that there are, whatever their width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.distinct import distinct
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.index import Index
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.records import Records, Seeds
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
+from seqloom.plugins.nucleotide_blast.seed_reference import (
+    BYTES_PER_SEED,
+    CHUNK,
+    CHUNK_COLUMN,
+    SHIFT_COLUMN,
+    WordHits,
+    chunk_starts,
+)
+from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
+
+_ROOM = 4096
+"""Hits of a chunk that there is room for at first, beside those to be expected."""
+BYTES_PER_ROW = 12
+
+
+class WordTable(NamedTuple):
+    """Words of some queries: u8 presence bits, i4 bits set before each 64, i4[words + 1] starts in i4 entries.
+
+    Entries are places in the strands of the whole batch, ascending in a word.
+    """
+
+    bits: np.ndarray
+    ranks: np.ndarray
+    starts: np.ndarray
+    entries: np.ndarray
+
+
+class QueryTable(NamedTuple):
+    """The strands of all queries: u1 bases, bool places of table words, i4 open bases from each place on.
+
+    begins: i8[k + 1], where the strands of each query begin. query_of: i4, the query at each place.
+    """
+
+    strands: np.ndarray
+    indexed: np.ndarray
+    open_bases: np.ndarray
+    begins: np.ndarray
+    query_of: np.ndarray
+
+
+@kernel
+def _ones(bits):
+    """How many bits of a u8 are set."""
+    bits -= bits >> np.uint64(1) & np.uint64(0x5555555555555555)
+    bits = (bits & np.uint64(0x3333333333333333)) + (bits >> np.uint64(2) & np.uint64(0x3333333333333333))
+    bits = bits + (bits >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64(bits * np.uint64(0x0101010101010101) >> np.uint64(56))
+
+
+@kernel
+def is_present(bits, word):
+    """Whether a table with these presence bits has the word."""
+    return bits[word >> 6] >> np.uint64(word & 63) & np.uint64(1) != 0
+
+
+@kernel
+def rank_of(bits, ranks, word):
+    """How many words of a table come before this one."""
+    return ranks[word >> 6] + _ones(bits[word >> 6] & ((np.uint64(1) << np.uint64(word & 63)) - np.uint64(1)))
+
+
+@kernel
+def _count_words(words, bits, ranks):
+    """Set the presence bits and the ranks; returns the number of different words."""
+    for word in words:
+        bits[word >> 6] |= np.uint64(1) << np.uint64(word & 63)
+    total = 0
+    for block in range(len(bits)):
+        ranks[block] = total
+        total += _ones(bits[block])
+    return total
+
+
+@kernel
+def _fill(words, places, bits, ranks, starts, entries):
+    """Put places in their words' stretches. starts: i4[words + 2], zero."""
+    for word in words:
+        starts[rank_of(bits, ranks, word) + 2] += 1
+    for rank in range(2, len(starts)):
+        starts[rank] += starts[rank - 1]
+    for number in range(len(words)):
+        rank = rank_of(bits, ranks, words[number]) + 1
+        entries[starts[rank]] = places[number]
+        starts[rank] += 1
+
+
+def word_table(words: np.ndarray, places: np.ndarray, kinds: int) -> WordTable:
+    """A table of i4 ``words`` (below ``kinds``) at i4 ``places``."""
+    bits, ranks = np.zeros((kinds + 63) // 64, np.uint64), np.empty((kinds + 63) // 64, np.int32)
+    starts = np.zeros(_count_words(words, bits, ranks) + 2, np.int32)
+    entries = np.empty(len(words), np.int32)
+    _fill(words, places, bits, ranks, starts, entries)
+    return WordTable(bits, ranks, starts, entries)
+
+
+@kernel
+def _measure(masked, begins, open_bases, query_of):
+    """Fill the arrays of ``QueryTable``."""
+    for query in range(len(begins) - 1):
+        run = 0
+        for place in range(begins[query + 1] - 1, begins[query] - 1, -1):
+            run = 0 if masked[place] else run + 1
+            open_bases[place], query_of[place] = run, query
+
+
+@kernel
+def _whole_word(bases, query, place, target, width, size):
+    """Mini-extension and skipping of masked bases: (whether a hit is left, its start in strands and bases, shift)."""
+    number = query.query_of[place]
+    first, last = query.begins[number], query.begins[number + 1]
+    need, left, right = size - width, 0, 0
+    if need == 0:
+        return True, place, target, 0
+    strands = query.strands
+    most = min(need, place - first, target)
+    while left < most and strands[place - left - 1] == bases[target - left - 1]:
+        left += 1
+    most = min(need, last - place - width, len(bases) - target - width)
+    while left + right < need and right < most and strands[place + width + right] == bases[target + width + right]:
+        right += 1
+    if left + right < need:
+        return False, place, target, 0
+    place, target = place - left, target - left
+    if query.open_bases[place] >= size:
+        return True, place, target, 0
+    if not query.indexed[place + need]:
+        return False, place, target, 0
+    shift = 0
+    while not query.indexed[place + shift]:
+        shift += 1
+    place, target = place + shift, target + shift
+    if query.open_bases[place] < size or target + size > len(bases):
+        return False, place, target, 0
+    for k in range(size):
+        if strands[place + k] != bases[target + k]:
+            return False, place, target, 0
+    return True, place, target, shift
+
+
+@kernel
+def _scan(bases, size, width, stride, table, query, found):
+    """Hits of a chunk: rows of place in the strands, place in ``bases``, shift; (their number, that of equal words)."""
+    count = looked_up = 0
+    word, taken, mask = 0, 0, (1 << (2 * width)) - 1
+    for target in range(0, len(bases) - width + 1, stride):
+        for place in range(max(taken, target), target + width):
+            word = word << 2 | bases[place]
+        taken = target + width
+        word &= mask
+        if not is_present(table.bits, word):
+            continue
+        rank = rank_of(table.bits, table.ranks, word)
+        for entry in range(table.starts[rank], table.starts[rank + 1]):
+            looked_up += 1
+            whole, begin, opposite, shift = _whole_word(bases, query, np.int64(table.entries[entry]), target, width,
+                                                        size)
+            if whole:
+                if count < len(found):
+                    found[count, 0], found[count, 1], found[count, 2] = begin, opposite, shift
+                count += 1
+    return count, looked_up
+
+
+Scan = Callable[[np.ndarray, WordTable, QueryTable, np.ndarray], tuple[int, int]]
+
+
+@kernel
+def _grouped(query_of, rows, counts, order):
+    """Stable order of rows by query. counts: i8[queries + 1], zero."""
+    for row in range(len(rows)):
+        counts[query_of[rows[row, 0]] + 1] += 1
+    for query in range(1, len(counts)):
+        counts[query] += counts[query - 1]
+    for row in range(len(rows)):
+        query = query_of[rows[row, 0]]
+        order[counts[query]] = row
+        counts[query] += 1
+
+
+@kernel
+def _columns(rows, order, chunks, firsts, query, length, queries, query_number, target_number, query_pos, target_pos,
+             frame, chunk_of, shift):
+    """Columns of seeds from rows of hits. chunks: i8[c, 2], target number and begin; firsts: i8[c + 1], their rows."""
+    for at in range(len(order)):
+        row = order[at]
+        chunk = np.searchsorted(firsts, row, "right") - 1
+        number = query.query_of[rows[row, 0]]
+        place = rows[row, 0] - query.begins[number]
+        size = (query.begins[number + 1] - query.begins[number]) // 2
+        minus = place > size
+        query_number[at], target_number[at] = queries[number], chunks[chunk, 0]
+        query_pos[at] = 2 * size + 1 - place - length if minus else place
+        target_pos[at], chunk_of[at] = rows[row, 1] + chunks[chunk, 1], chunks[chunk, 1]
+        frame[at], shift[at] = MINUS if minus else PLUS, rows[row, 2]
+
+
+def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], int], scanner: Callable) -> Seeds:
+    """Seeds of all words of the index of a kind, by query, target, chunk and as ``scanner`` finds them.
+
+    Args:
+        length: bases of a hit.
+        kinds: how many different words of a width there can be.
+        scanner: gives for a width and a stride the function that scans a chunk.
+    """
+    index, bases = context.index(kind), context.index(BASES)["bases"]
+    queries, targets = context.queries, context.targets
+    query = _query_table(index)
+    groups = np.stack([index["width"], index["stride"]], axis=1)
+    counts = np.diff(index["word_offsets"])
+    number_of = np.repeat(np.arange(len(counts)), counts)
+    places = (index["positions"] + index["strand_offsets"][:-1][number_of]).astype(np.int32)
+    work = [(target, chunk) for target, length_ in enumerate(targets.lengths.tolist())
+            for chunk in chunk_starts(length_)]
+    found: list[list[np.ndarray]] = [[] for _ in work]
+    widths = [width for width in distinct(index["width"]).tolist() if (counts[index["width"] == width] > 0).any()]
+    for width in widths:
+        stride = int(groups[groups[:, 0] == width][0, 1])
+        own = index["width"][number_of] == width if len(widths) > 1 else slice(None)
+        table = word_table(index["words"][own], places[own], kinds(width))
+        scan = scanner(width, stride)
+
+        def look(at: int, table: WordTable = table, scan: Scan = scan, stride: int = stride,
+                 width: int = width) -> tuple[np.ndarray, int]:
+            target, chunk = work[at]
+            low = int(targets.offsets[target]) + chunk
+            piece = bases[low : min(low + CHUNK, int(targets.offsets[target + 1]))]
+            room = _ROOM + 2 * len(piece) * len(table.entries) // (kinds(width) * stride)
+            while True:
+                rows = np.empty((room, 3), np.int32)
+                count, looked_up = scan(piece, table, query, rows)
+                if count <= room:
+                    break
+                room = count
+            context.advance(len(piece), len(widths) * targets.total_residues)
+            return rows[:count].copy(), looked_up
+
+        for at, (rows, looked_up) in enumerate(run_tasks(context.threads, look, range(len(work)))):
+            found[at].append(rows)
+            context.count("table_hits", looked_up)
+    parts = [rows for chunk in found for rows in chunk]
+    rows = np.concatenate([np.empty((0, 3), np.int32), *parts])
+    firsts = np.cumsum([0, *(sum(map(len, chunk)) for chunk in found)])
+    chunks = np.array([(targets.ordinals[target], chunk) for target, chunk in work], np.int64).reshape(-1, 2)
+    order = np.empty(len(rows), np.int64)
+    _grouped(query.query_of, rows, np.zeros(len(queries) + 1, np.int64), order)
+    query_number, target_number = np.empty((2, len(rows)), np.int32)
+    query_pos, target_pos, chunk_of, shift = np.empty((4, len(rows)), np.int32)
+    frame = np.empty(len(rows), np.int8)
+    _columns(rows, order, chunks, firsts, query, length, queries.ordinals, query_number, target_number, query_pos,
+             target_pos, frame, chunk_of, shift)
+    return Seeds({
+        "query": query_number, "target": target_number, "query_pos": query_pos, "target_pos": target_pos,
+        "length": np.full(len(rows), length, np.int32), "query_frame": frame,
+        "target_frame": np.full(len(rows), PLUS, np.int8), "chunk": chunk_of, "shift": shift,
+    }, (CHUNK_COLUMN, SHIFT_COLUMN))  # fmt: skip
+
+
+def _query_table(index: Index) -> QueryTable:
+    strands, begins = index["strands"], index["strand_offsets"]
+    open_bases, query_of = np.empty((2, len(strands)), np.int32)
+    _measure(index["masked"], begins, open_bases, query_of)
+    return QueryTable(strands, index["indexed"], open_bases, begins, query_of)
+
+
+def shared_scan_seconds(shape: Shape) -> float:
+    """One scan of the targets for all queries; and there are stages behind."""
+    return shape.target_residues / 1e8 + shape.query_residues * shape.target_residues / 1e12
+
+
+def shared_scan_footprint(shape: Shape, stride: int, words: int, whole_words: int, tables: int = 1) -> Footprint:
+    """Presence bits with ranks, what is known of every place of the queries, hits of chunks, and seeds.
+
+    Args:
+        stride: bases from one word of a target to the next.
+        words, whole_words: how many different words there can be in a table, and of the size that makes seeds.
+        tables: words that begin at a base.
+    """
+    places, chunk = 2 * shape.query_residues, min(CHUNK, shape.longest_target)
+    found = _ROOM + 4 * tables * places * chunk // (words * stride)
+    seeds = 2 * shape.query_residues * shape.target_residues // whole_words + shape.query_residues // stride
+    return Footprint(host=words // 8 + words // 16 + (10 + 16 * tables) * places
+                     + BYTES_PER_ROW * shape.threads * found + BYTES_PER_SEED * seeds)
+
+
+class WordHitsCpu(WordHits):
+    __doc__ = WordHits.__doc__
+    backend = "cpu"
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return shared_scan_footprint(shape, *self.word_counts(shape))
+
+    def seconds(self, shape: Shape) -> float:
+        return shared_scan_seconds(shape)
+
+    def run(self, context: Context, records: Records | None) -> Seeds:
+        size = context.options.word_size
+
+        def scanner(width: int, stride: int) -> Scan:
+            return lambda bases, table, query, found: _scan(bases, size, width, stride, table, query, found)
+
+        return word_seeds(context, WORDS, size, lambda width: 4**width, scanner)

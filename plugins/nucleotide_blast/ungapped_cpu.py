@@ -1,0 +1,269 @@
+"""``nucleotide-ungapped`` on the CPU: the reference's rules, diagonal by diagonal, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.context import Context
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.records import Records, Seeds
+from seqloom.plugins.common.grouping import group_parts, group_starts
+from seqloom.plugins.common.nucleotide_statistics import SENTINEL
+from seqloom.plugins.nucleotide_blast.index_reference import BASES
+from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
+from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
+from seqloom.plugins.nucleotide_blast.ungapped_reference import (
+    GROUP,
+    SHORTEST_APPROXIMATE_WORD,
+    UngappedExtension,
+    group_scores,
+)
+
+DIAGONAL, TARGET, QUERY, LENGTH, SHIFT, MINUS_STRAND = range(6)
+"""Columns of a hit on its way: places count in both strands of the query and in the chunk."""
+COLUMNS = (
+    "query", "target", "chunk", "query_frame", "query_pos", "target_pos", "length", "score", "word_query",
+    "word_target",
+)  # fmt: skip
+X_DROP, REDUCED, CUTOFF = range(3)
+
+
+@kernel
+def _packed(codes, place):
+    """``packed`` at one place."""
+    return np.uint8(codes[place] << 6 | codes[place + 1] << 4 | codes[place + 2] << 2 | codes[place + 3])
+
+
+@kernel
+def _approximate(scores, strands, bases, query, target, word_end, x_drop):
+    """Segment of whole groups of four: query, target, length, score."""
+    shift = -target % GROUP
+    query, target = query + shift, target + shift
+    score, start, gain = 0, query, 0
+    size, width = len(strands), len(bases)
+    for group in range(1, min(query, target) // GROUP + 1):
+        q, t = query - GROUP * group, target - GROUP * group
+        gain += scores[_packed(strands, q) ^ _packed(bases, t)]
+        if gain > 0:
+            score, start, gain = score + gain, q, 0
+        if gain < -x_drop:
+            break
+    end, gain = query + 1, 0
+    for group in range(min(size - query, width - target) // GROUP):
+        q, t = query + GROUP * group, target + GROUP * group
+        gain += scores[_packed(strands, q) ^ _packed(bases, t)]
+        if gain > 0:
+            score, end, gain = score + gain, q + GROUP, 0
+        if gain < -x_drop:
+            break
+    begin = target - (query - start)
+    return start, begin, max(word_end - begin, end - start), score
+
+
+@kernel
+def _exact(matrix, strands, bases, query, target, x_drop):
+    """Best segment base by base: query, target, length, score."""
+    score, start, gain = 0, query, 0
+    for back in range(1, min(query, target) + 1):
+        gain += matrix[strands[query - back], bases[target - back]]
+        if gain > 0:
+            score, start, gain = score + gain, query - back, 0
+        elif gain < -x_drop:
+            break
+    end, floor, gain = query, -x_drop, 0
+    for ahead in range(min(len(strands) - query, len(bases) - target)):
+        gain += matrix[strands[query + ahead], bases[target + ahead]]
+        if gain > 0:
+            score, end, gain = score + gain, query + ahead + 1, 0
+            floor = max(-score, -x_drop)
+        elif gain < floor:
+            break
+    return start, target - (query - start), end - start, score
+
+
+@kernel
+def _precedes(hits, one, other):
+    """Whether a hit comes before another by diagonal and place."""
+    if hits[one, DIAGONAL] != hits[other, DIAGONAL]:
+        return hits[one, DIAGONAL] < hits[other, DIAGONAL]
+    return hits[one, TARGET] < hits[other, TARGET]
+
+
+@kernel
+def _settled(hits, first, last, order):
+    """Sort hits that nearly are in order; those that are equal stay as they are."""
+    for row in range(first, last):
+        place = row
+        while place > first and _precedes(hits, row, order[place - 1]):
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = row
+
+
+@kernel
+def _on_diagonals(hits, order, merged):
+    """Order of hits by diagonal and place over both strands, whose own hits nearly are in that order."""
+    count = len(hits)
+    middle = 0
+    while middle < count and not hits[middle, MINUS_STRAND]:
+        middle += 1
+    _settled(hits, 0, middle, order)
+    _settled(hits, middle, count, order)
+    left, right = 0, middle
+    for at in range(count):
+        if right == count or (left < middle and not _precedes(hits, order[right], order[left])):
+            merged[at] = order[left]
+            left += 1
+        else:
+            merged[at] = order[right]
+            right += 1
+
+
+@kernel
+def _extend_group(matrix, scores, strands, bases, hits, order, limits, window, number, target, chunk, table, count):
+    """Segments of one query and chunk, written to i4 ``table`` from row ``count`` on; returns the number of rows.
+
+    strands: u1, ``both_strands`` and a sentinel behind, which groups of four don't reach. limits: i8[2, 3] by strand:
+    X-drop, reduced cutoff and cutoff.
+    """
+    size = (len(strands) - 2) // 2
+    diagonal, explored, saved, first = np.int64(0), np.int64(0), False, True
+    for at in range(len(order)):
+        hit = hits[order[at]]
+        if first or hit[DIAGONAL] != diagonal:
+            diagonal, explored, saved, first = hit[DIAGONAL], np.int64(-window), False, False
+        if hit[TARGET] - hit[SHIFT] < explored:
+            continue
+        end = hit[TARGET] + hit[LENGTH]
+        if window and (saved or end > explored + window):
+            explored, saved = end, False
+            continue
+        limit = limits[hit[MINUS_STRAND]]
+        exactly = hit[LENGTH] < SHORTEST_APPROXIMATE_WORD
+        found = (np.int64(0), np.int64(0), np.int64(0), np.int64(0))
+        if not exactly:
+            found = _approximate(scores, strands[: 2 * size + 1], bases, hit[QUERY], hit[TARGET], end, limit[X_DROP])
+            exactly = found[3] >= limit[REDUCED]
+        if exactly:
+            found = _exact(matrix, strands, bases, hit[QUERY], hit[TARGET], limit[X_DROP])
+        saved = found[3] >= limit[CUTOFF]
+        explored = found[1] + found[2] if saved else end
+        if saved:
+            row = table[count]
+            minus = hit[MINUS_STRAND]
+            offset = size + 1 if minus else 0
+            start, word = found[0] - offset, hit[QUERY] - offset
+            row[0], row[1], row[2], row[3] = number, target, chunk, MINUS if minus else PLUS
+            row[4] = size - start - found[2] if minus else start
+            row[5], row[6], row[7] = found[1] + chunk, found[2], found[3]
+            row[8], row[9] = size - word if minus else word, hit[TARGET] + chunk
+            count += 1
+    return count
+
+
+@kernel
+def _as_hits(frame, query_pos, target_pos, length, shift, size, chunk, hits):
+    """Fill i8[n, 6] ``hits`` of one query and chunk from columns of records."""
+    for row in range(len(frame)):
+        minus = frame[row] < 0
+        query = size - query_pos[row] - length[row] + size + 1 if minus else np.int64(query_pos[row])
+        hits[row, QUERY], hits[row, TARGET] = query, target_pos[row] - chunk
+        hits[row, DIAGONAL] = target_pos[row] - chunk - query
+        hits[row, LENGTH], hits[row, SHIFT], hits[row, MINUS_STRAND] = length[row], shift[row], minus
+
+
+@kernel
+def _extend_groups(matrix, scores, strands, offsets, bases, spans, bounds, places, numbers, limits, window, frame,
+                   query_pos, target_pos, length, shift, table):
+    """``_extend_group`` of every query and chunk; returns the number of segments.
+
+    spans: i8[g, 2], first and last base of each chunk. places, numbers: i8[g] place of the query in the batch, i8[g, 3]
+    its number, that of the target and the begin of the chunk.
+    """
+    count, most = 0, 0
+    for group in range(len(places)):
+        most = max(most, bounds[group + 1] - bounds[group])
+    room, order, merged = np.empty((most, 6), np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    for group in range(len(places)):
+        own, rows = slice(bounds[group], bounds[group + 1]), bounds[group + 1] - bounds[group]
+        place, hits = places[group], room[:rows]
+        query = strands[offsets[place] : offsets[place + 1]]
+        chunk = numbers[group, 2]
+        _as_hits(frame[own], query_pos[own], target_pos[own], length[own], shift[own], (len(query) - 2) // 2, chunk,
+                 hits)
+        _on_diagonals(hits, order[:rows], merged[:rows])
+        count = _extend_group(matrix, scores, query, bases[spans[group, 0] : spans[group, 1]], hits, merged[:rows],
+                              limits[place], window, numbers[group, 0], numbers[group, 1], chunk, table, count)
+    return count
+
+
+def laid_out_strands(context: Context, residues: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Both strands of every query, each with a sentinel behind, and where they begin: u1[m], i8[k + 1].
+
+    residues: of the queries; as they are searched by default.
+    """
+    offsets = context.queries.offsets
+    if residues is None:
+        residues = context.queries.searched()
+    begins = 2 * offsets + 2 * np.arange(len(offsets))
+    strands = np.full(begins[-1], SENTINEL, np.uint8)
+    _lay_out(residues, offsets, NUCLEOTIDE.complement, begins, strands)
+    return strands, begins
+
+
+@kernel
+def _lay_out(residues, offsets, complement, begins, strands):
+    for query in range(len(offsets) - 1):
+        low, size, at = offsets[query], offsets[query + 1] - offsets[query], begins[query]
+        for k in range(size):
+            strands[at + k] = residues[low + k]
+            strands[at + size + 1 + k] = complement[residues[low + size - 1 - k]]
+
+
+def strand_limits(context: Context) -> np.ndarray:
+    """i8[k, 2, 3]: X-drop, reduced cutoff and cutoff of both strands of every query."""
+    limits = np.empty((len(context.queries), 2, 3), np.int64)
+    for query, of in enumerate(context.scoring.queries):
+        for row, strand in zip(limits[query], (of.plus, of.minus), strict=True):
+            row[:] = strand.xdrop_ungapped, strand.reduced_cutoff, strand.ungapped_cutoff
+    return limits
+
+
+class UngappedExtensionCpu(UngappedExtension):
+    __doc__ = UngappedExtension.__doc__
+    backend = "cpu"
+
+    def run(self, context: Context, records: Records) -> Seeds:
+        assert isinstance(records, Seeds)
+        scoring, queries, targets = context.scoring, context.queries, context.targets
+        bases, data = context.index(BASES)["bases"], records.data
+        strands, begins = laid_out_strands(context)
+        limits = strand_limits(context)
+        scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
+        bounds = group_starts(records.query, records.target, data["chunk"])
+        firsts = bounds[:-1]
+        numbers = np.stack([records.query[firsts], records.target[firsts], data["chunk"][firsts]], axis=1)
+        numbers = numbers.astype(np.int64)
+        places, at = queries.locate(numbers[:, 0]), targets.locate(numbers[:, 1])
+        low = targets.offsets[at] + numbers[:, 2]
+        spans = np.stack([low, np.minimum(low + CHUNK, targets.offsets[at + 1])], axis=1)
+
+        def part(groups: tuple[int, int]) -> np.ndarray:
+            own = slice(*groups)
+            starts = bounds[groups[0] : groups[1] + 1]
+            table = np.empty((int(starts[-1] - starts[0]), len(COLUMNS)), np.int32)
+            count = _extend_groups(
+                scoring.matrix, scores, strands, begins, bases, spans[own], starts, places[own], numbers[own], limits,
+                self.options.window, data["query_frame"], data["query_pos"], data["target_pos"], data["length"],
+                data["shift"], table)
+            context.advance(int(starts[-1] - starts[0]), len(records))
+            return table[:count].copy()
+
+        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads)) if len(records) else []
+        context.count("hits", len(records))
+        table = np.concatenate([np.empty((0, len(COLUMNS)), np.int32), *parts])
+        columns = {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(COLUMNS)}
+        columns["query_frame"] = columns["query_frame"].astype(np.int8)
+        columns["target_frame"] = np.ones(len(table), np.int8)
+        return Seeds(columns, self.columns)

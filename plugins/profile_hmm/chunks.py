@@ -1,0 +1,62 @@
+"""The pairs of a slot as work for several threads: chunks of one query each, of about the same number of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.distinct import distinct
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.records import Records
+
+from .columns import by_query
+from .index_reference import profile_of
+from .profile import SearchProfile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CHUNK_CELLS = 1 << 27
+"""Model positions × target residues of a chunk, about."""
+
+
+class Chunk(NamedTuple):
+    """Pairs of one query: their ``rows`` in the records, targets in ``residues[begins[n]:ends[n]]``."""
+
+    query: int
+    profile: SearchProfile
+    rows: NDArray[np.int64]
+    residues: NDArray[np.uint8]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
+def over_chunks(context: Context, records: Records, chosen: NDArray[np.int64],
+                work: Callable[[Chunk], Any], share: int = 1) -> list[Any]:
+    """What ``work`` gives for each chunk of the ``chosen`` rows, in order of queries, and of rows within them.
+
+    ``share``: how many times as long a cell takes as one of a filter; chunks are smaller by as much.
+    """
+    cells = max(1, CHUNK_CELLS // share)
+    targets = context.targets
+    residues = targets.searched()
+    tasks = []
+    for query, rows in by_query(records.take(chosen)):
+        profile = profile_of(context, query)
+        places = targets.locate(records.target[chosen[rows]])
+        lengths = targets.lengths[places]
+        sums = np.cumsum(lengths) * profile.length
+        cuts = np.searchsorted(sums, np.arange(cells, int(sums[-1]), cells), side="right")
+        for part in np.split(np.arange(len(rows)), distinct(cuts)):
+            if len(part):
+                begins, ends = targets.offsets[places[part]], targets.offsets[places[part] + 1]
+                tasks.append(Chunk(query, profile, chosen[rows[part]], residues, begins, ends))
+
+    def done(chunk: Chunk) -> Any:
+        result = work(chunk)
+        context.advance(len(chunk.rows), max(1, len(chosen)))
+        return result
+
+    return run_tasks(context.threads, done, tasks)

@@ -1,0 +1,489 @@
+"""Forward and Backward in f32 lanes, every sum in the order of ``forward_reference.py``.
+
+A model fills four lanes, no more, as the order of its sums asks for; wider vectors hold several targets, each in four
+lanes of its own. What a row's delete states wait for is mostly the carry from slot to slot, so that vectors of several
+registers, and with them more targets, cost little.
+
+Deletions are extended three times more, from lane to lane. A carry that is less than 2⁻²⁷ of its delete state in all
+lanes changes no sum any more, neither in this pass nor in a later one: a delete state is at least the one before it
+times the same transition. The factor leaves room for rounding, as long as no number is so small that it has fewer
+digits; so it is where enough comes to every delete state from its match state. Then the passes end.
+
+A row of cells is M, D and I, each f4[Q · lanes]; the states around the model are kept for all rows, N, B, E, J, C and
+the row's scale side by side, each in all lanes of its target.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import (
+    BYTE_LANES,
+    aligned,
+    choose_greater,
+    greater_lanes,
+    load,
+    maximum,
+    quads,
+    quads_down,
+    quads_halves,
+    quads_pairs,
+    quads_up,
+    same_quads,
+    splat,
+    store,
+)
+
+from .exact_math import F32, Array32
+from .profile import LANES, FloatProfile, LengthModel, stripe
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WIDE = BYTE_LANES // 2
+"""Lanes of vectors of several targets: two registers."""
+SPECIALS = 6
+N, B, E, J, C, SCALE = range(SPECIALS)
+_ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD, _OUT_MM, _OUT_IM, _OUT_DM, _NONE = (4 * n for n in range(12))
+STEP = 48
+"""Numbers of a slot's transitions."""
+WAYS = 32
+"""Numbers of a slot in ``StripedOdds.ways``."""
+_ZERO, _ONE = F32(0.0), F32(1.0)
+_RESCALE_ABOVE, _OWN_SCALES_ABOVE = F32(1.0e4), F32(1.0e16)
+_NOTHING, _NORMAL = F32(2.0**-27), F32(2.0**-90)
+_CHECKED = 4
+"""Slots after which it is checked whether a pass still matters."""
+NO_CHANGES_FROM = 100
+"""Models from this length on stop extending deletions when a pass changes nothing."""
+
+
+class StripedOdds:
+    """Odds of a model laid out for the kernels.
+
+    Attributes:
+        length, slots: M and Q.
+        match: f4[28 · Q · 4]. transitions: f4[Q · 48]; of each slot four lanes of entry, into M from M, I, D; mi, ii,
+            md, dd; into the M of the next node from M, I, D; and ∞ where no delete state follows, else 0.
+    """
+
+    def __init__(self, profile: FloatProfile) -> None:
+        self.length, self.slots = profile.length, profile.slots
+        self.match = np.ascontiguousarray(profile.match).reshape(-1)
+        into = (profile.into_mm, profile.into_im, profile.into_dm)
+        last = stripe(np.where(np.arange(4 * self.slots) < self.length - 1, F32(0.0), F32(np.inf)))
+        parts = (profile.entry, *into, profile.mi, profile.ii, profile.md, profile.dd, *map(_of_next, into), last)
+        self.transitions = aligned(self.slots * STEP, F32)
+        self.transitions[:] = np.stack(parts, axis=1).reshape(-1)
+
+
+    @cached_property
+    def ways(self) -> Array32:
+        """f4[Q · 32]: ∞ where a transition exists and 0 where it doesn't, in the order of ``transitions``."""
+        first = self.transitions.reshape(self.slots, -1)[:, :WAYS]
+        ways = aligned(self.slots * WAYS, F32)
+        ways[:] = np.where(first > 0.0, F32(np.inf), F32(0.0)).reshape(-1)
+        return ways
+
+
+def _of_next(row: Array32) -> Array32:
+    """f32[Q, 4]: at node k the value of node k + 1."""
+    moved = np.zeros_like(row)
+    moved[:-1] = row[1:]
+    moved[-1, :-1] = row[0, 1:]
+    return moved
+
+
+def _forward_kernel(lanes: int) -> Any:
+    """Kernel for vectors of ``lanes`` lanes."""
+
+    @inline
+    def entered(match, transitions, q, places, b, m, s, d):
+        """Match states of slot q from B, M, I and D of the nodes and row before."""
+        t = q * STEP
+        cell = b * same_quads(transitions, t + _ENTRY, lanes)
+        cell = cell + m * same_quads(transitions, t + _INTO_MM, lanes)
+        cell = cell + s * same_quads(transitions, t + _INTO_IM, lanes)
+        cell = cell + d * same_quads(transitions, t + _INTO_DM, lanes)
+        return cell * quads(match, places, q * 4, lanes)
+
+    @kernel
+    def fill_forward(match, transitions, slots, stops, residues, begins, lengths, moves, loops, end_move, end_loop,
+                     kept, cells, specials, places, active):
+        """Fill ``specials`` f4[(L + 1) · 6 · lanes] and ``cells`` f4[kept · 3 · Q · lanes], of which row i stands at
+        i modulo ``kept``, for lanes / 4 targets of at most L residues.
+
+        stops: whether deletions stop being extended when nothing changes. moves, loops: f4[lanes]. places: i8[lanes /
+        4], active: f4[lanes], working space.
+        """
+        zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
+        share, least = splat(_NOTHING, lanes), splat(_NORMAL, lanes)
+        to_c, to_j = splat(end_move, lanes), splat(end_loop, lanes)
+        move, loop = load(moves, 0, lanes), load(loops, 0, lanes)
+        targets, row = lanes // 4, 3 * slots * lanes
+        deletes, inserts, last = slots * lanes, 2 * slots * lanes, (slots - 1) * lanes
+        for place in range(0, row, lanes):
+            store(cells, place, zero)
+        n, b, j, c = one, move, zero, zero
+        store(specials, N * lanes, n)
+        store(specials, B * lanes, b)
+        store(specials, E * lanes, zero)
+        store(specials, J * lanes, j)
+        store(specials, C * lanes, c)
+        store(specials, SCALE * lanes, one)
+        longest = 0
+        for t in range(targets):
+            longest = max(longest, lengths[t])
+        for i in range(1, longest + 1):
+            for t in range(targets):
+                # A target that has ended goes on with its last residue, which nobody looks at.
+                places[t] = np.int64(residues[begins[t] + min(i, lengths[t]) - 1]) * slots * 4
+            above, here = (i - 1) % kept * row, i % kept * row
+            m = quads_up(load(cells, above + last, lanes))
+            d = quads_up(load(cells, above + deletes + last, lanes))
+            s = quads_up(load(cells, above + inserts + last, lanes))
+            # What opens in the last slot comes to the first one a lane on, and with it the delete states begin.
+            before = last - lanes
+            cell = entered(match, transitions, slots - 1, places, b, load(cells, above + before, lanes),
+                            load(cells, above + inserts + before, lanes), load(cells, above + deletes + before, lanes))
+            carry = quads_up(cell * same_quads(transitions, (slots - 1) * STEP + _MD, lanes))
+            ends, opened, low = zero, zero, one
+            for q in range(slots):
+                t, place = q * STEP, q * lanes
+                cell = entered(match, transitions, q, places, b, m, s, d)
+                m, s = load(cells, above + place, lanes), load(cells, above + inserts + place, lanes)
+                d = load(cells, above + deletes + place, lanes)
+                store(cells, here + place, cell)
+                store(cells, here + inserts + place, m * same_quads(transitions, t + _MI, lanes)
+                      + s * same_quads(transitions, t + _II, lanes))
+                ends = ends + cell
+                deleted = carry + opened
+                store(cells, here + deletes + place, deleted)
+                carry = deleted * same_quads(transitions, t + _DD, lanes)
+                opened = cell * same_quads(transitions, t + _MD, lanes)
+                open_or_none = opened + same_quads(transitions, t + _NONE, lanes)
+                low = choose_greater(low, open_or_none, open_or_none, low)
+            of_matches, running = ends, targets
+            normal = not greater_lanes(least, low)
+            for _ in range(3):
+                carry = quads_up(carry)
+                if running < targets:
+                    carry = carry * load(active, 0, lanes)
+                grown, ends, done, matters = zero, of_matches, 0, True
+                while done < slots and matters:
+                    first, done = done, min(done + _CHECKED, slots)
+                    added = extended = zero
+                    for q in range(first, done):
+                        place = here + deletes + q * lanes
+                        deleted, added = load(cells, place, lanes), carry
+                        extended = deleted + added
+                        store(cells, place, extended)
+                        ends = ends + extended
+                        grown = maximum(grown, extended - deleted)
+                        carry = carry * same_quads(transitions, q * STEP + _DD, lanes)
+                    if normal:
+                        matters = greater_lanes(added, extended * share) != np.uint64(0)
+                if not matters:
+                    for q in range(done, slots):
+                        ends = ends + load(cells, here + deletes + q * lanes, lanes)
+                    break
+                if stops:
+                    changed = greater_lanes(grown, zero)
+                    if not changed:
+                        break
+                    running = 0
+                    for t in range(targets):
+                        on = (changed >> np.uint64(4 * t)) & np.uint64(15) != 0
+                        running += on
+                        for lane in range(4 * t, 4 * t + 4):
+                            active[lane] = _ONE if on else _ZERO
+            ends = ends + quads_pairs(ends)
+            ends = ends + quads_halves(ends)
+            n = n * loop
+            c = c * loop + ends * to_c
+            j = j * loop + ends * to_j
+            b = j * move + n * move
+            scale = one
+            if greater_lanes(ends, limit):
+                scale = choose_greater(ends, limit, ends, one)
+                n, b, ends, j, c = n / scale, b / scale, ends / scale, j / scale, c / scale
+                inverse = one / scale
+                for place in range(here, here + row, lanes):
+                    store(cells, place, load(cells, place, lanes) * inverse)
+            at = i * SPECIALS * lanes
+            store(specials, at + N * lanes, n)
+            store(specials, at + B * lanes, b)
+            store(specials, at + E * lanes, ends)
+            store(specials, at + J * lanes, j)
+            store(specials, at + C * lanes, c)
+            store(specials, at + SCALE * lanes, scale)
+
+    return fill_forward
+
+
+_fill_wide, _fill_forward = _forward_kernel(WIDE), _forward_kernel(LANES)
+
+
+@kernel
+def _scores(specials, lanes, lengths, moves, scores):
+    """Forward scores f4[targets] from the states around the model; NaN where they leave the range of f32."""
+    for t in range(len(lengths)):
+        at, total = 4 * t, np.float32(0.0)
+        for i in range(1, lengths[t] + 1):
+            scale = specials[(i * SPECIALS + SCALE) * lanes + at]
+            if scale > _ONE:
+                total = np.float32(np.float64(total) + math.log(np.float64(scale)))
+        final = specials[(lengths[t] * SPECIALS + C) * lanes + at] * moves[at]
+        scores[t] = np.float32(np.nan)
+        if final > _ZERO and final < np.float32(np.inf):
+            scores[t] = np.float32(np.float64(total) + math.log(np.float64(final)))
+
+
+def _backward_kernel(lanes: int) -> Any:
+    """Kernel for vectors of ``lanes`` lanes."""
+
+    @kernel
+    def fill_backward(match, transitions, slots, residues, begins, lengths, moves, loops, end_move, end_loop, forward,
+                      kept, cells, specials, own_scales, places, room):
+        """Fill the arrays as for Forward, whose ``specials`` are ``forward``; u1[targets] ``own_scales`` says which
+        targets left Forward's scales. With ``kept`` below L + 1 targets may be of different lengths: all begin with
+        their last residue, and row i of ``cells`` is that of the first, longest target.
+
+        room: f4[6 · lanes], working space.
+        """
+        zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
+        share, least, own_limit = splat(_NOTHING, lanes), splat(_NORMAL, lanes), splat(_OWN_SCALES_ABOVE, lanes)
+        from_c, from_j = splat(end_move, lanes), splat(end_loop, lanes)
+        move, loop = load(moves, 0, lanes), load(loops, 0, lanes)
+        targets, row = lanes // 4, 3 * slots * lanes
+        deletes, inserts = slots * lanes, 2 * slots * lanes
+        length = lengths[0]
+        here = length % kept * row
+        n = b = j = own = zero
+        c, e = move, move * from_c
+        for place in range(0, deletes, lanes):
+            store(cells, here + place, e)
+            store(cells, here + deletes + place, e)
+            store(cells, here + inserts + place, zero)
+        for done in range(length):  # residues that have been gone through, from the end
+            if done:
+                below, here = here, (length - done) % kept * row
+                for t in range(targets):
+                    places[t] = np.int64(residues[begins[t] + max(lengths[t] - done, 0)]) * slots * 4
+                next_match = quads_down(load(cells, below, lanes) * quads(match, places, 0, lanes))
+                total = zero
+                for back in range(slots):
+                    q = slots - 1 - back
+                    t, place = q * STEP, q * lanes
+                    emitted = load(cells, below + place, lanes) * quads(match, places, q * 4, lanes)
+                    total = total + emitted * same_quads(transitions, t + _ENTRY, lanes)
+                    s = load(cells, below + inserts + place, lanes)
+                    store(cells, here + deletes + place, next_match * same_quads(transitions, t + _OUT_DM, lanes))
+                    store(cells, here + place, s * same_quads(transitions, t + _MI, lanes)
+                          + next_match * same_quads(transitions, t + _OUT_MM, lanes))
+                    store(cells, here + inserts + place, s * same_quads(transitions, t + _II, lanes)
+                          + next_match * same_quads(transitions, t + _OUT_IM, lanes))
+                    next_match = emitted
+                total = total + quads_pairs(total)
+                b = total + quads_halves(total)
+                c = c * loop
+                j = b * move + j * loop
+                n = b * move + n * loop
+                e = c * from_c + j * from_j
+                own = choose_greater(b, own_limit, one, own)
+            # From delete state to delete state and to E; behind the last residue D holds its way to E by now.
+            to_end = e if done else zero
+            following = quads_down(load(cells, here + deletes, lanes) + to_end)
+            step = zero
+            for back in range(slots):
+                q = slots - 1 - back
+                step = following * same_quads(transitions, q * STEP + _DD, lanes)
+                following = load(cells, here + deletes + q * lanes, lanes) + (step + to_end)
+                store(cells, here + deletes + q * lanes, following)
+            normal, matters = not greater_lanes(least, e), True
+            for _ in range(3):
+                step = quads_down(step)
+                passed = 0
+                while passed < slots and matters:
+                    first, passed = passed, min(passed + _CHECKED, slots)
+                    extended = zero
+                    for back in range(first, passed):
+                        q = slots - 1 - back
+                        step = step * same_quads(transitions, q * STEP + _DD, lanes)
+                        extended = load(cells, here + deletes + q * lanes, lanes) + step
+                        store(cells, here + deletes + q * lanes, extended)
+                    if normal:
+                        matters = greater_lanes(step, extended * share) != np.uint64(0)
+            d = quads_down(load(cells, here + deletes, lanes))
+            for back in range(slots):
+                q = slots - 1 - back
+                cell = load(cells, here + q * lanes, lanes)
+                if done:
+                    cell = cell + to_end
+                store(cells, here + q * lanes, cell + d * same_quads(transitions, q * STEP + _MD, lanes))
+                d = load(cells, here + deletes + q * lanes, lanes)
+            for t in range(targets):
+                at = (max(lengths[t] - done, 1) * SPECIALS + SCALE) * lanes + 4 * t
+                for lane in range(4):
+                    room[4 * t + lane] = forward[at + lane]
+            scale = choose_greater(own, zero, choose_greater(b, limit, b, one), load(room, 0, lanes))
+            if greater_lanes(scale, one):
+                scale = maximum(scale, one)
+                n, b, e, j, c = n / scale, b / scale, e / scale, j / scale, c / scale
+                inverse = one / scale
+                for place in range(here, here + row, lanes):
+                    store(cells, place, load(cells, place, lanes) * inverse)
+            store(room, N * lanes, n)
+            store(room, B * lanes, b)
+            store(room, E * lanes, e)
+            store(room, J * lanes, j)
+            store(room, C * lanes, c)
+            store(room, SCALE * lanes, scale)
+            ended = False
+            for t in range(targets):
+                if lengths[t] > done:
+                    at = (lengths[t] - done) * SPECIALS * lanes + 4 * t
+                    for state in range(SPECIALS):
+                        specials[at + state * lanes] = room[state * lanes + 4 * t]
+                ended |= lengths[t] == done + 1
+            if ended:
+                for t in range(targets):
+                    places[t] = np.int64(residues[begins[t]]) * slots * 4
+                total = zero
+                for q in range(slots):
+                    emitted = load(cells, here + q * lanes, lanes) * quads(match, places, q * 4, lanes)
+                    total = total + emitted * same_quads(transitions, q * STEP + _ENTRY, lanes)
+                total = total + quads_pairs(total)
+                total = total + quads_halves(total)
+                store(room, B * lanes, total)
+                store(room, N * lanes, total * move + n * loop)
+                store(room, J * lanes, own)
+                for t in range(targets):
+                    if lengths[t] == done + 1:
+                        at = 4 * t
+                        specials[at + N * lanes], specials[at + B * lanes] = room[N * lanes + at], room[B * lanes + at]
+                        specials[at + E * lanes] = specials[at + J * lanes] = specials[at + C * lanes] = _ZERO
+                        specials[at + SCALE * lanes] = _ONE
+                        own_scales[t] = room[J * lanes + at] > _ZERO
+
+    return fill_backward
+
+
+_backward_wide, _fill_backward = _backward_kernel(WIDE), _backward_kernel(LANES)
+
+
+class States:
+    """Of one target in four lanes: the states around the model, and cells of all rows or of two.
+
+    Attributes:
+        specials: f4[(L + 1) · 6 · 4] flat.
+        cells: f4[rows · 3 · Q · 4] flat.
+        kept: rows.
+    """
+
+    def __init__(self, residues: int, slots: int, whole: bool) -> None:
+        self.kept = residues + 1 if whole else 2
+        self.residues = residues
+        self.specials = aligned((residues + 1) * SPECIALS * LANES, F32)
+        self.cells = aligned(self.kept * 3 * slots * LANES, F32)
+
+    @cached_property
+    def table(self) -> Array32:
+        """f4[L + 1, 6]: N, B, E, J, C and scale of each row."""
+        return self.specials.reshape(-1, SPECIALS, LANES)[:, :, 0]
+
+
+def forward(odds: StripedOdds, lengths: LengthModel, residues: NDArray[np.uint8], begin: int, end: int,
+            whole: bool) -> tuple[np.float32, States]:
+    """Forward score in nats, f32, of ``residues[begin:end]``, NaN where it leaves the range of f32; and the states,
+    cells of all rows if ``whole``."""
+    states = States(end - begin, odds.slots, whole)
+    move, loop = (np.full(LANES, value, F32) for value in (lengths.move, lengths.loop))
+    count = np.array([end - begin])
+    _fill_forward(odds.match, odds.transitions, odds.slots, odds.length >= NO_CHANGES_FROM, residues, np.array([begin]),
+                  count, move, loop, lengths.end_move, lengths.end_loop, states.kept, states.cells, states.specials,
+                  np.empty(1, np.int64), np.empty(LANES, F32))
+    score = np.empty(1, F32)
+    _scores(states.specials, LANES, count, move, score)
+    return score[0], states
+
+
+def backward(odds: StripedOdds, lengths: LengthModel, residues: NDArray[np.uint8], begin: int, end: int,
+             forward_states: States) -> tuple[bool, States]:
+    """Backward of ``residues[begin:end]``: whether it left Forward's scales, and the states, cells of as many rows as
+    Forward's."""
+    states = States(end - begin, odds.slots, forward_states.kept > 2)
+    move, loop = (np.full(LANES, value, F32) for value in (lengths.move, lengths.loop))
+    own_scales = np.zeros(1, np.bool_)
+    _fill_backward(odds.match, odds.transitions, odds.slots, residues, np.array([begin]), np.array([end - begin]), move,
+                   loop, lengths.end_move, lengths.end_loop, forward_states.specials, states.kept, states.cells,
+                   states.specials, own_scales, np.empty(1, np.int64), np.empty(SPECIALS * LANES, F32))
+    return bool(own_scales[0]), states
+
+
+class Parser:
+    """Multihit Forward and Backward of several targets side by side, of which the states around the model are kept.
+
+    Args:
+        odds: of the model.
+        longest: residues of the longest target.
+
+    Attributes:
+        together: how many targets.
+        forward, backward: f4[(L + 1) · 6 · lanes] flat, states around the model.
+        scores: f4[together], Forward scores in nats, NaN where one leaves the range of f32.
+        own_scales: bool[together], whether Backward left Forward's scales.
+    """
+
+    together = WIDE // LANES
+
+    def __init__(self, odds: StripedOdds, longest: int) -> None:
+        self._odds, self._longest = odds, longest
+        self._cells = aligned(2 * 3 * odds.slots * WIDE, F32)
+        self._places, self._room = np.empty(self.together, np.int64), np.empty(SPECIALS * WIDE, F32)
+        self.forward = aligned((longest + 1) * SPECIALS * WIDE, F32)
+        self.scores = np.empty(self.together, F32)
+        self.own_scales = np.zeros(self.together, np.bool_)
+
+    @cached_property
+    def backward(self) -> Array32:
+        return aligned((self._longest + 1) * SPECIALS * WIDE, F32)
+
+    def run(self, residues: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64],
+            both: bool) -> None:
+        """Forward, and Backward if ``both``, of up to ``together`` targets ``residues[begins[n]:][:lengths[n]]``, the
+        longest one first."""
+        odds, some = self._odds, np.resize(np.arange(len(begins)), self.together)
+        begins, lengths = begins[some], lengths[some]
+        moves = np.repeat((F32(3.0) / (lengths.astype(F32) + F32(3.0))).astype(F32), LANES)
+        loops, half = F32(1.0) - moves, F32(0.5)
+        _fill_wide(odds.match, odds.transitions, odds.slots, odds.length >= NO_CHANGES_FROM, residues, begins, lengths,
+                   moves, loops, half, half, 2, self._cells, self.forward, self._places, self._room)
+        _scores(self.forward, WIDE, lengths, moves, self.scores)
+        if both:
+            _backward_wide(odds.match, odds.transitions, odds.slots, residues, begins, lengths, moves, loops, half,
+                           half, self.forward, 2, self._cells, self.backward, self.own_scales, self._places, self._room)
+
+
+def longest_first(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Places of targets that are parsed together."""
+    order = np.argsort(-lengths, kind="stable")
+    for first in range(0, len(order), Parser.together):
+        yield order[first : first + Parser.together]
+
+
+def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64],
+                   ends: NDArray[np.int64]) -> Array32:
+    """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
+    of f32."""
+    lengths, scores = ends - begins, np.empty(len(begins), F32)
+    parser = Parser(odds, int(lengths.max(initial=0)))
+    for chosen in longest_first(lengths):
+        parser.run(residues, begins[chosen], lengths[chosen], both=False)
+        scores[chosen] = parser.scores[: len(chosen)]
+    return scores

@@ -1,0 +1,203 @@
+"""SSV and MSV in eight-bit lanes: a model against as many interleaved targets as a vector has lanes.
+
+SSV asks for the best single ungapped segment. A segment that ends at (node, residue) is the one that ended a diagonal
+step before, or a new one, plus the cell's score: one saturating addition, as lanes hold score − 128 and saturation at
+the lower end is the floor of 0. Its scores decide nearly every pair; where a second segment could count (a few in a
+hundred), MSV goes over the target again, residue by residue, with the J state in a vector of its own.
+"""
+
+import math
+
+import numpy as np
+from seqloom.core.index import Index
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.simd import (
+    BYTE_LANES,
+    LOOKUP_ENTRIES,
+    LOOKUP_STRIDE,
+    aligned,
+    load,
+    lookup,
+    lookup_tables,
+    maximum,
+    splat,
+    store,
+)
+
+from .exact_math import F32
+from .p_values_cpu import gumbel
+from .profile import BYTE_BASE, BYTE_SCALE, ByteProfile
+
+LANES = BYTE_LANES
+STRIDE = LOOKUP_STRIDE
+_THREE = F32(3.0)
+_BASE = F32(BYTE_BASE)
+_NO_SSV = 127
+"""Sum of costs from which HMMER doesn't try SSV, and S + bias from which SSV overflows."""
+
+
+def _costs(profile: ByteProfile) -> np.ndarray:
+    """u1[M, 32]: cost of each residue code at each match state; 255 for padding."""
+    codes, length = profile.cost.shape
+    costs = np.full((length, LOOKUP_ENTRIES), 255, np.uint8)
+    costs[:, :codes] = profile.cost.T
+    return costs
+
+
+def look_up_scores(profile: ByteProfile) -> np.ndarray:
+    """Flat look-up tables, i1, of bias − cost of each residue code at each match state; −128 for padding."""
+    scores = np.maximum(np.int16(profile.bias) - _costs(profile), -128).astype(np.int8)
+    scores[:, len(profile.cost) :] = -128
+    return lookup_tables(scores)
+
+
+@kernel
+def _segments(tables, length, columns, starts, first_group, last_group, edge, best):
+    """Best segment score − 128 of the targets of some groups, saturating.
+
+    tables: of ``look_up_scores``. columns, starts: of an index of kind "lanes". edge: i1[length · LANES], working
+    space. best: i1[groups · LANES], filled for these groups.
+    """
+    floor = splat(np.int8(-128), LANES)
+    for group in range(first_group, last_group):
+        top, also = floor, floor
+        for k in range(length):
+            store(edge, k * LANES, floor)
+        for begin in range(starts[group], starts[group + 1], 8 * LANES):
+            x0, x1 = load(columns, begin, LANES), load(columns, begin + LANES, LANES)
+            x2, x3 = load(columns, begin + 2 * LANES, LANES), load(columns, begin + 3 * LANES, LANES)
+            x4, x5 = load(columns, begin + 4 * LANES, LANES), load(columns, begin + 5 * LANES, LANES)
+            x6, x7 = load(columns, begin + 6 * LANES, LANES), load(columns, begin + 7 * LANES, LANES)
+            d0 = d1 = d2 = d3 = d4 = d5 = d6 = d7 = floor
+            for k in range(length):
+                left = load(edge, k * LANES, LANES)
+                table = k * STRIDE
+                h0, h1 = d0 + lookup(tables, table, x0), d1 + lookup(tables, table, x1)
+                h2, h3 = d2 + lookup(tables, table, x2), d3 + lookup(tables, table, x3)
+                h4, h5 = d4 + lookup(tables, table, x4), d5 + lookup(tables, table, x5)
+                h6, h7 = d6 + lookup(tables, table, x6), d7 + lookup(tables, table, x7)
+                top = maximum(maximum(top, h0), maximum(maximum(h1, h2), h3))
+                also = maximum(maximum(also, h4), maximum(maximum(h5, h6), h7))
+                store(edge, k * LANES, h7)
+                d0, d1, d2, d3, d4, d5, d6, d7 = left, h0, h1, h2, h3, h4, h5, h6
+        store(best, group * LANES, maximum(top, also))
+
+
+@kernel
+def _with_j(tables, length, columns, starts, bias, entry, end, length_costs, cells, best_j, highest):
+    """MSV of all targets of an index of kind "lanes".
+
+    length_costs: u8[groups · LANES]. cells: u8[length · LANES], working space. best_j: u8[groups · LANES], values of J
+    before the first residue and then behind the last one. highest: u8[groups · LANES], filled with the highest cells.
+    """
+    nothing, more = splat(np.uint8(0), LANES), splat(np.uint8(bias), LANES)
+    base, to_begin, to_end = (splat(np.uint8(BYTE_BASE), LANES), splat(np.uint8(entry), LANES),
+                              splat(np.uint8(end), LANES))
+    for group in range(len(starts) - 1):
+        lane = group * LANES
+        length_cost, j, top = load(length_costs, lane, LANES), load(best_j, lane, LANES), nothing
+        begin = maximum(base, j) - length_cost - to_begin
+        for k in range(length):
+            store(cells, k * LANES, nothing)
+        for column in range(starts[group], starts[group + 1], LANES):
+            residues = load(columns, column, LANES)
+            diagonal, ends = nothing, nothing
+            for k in range(length):
+                above = load(cells, k * LANES, LANES)
+                cell = maximum(diagonal, begin) + more - lookup(tables, k * STRIDE, residues)
+                store(cells, k * LANES, cell)
+                ends = maximum(ends, cell)
+                diagonal = above
+            top = maximum(top, ends)
+            j = maximum(j, ends - to_end)
+            begin = maximum(base, j) - length_cost - to_begin
+        store(best_j, lane, j)
+        store(highest, lane, top)
+
+
+@kernel
+def _lengths(lengths, costs, nulls):
+    """Cost of N, J, C → move, i2, and null score, f32 nats, of targets of some lengths."""
+    for n in range(len(lengths)):
+        length = lengths[n]
+        stay = np.float32(length) / np.float32(length + 1)
+        nulls[n] = np.float32(np.float64(length) * math.log(np.float64(stay)) + math.log(1.0 - np.float64(stay)))
+        scaled = BYTE_SCALE * np.float32(math.log(np.float32(3.0) / np.float32(length + 3)))
+        costs[n] = np.int16(min(255.0, math.floor(-np.float64(scaled) + 0.5)))
+
+
+@kernel
+def _decide(best, length_costs, bias, entry, end, begin_j, ended_j, overflow, again):
+    """What SSV says of each target: value of J behind the last residue, overflow, or that MSV has to say it.
+
+    best: u1[n], best segment scores.
+    """
+    for n in range(len(best)):
+        begin = length_costs[n] + entry
+        no_ssv = begin + end + bias >= _NO_SSV
+        begin_j[n] = 0 if no_ssv else max(BYTE_BASE - begin - end, 0)
+        ended = best[n] + BYTE_BASE - begin
+        # A segment that overflows in SSV does so in MSV, whose cells are never less.
+        overflow[n] = begin <= BYTE_BASE and ended >= 255 - bias
+        ended_j[n] = max(ended - end, begin_j[n])
+        again[n] = not overflow[n] and (no_ssv or ended - end > BYTE_BASE or best[n] >= _NO_SSV - bias)
+
+
+@kernel
+def _p_values(ended_j, overflow, length_costs, nulls, mu, rate, scores, p_values):
+    """Raw scores in nats and P-values (Gumbel) from values of J."""
+    for n in range(len(ended_j)):
+        raw = (np.float32(ended_j[n] - length_costs[n]) - _BASE) / BYTE_SCALE - _THREE
+        scores[n] = np.float32(np.inf) if overflow[n] else raw
+        p_values[n] = gumbel(scores[n], nulls[n], mu, rate)
+
+
+def length_costs(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cost of N, J, C → move i2[n] and null score f4[n] of targets of some lengths."""
+    costs, nulls = np.empty(len(lengths), np.int16), np.empty(len(lengths), F32)
+    _lengths(lengths, costs, nulls)
+    return costs, nulls
+
+
+def segment_scores(tables: np.ndarray, length: int, lanes: Index, first_group: int, last_group: int,
+                   best: np.ndarray) -> None:
+    """Best ungapped segments of the targets of some groups of an index of kind "lanes": i1 ``best``, score − 128.
+
+    ``tables``: of ``look_up_scores``, for a model of this length.
+    """
+    edge = aligned(length * LANES, np.int8)
+    _segments(tables, length, lanes["columns"], lanes["starts"], first_group, last_group, edge, best)
+
+
+def with_j(profile: ByteProfile, lanes: Index, costs: np.ndarray, begin_j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Value of J, i2[k], and overflow, bool[k], behind the last residues of the k targets of an index in its order.
+
+    Args:
+        costs, begin_j: i2[k], in this order, cost of N, J, C → move and value of J before the first residue.
+    """
+    length = profile.cost.shape[1]
+    count, padded = len(costs), len(lanes["starts"]) * LANES - LANES
+    length_cost, j, highest = (aligned(padded, np.uint8) for _ in range(3))
+    length_cost[:count], length_cost[count:] = costs, 0
+    j[:count], j[count:] = begin_j, 0
+    tables = lookup_tables(_costs(profile))
+    _with_j(tables, length, lanes["columns"], lanes["starts"], profile.bias, profile.entry, profile.end, length_cost,
+            aligned(length * LANES, np.uint8), j, highest)
+    return j[:count].astype(np.int16), highest[:count].astype(np.int16) + profile.bias >= 255
+
+
+def decided(profile: ByteProfile, best: np.ndarray, costs: np.ndarray) -> tuple[np.ndarray, ...]:
+    """What the best segments u1[n] say of targets with costs i2[n]: J before and behind the target, i2, whether
+    scores overflow, and whether MSV has to look again."""
+    begin_j, ended_j = np.empty((2, len(best)), np.int16)
+    overflow, again = np.empty((2, len(best)), np.bool_)
+    _decide(best, costs, profile.bias, profile.entry, profile.end, begin_j, ended_j, overflow, again)
+    return begin_j, ended_j, overflow, again
+
+
+def scores_and_p_values(ended_j: np.ndarray, overflow: np.ndarray, costs: np.ndarray, nulls: np.ndarray, mu: float,
+                        rate: float) -> tuple[np.ndarray, np.ndarray]:
+    """Raw scores f4[n] in nats, +inf for overflow, and P-values f8[n]."""
+    scores, p_values = np.empty(len(ended_j), F32), np.empty(len(ended_j), np.float64)
+    _p_values(ended_j, overflow, costs, nulls, mu, rate, scores, p_values)
+    return scores, p_values

@@ -1,0 +1,71 @@
+"""Regions on the CPU: posterior expectations along a target, and what is cut from them, as ``regions_reference.py``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from seqloom.core.kernels.jit import kernel
+
+from .exact_math import F32
+from .forward_cpu import SCALE, SPECIALS, WIDE, B, C, E, J, N, Parser
+from .profile import LANES, LengthModel
+from .regions_reference import EXTEND, MULTIPLE, TRIGGER, Region
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ROW = SPECIALS * WIDE
+_N, _B, _E, _J, _C, _SCALE = (WIDE * state for state in (N, B, E, J, C, SCALE))
+_ZERO, _ONE = F32(0.0), F32(1.0)
+
+
+@kernel
+def _occupancy(forward, backward, length, own_scales, loop, begins, ends, inside):
+    """Fill f4[L + 1] ``begins``, ``ends`` and ``inside``; whether scaling overflowed."""
+    factor = _ONE / backward[_N]
+    begins[0], ends[0], inside[0] = _ZERO, _ZERO, _ZERO
+    for i in range(1, length + 1):
+        above, here = (i - 1) * _ROW, i * _ROW
+        begins[i] = begins[i - 1] + forward[above + _B] * backward[above + _B] * forward[above + _SCALE] * factor
+        if own_scales:
+            factor = factor * (forward[above + _SCALE] / backward[above + _SCALE])
+        ends[i] = ends[i - 1] + forward[here + _E] * backward[here + _E] * forward[here + _SCALE] * factor
+        outside = _ZERO + forward[above + _N] * backward[here + _N] * loop * factor
+        outside = outside + forward[above + _J] * backward[here + _J] * loop * factor
+        outside = outside + forward[above + _C] * backward[here + _C] * loop * factor
+        inside[i] = _ONE - outside
+    return factor == np.float32(np.inf) or factor == np.float32(-np.inf)
+
+
+@kernel
+def _regions(begins, ends, inside, found):
+    """Fill ``found`` i8[k, 3] with first and last residue of regions and whether they may hold several domains."""
+    count, start, triggered = 0, 0, False
+    for j in range(1, len(inside)):
+        if not triggered:
+            if inside[j] - (begins[j] - begins[j - 1]) < EXTEND or start == 0:
+                start = j
+            triggered = inside[j] >= TRIGGER
+        elif inside[j] - (ends[j] - ends[j - 1]) < EXTEND:
+            multiple = False
+            for z in range(start, j + 1):
+                multiple |= min(ends[z] - ends[start - 1], begins[j] - begins[z - 1]) >= MULTIPLE
+            found[count, 0], found[count, 1], found[count, 2] = start, j, multiple
+            count += 1
+            start, triggered = 0, False
+    return count
+
+
+def regions_of(lengths: LengthModel, parser: Parser, number: int) -> tuple[np.float32, list[Region]] | None:
+    """Expected number of domains of a whole target and its regions from left to right; None if scaling overflowed.
+
+    ``number``: of the target in the parser.
+    """
+    begins, ends, inside = np.empty((3, lengths.length + 1), F32)
+    forward, backward = parser.forward[LANES * number :], parser.backward[LANES * number :]
+    if _occupancy(forward, backward, lengths.length, parser.own_scales[number], lengths.loop, begins, ends, inside):
+        return None
+    found: NDArray[np.int64] = np.empty((lengths.length // 2 + 1, 3), np.int64)
+    count = _regions(begins, ends, inside, found)
+    return begins[-1], [Region(start, end, bool(multiple)) for start, end, multiple in found[:count].tolist()]

@@ -1,0 +1,171 @@
+"""``msv`` on the CPU: SSV of all targets in eight-bit lanes, MSV of those where a second segment could count.
+
+Short models go over many targets side by side, and so do all of them where a CPU looks residues up in one instruction;
+else longer models are striped over the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.distinct import distinct, ranked
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.kernels.simd import BYTE_LANES
+from seqloom.core.records import Pairs, Records
+from seqloom.core.sequences import offsets_of
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.stretches_cpu import LEAST_PIECE, Stretches
+
+from .columns import PAIR_COLUMNS
+from .index_reference import profile_of
+from .msv_cpu import decided, length_costs, look_up_scores, scores_and_p_values, segment_scores, with_j
+from .profile import SearchProfile
+from .seed_msv_reference import MsvFilter, candidates
+from .ssv_striped_cpu import LEAST_LENGTH, StripedScores
+from .ssv_striped_cpu import segment_scores as striped_scores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_CHUNK_CELLS = 1 << 31
+"""Between two looks at the cancellation flag: some hundredths of a second."""
+
+
+class _Targets:
+    """The candidates of a query.
+
+    Attributes:
+        numbers: i8[n], global numbers.
+        whole: the candidates, none of them cut. residues: of all of them.
+        costs, nulls: of each candidate.
+    """
+
+    def __init__(self, context: Context, numbers: NDArray[np.int64], side_by_side: bool) -> None:
+        places = context.targets.locate(numbers)
+        self.numbers = numbers
+        self.whole = Stretches.of(context.targets, places, None)
+        self.residues = int(self.whole.lengths.sum())
+        lengths, which = ranked(self.whole.lengths)
+        costs, nulls = length_costs(lengths)
+        self.costs, self.nulls = costs[which], nulls[which]
+        if side_by_side:
+            # A segment has at most as many residues as the model has nodes.
+            reach = min(LEAST_LENGTH, int(context.queries.lengths.max()))
+            self.stretches = Stretches.of(context.targets, places, reach)
+            self.lanes = self.stretches.interleaved(np.arange(len(self.stretches)))
+            self.first = np.searchsorted(self.stretches.owners, places)
+
+
+class MsvFilterCpu(MsvFilter):
+    __doc__ = MsvFilter.__doc__
+    backend = "cpu"
+    cells_per_second = 5e10
+
+    def footprint(self, shape: Shape) -> Footprint:
+        # Interleaved targets, which for every thread may be a part of them again; rows of a model and its tables;
+        # scores of each target.
+        reach = min(shape.longest_query, LEAST_LENGTH)
+        piece = min(shape.longest_target, max(LEAST_PIECE, 4 * reach) + reach)
+        side_by_side = shape.target_residues * 3 // 2 + piece * BYTE_LANES
+        each = side_by_side // 4 + shape.longest_target * BYTE_LANES + (2 * BYTE_LANES + 256) * shape.longest_query
+        return Footprint(host=side_by_side + shape.threads * (each + 64 * shape.targets) + 100 * shape.targets)
+
+    def run(self, context: Context, records: Records | None) -> Pairs:
+        everything = len(context.queries) * context.targets.total_residues
+        shared = None
+        if records is None:
+            side_by_side = int(context.queries.lengths.min(initial=LEAST_LENGTH)) < LEAST_LENGTH
+            shared = _Targets(context, candidates(context, 0, None), side_by_side)
+
+        def of_query(query: int, threads: int) -> Pairs:
+            profile, targets = profile_of(context, query), shared
+            if targets is None:
+                targets = _Targets(context, candidates(context, query, records), profile.length < LEAST_LENGTH)
+            found = _scan(context, query, profile, targets, threads, everything)
+            context.count("passed", len(found))
+            return found
+
+        queries = [int(n) for n in context.queries.ordinals]
+        if len(queries) >= 2 * context.threads:
+            parts = run_tasks(context.threads, lambda query: of_query(query, 1), queries)
+        else:
+            parts = [of_query(query, context.threads) for query in queries]
+        return Pairs.concat(parts) if parts else Pairs.empty(PAIR_COLUMNS)
+
+
+def _scan(context: Context, query: int, profile: SearchProfile, targets: _Targets, threads: int,
+          everything: int) -> Pairs:
+    """Pairs of a query that pass, in order of targets."""
+    numbers, model = targets.numbers, profile.model
+    if not len(numbers):
+        return Pairs.empty(PAIR_COLUMNS)
+    best = (_segments if profile.length < LEAST_LENGTH else _segments_striped)(context, profile, targets, threads)
+    begin_j, ended_j, overflow, again = decided(profile.bytes, best, targets.costs)
+    chosen = np.flatnonzero(again)
+    if len(chosen):
+        lanes = targets.whole.interleaved(chosen)
+        order = lanes["order"]
+        ended_j[order], overflow[order] = with_j(profile.bytes, lanes, targets.costs[order], begin_j[order])
+        context.count("with J", len(chosen))
+    context.advance(targets.residues, everything)
+    scores, p_values = scores_and_p_values(ended_j, overflow, targets.costs, targets.nulls, model.msv_mu,
+                                           model.msv_lambda)
+    kept = np.flatnonzero(p_values <= context.options.largest_p("F1"))
+    return Pairs(
+        {
+            "query": np.full(len(kept), query),
+            "target": numbers[kept],
+            "score": scores[kept],
+            "filter_p": p_values[kept],
+            "filter_null": targets.nulls[kept],
+        },
+        PAIR_COLUMNS,
+    )
+
+
+def _segments(context: Context, profile: SearchProfile, targets: _Targets, threads: int) -> NDArray[np.uint8]:
+    """u1[n]: best segment score of each candidate, many of them side by side."""
+    lanes, groups = targets.lanes, len(targets.lanes["starts"]) - 1
+    best = np.empty(groups * BYTE_LANES, np.int8)
+    tables = look_up_scores(profile.bytes)
+    _in_parts(context, lanes["starts"], profile.length, threads,
+              lambda first, last: segment_scores(tables, profile.length, lanes, first, last, best))
+    of_stretches = np.empty(len(targets.stretches), np.uint8)
+    of_stretches[lanes["order"]] = _unsigned(best[: len(of_stretches)])
+    return np.maximum.reduceat(of_stretches, targets.first)
+
+
+def _segments_striped(context: Context, profile: SearchProfile, targets: _Targets,
+                      threads: int) -> NDArray[np.uint8]:
+    """u1[n]: best segment score of each candidate, one after the other."""
+    scores, whole = StripedScores(profile.bytes), targets.whole
+    best = np.empty(len(whole), np.int8)
+
+    def part(first: int, last: int) -> None:
+        striped_scores(scores, whole.residues, whole.begins[first:last], whole.ends[first:last], best[first:last])
+
+    _in_parts(context, offsets_of(whole.lengths), profile.length, threads, part)
+    return _unsigned(best)
+
+
+def _in_parts(context: Context, ends: NDArray[np.int64], length: int, threads: int,
+              work: Callable[[int, int], None]) -> None:
+    """``work(first, last)`` for parts of n things of which the k-th ends after i8[n + 1] ``ends[k + 1]`` residues."""
+    count = len(ends) - 1
+    parts = min(count, max(threads, -(-length * int(ends[-1]) // _CHUNK_CELLS)))
+    cuts = np.searchsorted(ends, np.arange(1, parts) * int(ends[-1]) // parts)
+    bounds = distinct(np.concatenate([[0], cuts, [count]])).tolist()
+
+    def part(n: int) -> None:
+        context.cancellation.check()
+        work(bounds[n], bounds[n + 1])
+
+    run_tasks(threads, part, range(len(bounds) - 1))
+
+
+def _unsigned(scores: NDArray[np.int8]) -> NDArray[np.uint8]:
+    """Scores of lanes that hold score − 128."""
+    return scores.view(np.uint8) ^ np.uint8(128)

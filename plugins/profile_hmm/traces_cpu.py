@@ -1,0 +1,251 @@
+"""Sampled paths through the Forward matrix of a region, as in ``traces_reference.py``, and null2 of their domains."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import load, splat, store
+
+from .accuracy_cpu import CODES, MEMBERS_OF, N_MEMBERS, spread_to_degenerate
+from .exact_math import F32, Array32
+from .forward_cpu import SCALE, SPECIALS, STEP, B, C, E, J, N, States, StripedOdds
+from .profile import LANES, LengthModel
+from .residues import N_CODES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ROW = SPECIALS * LANES
+_N, _B, _E, _J, _C, _SCALE = (LANES * state for state in (N, B, E, J, C, SCALE))
+_ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD = (LANES * n for n in range(8))
+_ZERO, _ONE = F32(0.0), F32(1.0)
+_FACTOR, _MASK, _WHOLE = 69069, 0xFFFFFFFF, 4294967296.0
+_M, _I, _D = 0, 1, 2
+_FIRST_SEGMENTS = 1024
+_SURELY, _MAYBE = 1.0 - 2.0**-50, 1.0 + 2.0**-50
+
+
+@kernel
+def _next(numbers):
+    """The next number of the generator whose state is ``numbers[0]``, in [0, 1)."""
+    numbers[0] = (numbers[0] * _FACTOR + 1) & _MASK
+    return np.float64(numbers[0]) / _WHOLE
+
+
+@inline
+def _below(roll, part, whole):
+    """Whether ``roll < part / whole``; they are divided where that is a close thing."""
+    scaled = roll * whole
+    return scaled < part * _SURELY or (scaled <= part * _MAYBE and roll < part / whole)
+
+
+@inline
+def _one_of_two(first, second, roll):
+    """0 or 1 with chances as f32 weights say; their sum is Kahan's."""
+    total = first + second
+    if total == _ZERO:
+        return 0 if roll < 0.5 else 1
+    one = np.float64(first / total)
+    return 0 if _below(roll, one, one + np.float64(second / total)) else 1
+
+
+@inline
+def _one_of_four(first, second, third, fourth, roll):
+    """0, 1, 2 or 3 with chances as f32 weights say; their sum is Kahan's."""
+    total = first + second
+    compensation = (total - first) - second
+    corrected = third - compensation
+    larger = total + corrected
+    compensation = (larger - total) - corrected
+    total = larger + (fourth - compensation)
+    if total == _ZERO:
+        return np.int64(roll * 4.0)
+    a = np.float64(first / total)
+    b = a + np.float64(second / total)
+    c = b + np.float64(third / total)
+    whole = c + np.float64(fourth / total)
+    return 0 if _below(roll, a, whole) else 1 if _below(roll, b, whole) else 2 if _below(roll, c, whole) else 3
+
+
+@kernel
+def _exit(cells, row_begin, slots, end, roll):
+    """State and node, as 2 · node + (1 for D), from which E was reached."""
+    norm = _ONE / end
+    deletes = slots * 4
+    total = 0.0
+    for _ in range(2):  # the walk starts over when rounding leaves a roll beyond its end
+        for q in range(slots):
+            place = row_begin + q * 4
+            for lane in range(4):
+                total += np.float64(cells[place + lane] * norm)
+                if roll < total:
+                    return 2 * (lane * slots + q + 1)
+            for lane in range(4):
+                total += np.float64(cells[place + deletes + lane] * norm)
+                if roll < total:
+                    return 2 * (lane * slots + q + 1) + 1
+    return 2
+
+
+@kernel
+def _null2(match, slots, use, used, residues_inside, codes, n_members, members, odds, lanes):
+    """Odds f4[28] of a domain that used nodes as often as f4[Q · 4] ``use`` says, which is cleared."""
+    weight = splat(_ONE / np.float32(residues_inside), 4)
+    count = 0
+    for q in range(slots):
+        if use[q * 4] + use[q * 4 + 1] + use[q * 4 + 2] + use[q * 4 + 3] > _ZERO:
+            used[count] = q
+            count += 1
+            store(use, q * 4, load(use, q * 4, 4) * weight)
+    for x in range(0, len(codes), 4):  # four sums at a time, which needn't wait for each other
+        sum0 = sum1 = sum2 = sum3 = splat(_ZERO, 4)
+        from0, from1 = codes[x] * slots * 4, codes[x + 1] * slots * 4
+        from2, from3 = codes[x + 2] * slots * 4, codes[x + 3] * slots * 4
+        for n in range(count):
+            place = used[n] * 4
+            weights = load(use, place, 4)
+            sum0 = sum0 + load(match, from0 + place, 4) * weights
+            sum1 = sum1 + load(match, from1 + place, 4) * weights
+            sum2 = sum2 + load(match, from2 + place, 4) * weights
+            sum3 = sum3 + load(match, from3 + place, 4) * weights
+        store(lanes, 0, sum0)
+        odds[codes[x]] = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+        store(lanes, 0, sum1)
+        odds[codes[x + 1]] = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+        store(lanes, 0, sum2)
+        odds[codes[x + 2]] = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+        store(lanes, 0, sum3)
+        odds[codes[x + 3]] = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+    for n in range(count):
+        store(use, used[n] * 4, splat(_ZERO, 4))
+    spread_to_degenerate(codes, n_members, members, odds)
+
+
+@kernel
+def _sample(match, transitions, slots, residues, begin, length, loop, move, end_loop, end_move, specials, cells, traces,
+            numbers, codes, n_members, members, use, used, odds, lanes, sums, owners, segments):
+    """Sample ``traces`` paths; add to f4[length] ``sums`` the null2 odds of each residue in each of them.
+
+    Returns the number of domains, of which those that there is room for are noted: i8[n] ``owners``, their paths, and
+    i8[n, 4] ``segments``, first and last residue and node. use, used, odds, lanes: f4[Q · 4] of zeros, i8[Q], f4[28],
+    f4[4], working space.
+    """
+    row, deletes, inserts = 3 * slots * 4, slots * 4, 2 * slots * 4
+    count = 0
+    for trace in range(traces):
+        first_of_trace, i = count, length
+        from_c, inside = True, 0
+        behind = length  # residues up to here are still to be counted
+        while True:
+            # From C or J back to the E that it came from.
+            state, out = (_C, end_move) if from_c else (_J, end_loop)
+            while True:
+                staying = specials[(i - 1) * _ROW + state] * loop
+                ending = specials[i * _ROW + _E] * out * specials[i * _ROW + _SCALE]
+                if _one_of_two(staying, ending, _next(numbers)) != 0:
+                    break
+                i -= 1
+            # Through the model.
+            chosen = _exit(cells, i * row, slots, specials[i * _ROW + _E], _next(numbers))
+            k, here = chosen // 2, _D if chosen % 2 else _M
+            start = end = first = last = inside = 0
+            while True:
+                slot, lane = (k - 1) % slots, (k - 1) // slots
+                at, t = slot * 4 + lane, slot * STEP + lane
+                to_left = k - 2
+                left = to_left % slots * 4 + to_left // slots
+                left_t = to_left % slots * STEP + to_left // slots
+                if here == _M:
+                    if not end:
+                        end, last = i, k
+                    start, first = i, k
+                    use[at] += _ONE
+                    inside += 1
+                    above = (i - 1) * row
+                    of_match = of_insert = of_delete = _ZERO
+                    if k > 1:
+                        of_match = cells[above + left] * transitions[t + _INTO_MM]
+                        of_insert = cells[above + inserts + left] * transitions[t + _INTO_IM]
+                        of_delete = cells[above + deletes + left] * transitions[t + _INTO_DM]
+                    way = _one_of_four(specials[(i - 1) * _ROW + _B] * transitions[t + _ENTRY], of_match, of_insert,
+                                       of_delete, _next(numbers))
+                    i, k = i - 1, k - 1
+                    if way == 0:
+                        break
+                    here = way - 1
+                elif here == _D:
+                    of_match = cells[i * row + left] * transitions[left_t + _MD]
+                    of_delete = cells[i * row + deletes + left] * transitions[left_t + _DD]
+                    here = _M if _one_of_two(of_match, of_delete, _next(numbers)) == 0 else _D
+                    k -= 1
+                else:
+                    use[at] += _ONE
+                    inside += 1
+                    above = (i - 1) * row
+                    of_match = cells[above + at] * transitions[t + _MI]
+                    of_insert = cells[above + inserts + at] * transitions[t + _II]
+                    here = _M if _one_of_two(of_match, of_insert, _next(numbers)) == 0 else _I
+                    i -= 1
+            # As in HMMER, the first residue of a domain counts as outside.
+            _null2(match, slots, use, used, inside, codes, n_members, members, odds, lanes)
+            for place in range(end, behind):
+                sums[place] += _ONE
+            for place in range(start, end):
+                sums[place] += odds[residues[begin + place]]
+            behind = start
+            if count < len(owners):
+                owners[count] = trace
+                segments[count, 0], segments[count, 1], segments[count, 2], segments[count, 3] = start, end, first, last
+            count += 1
+            if _one_of_two(specials[i * _ROW + _N] * move, specials[i * _ROW + _J] * move, _next(numbers)) == 0:
+                break
+            from_c = False
+        for place in range(behind):
+            sums[place] += _ONE
+        if count <= len(owners):  # from left to right
+            low, high = first_of_trace, count - 1
+            while low < high:
+                for column in range(4):
+                    kept = segments[low, column]
+                    segments[low, column] = segments[high, column]
+                    segments[high, column] = kept
+                low, high = low + 1, high - 1
+    return count
+
+
+@kernel
+def _mean_logs(sums, traces):
+    for i in range(len(sums)):
+        sums[i] = np.float32(math.log(sums[i] / np.float32(traces)))
+
+
+def sampled(odds: StripedOdds, lengths: LengthModel, residues: NDArray[np.uint8], begin: int, end: int, states: States,
+            traces: int, state: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array32]:
+    """Paths through the whole Forward matrix of ``residues[begin:end]``, multihit.
+
+    Args:
+        states: of ``forward``.
+        traces: how many.
+        state: of the random numbers before the first.
+
+    Returns:
+        Path i8[n] of each domain, in order, and i8[n, 4] first and last residue (1-based in the region) and node; f4[L]
+        log of the mean null2 odds of each residue.
+    """
+    length, room = end - begin, _FIRST_SEGMENTS
+    use, used = np.zeros(odds.slots * LANES, F32), np.empty(odds.slots, np.int64)
+    while True:
+        owners, segments = np.empty(room, np.int64), np.empty((room, 4), np.int64)
+        sums, numbers = np.zeros(length, F32), np.array([state])
+        count = _sample(odds.match, odds.transitions, odds.slots, residues, begin, length, lengths.loop, lengths.move,
+                        lengths.end_loop, lengths.end_move, states.specials, states.cells, traces, numbers, CODES,
+                        N_MEMBERS, MEMBERS_OF, use, used, np.empty(N_CODES, F32), np.empty(4, F32), sums, owners,
+                        segments)
+        if count <= room:
+            break
+        room = count
+    _mean_logs(sums, traces)
+    return owners[:count], segments[:count], sums

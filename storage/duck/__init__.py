@@ -1,0 +1,1 @@
+"""DuckDB: connections, bulk transfer, literals, migrations."""

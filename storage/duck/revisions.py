@@ -1,0 +1,10 @@
+"""Which schema revisions this version knows, so that nothing needs to ask Alembic at start.
+
+``HEAD`` is what new files get; ``KNOWN`` lists all, oldest first; a test compares both with Alembic's scripts. Files of
+the revisions in ``READABLE`` can be read without migrating them.
+"""
+
+HEAD = {"sequences": "0006", "results": "0005"}
+KNOWN = {"sequences": ("0001", "0002", "0003", "0004", "0005", "0006"),
+         "results": ("0001", "0002", "0003", "0004", "0005")}
+READABLE = dict(KNOWN)

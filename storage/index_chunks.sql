@@ -1,8 +1,0 @@
--- Generated from storage/sequence_schema.py by: python -m seqloom.storage.ddl
-
-CREATE TABLE index_0_0 (
-	chunk INTEGER NOT NULL,
-	data BLOB USING COMPRESSION uncompressed NOT NULL,
-	checksum BIGINT NOT NULL
-);
-

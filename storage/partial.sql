@@ -1,6 +1,0 @@
--- Generated from storage/result_schema.py by: python -m seqloom.storage.ddl
-
-CREATE TABLE partial_0_0 (
-	records BLOB USING COMPRESSION uncompressed NOT NULL
-);
-

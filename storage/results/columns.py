@@ -1,0 +1,116 @@
+"""Hits and alignments as table rows and back: SQL types of their columns, absent values as NULL, extra columns."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import SchemaError
+from ...core.records import Alignments, Column, Hits, Ragged, Records
+from ..duck.arrow import Values
+
+SQL_TYPES = {"i1": "TINYINT", "i4": "INTEGER", "i8": "BIGINT", "f4": "FLOAT", "f8": "DOUBLE", "bool": "BOOLEAN",
+             "str": "VARCHAR", "path": "UINTEGER[]"}
+"""SQL type by type of a record's column."""
+
+BASE_TYPES = {"score": "DOUBLE", "query_frame": "SMALLINT", "target_frame": "SMALLINT"}
+"""SQL types of base columns where the tables are wider than the records, so that extra columns may replace them."""
+
+LEVELS: dict[str, type[Records]] = {"hit": Hits, "alignment": Alignments}
+
+TAXA = {"staxid": "taxid", "ssciname": "scientific_name", "scomname": "common_name", "sblastname": "blast_name",
+        "sskingdom": "kingdom"}
+"""Columns of ``hits`` and ``hsps`` that say which organism a target is of, and those of ``targets`` that they show."""
+HIT_VIEW = ("run", "qseqid", "sseqid", "rank", "score", "bitscore", "evalue", "hsps", "qlen", "slen", "stitle",
+            "qnumber", "snumber", *TAXA)
+HSP_VIEW = ("run", "qseqid", "sseqid", "pident", "length", "mismatch", "gapopen", "qstart", "qend", "sstart", "send",
+            "evalue", "bitscore", "score", "nident", "positive", "ppos", "gaps", "qframe", "sframe", "sstrand", "qlen",
+            "slen", "qcovhsp", "stitle", "cigar", "rank", "number", "qnumber", "snumber", *TAXA)
+_RESERVED = {*HIT_VIEW, *HSP_VIEW, *(c.name for c in Hits.columns), *(c.name for c in Alignments.columns)}
+
+_WIDER = {("TINYINT", "INTEGER"): "INTEGER", ("TINYINT", "BIGINT"): "BIGINT", ("INTEGER", "BIGINT"): "BIGINT",
+          ("TINYINT", "FLOAT"): "FLOAT", ("TINYINT", "DOUBLE"): "DOUBLE", ("INTEGER", "FLOAT"): "DOUBLE",
+          ("INTEGER", "DOUBLE"): "DOUBLE", ("FLOAT", "DOUBLE"): "DOUBLE"}
+
+
+def sql_name(name: str) -> str:
+    """Name of an extra column in tables and views: with ``_`` behind it where the views use the name otherwise."""
+    return name + "_" if name in _RESERVED else name
+
+
+def base_names(level: str) -> set[str]:
+    return {c.name for c in LEVELS[level].columns}
+
+
+def stored_name(level: str, column: Column) -> str:
+    """Name of a record's column in the table of its level. A base column that was declared anew keeps its name."""
+    return column.name if column.name in base_names(level) else sql_name(column.name)
+
+
+def stored_type(level: str, column: Column) -> str:
+    if column.name in base_names(level) and column.name in BASE_TYPES:
+        return BASE_TYPES[column.name]
+    return SQL_TYPES[column.type]
+
+
+def wider(stored: str, new: str, name: str) -> str:
+    """The SQL type that holds values of both; raises ``SchemaError`` for types that don't go together."""
+    if stored == new:
+        return stored
+    both = _WIDER.get((stored, new)) or _WIDER.get((new, stored))
+    if not both:
+        raise SchemaError(f"column '{name}' is of type {stored} in this results store, and the run has it as {new}; "
+                          "keep the run in another store (--results), or rename the plugin's column")
+    return both
+
+
+def columns_of(records: Records, level: str) -> dict[str, tuple[str, Values]]:
+    """Columns of ``records`` for ``arrow.insert``, absent values masked."""
+    return {stored_name(level, c): (stored_type(level, c), _with_nulls(c, records.data[name]))
+            for name, c in records.schema.items()}
+
+
+def _with_nulls(column: Column, values: Any) -> Values:
+    if column.type in ("str", "path") or not column.nullable:
+        return values
+    absent = np.isnan(values) if values.dtype.kind == "f" else values == -1
+    return np.ma.MaskedArray(values, absent) if absent.any() else values
+
+
+def records_from(level: str, extra: Sequence[Column], arrays: dict[str, Any]) -> Records:
+    """The records that ``columns_of`` was given, from what ``fetchnumpy`` returns; paths as ``Ragged``."""
+    kind = LEVELS[level]
+    schema = {c.name: c for c in (*kind.columns, *extra)}
+    data = {name: _without_nulls(c, arrays[stored_name(level, c)]) for name, c in schema.items()}
+    return kind(data, extra)
+
+
+def _without_nulls(column: Column, values: Any) -> Any:
+    if isinstance(values, Ragged):
+        return values
+    masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    plain = np.ma.getdata(values)
+    if column.type == "str":
+        return np.array([None if masked is not None and masked[i] else v for i, v in enumerate(plain)] or [], object)
+    if masked is None or not masked.any():
+        return plain.astype(column.dtype)
+    result = column.absent(len(plain))
+    assert isinstance(result, np.ndarray)
+    result[~masked] = plain[~masked]
+    return result
+
+
+def place_in_group(*keys: np.ndarray) -> np.ndarray:
+    """i4[n]: how many rows with equal keys stand before and at each row (1…)."""
+    count = len(keys[0])
+    if not count:
+        return np.empty(0, np.int32)
+    order = np.lexsort(keys[::-1])  # stable
+    new = np.zeros(count, bool)
+    new[0] = True
+    for key in keys:
+        new[1:] |= np.diff(key[order]) != 0
+    starts = np.flatnonzero(new)
+    place = np.empty(count, np.int32)
+    place[order] = np.arange(count) - np.repeat(starts, np.diff(np.append(starts, count))) + 1
+    return place

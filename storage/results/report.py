@@ -1,0 +1,386 @@
+"""Results of one run as writers and people get them, from memory or from whatever file the run is in."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from datetime import datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ...core.alphabet import alphabet
+from ...core.context import SearchSpace
+from ...core.distinct import distinct
+from ...core.engine.location import cut
+from ...core.errors import StoreError, UnknownNameError
+from ...core.ports import Method, QueryReport, QueryStatistics, ResultSink, SlotStats, TargetInfo, Taxon, VolumeSource
+from ...core.records import Alignments, Column, Hits, Ragged, children_order
+from ...core.sequences import Intervals, SequenceBatch, offsets_of
+from ..duck.connection import translated
+from ..duck.literals import identifier, literal
+from .columns import LEVELS, TAXA, records_from, stored_name
+from .run_row import OF_DATABASE, OF_RUN
+from .views import taxa_are_kept
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from ...core.pipeline import Plan
+
+NO_SEQUENCES = ("this output needs the sequences of the databases, which are not there any more or not what they were; "
+                "put them back, or search again")
+QUERIES_AT_ONCE, ROWS_AT_ONCE = 500, 50_000
+"""Queries whose hits are in memory together, at most, and their hits and alignments, unless one query has more."""
+RESIDUES_AT_ONCE = 32 << 20
+"""Residues of their targets up to which these are read together."""
+TARGETS_AHEAD = 256
+"""Targets that are read together where one is asked for after the other."""
+
+
+class RunResults(ResultSink, Protocol):
+    """The results of one run that this process carries out, in a file (``RunFile``) or in memory (``MemoryRun``).
+
+    Attributes:
+        id: unique identifier of the run.
+        number: the run's number in the tables.
+        is_open: whether the results can be read and added to.
+    """
+
+    id: str
+    number: int
+    is_open: bool
+
+    @property
+    def connection(self) -> "duckdb.DuckDBPyConnection":
+        """On which tables and views can be queried."""
+
+    def report(self, source: VolumeSource | None, plan: "Plan | None") -> "Reporting":
+        """The results for writers."""
+
+    def finish(self, state: str, seconds: float = 0.0, error: str | None = None,
+               indexes: Mapping[str, SlotStats] | None = None) -> None:
+        """Note how the run ended.
+
+        Args:
+            state: "complete", or "incomplete" for a run that can be resumed.
+            seconds: of work in this process; they add up over resumptions.
+            error: why it isn't done.
+            indexes: statistics of the slots, from ``Engine.run``; those of index slots, which no commit brings, are
+                added to what is kept.
+        """
+
+    def release(self) -> None:
+        """Do without the databases from now on."""
+
+    def close(self) -> None:
+        """Let go of the results; those in a file stay there."""
+
+    def discard(self) -> None:
+        """Forget the results, and delete their file."""
+
+
+OF_TAXON = tuple(TAXA.values())
+"""Columns of ``targets`` that hold the fields of a ``Taxon``, in its order."""
+
+
+class Reporting:
+    """``Report`` of ``core.ports``, whatever keeps the rows: classes that derive from it say how they are read.
+
+    Args:
+        known: of the run: ``OF_RUN``, what its provenance says besides, and ``databases``.
+        source: the databases of the run, for writers that print residues of targets.
+        plan: what ran, for writers that need its options.
+        later: gives those of ``known`` that take time to find out, by name.
+
+    Attributes:
+        loaded_targets: gives targets that are in memory, those with i8[k] ascending numbers among them; None without
+        such. read_models: gives the models of a text, where the queries are models and readers are there. mask: gives
+        queries with the stretches that the run masks, where its plugins are there.
+    """
+
+    loaded_targets: Callable[[np.ndarray], SequenceBatch | None] = staticmethod(lambda numbers: None)
+    read_models: Callable[[str], Sequence[Any]] | None = None
+    mask: Callable[[SequenceBatch], SequenceBatch] | None = None
+
+    def __init__(self, known: dict[str, Any], source: VolumeSource | None, plan: "Plan | None",
+                 later: Mapping[str, Callable[[], Any]] | None = None) -> None:
+        self.source, self.plan = source, plan
+        named: dict[str, Callable[[], Any]] = {}
+        if source:
+            named = {"longest_name": partial(_longest_name, source), "posted": partial(_posted, source)}
+        self.run: Mapping[str, Any] = _Description(known, {**named, **(later or {})})
+        self.method: Method | None = plan.family.method(plan.options) if plan else None
+        self.stretch = plan.family.location(plan.options) if plan else None
+        self._fetched: tuple[bytes, SequenceBatch] | None = None
+        self._ahead: list[SequenceBatch] = []
+
+    def sizes(self) -> np.ndarray:
+        """i8[queries]: hits and alignments of each query."""
+        raise NotImplementedError
+
+    def query_rows(self, first: int, last: int, residues: bool) -> list[tuple[int, str, str, str, int, Any]]:
+        """Number, name, accession, description, length and, where asked for, codes of queries first … last − 1."""
+        raise NotImplementedError
+
+    def sequence(self, number: int) -> SequenceBatch:
+        """A query that is a sequence."""
+        raise NotImplementedError
+
+    def models(self, first: int, last: int) -> Sequence[Any]:
+        """Models of queries first … last − 1; none where they are sequences, or can't be read."""
+        return ()
+
+    def hits(self, first: int, last: int) -> Hits:
+        """Hits of these queries by query and rank; their children in the order of the hits."""
+        raise NotImplementedError
+
+    def targets(self, numbers: np.ndarray) -> TargetInfo:
+        """Of targets that have hits, by ascending number."""
+        raise NotImplementedError
+
+    def queries(self, residues: bool = False) -> Iterator[QueryReport]:
+        """Every query in order, also those without hits.
+
+        Args:
+            residues: give residues of queries and, in ``sequences``, of the targets of their hits.
+
+        Raises:
+            StoreError: residues are asked for and the databases are not there.
+        """
+        if residues:
+            self._databases()
+        rows = np.concatenate([[0], np.cumsum(self.sizes())])
+        first = 0
+        while first < len(rows) - 1:
+            last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
+            last = min(max(last, first + 1), first + QUERIES_AT_ONCE)
+            yield from self._some(first, last, residues)
+            first = last
+
+    def _some(self, first: int, last: int, residues: bool) -> Iterator[QueryReport]:
+        rows, hits = self.query_rows(first, last, residues), self.hits(first, last)
+        alone, children = hits.with_alignments(Alignments.empty()), hits.alignments
+        known = self.targets(distinct(hits.target))
+        together = int(known.lengths.sum()) <= RESIDUES_AT_ONCE
+        bounds = zip(*(np.searchsorted(records.query, [row[0] for row in rows], side).tolist()
+                       for records in (hits, children) for side in ("left", "right")), strict=True)
+        models = self.models(first, last) if residues else ()
+        for row, (low, high, begin, end), model in zip(rows, bounds, models or [None] * len(rows)):
+            number, name, accession, description, length, codes_read = row
+            own = alone.between(low, high).with_alignments(children.between(begin, end))
+            info = picked(known, np.searchsorted(known.numbers, distinct(own.target)))
+            sequences = self._fetch((known if together else info).numbers) if residues else None
+            codes = None if codes_read is None else np.frombuffer(codes_read, np.uint8)
+            yield QueryReport(number, name, description or "", length, codes, own, info, sequences, accession or "",
+                              model, self.stretch)
+
+    def _fetch(self, numbers: np.ndarray) -> SequenceBatch:
+        """Residues of targets; the last ones are kept, since many queries may have the same few targets."""
+        key = numbers.tobytes()
+        if self._fetched is None or self._fetched[0] != key:
+            self._fetched = key, self.loaded_targets(numbers) or self._databases().fetch(numbers)
+        return self._fetched[1]
+
+    def target(self, number: int) -> np.ndarray:
+        """u8 residues of any target by its global number. Some behind it are read along.
+
+        Raises:
+            StoreError: the databases are not there.
+        """
+        for batch in self._ahead:
+            if int(batch.ordinals[0]) <= number <= int(batch.ordinals[-1]):
+                return batch.by_ordinal(number)
+        source = self._databases()
+        numbers = np.arange(number, min(number + TARGETS_AHEAD, source.sequences), dtype=np.int64)
+        together = int(np.searchsorted(np.cumsum(source.info(numbers).lengths), RESIDUES_AT_ONCE, "right"))
+        # The last two reads are kept: who goes through the targets in two places at once asks for either in turns.
+        self._ahead = [source.fetch(numbers[: max(1, together)]), *self._ahead[:1]]
+        return self._ahead[0].by_ordinal(number)
+
+    def masked(self, number: int) -> np.ndarray:
+        """i4[m, 2]: start and end of the stretches of a query that were masked, apart and in order; none of a model."""
+        if self.mask is None or self.run["query_type"] == "model":
+            return np.empty((0, 2), np.int32)
+        found = self.mask(cut(self.sequence(number), self.stretch))
+        begin = self.stretch[0] if self.stretch else 0
+        return Intervals.from_mask(~found.indexable(), found.offsets).of_sequence(0) + np.int32(begin)
+
+    def statistics(self, number: int) -> QueryStatistics | None:
+        """Of a query; None for one that nothing can be found with, or without such statistics."""
+        if self.plan is None or self.mask is None or self.run["query_type"] == "model":
+            return None
+        space = SearchSpace(**self.run["space"])
+        query = cut(self.sequence(number), self.stretch)
+        return self.plan.family.statistics(self.mask(query), space, self.plan.options)
+
+    def _databases(self) -> VolumeSource:
+        if self.source is None:
+            raise StoreError(NO_SEQUENCES)
+        return self.source
+
+
+class RunReport(Reporting):
+    """Of a run in a file.
+
+    Args:
+        connection: any connection on which the tables of ``result_schema`` can be read.
+        run_id: unique identifier of the run.
+        source, plan: see ``Reporting``.
+        where: the file, for messages about it; who opened it says them where it is left out.
+
+    Raises:
+        UnknownNameError: no such run in this file.
+    """
+
+    def __init__(self, connection: "duckdb.DuckDBPyConnection", run_id: str, source: VolumeSource | None = None,
+                 plan: "Plan | None" = None, where: "Path | str | None" = None) -> None:
+        self.connection, self._where = connection, where
+        rows = self._ask(f"SELECT run FROM runs WHERE id::VARCHAR = {literal(run_id)}").fetchall()
+        if not rows:
+            raise UnknownNameError("run", run_id)
+        self.number: int = rows[0][0]
+        super().__init__(run_description(connection, self.number), source, plan)
+
+    @cached_property
+    def extra(self) -> dict[str, list[Column]]:
+        """Extra columns of the run's hits and alignments, by level."""
+        found: dict[str, list[Column]] = {"hit": [], "alignment": []}
+        rows = self._ask("SELECT level, name, type, doc, nullable FROM extra_columns "
+                                       f"WHERE run = {self.number} ORDER BY level, position").fetchall()
+        for level, name, kind, doc, nullable in rows:
+            found[level].append(Column(name, kind, doc, nullable))
+        return found
+
+    def sizes(self) -> np.ndarray:
+        sizes = np.zeros(self.run["queries"], np.int64)
+        for level in LEVELS:
+            found = self._ask(
+                f"SELECT query, count(*) AS size FROM {level} WHERE run = {self.number} GROUP BY query").fetchnumpy()
+            sizes[found["query"]] += found["size"]
+        return sizes
+
+    def query_rows(self, first: int, last: int, residues: bool) -> list[tuple[int, str, str, str, int, Any]]:
+        rows = self._ask(
+            f"SELECT query, name, accession, description, length, {'residues' if residues else 'NULL'} FROM queries "
+            f"WHERE run = {self.number} AND query >= {first} AND query < {last}").fetchall()
+        return sorted(rows, key=lambda row: row[0])
+
+    def sequence(self, number: int) -> SequenceBatch:
+        return kept_queries(self.connection, self.run["query_type"], f"WHERE run = {self.number} AND query = {number}")
+
+    def models(self, first: int, last: int) -> Sequence[Any]:
+        if self.read_models is None or self.run["query_type"] != "model":
+            return ()
+        rows = self._ask(f"SELECT query, source FROM queries WHERE run = {self.number} AND query >= {first} "
+                         f"AND query < {last}").fetchall()
+        return self.read_models("".join(source or "" for _, source in sorted(rows)))
+
+    def hits(self, first: int, last: int) -> Hits:
+        hits = self._records("hit", first, last, "query, rank")
+        children = self._records("alignment", first, last, "query, number, target")
+        assert isinstance(hits, Hits) and isinstance(children, Alignments)
+        return hits.with_alignments(children.take(children_order(hits, children)))
+
+    def _records(self, level: str, first: int, last: int, order: str) -> Any:
+        """Records of some queries in a total order."""
+        extra = self.extra[level]
+        columns = {c.name: c for c in (*LEVELS[level].columns, *extra)}.values()
+        types = {stored_name(level, c): c.type for c in columns}
+        source = f"FROM {level} WHERE run = {self.number} AND query >= {first} AND query < {last} ORDER BY {order}"
+        # A list a row takes long to make in Python: how long they are, and what is in them, are asked for apart.
+        chosen = (f"coalesce(len({identifier(n)}), 0) AS {identifier(n)}" if t == "path" else identifier(n)
+                  for n, t in types.items())
+        arrays = self._ask(f"SELECT {', '.join(chosen)} {source}").fetchnumpy()
+        for name in (n for n, t in types.items() if t == "path"):
+            items = self._ask(
+                f"SELECT unnest(path) AS item FROM (SELECT {identifier(name)} AS path {source})").fetchnumpy()["item"]
+            offsets = np.concatenate([[0], np.cumsum(np.asarray(arrays[name], np.int64))])
+            arrays[name] = Ragged(offsets, np.asarray(items, np.uint32))
+        return records_from(level, extra, arrays)
+
+    def targets(self, numbers: np.ndarray) -> TargetInfo:
+        if not len(numbers):
+            return TargetInfo(numbers, [], [], numbers, numbers, numbers)
+        taxon = f", {', '.join(OF_TAXON)}" if taxa_are_kept(self.connection) else ""
+        rows = self._ask(
+            f"SELECT target, name, description, length, database, ordinal{taxon} FROM targets "
+            f"WHERE run = {self.number} AND target BETWEEN {numbers[0]} AND {numbers[-1]}").fetchall()
+        wanted = set(numbers.tolist())
+        rows = sorted((row for row in rows if row[0] in wanted), key=lambda row: row[0])
+        taxa = [Taxon(row[6], *(text or "" for text in row[7:])) if taxon and row[6] else None for row in rows]
+
+        def column(index: int) -> np.ndarray:
+            return np.array([row[index] for row in rows], np.int64)
+
+        return TargetInfo(column(0), [row[1] for row in rows], [row[2] or "" for row in rows], column(3), column(4),
+                          column(5), taxa if any(taxa) else ())
+
+    def _ask(self, sql: str) -> "duckdb.DuckDBPyConnection":
+        with translated(self._where) if self._where else nullcontext():
+            return self.connection.execute(sql)
+
+
+class _Description(Mapping[str, Any]):
+    """What is known of a run, and what is found out when it is asked for."""
+
+    def __init__(self, known: dict[str, Any], later: dict[str, Callable[[], Any]]) -> None:
+        self._known, self._later = known, later
+
+    def __getitem__(self, key: str) -> Any:
+        if key in self._later:
+            self._known[key] = self._later[key]()
+            del self._later[key]
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._known, *self._later])
+
+    def __len__(self) -> int:
+        return len(self._known) + len(self._later)
+
+
+def _longest_name(source: VolumeSource) -> int:
+    """Residues of the longest name of all targets."""
+    return max(map(len, source.info(np.arange(source.sequences)).names), default=0)
+
+
+def _posted(source: VolumeSource) -> list[datetime | None]:
+    """When each database was made, in UTC; None for those that are none but sequences in a file or in memory."""
+    return [base.get("created") for base in source.fingerprints()]
+
+
+def picked(info: TargetInfo, index: np.ndarray) -> TargetInfo:
+    places = index.tolist()
+    return TargetInfo(info.numbers[index], [info.names[i] for i in places], [info.descriptions[i] for i in places],
+                      info.lengths[index], info.databases[index], info.ordinals[index],
+                      [info.taxa[i] for i in places] if info.taxa else ())
+
+
+def kept_queries(connection: "duckdb.DuckDBPyConnection", kind: str, which: str = "") -> SequenceBatch:
+    """Sequences that were the queries of a run.
+
+    Args:
+        connection: any connection on which the tables of ``result_schema`` can be read.
+        kind: name of their alphabet.
+        which: a WHERE clause.
+    """
+    rows = connection.execute(f"SELECT query, name, description, residues, lower FROM queries {which}").fetchall()
+    rows.sort(key=lambda row: row[0])
+    lower = [(i, s, e) for i, row in enumerate(rows) for s, e in zip((row[4] or ())[::2], (row[4] or ())[1::2])]
+    return SequenceBatch(
+        alphabet(kind), np.frombuffer(b"".join(row[3] for row in rows), np.uint8),
+        offsets_of([len(row[3]) for row in rows]), np.array([row[0] for row in rows], np.int64), Intervals.of(lower),
+        names=[row[1] for row in rows], descriptions=[row[2] for row in rows])
+
+
+def run_description(connection: "duckdb.DuckDBPyConnection", number: int) -> dict[str, Any]:
+    """Everything that is known of a run: its columns, and what its provenance says besides, and its databases."""
+    chosen = ", ".join("id::VARCHAR" if n == "id" else n for n in OF_RUN)
+    row = connection.execute(f"SELECT {chosen} FROM runs WHERE run = {number}").fetchall()[0]
+    databases = connection.execute(
+        f"SELECT {', '.join(OF_DATABASE)} FROM run_databases WHERE run = {number} ORDER BY number").fetchall()
+    run = dict(zip(OF_RUN, row))
+    run["options"], run["provenance"] = (json.loads(run[n] or "{}") for n in ("options", "provenance"))
+    return {**run["provenance"], **run, "databases": [dict(zip(OF_DATABASE, values)) for values in databases]}

@@ -1,0 +1,1 @@
+"""Sequence databases: residues, names, masks and stored indexes in one DuckDB file."""

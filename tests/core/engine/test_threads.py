@@ -1,0 +1,68 @@
+"""Threads of the host: work in parts, and how long one keeps the interpreter."""
+
+import os
+import sys
+import threading
+import time
+
+import pytest
+from seqloom.core.engine.threads import PER_PROCESSOR, bounded_threads, by_threads, run_tasks, short_switch_interval
+
+
+def test_parts_cover_the_whole() -> None:
+    assert by_threads(3, 5, 12, lambda n, first, last: (n, first, last)) == [(0, 5, 7), (1, 7, 9), (2, 9, 12)]
+    assert run_tasks(2, lambda task: task * 2, [1, 2, 3]) == [2, 4, 6]
+
+
+def test_tasks_may_have_tasks_and_wait_for_those_of_another_purpose() -> None:
+    lock = threading.Lock()
+
+    def copied(task: int) -> int:
+        with lock:
+            return sum(by_threads(2, 0, 10, lambda n, first, last: last - first, "copy")) + task
+
+    def nested(task: int) -> list[int]:
+        assert threading.current_thread().name.startswith("stage")
+        return run_tasks(2, copied, [10 * task, 10 * task + 1, 10 * task + 2])
+
+    assert run_tasks(2, nested, range(4)) == [[10 * task + n + 10 for n in range(3)] for task in range(4)]
+
+
+def test_thousands_of_threads_are_as_many_as_are_of_use() -> None:
+    assert [bounded_threads(threads) for threads in (1, 2, PER_PROCESSOR)] == [1, 2, PER_PROCESSOR]
+    assert bounded_threads(10**9) == PER_PROCESSOR * (os.cpu_count() or 1)
+
+
+def test_nothing_goes_on_behind_a_failure() -> None:
+    begun, ended = [], []
+
+    def work(task: int) -> None:
+        begun.append(task)
+        if task == 0:
+            raise ValueError("the first")
+        time.sleep(0.05)
+        ended.append(task)
+
+    with pytest.raises(ValueError, match="the first"):
+        run_tasks(2, work, range(100))
+    count = len(begun)
+    assert len(ended) == count - 1 < 99
+    time.sleep(0.1)
+    assert len(begun) == count
+
+
+def test_threads_are_brisk_while_anybody_wants_it() -> None:
+    usual, inside = sys.getswitchinterval(), threading.Event()
+    with short_switch_interval():
+        quick = sys.getswitchinterval()
+        assert quick < usual
+
+        def other() -> None:
+            with short_switch_interval():
+                inside.set()
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert inside.is_set() and sys.getswitchinterval() == quick
+    assert sys.getswitchinterval() == usual

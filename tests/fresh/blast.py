@@ -1,0 +1,286 @@
+"""Protein and nucleotide BLAST against blastp and blastn of NCBI BLAST+ 2.12."""
+
+import re
+import subprocess
+
+from seqloom.plugins.common import matrix_tables, nucleotide_tables
+from seqloom.plugins.common.karlin_tables import GAPPED
+
+from tests.fresh.case import Case, Known, same
+from tests.fresh.residues import AMINO_ACIDS, BASES, Draw
+
+FIELDS = "std qlen slen nident positive gaps score btop qcovs qcovhsp qcovus ppos qframe sframe sstrand gapopen"
+QCOVUS = 21
+"""Place of this field in ``FIELDS``."""
+FLAGS = ("lcase_masking", "use_sw_tback", "ungapped", "subject_besthit")
+WINNOWING = (
+    lambda draw: {"culling_limit": str(draw.random.choice((1, 1, 2, 3, 10)))},
+    lambda draw: draw.some({"best_hit_overhang": [0.1, 0.25, 0.49], "best_hit_score_edge": [0.01, 0.1, 0.4]}, 0.8),
+    lambda draw: {"subject_besthit": "true"},
+)
+"""Options by which alignments go for the sake of others."""
+SWITCHES = ("soft_masking",)
+
+COMMON = {
+    "evalue": [1e-30, 1e-5, 0.01, 1, 100, 1000],
+    "max_hsps": [1, 2, 5],
+    "qcov_hsp_perc": [10, 50, 90],
+    "dbsize": [1000, 10**6, 10**9],
+    "searchsp": [10**5, 10**9],
+    "soft_masking": ["true", "false"],
+    "lcase_masking": ["true"],
+}
+PROTEIN = {
+    **COMMON,
+    "word_size": [2, 3, 4, 5, 6, 7],
+    "threshold": [9, 11, 14, 18],
+    "window_size": [0, 10, 40, 80],
+    "xdrop_ungap": [1, 7, 20],
+    "xdrop_gap": [5, 15, 40],
+    "xdrop_gap_final": [5, 25, 60],
+    "seg": ["yes", "no", "10 1.8 2.1", "25 3.0 3.3"],
+}
+COMPOSITION = ("0", "F", "1", "1", "2", "2", "2", "D", "d", "T", "t", "3", "3")
+NUCLEOTIDE = {
+    **COMMON,
+    "perc_identity": [70, 80, 90, 95, 100],
+    "strand": ["plus", "minus"],
+    "dust": ["no", "yes", "10 64 1", "30 32 4"],
+    "xdrop_gap": [10, 30, 60],
+    "xdrop_gap_final": [20, 100],
+}
+LAYOUT = {"line_length": [1, 7, 60, 100], "num_descriptions": [5, 7], "num_alignments": [5, 6],
+          "sorthits": [0, 1, 2, 3, 4], "sorthsps": [0, 1, 2, 3, 4]}
+"""Options that say how alignments are laid out."""
+SHOWN = ("seg", "dust", "soft_masking", "lcase_masking", "strand", "evalue")
+"""Options that change what is shown of an alignment, and how wide."""
+WORDS = {"blastn": [7, 9, 11, 12, 16, 28], "blastn-short": [4, 5, 7, 9], "megablast": [11, 12, 16, 20, 28, 40],
+         "dc-megablast": [11, 12]}
+TEMPLATES = {"template_length": [16, 18, 21], "template_type": ["coding", "optimal", "coding_and_optimal"]}
+
+
+def protein(draw: Draw, task: str) -> Case:
+    """A blastp or blastp-short search."""
+    short = task == "blastp-short"
+    queries, targets = draw.search((3, 40) if short else (3, 1500), 5, 25)
+    chosen = draw.some(PROTEIN, 0.12)
+    if draw.chance(0.4):
+        matrix = draw.random.choice(matrix_names())
+        gap_open, gap_extend = draw.random.choice(sorted(GAPPED[matrix]))
+        chosen |= {"matrix": matrix, "gapopen": str(gap_open), "gapextend": str(gap_extend)}
+    if draw.chance(0.8):
+        chosen["comp_based_stats"] = draw.random.choice(COMPOSITION)
+    if draw.chance(0.15):
+        chosen["use_sw_tback"] = "true"
+    elif draw.chance(0.1):
+        chosen |= {"ungapped": "true", "comp_based_stats": "0"}
+    if draw.chance(0.1):
+        chosen["max_target_seqs"] = str(draw.random.choice((1, 2, 5)))
+    if draw.chance(0.25):
+        chosen |= draw.random.choice(WINNOWING)(draw)
+    if task == "blastp-fast" and chosen.get("matrix") == "IDENTITY":
+        del chosen["matrix"], chosen["gapopen"], chosen["gapextend"]
+    if int(chosen.get("word_size", 3)) > 4:  # with fewer neighbours, or the peer takes all memory
+        chosen["threshold"] = str(draw.random.choice((19, 21, 21.5, 30)))
+        if chosen.get("matrix") == "IDENTITY":
+            chosen["word_size"] = "5"
+    return _search(draw, "blastp", task, queries, targets, chosen, [])
+
+
+def matrix_names() -> list[str]:
+    return sorted(name for name in matrix_tables.TRIANGLES if name in GAPPED)
+
+
+def nucleotide(draw: Draw, task: str) -> Case:
+    """A blastn, blastn-short, megablast or dc-megablast search."""
+    short = task == "blastn-short"
+    queries, targets = draw.search((7, 60) if short else (12, 1500), 2, 15)
+    chosen = draw.some(NUCLEOTIDE, 0.12)
+    if draw.chance(0.3):
+        chosen["word_size"] = str(draw.random.choice(WORDS[task]))
+    if draw.chance(0.35):
+        chosen |= _scores(draw, task)
+    if task == "dc-megablast":
+        chosen |= draw.some(TEMPLATES, 1.0) if draw.chance(0.4) else {}
+    return _search(draw, "blastn", task, queries, targets, chosen, [])
+
+
+def repeats(draw: Draw) -> Case:
+    """A nucleotide search, mostly with discontiguous words, of sequences that consist of repeats."""
+    task = draw.random.choice(("dc-megablast",) * 6 + tuple(WORDS))
+    units = [draw.sequence(draw.length(2, 60)) for _ in range(draw.random.randint(1, 4))]
+    queries = [draw.repeats(draw.length(40, 900), units) for _ in range(draw.random.randint(1, 2))]
+    targets = [draw.repeats(draw.length(40, 900), units) for _ in range(draw.random.randint(1, 6))]
+    chosen = draw.some(NUCLEOTIDE, 0.05) | {"dust": draw.random.choice(("no", "no", "yes"))}
+    chosen["word_size"] = str(draw.random.choice(WORDS[task]))
+    if task == "dc-megablast":
+        chosen |= draw.some(TEMPLATES, 1.0)
+    return _search(draw, "blastn", task, queries, targets, chosen, [])
+
+
+def _scores(draw: Draw, task: str) -> dict[str, str]:
+    reward, penalty = draw.random.choice(sorted(nucleotide_tables.GAPPED))
+    table = nucleotide_tables.GAPPED[reward, penalty]
+    linear = (0, 0) in table.rows
+    costs = [pair for pair in table.rows if pair != (0, 0)] + [table.limits]
+    if task == "megablast":
+        if not linear:
+            return {}
+        costs = [(0, 0)]
+    gap_open, gap_extend = draw.random.choice(costs)
+    return {"reward": str(reward), "penalty": str(penalty), "gapopen": str(gap_open), "gapextend": str(gap_extend)}
+
+
+def _search(draw: Draw, program: str, task: str, queries: list[str], targets: list[str], chosen: dict[str, str],
+            more: list[str]) -> Case:
+    shortest = min(map(len, queries))
+    if shortest and draw.chance(0.1):  # the peer gives shorter queries the length of the stretch
+        first = draw.random.randint(1, shortest)
+        chosen["query_loc"] = f"{first}-{draw.random.randint(first, shortest)}"
+    kind = "prot" if program == "blastp" else "nucl"
+    draw.write("q.fa", queries, "q", lower=0.2)
+    cut = draw.random.randrange(1, len(targets)) if len(targets) > 1 and draw.chance(0.15) else len(targets)
+    databases = {"t.fa": "db", "u.fa": "more"} if targets[cut:] else {"t.fa": "db"}
+    for (name, _), part in zip(databases.items(), (targets[:cut], targets[cut:])):
+        draw.write(name, part, name[0], lower=0.1)
+    ours, peers = [], []
+    for name, value in chosen.items():
+        option = "--" + name.replace("_", "-")
+        if name in FLAGS:
+            ours.append(option)
+            peers.append(f"-{name}")
+            continue
+        if name in SWITCHES:
+            ours.append(option if value == "true" else option.replace("--", "--no-", 1))
+        else:
+            ours += [option, value]
+        peers += [f"-{name}", value]
+    if "max_target_seqs" in chosen:
+        ours.append("--cut-early")
+    outfmt = draw.random.choice((f"6 {FIELDS}", f"6 {FIELDS}", f"10 {FIELDS}", "6", f"7 {FIELDS}"))
+    backend = ["--backend", draw.random.choice(("cpu", "cpu", "reference"))]
+    words = ["search", task, "--task", task, "-q", "q.fa", "--no-store", "--quiet", "--outfmt", outfmt]
+    words += [word for name in databases for word in ("-d", name)]
+    make = [["makeblastdb", "-in", name, "-dbtype", kind, "-out", made] for name, made in databases.items()]
+    search = [program, "-task", task, "-query", "q.fa", "-db", " ".join(databases.values()), "-outfmt", outfmt, *more,
+              *peers]
+    case = Case([*words, *backend, *ours], [*make, search], compare=same_rows)
+    if kind == "nucl":
+        case.compare = lambda ours, peer: _nucleotide_rows(draw, search, ours, peer)
+    return case
+
+
+def same_rows(ours: str, peer: str) -> str | None:
+    """All lines but those that name program and database, and how many queries there were."""
+    return same(rows_of(ours), rows_of(peer))
+
+
+def rows_of(text: str) -> str:
+    lines = [line for line in text.splitlines() if not line.startswith(("# BLAST", "# seqloom ", "# Database: "))]
+    found = [line for line in lines if line != "# 0 hits found"]
+    # The peer leaves out the number of hits where no query of a file has statistics.
+    nothing = all(line.startswith("# Query: ") for line in found)
+    return "".join(f"{line}\n" for line in (found if nothing else lines))
+
+
+def _nucleotide_rows(draw: Draw, search: list[str], ours: str, peer: str) -> str | None:
+    ours, peer = rows_of(ours), rows_of(peer)
+    difference = same(ours, peer)
+    if difference is None:
+        return None
+    bare = without_qcovus(ours)
+    if bare == without_qcovus(peer):
+        return Known("qcovus where part of a target lies opposite a gap")
+    alone = rows_of(_one_by_one(draw, search))
+    if ours == alone:
+        return Known("the peer packs queries together")
+    if bare == without_qcovus(alone):
+        return Known("the peer packs queries together, and qcovus where part of a target lies opposite a gap")
+    return difference
+
+
+def without_qcovus(text: str) -> list[list[str]]:
+    """Cells of all lines but that of ``qcovus``."""
+    rows = [line.replace(",", "\t").split("\t") for line in text.splitlines()]
+    return [row[:QCOVUS] + row[QCOVUS + 1 :] for row in rows]
+
+
+def _one_by_one(draw: Draw, search: list[str]) -> str:
+    """The peer's answers for each query alone, which may be others than those for all of them."""
+    answers = ""
+    for record in (draw.folder / "q.fa").read_text().split(">")[1:]:
+        (draw.folder / "one.fa").write_text(f">{record}")
+        words = ["one.fa" if word == "q.fa" else word for word in search]
+        answers += subprocess.run(words, cwd=draw.folder, capture_output=True, encoding="latin-1").stdout
+    return answers
+
+
+def pairwise(draw: Draw) -> Case:
+    """A blastp or blastn search printed for people, with titles of any length."""
+    kind = draw.kind
+    if kind == AMINO_ACIDS:
+        queries, targets = draw.search((3, 400), 3, 8)
+        chosen = draw.some({name: PROTEIN[name] for name in SHOWN if name in PROTEIN}, 0.3)
+        chosen["comp_based_stats"] = draw.random.choice(COMPOSITION)
+        if draw.chance(0.15):
+            chosen["use_sw_tback"] = "true"
+        case = _search(draw, "blastp", "blastp", queries, targets, chosen, [])
+    else:
+        queries, targets = draw.search((12, 400), 2, 6)
+        chosen = draw.some({name: NUCLEOTIDE[name] for name in SHOWN if name in NUCLEOTIDE}, 0.3)
+        task = draw.random.choice(sorted(WORDS))
+        case = _search(draw, "blastn", task, queries, targets, chosen, [])
+    for name in ("q.fa", "t.fa", "u.fa"):
+        if (draw.folder / name).exists():
+            _give_titles(draw, name)
+    layout = _layout(draw)
+    case.ours = [*case.ours, *layout]
+    case.ours[case.ours.index("--outfmt") + 1] = "0"
+    search = [*case.peer[-1], *layout]
+    search[search.index("-outfmt") + 1] = "0"
+    case.peer = [*case.peer[:-1], search]
+    case.compare = same_text
+    return case
+
+
+def _layout(draw: Draw) -> list[str]:
+    """Options that change how alignments are laid out."""
+    chosen = draw.some(LAYOUT, 0.15)
+    return [*(word for name, value in chosen.items() for word in (f"-{name}", value)),
+            *(["-html"] if draw.chance(0.25) else [])]
+
+
+def same_text(ours: str, peer: str) -> str | None:
+    """Pairwise text from its first line to its last, but for who wrote it, and when and from what."""
+    return same(told(ours), told(peer))
+
+
+def _give_titles(draw: Draw, name: str) -> None:
+    lines = (draw.folder / name).read_text().splitlines()
+    words = ["protein", "of", "unknown-function,", "(strain", "12-a/b)", "OS=Homo sapiens", "x" * 70, "a,b,c", "-"]
+    for number, line in enumerate(lines):
+        if line.startswith(">"):
+            chosen = draw.random.choices(words, k=draw.random.choice((0, 1, 3, 10, 20, 40)))
+            lines[number] = " ".join([line.split()[0], *chosen])
+    (draw.folder / name).write_text("\n".join(lines) + "\n")
+
+
+NO_PARAMETERS = "\nGapped\n".join(["Lambda      K        H\n   -1.00    -1.00    -1.00 \n"] * 2)
+"""What the peer says where no query has statistics."""
+
+
+def told(text: str) -> str:
+    """Without version, colours of masked residues and dates; with databases by the names of their files."""
+    text = text.replace("; \nUser", "; User").replace(NO_PARAMETERS, "\n")
+    text = re.sub(r" \(seqloom [^)]*\)", "", text)
+    text = re.sub('<font color="#000000">([^<]*)</font>', r"\1", text)
+    text = re.sub(r"User specified sequence set \(Input: [^)]*?([tu]\.fa)\)\.", r"\1", text)
+    return re.sub("Posted date: .*", "Posted date", text)
+
+
+def draw_protein(task: str):
+    return AMINO_ACIDS, lambda draw: protein(draw, task)
+
+
+def draw_nucleotide(task: str):
+    return BASES, lambda draw: nucleotide(draw, task)

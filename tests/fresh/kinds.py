@@ -1,0 +1,40 @@
+"""What is compared: the residues and the draw of a case by the name of a pipeline, and what it takes."""
+
+import importlib.util
+import shutil
+
+from tests.fresh import alignments, blast, masks, profiles, texts
+
+KINDS = {
+    **{task: blast.draw_protein(task) for task in ("blastp", "blastp-short", "blastp-fast")},
+    **{task: blast.draw_nucleotide(task) for task in ("blastn", "blastn-short", "megablast", "dc-megablast")},
+    "nucleotide-repeats": (blast.BASES, blast.repeats),
+    "pairwise-protein": (blast.AMINO_ACIDS, blast.pairwise),
+    "pairwise-nucleotide": (blast.BASES, blast.pairwise),
+    **alignments.DRAWS,
+    **masks.DRAWS,
+    **texts.DRAWS,
+    "hmmsearch": (blast.AMINO_ACIDS, profiles.search),
+}
+NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide")
+PROGRAMS = {
+    **dict.fromkeys(("blastp", "blastp-short", "blastp-fast", "pairwise-protein"), ("makeblastdb", "blastp")),
+    **dict.fromkeys(NUCLEOTIDE_KINDS, ("makeblastdb", "blastn")),
+    "seg": ("segmasker",),
+    "dust": ("dustmasker",),
+    "mum": ("mummer",),
+    "mum-protein": ("mummer",),
+    "exact": ("mummer",),
+    "sort": ("sort", "uniq", "sed"),
+    "hmmsearch": ("hmmsearch",),
+}
+
+
+def missing(pipeline: str) -> list[str]:
+    """What the comparison takes and isn't there."""
+    lacking = [program for program in PROGRAMS.get(pipeline, ()) if not shutil.which(program)]
+    if pipeline in alignments.DRAWS and importlib.util.find_spec("parasail") is None:
+        lacking.append("parasail")
+    if pipeline == "hmmsearch" and not profiles.ready():
+        lacking.append("the sample models")
+    return lacking

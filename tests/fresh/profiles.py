@@ -1,0 +1,97 @@
+"""hmmsearch against that of HMMER 3.3.2: both tables, every column, in order."""
+
+import gzip
+from functools import cache
+
+from tests.fresh.case import Case, same
+from tests.fresh.residues import AMINO_ACIDS, Draw
+from tests.shared import SHARED
+
+MOST_POSITIONS = 120
+"""Longer models take seconds for each target on the back end that serves as the measure."""
+OPTIONS: dict[str, list] = {
+    "-E": [1e-5, 1, 100], "-T": [5, 15], "--domE": [1e-3, 100], "--domT": [3, 10], "--incE": [1e-6, 1],
+    "--incdomE": [1e-6, 1], "--incT": [5, 25], "--incdomT": [3, 20], "-Z": [10, 10**6], "--domZ": [1, 100],
+    "--F1": [0.5], "--F2": [0.1], "--F3": [0.01], "--seed": [1, 7],
+}  # fmt: skip
+FLAGS = ("--max", "--nobias", "--nonull2")
+INSTEAD = {"-T": ["-E"], "--domT": ["--domE"], "--incT": ["--incE"], "--incdomT": ["--incdomE"],
+           "--max": ["--F1", "--F2", "--F3", "--nobias"]}
+"""Options that leave no room for others."""
+THRESHOLDS = ("-E", "-T", "--domE", "--domT", "--incE", "--incT", "--incdomE", "--incdomT")
+OWN_LIMITS = {"--cut_ga": "\nGA ", "--cut_nc": "\nNC ", "--cut_tc": "\nTC "}
+"""Limits of the model itself, and the line of it that states them."""
+
+
+@cache
+def models() -> list[str]:
+    """Texts of the sample models that aren't long."""
+    texts = []
+    for name in ("multi50.hmm.gz", "globins4.hmm", "fn3.hmm"):
+        path = SHARED / "data" / "hmms" / name
+        if path.exists():
+            text = gzip.decompress(path.read_bytes()).decode() if name.endswith(".gz") else path.read_text()
+            texts += [part + "//\n" for part in text.split("//\n") if part.strip()]
+    return [text for text in texts if _positions(text) <= MOST_POSITIONS]
+
+
+def _positions(text: str) -> int:
+    return int(next(line.split()[1] for line in text.splitlines() if line.startswith("LENG")))
+
+
+def consensus(text: str) -> str:
+    """The most probable residue of each position."""
+    lines = iter(text.splitlines())
+    residues = []
+    for line in lines:
+        words = line.split()
+        if words and words[0].isdigit() and len(words) > 20:
+            costs = [float("inf") if word == "*" else float(word) for word in words[1:21]]
+            residues.append(AMINO_ACIDS[costs.index(min(costs))])
+    return "".join(residues)
+
+
+def search(draw: Draw) -> Case:
+    """A model against its own consensus, mutated, cut, repeated, and other proteins."""
+    model = draw.random.choice(models())
+    origin = consensus(model)
+    targets = []
+    for _ in range(draw.random.randint(1, 5)):
+        copies = "".join(draw.mutated(origin, draw.random.choice((0, 0.1, 0.3, 0.6))) +
+                         draw.sequence(draw.length(1, 40)) for _ in range(draw.random.choice((1, 1, 2, 3))))
+        start = draw.random.randrange(len(copies) // 2 + 1)
+        targets.append(copies[start : start + draw.length(2, len(copies) + 2)] or "MK")
+    targets.append(draw.sequence(draw.length(2, 150)))
+    if draw.chance(0.2):
+        targets = [draw.odd(text, 0.05) for text in targets]
+    (draw.folder / "q.hmm").write_text(model)
+    draw.write("t.fa", targets, "t")
+    words = _options(draw, model)
+    ours = ["hmmsearch", "-q", "q.hmm", "-d", "t.fa", "--no-store", "--quiet", "--backend", "cpu", "--domtblout",
+            "ours.dom", "-f", "tblout", "-o", "ours.tbl", *words]
+    tables = ["--tblout", "peer.tbl", "--domtblout", "peer.dom"]
+    join = ["sh", "-c", "cat peer.tbl peer.dom"]
+    case = Case(ours, [["hmmsearch", *tables, *words, "q.hmm", "t.fa"], join], compare=same_rows)
+    case.ours_files = ("ours.tbl", "ours.dom")
+    return case
+
+
+def _options(draw: Draw, model: str) -> list[str]:
+    chosen = [[name, value] for name, value in draw.some(OPTIONS, 0.1).items()]
+    chosen += [[flag] for flag in FLAGS if draw.chance(0.2)]
+    without = [name for given in chosen for name in INSTEAD.get(given[0], ())]
+    limits = [[flag] for flag, line in OWN_LIMITS.items() if line in model]
+    if limits and draw.chance(0.3):
+        chosen.append(draw.random.choice(limits))
+        without += THRESHOLDS
+    return [word for given in chosen if given[0] not in without for word in given]
+
+
+def same_rows(ours: str, peer: str) -> str | None:
+    """Both tables without their comments."""
+    return same(*("".join(f"{line}\n" for line in text.splitlines() if line[:1] != "#") for text in (ours, peer)))
+
+
+def ready() -> bool:
+    """Whether there are sample models."""
+    return bool(models())

@@ -1,0 +1,16 @@
+"""Logarithms of many numbers against those of the C library."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from seqloom.plugins.common.logarithm_cpu import LogarithmRoom, logarithms
+
+
+@given(st.lists(st.floats(0, allow_infinity=False, allow_nan=False) | st.floats(0.9, 1.1), min_size=1, max_size=40))
+def test_logarithms(numbers):
+    given, found = np.array(numbers), np.empty(len(numbers))
+    logarithms(given, given.view(np.int64), LogarithmRoom.of(len(given)), found)
+    normal = given >= np.finfo(np.float64).tiny
+    wanted = np.log(given[normal])
+    assert np.all(np.abs(found[normal] - wanted) <= 2 * np.spacing(np.abs(wanted)))
+    assert np.all(found[~normal] == -np.inf)

@@ -1,0 +1,108 @@
+"""Every stage on the CPU gives exactly the records of its reference twin, from the reference's records."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.context import Context, SearchSpace
+from seqloom.core.engine.masking import masked
+from seqloom.core.pipeline import compose
+from seqloom.core.records import Records
+from seqloom.core.sequences import SequenceBatch
+from seqloom.core.stages import IndexStage
+from seqloom.installed import registry
+from seqloom.plugins.nucleotide_blast import seed_reference
+from seqloom.testing import assert_same_records
+
+from tests.plugins.nucleotide_blast.sequences import batch, homologues, random_bases, relative, reverse_complement
+
+PIPELINES = ("blastn", "blastn-short", "megablast", "dc-megablast")
+
+
+def compare(pipeline: str, queries: SequenceBatch, targets: SequenceBatch, options: dict[str, Any] | None = None,
+            stages: tuple[str, ...] = (), settings: tuple[str, ...] = ()) -> dict[str, int]:
+    """Run every slot of a unit on both back ends; returns how many records each slot gives."""
+    known = registry()
+    reference, cpu = (compose(known, known.pipeline(pipeline), options, backend, stages, settings)
+                      for backend in ("reference", "auto"))
+    queries = masked(queries, reference, known)
+    space = SearchSpace(targets.total_residues, len(targets), targets.longest)
+    scoring = reference.family.scoring(queries, space, reference.options)
+    indexes: dict[str, dict[str, Any]] = {"reference": {}, "cpu": {}}
+    records: Records | None = None
+    counts = {}
+    for slot, twin in zip(reference.stages, cpu.stages, strict=True):
+        if slot.slot.scope == "reduce":
+            continue
+        results = []
+        for backend, stage in (("reference", slot.stage), ("cpu", twin.stage)):
+            for have in indexes.values() if backend == "cpu" else [indexes["reference"]]:
+                context = Context(slot.slot.name, queries, targets, scoring, reference.options, space, have,
+                                  sorters=known.sorters("reference"))
+                if isinstance(stage, IndexStage):
+                    index = stage.run(context, queries if stage.side == "query" else targets)
+                    indexes[backend][index.kind] = index
+                else:
+                    results.append(stage.run(context, records))
+        for other in results[1:]:
+            assert_same_records(results[0], other, f"{pipeline}: {slot.slot.name}")
+        if results:
+            records, counts[slot.slot.name] = results[0], len(results[0])
+    return counts
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_homologues(pipeline):
+    for seed in range(2):
+        counts = compare(pipeline, *homologues(seed), {"evalue": 10})
+        assert counts["score.evalue"] > 5
+
+
+def related(source: random.Random) -> tuple[SequenceBatch, SequenceBatch]:
+    """Short and long queries, ambiguities, repeats and lower complexity, and targets with pieces of them."""
+    unit = random_bases(source, source.randint(1, 9))
+    first = random_bases(source, source.randint(20, 120)) + unit * source.randint(0, 9)
+    second = first[: len(first) // 2] + source.choice(["", "N", "RYN"]) + reverse_complement(first[10:])
+    queries = [first, second, random_bases(source, source.randint(0, 40)), unit * 5]
+    rate = source.choice([0.0, 0.03, 0.1])
+    targets = [random_bases(source, source.randint(0, 9)) + relative(source, text, rate) + source.choice(["", "NNA"])
+               for text in (first, second, reverse_complement(second), first + first, unit * 9)]
+    return batch(*queries), batch(*targets, "", relative(source, "".join(targets), rate))
+
+
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "blastn": [{}, {"word_size": 6}, {"word_size": 8, "dust": "no"}, {"soft_masking": False},
+               {"reward": 1, "penalty": -1, "gapopen": 5, "gapextend": 2}, {"perc_identity": 90}],
+    "blastn-short": [{}, {"dust": "no", "strand": "minus"}, {"evalue": 1000, "strand": "plus"}],
+    "megablast": [{}, {"word_size": 12}, {"word_size": 16, "dust": "no", "perc_identity": 95},
+                  {"reward": 2, "penalty": -3}, {"word_size": 11, "xdrop_gap": 100}, {"reward": 4, "penalty": -5}],
+    "dc-megablast": [{}, {"template_type": "coding_and_optimal", "template_length": 21},
+                     {"word_size": 12, "template_type": "optimal", "template_length": 16, "dust": "no"}],
+}
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@settings(max_examples=6, deadline=None)
+@given(st.data(), st.integers(0, 10**9))
+def test_relatives(pipeline, data, seed):
+    compare(pipeline, *related(random.Random(seed)), data.draw(st.sampled_from(OPTIONS[pipeline])))
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_targets_in_chunks(pipeline, monkeypatch):
+    for module in chunked_modules():
+        monkeypatch.setattr(module, "CHUNK", 400)
+    source = random.Random(8)
+    text = random_bases(source, 900)
+    counts = compare(pipeline, batch(text, text[350:500]), batch(relative(source, text * 2, 0.02)))
+    assert counts["extend.gapped"] > 3
+
+
+def chunked_modules() -> list[Any]:
+    """Modules that know the size of a chunk."""
+    import sys
+    package = seed_reference.__name__.rpartition(".")[0]
+    return [module for name, module in list(sys.modules.items())
+            if name.startswith(package) and hasattr(module, "CHUNK")]

@@ -1,0 +1,218 @@
+"""The CPU kernels against the reference: equal to the last bit, for models and targets of any length."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.context import Context, SearchSpace
+from seqloom.core.kernels.simd import BYTE_LANES
+from seqloom.core.records import Pairs
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common.lanes import interleaved
+from seqloom.plugins.profile_hmm import forward_cpu, ssv_striped_cpu
+from seqloom.plugins.profile_hmm.clusters import envelopes
+from seqloom.plugins.profile_hmm.clusters_cpu import envelopes as envelopes_cpu
+from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
+from seqloom.plugins.profile_hmm.extend_bias_reference import BiasFilter
+from seqloom.plugins.profile_hmm.extend_domains_cpu import DefineDomainsCpu
+from seqloom.plugins.profile_hmm.extend_domains_reference import DefineDomains
+from seqloom.plugins.profile_hmm.extend_forward_cpu import ForwardFilterCpu
+from seqloom.plugins.profile_hmm.extend_forward_reference import ForwardFilter
+from seqloom.plugins.profile_hmm.extend_viterbi_cpu import ViterbiFilterCpu
+from seqloom.plugins.profile_hmm.extend_viterbi_reference import ViterbiFilter
+from seqloom.plugins.profile_hmm.forward_cpu import StripedOdds
+from seqloom.plugins.profile_hmm.forward_reference import backward, forward
+from seqloom.plugins.profile_hmm.index_reference import HmmProfiles
+from seqloom.plugins.profile_hmm.msv_cpu import length_costs, look_up_scores, segment_scores
+from seqloom.plugins.profile_hmm.options import HmmsearchOptions
+from seqloom.plugins.profile_hmm.profile import LengthModel, byte_length_cost, null_score, search_profile
+from seqloom.plugins.profile_hmm.profile_cpu import search_profile as search_profile_cpu
+from seqloom.plugins.profile_hmm.score_null2_cpu import Null2ScoreCpu
+from seqloom.plugins.profile_hmm.score_null2_reference import Null2Score
+from seqloom.plugins.profile_hmm.scoring import hmm_scoring
+from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu
+from seqloom.plugins.profile_hmm.seed_msv_reference import MsvFilter
+from seqloom.testing import assert_same_hits
+
+from tests.plugins.profile_hmm.models import batch, random_model, random_target
+
+EVERYTHING = {"F1": 1.0, "F2": 1.0, "F3": 1.0}
+
+
+def context_of(models, targets, options=None, threads=1):
+    queries = batch(*models)
+    rows = SequenceBatch.of(PROTEIN, targets, [str(n) for n in range(len(targets))])
+    chosen = HmmsearchOptions(**(options or {}))
+    scoring = hmm_scoring(queries, SearchSpace(rows.total_residues, len(rows)), chosen)
+    context = Context(queries=queries, targets=rows, scoring=scoring, options=chosen, threads=threads)
+    return replace(context, indexes={"hmm-profiles": HmmProfiles().run(context, queries)})
+
+
+def some_targets(models, seed):
+    """Targets of many lengths: unrelated ones, copies, several copies one behind the other, and odd ones."""
+    random = np.random.default_rng(seed)
+    rows = [random_target(int(random.integers(1, 150)), seed + n) for n in range(12)]
+    for n, model in enumerate(models):
+        copies = [random_target(model.length + 20, seed + 50 + n + c, model) for c in range(6)]
+        rows += [copies[0], copies[1], np.concatenate(copies[:2]), np.concatenate(copies)]
+    stars = np.full(20, PROTEIN.letters.index("*"), np.uint8)
+    return [*rows, stars, stars[:1], PROTEIN.encode("X" * 30), PROTEIN.encode("W" * 90)]
+
+
+def equal(found, expected):
+    assert len(found) == len(expected)
+    for name, values in expected.data.items():
+        assert np.array_equal(found.data[name], values), name
+
+
+lengths = st.lists(st.integers(1, 200), min_size=1, max_size=2)
+
+
+@given(st.integers(1, 300), st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_profiles_are_those_of_the_reference(size, seed):
+    model = random_model(size, seed)
+    model.match[1, 3:7] = 0.0
+    found, expected = search_profile_cpu(model), search_profile(model)
+    for name in ("match", "entry", "transitions"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+
+
+@settings(max_examples=12, deadline=None)
+@given(lengths, st.integers(0, 10**6), st.sampled_from([{}, EVERYTHING]))
+def test_filters_are_those_of_the_reference(sizes, seed, options):
+    models = [random_model(size, seed + n) for n, size in enumerate(sizes)]
+    context = context_of(models, some_targets(models, seed), options)
+    pairs = MsvFilter().run(context, None)
+    equal(MsvFilterCpu().run(context, None), pairs)
+    biased = BiasFilter().run(context, pairs)
+    equal(BiasFilterCpu().run(context, pairs), biased)
+    # Also where MSV was significant, and Viterbi wouldn't be asked.
+    everything = biased.replace(filter_p=np.full(len(biased), 2.0))
+    equal(ViterbiFilterCpu().run(context, everything), ViterbiFilter().run(context, everything))
+    equal(ViterbiFilterCpu().run(context, biased), ViterbiFilter().run(context, biased))
+
+
+def test_filters_of_long_models_and_of_the_shortest():
+    for size, seed in ((1, 5), (2, 6), (3, 7), (700, 8), (1500, 9)):
+        model = random_model(size, seed)
+        context = context_of([model], some_targets([model], seed), EVERYTHING)
+        pairs = MsvFilterCpu().run(context, None)
+        equal(pairs, MsvFilter().run(context, None))
+        again = pairs.replace(filter_p=np.full(len(pairs), 2.0))
+        equal(ViterbiFilterCpu().run(context, again), ViterbiFilter().run(context, again))
+
+
+def test_filters_do_not_depend_on_threads_and_pieces(monkeypatch):
+    models = [random_model(size, size) for size in (30, 90, 45)]
+    targets = some_targets(models, 3)
+    expected = MsvFilter().run(context_of(models, targets, {"F1": 0.5}), None)
+    monkeypatch.setattr("seqloom.plugins.common.stretches_cpu.LEAST_PIECE", 1)
+    for threads in (1, 2, 5):
+        context = context_of(models, targets, {"F1": 0.5}, threads)
+        equal(MsvFilterCpu().run(context, None), expected)
+    biased = BiasFilter().run(context, expected)
+    monkeypatch.setattr("seqloom.plugins.profile_hmm.chunks.CHUNK_CELLS", 2000)
+    equal(BiasFilterCpu().run(context, expected), biased)
+    equal(ViterbiFilterCpu().run(context, biased), ViterbiFilter().run(context, biased))
+
+
+@pytest.mark.parametrize("slots", [1, 4, 5, 6, 7, 9, 17])
+def test_segments_striped_and_side_by_side(slots):
+    model = random_model(slots * BYTE_LANES - 3, slots)
+    profile = search_profile(model).bytes
+    targets = SequenceBatch.of(PROTEIN, some_targets([model], slots), None)
+    begins, ends = targets.offsets[:-1], targets.offsets[1:]
+    striped = np.empty(len(targets), np.int8)
+    ssv_striped_cpu.segment_scores(ssv_striped_cpu.StripedScores(profile), targets.residues, begins, ends, striped)
+    lanes = interleaved(targets)
+    best = np.empty((len(lanes["starts"]) - 1) * BYTE_LANES, np.int8)
+    segment_scores(look_up_scores(profile), model.length, lanes, 0, len(lanes["starts"]) - 1, best)
+    # Beyond this a score isn't asked for, and bytes may saturate at different places.
+    limit = 127 - profile.bias - 128
+    assert np.array_equal(np.minimum(best[: len(targets)], limit), np.minimum(striped, limit)[lanes["order"]])
+
+
+def test_msv_of_given_pairs():
+    models = [random_model(size, size) for size in (30, 90)]
+    context = context_of(models, some_targets(models, 4), EVERYTHING)
+    pairs = Pairs({"query": [0, 0, 1], "target": [1, 13, 16], "score": [0, 0, 0]})
+    equal(MsvFilterCpu().run(context, pairs), MsvFilter().run(context, pairs))
+    nothing = pairs.take(np.arange(0))
+    assert len(MsvFilterCpu().run(context, nothing)) == len(BiasFilterCpu().run(context, MsvFilter().run(
+        context, nothing))) == 0
+
+
+def pairs_of(context):
+    """All pairs of queries and targets, as if every filter had let them pass."""
+    return MsvFilterCpu().run(replace(context, options=HmmsearchOptions(**EVERYTHING)), None)
+
+
+@settings(max_examples=10, deadline=None)
+@given(lengths, st.integers(0, 10**6))
+def test_forward_filter_is_that_of_the_reference(sizes, seed):
+    models = [random_model(size, seed + n) for n, size in enumerate(sizes)]
+    context = context_of(models, some_targets(models, seed)[::2], {"F3": 0.9})
+    pairs = pairs_of(context)
+    equal(ForwardFilterCpu().run(context, pairs), ForwardFilter().run(context, pairs))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 99, 100, 101, 400])
+def test_forward_of_models_of_many_lengths(size):
+    model = random_model(size, size)
+    context = context_of([model], some_targets([model], size)[::3], EVERYTHING)
+    pairs = pairs_of(context)
+    equal(ForwardFilterCpu().run(context, pairs), ForwardFilter().run(context, pairs))
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.lists(st.integers(8, 110), min_size=1, max_size=2), st.integers(0, 10**6))
+def test_domains_are_those_of_the_reference(sizes, seed):
+    models = [random_model(size, seed + n) for n, size in enumerate(sizes)]
+    context = context_of(models, some_targets(models, seed)[10:], EVERYTHING)
+    pairs = ForwardFilterCpu().run(context, pairs_of(context))
+    found, expected = DefineDomainsCpu().run(context, pairs), DefineDomains().run(context, pairs)
+    assert len(found)
+    assert_same_hits(found, expected)
+    scored, expected = Null2ScoreCpu().run(context, found), Null2Score().run(context, expected)
+    assert_same_hits(scored, expected)
+
+
+def test_clusters_are_those_of_the_reference():
+    random = np.random.default_rng(3)
+    for size in (1, 3, 40, 400):
+        begins = random.integers(1, 6, size) * 20 + random.integers(0, 4, size)
+        nodes = random.integers(1, 3, size) * 10 + random.integers(0, 3, size)
+        long = random.integers(1, 60, size)
+        segments = np.stack([begins, begins + long, nodes, nodes + long // 2], axis=1)
+        traces = np.sort(random.integers(0, 20, size))
+        found = envelopes_cpu(traces, segments, 20, int(segments[:, 1].max()), int(segments[:, 3].max()))
+        assert found == envelopes(traces, segments, 20)
+
+
+def test_backward_leaves_scales_that_do_not_suffice():
+    model = random_model(60, 5)
+    profile = search_profile(model).floats
+    target = np.concatenate([random_target(60, n, model) for n in range(6)])
+    lengths = LengthModel(len(target), multihit=True)
+    _, matrix = forward(profile, lengths, target)
+    odds = StripedOdds(profile)
+    _, states = forward_cpu.forward(odds, lengths, target, 0, len(target), whole=False)
+    matrix.scale[:] = 1.0
+    states.specials.reshape(-1, 6, 4)[:, forward_cpu.SCALE] = 1.0
+    expected = backward(profile, lengths, target, matrix.scale)
+    own_scales, found = forward_cpu.backward(odds, lengths, target, 0, len(target), states)
+    assert own_scales and expected.own_scales
+    for column, name in enumerate(("n", "b", "e", "j", "c", "scale")):
+        assert np.array_equal(found.table[:, column], getattr(expected, name)), name
+
+
+@pytest.mark.parametrize("first", [1, 99_000])
+def test_numbers_of_each_length(first):
+    lengths = np.arange(first, first + 3000)
+    costs, nulls = length_costs(lengths)
+    assert costs.tolist() == [byte_length_cost(int(n)) for n in lengths]
+    assert nulls.tolist() == [null_score(int(n)) for n in lengths]
