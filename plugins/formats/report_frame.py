@@ -52,12 +52,18 @@ def foot(report: Report, html: bool) -> str:
         return _PAGE_END if html else ""
     text = "\n\n"
     for base, date in zip(report.run.get("databases", ()), _dates(report)):
-        posted = _local(date) if date else "Unknown"
+        posted = posted_date(date) if date else "Unknown"
         text += (f"  Database: {broken(_title(base, date), WIDTH)}\n    Posted date:  {posted}\n"
                  f"  Number of letters in database: {base.get('letters') or 0:,}\n"
                  f"  Number of sequences in database:  {base.get('sequences') or 0:,}\n\n")
     text += "\n\n" + "".join(f"{name}: {value}\n" for name, value in report.method.settings.items())
     return text + (_PAGE_END if html else "")
+
+
+def posted_date(date: datetime) -> str:
+    """As makeblastdb writes a moment: "Nov 4, 2026  1:05 AM", days and hours without a zero before them."""
+    local = date.replace(tzinfo=UTC).astimezone()
+    return f"{local:%b} {local.day}, {local.year}  {local.hour % 12 or 12}:{local:%M %p}"
 
 
 def wrapped(text: str) -> str:
@@ -111,7 +117,3 @@ def _title(base: Mapping[str, Any], date: datetime | None) -> str:
     """Of a database; what was read from a file for this search is called as BLAST calls it."""
     title = base.get("title") or base.get("path") or "?"
     return title if date else f"User specified sequence set (Input: {title})."
-
-
-def _local(date: datetime) -> str:
-    return date.replace(tzinfo=UTC).astimezone().strftime("%b %d, %Y  %I:%M %p")

@@ -119,7 +119,7 @@ LAYOUTS = ["line_length=7", "num_descriptions=1 num_alignments=0", "num_descript
 
 def whole(text: str) -> str:
     """Format 0 without our version and without the moment at which the database was made."""
-    date = "[A-Z][a-z]{2} [0-9]{2}, [0-9]{4}  [01][0-9]:[0-5][0-9] [AP]M"
+    date = "[A-Z][a-z]{2} [1-9][0-9]?, [0-9]{4}  1?[0-9]:[0-5][0-9] [AP]M"
     return re.sub(f"Posted date:  {date}", "Posted", as_blast(text))
 
 

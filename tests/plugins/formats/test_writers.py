@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from seqloom.plugins.formats import numbers
 from seqloom.plugins.formats.aligned_residues_cpu import aligned_rows, btops
 from seqloom.plugins.formats.fields import FIELDS, STANDARD
 from seqloom.plugins.formats.lines import alphabet_of, lines_of
-from seqloom.plugins.formats.report_frame import broken, wrapped
+from seqloom.plugins.formats.report_frame import broken, posted_date, wrapped
 from seqloom.plugins.formats.writer_pairwise import TARGET_WIDTH, Pairwise
 from seqloom.plugins.formats.writer_tabular import CommaSeparated, Commented, Tabular
 
@@ -316,3 +317,11 @@ def test_titles_of_targets_are_broken_behind_every_sixtieth_character():
     title = "sp|Q02XL9|FENR_LACLS " + "ten chars " * 14
     assert [len(line) for line in broken(title.strip(), TARGET_WIDTH).split("\n")] == [61, 60, 39]
     assert broken("x" * 59 + " y", 60) == "x" * 59 + " y" and broken("short", 60) == "short"
+
+
+@pytest.mark.parametrize(("moment", "text"), [
+    ((2026, 11, 4, 0, 5), "Nov 4, 2026  12:05 AM"), ((2026, 11, 24, 1, 21), "Nov 24, 2026  1:21 AM"),
+    ((2026, 11, 14, 12, 5), "Nov 14, 2026  12:05 PM"), ((2026, 11, 14, 22, 5), "Nov 14, 2026  10:05 PM")])
+def test_posted_dates_as_makeblastdb_writes_them(moment, text):
+    local = datetime(*moment).astimezone()
+    assert posted_date(local.astimezone(UTC).replace(tzinfo=None)) == text
