@@ -101,12 +101,12 @@ def _find(codes, offsets, wanted, level, window, linker, triplets, pairs, shorte
             if start < 0:
                 continue
             if end >= 0 and place - longest < end:  # a later interval may still begin in this stretch
-                begin, end = min(begin, start), place
+                begin, end = min(begin, np.int64(start)), np.int64(place)
                 continue
             if end >= 0:
                 _mark_perfect(triplets[begin : end + 1], level, longest, pairs, shorter, best_inside, marked)
                 count = _append_runs(marked, end - begin + 3, begin, sequence, linker, rows, first, count)
-            begin, end = start, np.int64(place)
+            begin, end = np.int64(start), np.int64(place)
         if end >= 0:
             _mark_perfect(triplets[begin : end + 1], level, longest, pairs, shorter, best_inside, marked)
             count = _append_runs(marked, end - begin + 3, begin, sequence, linker, rows, first, count)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import ScoreStage

@@ -266,14 +266,14 @@ def _filter(options: NucleotideBlastOptions) -> str:
 def _query_scoring(length: int, plus: KarlinBlock | None, minus: KarlinBlock | None, space: SearchSpace,
                    options: NucleotideBlastOptions) -> QueryScoring:
     """Of a query of so many bases, whose strands have these parameters without gaps."""
-    strands = [_strand_scoring(length, ungapped, space, options) if options.strand != other else StrandScoring()
-               for ungapped, other in ((plus, "minus"), (minus, "plus"))]
-    lambdas = [strand.karlin.lambda_ for strand in strands if strand.karlin]
+    one = _strand_scoring(length, plus if options.strand != "minus" else None, space, options)
+    other = _strand_scoring(length, minus if options.strand != "plus" else None, space, options)
+    lambdas = [strand.karlin.lambda_ for strand in (one, other) if strand.karlin]
     if not lambdas:
         return QueryScoring()
     xdrop_gapped = int(options.xdrop_gap * LN2 / min(lambdas))
     xdrop_final = int(max(options.xdrop_gap_final * LN2 / min(lambdas), xdrop_gapped))
-    return QueryScoring(*strands, xdrop_gapped, xdrop_final)
+    return QueryScoring(one, other, xdrop_gapped, xdrop_final)
 
 
 def _strand_scoring(length: int, ungapped: KarlinBlock | None, space: SearchSpace, options: NucleotideBlastOptions
