@@ -45,7 +45,7 @@ def _numbers(text, at, found):
             found[n] = np.inf
             at += 1
         else:
-            digits, behind, value = 0, 0, np.int64(0)
+            digits, behind, value = 0, 0, 0
             while _ZERO <= text[at] <= _NINE and digits < _MOST_DIGITS:
                 value = value * 10 + (np.int64(text[at]) - _ZERO)
                 digits, at = digits + 1, at + 1
