@@ -145,8 +145,9 @@ class _Finder:
 
     def resolve(self, targets: list[_Target], seed: int) -> None:
         """Sample paths through regions that may hold several domains, and cluster these to envelopes."""
-        regions = [(target, n) for target in targets for n, r in enumerate(target.regions or ()) if r.multiple]
-        stretches = [(target, target.regions[n].start, target.regions[n].end) for target, n in regions]
+        regions = [(target, n, region) for target in targets for n, region in enumerate(target.regions or ())
+                   if region.multiple]
+        stretches = [(target, region.start, region.end) for target, _, region in regions]
         for matrices, chosen in self._groups(stretches, True, whole=True):
             for number, place in enumerate(chosen):
                 target, first, last = stretches[place]

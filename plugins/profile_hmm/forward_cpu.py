@@ -339,8 +339,8 @@ def _backward_kernel(lanes: int) -> Any:
                 store(cells, here + q * lanes, cell + d * same_quads(transitions, q * STEP + _MD, lanes))
                 d = load(cells, here + deletes + q * lanes, lanes)
             at = i * SPECIALS * lanes
-            scale = choose_greater(own, zero, choose_greater(b, limit, b, one), load(forward, at + SCALE * lanes, lanes))
-            scale = choose_greater(outside, zero, one, scale)
+            scale = choose_greater(outside, zero, one, load(forward, at + SCALE * lanes, lanes))
+            scale = choose_greater(own, zero, choose_greater(b, limit, b, one), scale)
             if greater_lanes(scale, one):
                 scale = maximum(scale, one)
                 n, b, e, j, c = n / scale, b / scale, e / scale, j / scale, c / scale

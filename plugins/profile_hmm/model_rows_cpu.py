@@ -33,7 +33,7 @@ def _word(text, at):
 
 @inline
 def _ends(letter):
-    return letter == _BLANK or letter == _TAB or letter == _LINE_END
+    return letter in (_BLANK, _TAB, _LINE_END)
 
 
 @kernel
@@ -47,12 +47,12 @@ def _numbers(text, at, found):
         else:
             digits, behind, value = 0, 0, 0
             while _ZERO <= text[at] <= _NINE and digits < _MOST_DIGITS:
-                value = value * 10 + (np.int64(text[at]) - _ZERO)
+                value = value * 10 + int(text[at]) - _ZERO
                 digits, at = digits + 1, at + 1
             if digits and text[at] == _POINT:
                 at += 1
                 while _ZERO <= text[at] <= _NINE and digits < _MOST_DIGITS:
-                    value = value * 10 + (np.int64(text[at]) - _ZERO)
+                    value = value * 10 + int(text[at]) - _ZERO
                     digits, behind, at = digits + 1, behind + 1, at + 1
             if not digits:
                 return -1
@@ -72,7 +72,7 @@ def _nodes(text, first, match, inserts, transitions, consensus):
         if text[at] == _ZERO:
             return False
         while _ZERO <= text[at] <= _NINE and node < 1 << 40:
-            node, at = node * 10 + (np.int64(text[at]) - _ZERO), at + 1
+            node, at = node * 10 + int(text[at]) - _ZERO, at + 1
         if node != first + n or not _ends(text[at]):
             return False
         at = _numbers(text, at, match[n])

@@ -21,17 +21,19 @@ _ZERO, _ONE = F32(0.0), F32(1.0)
 @kernel
 def _occupancy(forward, backward, lanes, length, own_scales, loop, begins, ends, inside):
     """Fill f4[L + 1] ``begins``, ``ends`` and ``inside``; whether scaling overflowed."""
-    factor = _ONE / backward[N * lanes]
+    to_n, to_b, to_e = N * lanes, B * lanes, E * lanes
+    to_j, to_c, to_scale = J * lanes, C * lanes, SCALE * lanes
+    factor = _ONE / backward[to_n]
     begins[0], ends[0], inside[0] = _ZERO, _ZERO, _ZERO
     for i in range(1, length + 1):
         above, here = (i - 1) * SPECIALS * lanes, i * SPECIALS * lanes
-        begins[i] = begins[i - 1] + forward[above + B * lanes] * backward[above + B * lanes] * forward[above + SCALE * lanes] * factor
+        begins[i] = begins[i - 1] + forward[above + to_b] * backward[above + to_b] * forward[above + to_scale] * factor
         if own_scales:
-            factor = factor * (forward[above + SCALE * lanes] / backward[above + SCALE * lanes])
-        ends[i] = ends[i - 1] + forward[here + E * lanes] * backward[here + E * lanes] * forward[here + SCALE * lanes] * factor
-        outside = _ZERO + forward[above + N * lanes] * backward[here + N * lanes] * loop * factor
-        outside = outside + forward[above + J * lanes] * backward[here + J * lanes] * loop * factor
-        outside = outside + forward[above + C * lanes] * backward[here + C * lanes] * loop * factor
+            factor = factor * (forward[above + to_scale] / backward[above + to_scale])
+        ends[i] = ends[i - 1] + forward[here + to_e] * backward[here + to_e] * forward[here + to_scale] * factor
+        outside = _ZERO + forward[above + to_n] * backward[here + to_n] * loop * factor
+        outside = outside + forward[above + to_j] * backward[here + to_j] * loop * factor
+        outside = outside + forward[above + to_c] * backward[here + to_c] * loop * factor
         inside[i] = _ONE - outside
     return factor == np.float32(np.inf) or factor == np.float32(-np.inf)
 

@@ -125,14 +125,16 @@ def _null2(match, slots, use, used, residues_inside, codes, n_members, members, 
 @kernel
 def _sample(match, transitions, slots, residues, begin, length, loop, move, end_loop, end_move, specials, cells, lanes,
             traces, numbers, codes, n_members, members, use, used, odds, sums_of_lanes, sums, owners, segments):
-    """Sample ``traces`` paths of the stretch in the first of ``lanes`` lanes; add to f4[length] ``sums`` the null2 odds of each residue in each of them.
+    """Sample ``traces`` paths of the stretch in the first four of ``lanes`` lanes; add to f4[length] ``sums`` the null2
+    odds of each residue in each of them.
 
     Returns the number of domains, of which those that there is room for are noted: i8[n] ``owners``, their paths, and
     i8[n, 4] ``segments``, first and last residue and node. use, used, odds, sums_of_lanes: f4[Q · 4] of zeros, i8[Q],
     f4[28], f4[4], working space.
     """
     row, deletes, inserts = 3 * slots * lanes, slots * lanes, 2 * slots * lanes
-    around = SPECIALS * lanes
+    around, to_n, to_b, to_e = SPECIALS * lanes, N * lanes, B * lanes, E * lanes
+    to_j, to_c, to_scale = J * lanes, C * lanes, SCALE * lanes
     count = 0
     for trace in range(traces):
         first_of_trace, i = count, length
@@ -140,15 +142,15 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
         behind = length  # residues up to here are still to be counted
         while True:
             # From C or J back to the E that it came from.
-            state, out = (C * lanes, end_move) if from_c else (J * lanes, end_loop)
+            state, out = (to_c, end_move) if from_c else (to_j, end_loop)
             while True:
                 staying = specials[(i - 1) * around + state] * loop
-                ending = specials[i * around + E * lanes] * out * specials[i * around + SCALE * lanes]
+                ending = specials[i * around + to_e] * out * specials[i * around + to_scale]
                 if _one_of_two(staying, ending, _next(numbers)) != 0:
                     break
                 i -= 1
             # Through the model.
-            chosen = _exit(cells, lanes, i * row, slots, specials[i * around + E * lanes], _next(numbers))
+            chosen = _exit(cells, lanes, i * row, slots, specials[i * around + to_e], _next(numbers))
             k, here = chosen // 2, _D if chosen % 2 else _M
             start = end = first = last = inside = 0
             while True:
@@ -169,7 +171,7 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
                         of_match = cells[above + left] * transitions[t + _INTO_MM]
                         of_insert = cells[above + inserts + left] * transitions[t + _INTO_IM]
                         of_delete = cells[above + deletes + left] * transitions[t + _INTO_DM]
-                    way = _one_of_four(specials[(i - 1) * around + B * lanes] * transitions[t + _ENTRY], of_match, of_insert,
+                    way = _one_of_four(specials[(i - 1) * around + to_b] * transitions[t + _ENTRY], of_match, of_insert,
                                        of_delete, _next(numbers))
                     i, k = i - 1, k - 1
                     if way == 0:
@@ -199,7 +201,7 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
                 owners[count] = trace
                 segments[count, 0], segments[count, 1], segments[count, 2], segments[count, 3] = start, end, first, last
             count += 1
-            if _one_of_two(specials[i * around + N * lanes] * move, specials[i * around + J * lanes] * move, _next(numbers)) == 0:
+            if _one_of_two(specials[i * around + to_n] * move, specials[i * around + to_j] * move, _next(numbers)) == 0:
                 break
             from_c = False
         for place in range(behind):
