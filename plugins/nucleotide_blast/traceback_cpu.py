@@ -352,7 +352,7 @@ class TracebackCpu(Traceback):
                 piece = 4 * int(query_of[group]) + 2 * (int(frames[group]) < 0)
                 strand = _Strand(int(offsets[piece]), int(offsets[piece + 1] - offsets[piece]),
                                  int(targets.offsets[at[group]]), int(targets.lengths[at[group]]))
-                of_query = scoring.queries[int(query_of[group])]
+                of_query = scoring.query(int(query_of[group]))
                 cutoff = of_query.strand(int(frames[group])).cutoff
 
                 def similar(row: np.ndarray, script: np.ndarray, strand: _Strand = strand) -> bool:
@@ -453,7 +453,7 @@ class XDropTracebackCpu(TracebackCpu, XDropTraceback):
     def tracer(self, context: Context, strands: np.ndarray, offsets: np.ndarray) -> Callable[[], Trace]:
         scoring, residues = context.scoring, context.targets.residues
         gap_open, gap_extend, matrix = scoring.gap_open, scoring.gap_extend, scoring.matrix
-        highest = max([gap_open + gap_extend, *(of.xdrop_final for of in scoring.queries)])
+        highest = max([gap_open + gap_extend, *(of.xdrop_final for of in scoring.kinds)])
         query = xdrop_cpu.both_ways(strands, np.array([0, len(strands)]), np.arange(1)).residues
         target = xdrop_cpu.both_ways(residues, np.array([0, len(residues)]), np.arange(1)).residues
         cells = xdrop_cpu.cells(matrix, gap_open, gap_extend, highest)
