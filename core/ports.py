@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -44,8 +45,31 @@ class Taxon(NamedTuple):
 
 
 @dataclass(frozen=True)
+class SourceFacts:
+    """What data of several sequences say of themselves as a whole.
+
+    Attributes:
+        title: "" where there is none.
+        created: UTC.
+        parsed_names: whether names are in NCBI's notation, of which reports show the accession; None where that isn't
+            said.
+        taxa: organisms by taxid.
+    """
+
+    title: str = ""
+    created: datetime | None = None
+    parsed_names: bool | None = None
+    taxa: Mapping[int, Taxon] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class TargetInfo:
-    """What is known of some targets without their residues: parallel lists. ``taxa`` is empty where none is known."""
+    """What is known of some targets without their residues: parallel lists.
+
+    Attributes:
+        taxa: organisms; empty where none is known.
+        parsed: whether names are in NCBI's notation, of which reports show the accession; empty where none is.
+    """
 
     numbers: np.ndarray
     names: list[str]
@@ -54,6 +78,7 @@ class TargetInfo:
     databases: np.ndarray
     ordinals: np.ndarray
     taxa: Sequence[Taxon | None] = ()
+    parsed: Sequence[bool] = ()
 
 
 @dataclass(frozen=True)
@@ -230,6 +255,7 @@ class QueryReport:
         number: global number of the query.
         name, description, length: of the query.
         stretch: half-open, of the query that was searched; None for all of it.
+        parsed: whether its name is in NCBI's notation, of which reports show the accession.
         residues: u8 codes, or None for a model.
         model: the object of its family, where ``residues`` is None and the writer asked for residues. One that has
             ``consensus``, its M residues as text, and ``favours(positions, codes)``, bool[n], is shown by these.
@@ -249,6 +275,7 @@ class QueryReport:
     accession: str = ""
     model: Any = None
     stretch: tuple[int, int] | None = None
+    parsed: bool = False
 
     @property
     def searched(self) -> int:

@@ -25,6 +25,7 @@ from .cells import (
     percent_cells,
     score_cells,
 )
+from .labels import Label, of_query, of_target
 from .lines import Lines
 from .numbers import ABSENT
 
@@ -58,10 +59,42 @@ def _where(present: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return np.where(present, cells, ABSENT_CELL)
 
 
-def _target_title(lines: Lines) -> np.ndarray:
-    titles = [_title(name, description) for report in lines.reports
-              for name, description in zip(report.targets.names, report.targets.descriptions)]
-    return lines.texts.add(titles)[lines.target]
+def _names(lines: Lines) -> list[str]:
+    return lines.target_names
+
+
+def _no_numbers(lines: Lines) -> list[str]:
+    return ["0"] * len(lines.target_names)
+
+
+def _titles(lines: Lines) -> list[str]:
+    return [_title(name, description) for report in lines.reports
+            for name, description in zip(report.targets.names, report.targets.descriptions)]
+
+
+def _of_target(text: Callable[[Label], str], joint: str | None = None,
+               whole: Callable[[Lines], list[str]] = _names) -> Callable[[Lines], np.ndarray]:
+    """What is said of a target, by its first definition, or by all of them with ``joint`` between.
+
+    ``whole`` says it of all targets where no names are taken apart.
+    """
+    def cells(lines: Lines) -> np.ndarray:
+        if not any(report.targets.parsed for report in lines.reports):
+            return lines.texts.add(whole(lines))[lines.target]
+        found = (of_target(report.targets, place, lines.alphabet) for report in lines.reports
+                 for place in range(len(report.targets.names)))
+        return lines.texts.add([text(some[0]) if joint is None else joint.join(map(text, some)) for some in found]
+                               )[lines.target]
+
+    return cells
+
+
+def _label_title(label: Label) -> str:
+    return _title(label.id, label.title) if not label.parsed else label.title.translate(_BLANKS) or UNKNOWN
+
+
+def _query_label(text: Callable[[Label], str]) -> Callable[[Lines], np.ndarray]:
+    return _of_query(lambda query, lines: text(of_query(query, lines.alphabet)))
 
 
 def _taxon(text: Callable[[Taxon], str], unknown: str = UNKNOWN) -> Callable[[Lines], np.ndarray]:
@@ -181,14 +214,6 @@ def _place_in_hit(lines: Lines) -> np.ndarray:
     return integers(np.array(places, np.int64), lines.texts)
 
 
-def _query_name(query: QueryReport, lines: Lines) -> str:
-    return query.name
-
-
-def _target_name(lines: Lines) -> np.ndarray:
-    return lines.texts.add(lines.target_names)[lines.target]
-
-
 def _target_length(lines: Lines) -> np.ndarray:
     return integers(lines.target_lengths[lines.target], lines.texts)
 
@@ -198,18 +223,19 @@ def _value(column: str, cells: Callable[[np.ndarray, Texts], np.ndarray]) -> Cal
 
 
 FIELDS: dict[str, Field] = {f.name: f for f in (
-    Field("qseqid", "query id", _of_query(_query_name)),
-    Field("qgi", "query gi", _always("0")),
-    Field("qacc", "query acc.", _of_query(lambda query, lines: query.accession or query.name)),
-    Field("qaccver", "query acc.ver", _of_query(_query_name)),
+    Field("qseqid", "query id", _query_label(lambda label: label.id)),
+    Field("qgi", "query gi", _query_label(lambda label: label.gi)),
+    Field("qacc", "query acc.", _of_query(
+        lambda query, lines: query.accession or of_query(query, lines.alphabet).accession)),
+    Field("qaccver", "query acc.ver", _query_label(lambda label: label.version)),
     Field("qlen", "query length", lambda lines: integers(lines.query_lengths, lines.texts)),
-    Field("sseqid", "subject id", _target_name),
-    Field("sallseqid", "subject ids", _target_name),
-    Field("sgi", "subject gi", _always("0")),
-    Field("sallgi", "subject gis", _always("0")),
-    Field("sacc", "subject acc.", _target_name),
-    Field("saccver", "subject acc.ver", _target_name),
-    Field("sallacc", "subject accs.", _target_name),
+    Field("sseqid", "subject id", _of_target(lambda label: label.id)),
+    Field("sallseqid", "subject ids", _of_target(lambda label: label.id, ";")),
+    Field("sgi", "subject gi", _of_target(lambda label: label.gi, whole=_no_numbers)),
+    Field("sallgi", "subject gis", _of_target(lambda label: label.gi, ";", _no_numbers)),
+    Field("sacc", "subject acc.", _of_target(lambda label: label.accession)),
+    Field("saccver", "subject acc.ver", _of_target(lambda label: label.version)),
+    Field("sallacc", "subject accs.", _of_target(lambda label: label.accession, ";")),
     Field("slen", "subject length", _target_length),
     Field("qstart", "q. start", _coordinate("query_start", "query_start", 1, 1)),
     Field("qend", "q. end", _coordinate("query_end", "query_end", 0, 0)),
@@ -242,8 +268,8 @@ FIELDS: dict[str, Field] = {f.name: f for f in (
     Field("scomnames", "subject com names", _taxon(lambda taxon: taxon.common_name or taxon.name)),
     Field("sblastnames", "subject blast names", _taxon(lambda taxon: taxon.blast_name)),
     Field("sskingdoms", "subject super kingdoms", _taxon(lambda taxon: taxon.kingdom)),
-    Field("stitle", "subject title", _target_title),
-    Field("salltitles", "subject titles", _target_title),
+    Field("stitle", "subject title", _of_target(_label_title, whole=_titles)),
+    Field("salltitles", "subject titles", _of_target(_label_title, "<>", _titles)),
     Field("sstrand", "subject strand", _strand),
     Field("qcovs", "% query coverage per subject", _coverage),
     Field("qcovhsp", "% query coverage per hsp", _coverage_of_line),

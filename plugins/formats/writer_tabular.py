@@ -9,6 +9,7 @@ from ...core.errors import OptionError
 from ...core.ports import QueryReport, Report
 from ...core.stages import Writer
 from .fields import FIELDS, Field, fields_of
+from .labels import of_query
 from .lines import Lines, alphabet_of, lines_of
 
 
@@ -77,7 +78,7 @@ def database_names(report: Report) -> str:
 
 
 def _comment(report: Report, query: QueryReport, fields: Sequence[Field], count: int) -> str:
-    title = f"{query.name} {query.description}".strip()
+    title = of_query(query, alphabet_of(report.run)).heading
     text = f"# {program_line(report)}\n# Query: {title}\n# Database: {database_names(report)}\n"
     if count:
         text += f"# Fields: {', '.join(f.title for f in fields)}\n"

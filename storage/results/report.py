@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -162,11 +163,12 @@ class Reporting:
     def _some(self, first: int, last: int, residues: bool) -> Iterator[QueryReport]:
         rows, hits = self.query_rows(first, last, residues), self.hits(first, last)
         alone, children = hits.with_alignments(Alignments.empty()), hits.alignments
-        known = self.targets(distinct(hits.target))
+        known = self._with_parsed(self.targets(distinct(hits.target)))
         together = int(known.lengths.sum()) <= RESIDUES_AT_ONCE
         bounds = zip(*(np.searchsorted(records.query, [row[0] for row in rows], side).tolist()
                        for records in (hits, children) for side in ("left", "right")), strict=True)
         models = self.models(first, last) if residues else ()
+        parsed = bool((self.run.get("options") or {}).get("parse_deflines"))
         for row, (low, high, begin, end), model in zip(rows, bounds, models or [None] * len(rows)):
             number, name, accession, description, length, codes_read = row
             own = alone.between(low, high).with_alignments(children.between(begin, end))
@@ -174,7 +176,14 @@ class Reporting:
             sequences = self._fetch((known if together else info).numbers) if residues else None
             codes = None if codes_read is None else np.frombuffer(codes_read, np.uint8)
             yield QueryReport(number, name, description or "", length, codes, own, info, sequences, accession or "",
-                              model, self.stretch)
+                              model, self.stretch, parsed)
+
+    def _with_parsed(self, targets: TargetInfo) -> TargetInfo:
+        """The same, and whether their names are taken apart."""
+        flags = np.array(self.run.get("parsed_names") or [], bool)
+        if not flags.any():
+            return targets
+        return replace(targets, parsed=flags[targets.databases].tolist())
 
     def _fetch(self, numbers: np.ndarray) -> SequenceBatch:
         """Residues of targets; the last ones are kept, since many queries may have the same few targets."""
@@ -355,7 +364,8 @@ def picked(info: TargetInfo, index: np.ndarray) -> TargetInfo:
     places = index.tolist()
     return TargetInfo(info.numbers[index], [info.names[i] for i in places], [info.descriptions[i] for i in places],
                       info.lengths[index], info.databases[index], info.ordinals[index],
-                      [info.taxa[i] for i in places] if info.taxa else ())
+                      [info.taxa[i] for i in places] if info.taxa else (),
+                      [info.parsed[i] for i in places] if info.parsed else ())
 
 
 def kept_queries(connection: "duckdb.DuckDBPyConnection", kind: str, which: str = "") -> SequenceBatch:
