@@ -126,7 +126,7 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
             text += f"{title:<68}  {amount:<{wide}}"
         if further:
             best = facts.best(facts.groups[n])
-            cover = f"{100 * int(facts.covered[best]) // query.searched}%"
+            cover = f"{100 * int(facts.covered[best]) // query.length}%"
             text += f"   {totals[n]:<{broad}}  {cover:<5}"
         text += f"  {end:<{width}}"
         if further:
@@ -255,9 +255,9 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarr
         for stretch in reversed([*_MASKED.finditer(marked[part])]):
             first, last = stretch.span()
             shown = f'{shown[:first]}<font color="#000000">{shown[first:last]}</font>{shown[last:]}'
-        text += (f"Query  {q_start:<{width}}  {shown}  {q_end}\n"
+        text += (f"Query  {q_start:<{width + 2}}{shown}  {q_end}\n"
                  f"{'':{width + 9}}{middle[part]}\n"
-                 f"Sbjct  {s_start:<{width}}  {aligned[1][part].decode()}  {s_end}\n\n")
+                 f"Sbjct  {s_start:<{width + 2}}{aligned[1][part].decode()}  {s_end}\n\n")
     return text
 
 
