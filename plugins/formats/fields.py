@@ -12,10 +12,9 @@ import numpy as np
 
 from ...core.alphabet import PROTEIN
 from ...core.errors import UnknownNameError
-from ...core.ports import QueryReport, Taxon
+from ...core.ports import QueryBlock, Taxon
 from ...core.records import Column, Hits, Ragged, path_text
-from .aligned import shown_path
-from .cells import (
+from ..common.cells import (
     ABSENT_CELL,
     Texts,
     bit_score_cells,
@@ -25,8 +24,9 @@ from .cells import (
     percent_cells,
     score_cells,
 )
+from ..common.numbers import ABSENT
+from .aligned import shown_path
 from .lines import Lines
-from .numbers import ABSENT
 
 UNKNOWN = "N/A"
 """Printed, as BLAST does, where a database has no such information."""
@@ -50,8 +50,8 @@ def _always(text: str) -> Callable[[Lines], np.ndarray]:
     return lambda lines: np.repeat(lines.texts.add([text]), len(lines))
 
 
-def _of_query(text: Callable[[QueryReport, Lines], str]) -> Callable[[Lines], np.ndarray]:
-    return lambda lines: lines.texts.add([text(report, lines) for report in lines.reports])[lines.query]
+def _of_query(texts: Callable[[QueryBlock], Sequence[str]]) -> Callable[[Lines], np.ndarray]:
+    return lambda lines: lines.texts.add(texts(lines.block))[lines.query]
 
 
 def _where(present: np.ndarray, cells: np.ndarray) -> np.ndarray:
@@ -59,16 +59,15 @@ def _where(present: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def _target_title(lines: Lines) -> np.ndarray:
-    titles = [_title(name, description) for report in lines.reports
-              for name, description in zip(report.targets.names, report.targets.descriptions)]
-    return lines.texts.add(titles)[lines.target]
+    targets = lines.block.targets
+    return lines.texts.add(list(map(_title, targets.names, targets.descriptions)))[lines.target]
 
 
 def _taxon(text: Callable[[Taxon], str], unknown: str = UNKNOWN) -> Callable[[Lines], np.ndarray]:
     """What is said of the organism that a target is of; ``unknown`` where that isn't known."""
     def cells(lines: Lines) -> np.ndarray:
-        targets = [report.targets for report in lines.reports]
-        taxa = [taxon for some in targets for taxon in some.taxa or [None] * len(some.names)]
+        targets = lines.block.targets
+        taxa = targets.taxa or [None] * len(targets.names)
         texts = {taxon: (text(taxon) if taxon else unknown) or UNKNOWN for taxon in set(taxa)}
         made = dict(zip(texts, lines.texts.add(list(texts.values())).tolist()))
         return np.array([made[taxon] for taxon in taxa], np.int64)[lines.target]
@@ -76,8 +75,8 @@ def _taxon(text: Callable[[Taxon], str], unknown: str = UNKNOWN) -> Callable[[Li
     return cells
 
 
-def _query_title(query: QueryReport, lines: Lines) -> str:
-    return _title(query.name, query.description)
+def _query_accessions(block: QueryBlock) -> list[str]:
+    return [accession or name for accession, name in zip(block.accessions, block.names)]
 
 
 def _title(name: str, description: str) -> str:
@@ -128,7 +127,7 @@ def _strand(lines: Lines) -> np.ndarray:
 
 def _aligned(which: int) -> Callable[[Lines], np.ndarray]:
     def cells(lines: Lines) -> np.ndarray:
-        if lines.characters is None or (which == 0 and lines.query_residues is None):
+        if lines.characters is None or (which == 0 and lines.block.residues is None):
             return _always(ABSENT)(lines)
         return lines.texts.add_rows(lines.characters[which])
 
@@ -140,15 +139,17 @@ def _btop(lines: Lines) -> np.ndarray:
     return _always(ABSENT)(lines) if operations is None else lines.texts.add_rows(operations)
 
 
-def _whole_query(query: QueryReport, lines: Lines) -> str:
-    return ABSENT if query.residues is None else lines.alphabet.decode(query.residues)
+def _whole_query(lines: Lines) -> np.ndarray:
+    if lines.block.residues is None:
+        return _always(ABSENT)(lines)
+    return lines.texts.add([lines.alphabet.decode(codes) for codes in lines.block.residues])[lines.query]
 
 
 def _whole_target(lines: Lines) -> np.ndarray:
-    sequences = lines.reports[0].sequences
+    sequences = lines.block.sequences
     if sequences is None:
         return _always(ABSENT)(lines)
-    whole = [lines.alphabet.decode(sequences.by_ordinal(n)) for n in lines.target_numbers.tolist()]
+    whole = [lines.alphabet.decode(sequences.by_ordinal(n)) for n in lines.block.targets.numbers.tolist()]
     return lines.texts.add(whole)[lines.target]
 
 
@@ -181,16 +182,12 @@ def _place_in_hit(lines: Lines) -> np.ndarray:
     return integers(np.array(places, np.int64), lines.texts)
 
 
-def _query_name(query: QueryReport, lines: Lines) -> str:
-    return query.name
-
-
 def _target_name(lines: Lines) -> np.ndarray:
-    return lines.texts.add(lines.target_names)[lines.target]
+    return lines.texts.add(lines.block.targets.names)[lines.target]
 
 
 def _target_length(lines: Lines) -> np.ndarray:
-    return integers(lines.target_lengths[lines.target], lines.texts)
+    return integers(lines.block.targets.lengths[lines.target], lines.texts)
 
 
 def _value(column: str, cells: Callable[[np.ndarray, Texts], np.ndarray]) -> Callable[[Lines], np.ndarray]:
@@ -198,10 +195,10 @@ def _value(column: str, cells: Callable[[np.ndarray, Texts], np.ndarray]) -> Cal
 
 
 FIELDS: dict[str, Field] = {f.name: f for f in (
-    Field("qseqid", "query id", _of_query(_query_name)),
+    Field("qseqid", "query id", _of_query(lambda block: block.names)),
     Field("qgi", "query gi", _always("0")),
-    Field("qacc", "query acc.", _of_query(lambda query, lines: query.accession or query.name)),
-    Field("qaccver", "query acc.ver", _of_query(_query_name)),
+    Field("qacc", "query acc.", _of_query(_query_accessions)),
+    Field("qaccver", "query acc.ver", _of_query(lambda block: block.names)),
     Field("qlen", "query length", lambda lines: integers(lines.query_lengths, lines.texts)),
     Field("sseqid", "subject id", _target_name),
     Field("sallseqid", "subject ids", _target_name),
@@ -248,11 +245,11 @@ FIELDS: dict[str, Field] = {f.name: f for f in (
     Field("qcovs", "% query coverage per subject", _coverage),
     Field("qcovhsp", "% query coverage per hsp", _coverage_of_line),
     Field("qcovus", "% query coverage per uniq subject", _unique_coverage),
-    Field("qtitle", "query title", _of_query(_query_title)),
+    Field("qtitle", "query title", _of_query(lambda block: list(map(_title, block.names, block.descriptions)))),
     Field("cigar", "CIGAR", _cigar),
     Field("rank", "rank of subject", lambda lines: integers(lines.rank, lines.texts)),
     Field("number", "number within subject", _place_in_hit),
-    Field("full_qseq", "whole query seq", _of_query(_whole_query), True),
+    Field("full_qseq", "whole query seq", _whole_query, True),
     Field("full_sseq", "whole subject seq", _whole_target, True),
 )}
 """Every field by name, in the order of BLAST's manual; those behind ``qcovus`` are ours."""

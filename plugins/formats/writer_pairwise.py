@@ -11,12 +11,12 @@ import numpy as np
 from ...core.alphabet import PROTEIN
 from ...core.errors import OptionError
 from ...core.options import build_options, option
-from ...core.ports import QueryReport, Report
+from ...core.ports import QueryReport, Report, TargetInfo
 from ...core.stages import Writer
+from ..common.numbers import bit_score_text, score_text, short_evalue_text, short_percent
 from .hit_order import Facts, arranged
 from .lines import Lines, alphabet_of
 from .midline import midline, similar_pairs, with_masks
-from .numbers import bit_score_text, score_text, short_evalue_text, short_percent
 from .report_frame import broken, foot, head, statistics, wrapped
 
 _MASKED = re.compile("[a-z](?:[a-z-]*[a-z])?")
@@ -58,10 +58,10 @@ class Pairwise(Writer):
             title = wrapped(f"{query.name} {query.description}".strip())
             stream.write(f"<b>Query=</b> {escape(title)}" if layout.html else f"Query= {title}")
             stream.write(f"\n\nLength={query.length}\n")
-            lines = Lines([query], kind)
+            lines = Lines(query.block(), kind)
             if len(lines):
                 chosen = arranged(query, lines, layout.sorthits or 0, layout.sorthsps)
-                lines = lines if chosen is query else Lines([chosen], kind)
+                lines = lines if chosen is query else Lines(chosen.block(), kind)
                 stream.write(_table(chosen, lines, layout))
                 for text in _alignments(lines, similar, report.masked(query.number), layout, shown):
                     stream.write(text)
@@ -109,7 +109,7 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
         title = f"{query.targets.names[place]} {description}".strip()
         title = title if len(title) <= 68 else title[:65] + "..."
         if layout.html:
-            link = f"<a href=#{_anchor(query, place)}>{amount}</a>"
+            link = f"<a href=#{_anchor(query.targets, place)}>{amount}</a>"
             text += f"{escape(title)}{'':{70 - len(title)}}{link}{'':{wide - len(amount)}}"
         else:
             text += f"{title:<68}  {amount:<{wide}}"
@@ -125,9 +125,9 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
     return text + "\n\n"
 
 
-def _anchor(query: QueryReport, place: int) -> str:
+def _anchor(targets: TargetInfo, place: int) -> str:
     """Name of a target's alignments in HTML."""
-    return f"BL_ORD_ID:{query.targets.numbers[place]}"
+    return f"BL_ORD_ID:{targets.numbers[place]}"
 
 
 def _bits(bits: float, score: float) -> str:
@@ -141,7 +141,7 @@ def _alignments(lines: Lines, similar: np.ndarray | None, masked: np.ndarray, la
 
     shown: hits whose alignments are wanted, None for all.
     """
-    targets = lines.reports[0].targets
+    targets = lines.block.targets
     former = -1
     for row, (hit, target) in enumerate(zip(lines.hit.tolist(), lines.target.tolist())):
         if shown is not None and hit >= shown:
@@ -150,7 +150,7 @@ def _alignments(lines: Lines, similar: np.ndarray | None, masked: np.ndarray, la
             title = f"{targets.names[target]} {targets.descriptions[target]}"
             title = broken(title.strip(), TARGET_WIDTH)
             if layout.html:
-                title = f"<a name={_anchor(lines.reports[0], target)}></a> {escape(title)}"
+                title = f"<a name={_anchor(targets, target)}></a> {escape(title)}"
             yield f">{title}\nLength={targets.lengths[target]}\n\n"
             former = hit
         yield _statistics(lines, row) + "\n"
@@ -200,7 +200,7 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarr
     if aligned is None:
         return ""
     marked = ""
-    if lines.reports[0].residues is None:
+    if lines.block.residues is None:
         aligned, middle = _of_model(lines, row, *aligned)
     else:
         middle = midline(lines, *aligned, similar)
@@ -254,7 +254,7 @@ def _of_model(lines: Lines, row: int, upper: bytes, lower: bytes) -> tuple[tuple
     The line has the consensus letter where the residue is that one, ``+`` where it is likelier than by chance, as
     HMMER's. Of a model without a consensus the row stays as it is, and the line is blank.
     """
-    model = lines.reports[0].model
+    model = lines.block.models[0] if lines.block.models else None
     above, below = np.frombuffer(upper, np.uint8).copy(), np.frombuffer(lower, np.uint8)
     marks = np.full(len(above), ord(" "), np.uint8)
     consensus = getattr(model, "consensus", "")
