@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -46,8 +47,31 @@ class Taxon(NamedTuple):
 
 
 @dataclass(frozen=True)
+class SourceFacts:
+    """What data of several sequences say of themselves as a whole.
+
+    Attributes:
+        title: "" where there is none.
+        created: UTC.
+        parsed_names: whether names are in NCBI's notation, of which reports show the accession; None where that isn't
+            said.
+        taxa: organisms by taxid.
+    """
+
+    title: str = ""
+    created: datetime | None = None
+    parsed_names: bool | None = None
+    taxa: Mapping[int, Taxon] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class TargetInfo:
-    """What is known of some targets without their residues: parallel lists. ``taxa`` is empty where none is known."""
+    """What is known of some targets without their residues: parallel lists.
+
+    Attributes:
+        taxa: organisms; empty where none is known.
+        parsed: whether names are in NCBI's notation, of which reports show the accession; empty where none is.
+    """
 
     numbers: np.ndarray
     names: list[str]
@@ -56,6 +80,7 @@ class TargetInfo:
     databases: np.ndarray
     ordinals: np.ndarray
     taxa: Sequence[Taxon | None] = ()
+    parsed: Sequence[bool] = ()
 
     def take(self, index: np.ndarray) -> "TargetInfo":
         """Those at ``index``, in that order."""
@@ -63,7 +88,8 @@ class TargetInfo:
         return TargetInfo(
             self.numbers[index], [self.names[i] for i in places], [self.descriptions[i] for i in places],
             self.lengths[index], self.databases[index], self.ordinals[index],
-            [self.taxa[i] for i in places] if self.taxa else ())
+            [self.taxa[i] for i in places] if self.taxa else (),
+            [self.parsed[i] for i in places] if self.parsed else ())
 
 
 @dataclass(frozen=True)
@@ -240,6 +266,7 @@ class QueryReport:
         number: global number of the query.
         name, description, length: of the query.
         stretch: half-open, of the query that was searched; None for all of it.
+        parsed: whether its name is in NCBI's notation, of which reports show the accession.
         residues: u8 codes, or None for a model.
         model: the object of its family, where ``residues`` is None and the writer asked for residues. One that has
             ``consensus``, its M residues as text, and ``favours(positions, codes)``, bool[n], is shown by these.
@@ -259,6 +286,7 @@ class QueryReport:
     accession: str = ""
     model: Any = None
     stretch: tuple[int, int] | None = None
+    parsed: bool = False
 
     @property
     def searched(self) -> int:
@@ -272,7 +300,7 @@ class QueryReport:
         return QueryBlock(
             np.array([self.number]), [self.name], [self.description], [self.accession], np.array([self.length]),
             None if self.residues is None else Ragged.even(self.residues[None]), self.hits, self.targets,
-            self.sequences, [] if self.model is None else [self.model], self.stretch)
+            self.sequences, [] if self.model is None else [self.model], self.stretch, self.parsed)
 
 
 @dataclass(frozen=True)
@@ -286,7 +314,7 @@ class QueryBlock:
         models: q of them, or none.
         hits: of all queries by query and rank; their children in the order of the hits.
         targets: the targets of all hits, once each, by ascending number.
-        sequences, stretch: see ``QueryReport``.
+        sequences, stretch, parsed: see ``QueryReport``.
     """
 
     numbers: np.ndarray
@@ -300,6 +328,7 @@ class QueryBlock:
     sequences: SequenceBatch | None = None
     models: Sequence[Any] = ()
     stretch: tuple[int, int] | None = None
+    parsed: bool = False
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -342,7 +371,7 @@ class QueryBlock:
             yield QueryReport(
                 int(one.numbers[0]), one.names[0], one.descriptions[0], int(one.lengths[0]),
                 None if one.residues is None else one.residues.values, one.hits, one.targets, one.sequences,
-                one.accessions[0], one.models[0] if one.models else None, one.stretch)
+                one.accessions[0], one.models[0] if one.models else None, one.stretch, one.parsed)
 
 
 class Report(Protocol):

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
+from functools import partial
 from typing import IO
+from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -15,13 +16,17 @@ from ...core.ports import QueryReport, Report, TargetInfo
 from ...core.stages import Writer
 from ..common.numbers import bit_score_text, score_text, short_evalue_text, short_percent
 from .hit_order import Facts, arranged
+from .labels import Label, of_query, of_target, untitled
 from .lines import Lines, alphabet_of
 from .midline import midline, similar_pairs, with_masks
 from .report_frame import broken, foot, head, statistics, wrapped
 
+_escaped = partial(escape, entities={'"': "&quot;"})
 _MASKED = re.compile("[a-z](?:[a-z-]*[a-z])?")
 ALIGNMENTS = 250
 """Targets with alignments where neither their number nor that of targets is chosen."""
+_THIRD_PARTY = ("tpg|", "tpe|", "tpd|")
+"""Kinds of annotations by others than who sequenced."""
 TARGET_WIDTH = 60
 """Characters, about, of a line of a target's title."""
 METHODS = {1: "Composition-based stats.", 2: "Compositional matrix adjust."}
@@ -55,8 +60,8 @@ class Pairwise(Writer):
         kind = alphabet_of(run)
         for query in report.queries(residues=True):
             stream.write("\n\n" if query.number else "")
-            title = wrapped(f"{query.name} {query.description}".strip())
-            stream.write(f"<b>Query=</b> {escape(title)}" if layout.html else f"Query= {title}")
+            title = wrapped(of_query(query, kind).heading)
+            stream.write(f"<b>Query=</b> {_escaped(title)}" if layout.html else f"Query= {title}")
             stream.write(f"\n\nLength={query.length}\n")
             lines = Lines(query.block(), kind)
             if len(lines):
@@ -105,12 +110,18 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
                 f"{'Sequences producing significant alignments:':<69}{'(Bits)':<{wide}}  Value\n\n")
     for n, (place, amount, end) in enumerate(zip(places, amounts, ends)):
         # As BLAST does: blanks in a row are one, and punctuation at the end goes.
-        description = " ".join(query.targets.descriptions[place].split()).rstrip(" ,.;~")
-        title = f"{query.targets.names[place]} {description}".strip()
+        label = of_target(query.targets, place, lines.alphabet)[0]
+        description = " ".join(_title(label, lines).split()).rstrip(" ,.;~")
+        third = "TPA: " if label.parsed and label.id.startswith(_THIRD_PARTY) else ""
+        title = f"{label.shown} {third}{description}".strip()
         title = title if len(title) <= 68 else title[:65] + "..."
         if layout.html:
-            link = f"<a href=#{_anchor(query.targets, place)}>{amount}</a>"
-            text += f"{escape(title)}{'':{70 - len(title)}}{link}{'':{wide - len(amount)}}"
+            link = f"<a href=#{_anchor(query.targets, place, label)}>{amount}</a>"
+            shown = _escaped(title)
+            if label.linked and title.startswith(f"{label.shown} "):
+                opened = _page(label, lines, "top", n + 1, "")
+                shown = f"{opened}{label.shown} </a>{_escaped(title[len(label.shown) + 1 :])}"
+            text += f"{shown}{'':{70 - len(title)}}{link}{'':{wide - len(amount)}}"
         else:
             text += f"{title:<68}  {amount:<{wide}}"
         if further:
@@ -125,9 +136,35 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
     return text + "\n\n"
 
 
-def _anchor(targets: TargetInfo, place: int) -> str:
+def _anchor(targets: TargetInfo, place: int, label: Label) -> str:
     """Name of a target's alignments in HTML."""
-    return f"BL_ORD_ID:{targets.numbers[place]}"
+    return label.anchor if label.parsed else f"BL_ORD_ID:{targets.numbers[place]}"
+
+
+def _page(label: Label, lines: Lines, where: str, rank: int, number: str) -> str:
+    """Begin of a link to NCBI's page of a sequence."""
+    page, short = ("protein", "prot") if lines.alphabet is PROTEIN else ("nucleotide", "nucl")
+    return (f'<a title="Show report for {label.version}" href="https://www.ncbi.nlm.nih.gov/{page}/{label.version}'
+            f'?report=genbank&log$={short}{where}&blast_rank={rank}&RID={number}" >')
+
+
+def _title(label: Label, lines: Lines) -> str:
+    return label.title or (untitled(lines.alphabet) if label.parsed else "")
+
+
+def _headings(lines: Lines, target: int, rank: int, html: bool) -> Iterator[str]:
+    """The definitions of a target, broken into lines."""
+    targets = lines.block.targets
+    for label in of_target(targets, target, lines.alphabet):
+        shown, title = label.shown, _title(label, lines)
+        if not label.parsed:
+            shown, title = "", label.heading
+        title = broken(title, TARGET_WIDTH)
+        if not html:
+            yield f"{shown} {title}" if label.parsed else title
+            continue
+        link = f"{_page(label, lines, 'align', rank, '0')}{shown}</a>" if label.linked else shown
+        yield f"{link}<a name={_anchor(targets, target, label)}></a> {_escaped(title)}"
 
 
 def _bits(bits: float, score: float) -> str:
@@ -147,10 +184,7 @@ def _alignments(lines: Lines, similar: np.ndarray | None, masked: np.ndarray, la
         if shown is not None and hit >= shown:
             return
         if hit != former:
-            title = f"{targets.names[target]} {targets.descriptions[target]}"
-            title = broken(title.strip(), TARGET_WIDTH)
-            if layout.html:
-                title = f"<a name={_anchor(targets, target)}></a> {escape(title)}"
+            title = "\n ".join(_headings(lines, target, hit + 1, layout.html))
             yield f">{title}\nLength={targets.lengths[target]}\n\n"
             former = hit
         yield _statistics(lines, row) + "\n"

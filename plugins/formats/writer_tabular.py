@@ -9,6 +9,7 @@ from ...core.errors import OptionError
 from ...core.ports import Report
 from ...core.stages import Writer
 from .fields import FIELDS, Field, fields_of
+from .labels import of_queries
 from .lines import Lines, alphabet_of, lines_of
 
 
@@ -79,11 +80,10 @@ def _write_commented(stream: IO[str], report: Report, lines: Lines, fields: Sequ
     """The lines of every query behind comment lines of its own."""
     first = done = 0
     above, database = program_line(report), database_names(report)
-    titles = (f"{name} {description}".strip() for name, description in zip(lines.block.names, lines.block.descriptions))
-    for title, last in zip(titles, lines.ends):
+    for label, last in zip(of_queries(lines.block, lines.alphabet), lines.ends):
         end, count = int(ends[last - 1]) if last else 0, last - first
         known = f"# Fields: {', '.join(f.title for f in fields)}\n" if count else ""
-        stream.write(f"# {above}\n# Query: {title}\n# Database: {database}\n{known}# {count} hits found\n"
+        stream.write(f"# {above}\n# Query: {label.heading}\n# Database: {database}\n{known}# {count} hits found\n"
                      + _decoded(text[done:end]))
         first, done = last, end
 

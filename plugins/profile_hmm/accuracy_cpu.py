@@ -1,138 +1,238 @@
-"""Posterior decoding, optimal accuracy alignment and null2 of an envelope, as in ``accuracy_reference.py``.
+"""Posterior decoding, optimal accuracy alignment and null2 of envelopes, as in ``accuracy_reference.py``.
 
-Posteriors take the place of Backward's cells, and the scores of the alignment that of Forward's, so that an envelope
-needs no more memory than its two matrices. Cells are those of ``forward_cpu.py``: striped over four lanes.
+One matrix is enough: Forward's cells have been multiplied by Backward's, what makes posteriors of them is one factor a
+row, and the scores of the alignment take the place of each row once it has been looked at. Cells are those of
+``forward_cpu.py``: envelopes side by side, each striped over four lanes; in one block or, where that would be too
+large, block by block.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
-from seqloom.core.kernels.simd import greater_lanes, load, maximum, minimum, quads_up, splat, store
+from seqloom.core.kernels.simd import (
+    choose_greater,
+    greater_lanes,
+    load,
+    maximum,
+    minimum,
+    quads_halves,
+    quads_pairs,
+    quads_up,
+    same_quads,
+    splat,
+    store,
+)
 
 from .domains import Path
 from .exact_math import F32, Array32
-from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, B, C, E, J, N, States, StripedOdds
-from .profile import LANES, LengthModel
+from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, B, C, E, J, Matrices, N, room
+from .profile import LANES
 from .residues import CODE_OF_RESIDUE, MEMBERS, N_CODES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ROW = SPECIALS * LANES
-_N, _B, _E, _J, _C, _SCALE = (LANES * state for state in (N, B, E, J, C, SCALE))
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD = (LANES * n for n in range(8))
 _ZERO, _ONE, _NEVER = F32(0.0), F32(1.0), F32(-np.inf)
 _M, _I, _D, _FROM_B = 0, 1, 2, 3
 _LETTERS = np.frombuffer(b"MID", np.uint8)
-FIRST_LANE = np.array([-np.inf, 0, 0, 0], F32)
+_FIRST_LANE = np.tile(np.array([-np.inf, 0, 0, 0], F32), WIDE // LANES)
 CODES = CODE_OF_RESIDUE.astype(np.int64)
 N_MEMBERS = np.array([len(members) for members in MEMBERS])
 MEMBERS_OF = np.array([[*members, *[0] * (20 - len(members))] for members in MEMBERS])
 
 
 @kernel
-def _decode(forward, backward, forward_cells, cells, length, slots, own_scales, loop):
-    """Make posteriors of Backward's ``cells``, M and I, and of N, J, C in ``backward``; whether scaling overflowed."""
-    row = 3 * slots * 4
-    deletes, inserts = slots * 4, 2 * slots * 4
-    factor = _ONE / backward[_N]
+def _decode(forward, backward, lanes, length, own_scales, loop, around):
+    """Fill ``around`` with posteriors of N, J, C, and in place of scales with what makes posteriors of the products of
+    cells; whether scaling overflowed. All are of an envelope in the first four of ``lanes`` lanes."""
+    factor = _ONE / backward[N * lanes]
     if not own_scales and factor == np.float32(np.inf):
         return True
+    to_scale = SCALE * lanes
     for i in range(1, length + 1):
-        here, above = i * _ROW, (i - 1) * _ROW
-        both = splat(factor * forward[here + _SCALE], 4)
-        for place in range(i * row, i * row + deletes, 4):
-            store(cells, place, load(forward_cells, place, 4) * load(cells, place, 4) * both)
-        for place in range(i * row + inserts, (i + 1) * row, 4):
-            store(cells, place, load(forward_cells, place, 4) * load(cells, place, 4) * both)
-        for state in (_N, _J, _C):
-            backward[here + state] = forward[above + state] * backward[here + state] * loop * factor
+        here, above = i * SPECIALS * lanes, (i - 1) * SPECIALS * lanes
+        scale = forward[here + to_scale]
+        store(around, here + to_scale, splat(factor * scale, 4))
+        for state in (N, J, C):
+            place = state * lanes
+            store(around, here + place, splat(forward[above + place] * backward[here + place] * loop * factor, 4))
         if own_scales:
-            factor = factor * (forward[here + _SCALE] / backward[here + _SCALE])
+            factor = factor * (scale / backward[here + to_scale])
     return factor == np.float32(np.inf)
 
 
-@inline
-def _best_match(ways, q, begin, m, s, d):
-    """Best way into the match states of slot q."""
-    t = q * WAYS
-    from_begin, from_match = minimum(begin, load(ways, t + _ENTRY, 4)), minimum(m, load(ways, t + _INTO_MM, 4))
-    from_insert, from_delete = minimum(s, load(ways, t + _INTO_IM, 4)), minimum(d, load(ways, t + _INTO_DM, 4))
-    return maximum(maximum(from_begin, from_match), maximum(from_insert, from_delete))
+def _alignment_kernel(lanes: int) -> Any:
+    """Kernel for vectors of ``lanes`` lanes."""
 
+    @inline
+    def best_match(ways, q, begin, m, s, d):
+        """Best way into the match states of slot q."""
+        t = q * WAYS
+        from_begin = minimum(begin, same_quads(ways, t + _ENTRY, lanes))
+        from_match = minimum(m, same_quads(ways, t + _INTO_MM, lanes))
+        from_insert = minimum(s, same_quads(ways, t + _INTO_IM, lanes))
+        from_delete = minimum(d, same_quads(ways, t + _INTO_DM, lanes))
+        return maximum(maximum(from_begin, from_match), maximum(from_insert, from_delete))
 
-@kernel
-def _fill(ways, slots, length, loops, first_lane, specials, posteriors, around, cells):
-    """Optimal accuracy scores into ``cells`` and ``specials``; unihit, a way that doesn't exist counts 0.
+    @kernel
+    def fill(ways, slots, first, last, first_lane, specials, around, cells):
+        """Optimal accuracy scores of rows ``first`` + 1 to ``last`` into ``cells`` of rows from ``first`` on, in place
+        of what posteriors are made of, and ``specials``; unihit, a way that doesn't exist counts 0. Row ``first`` holds
+        scores already, unless it is 0.
 
-    No score of a match or delete state is below 0 behind the first residue, so that the less of a score and 0 or ∞ is
-    the score of a way that exists, or 0.
+        No score of a match or delete state is below 0 behind the first residue, so that the less of a score and 0 or ∞
+        is the score of a way that exists, or 0. N, J and C can loop, as every target has a residue.
 
-    ways: of ``StripedOdds``. posteriors, around: cells and states of the posterior.
-    """
-    row, deletes, inserts = 3 * slots * 4, slots * 4, 2 * slots * 4
-    never, only = splat(_NEVER, 4), load(first_lane, 0, 4)
-    for place in range(0, row, 4):
-        store(cells, place, never)
-    n, b, j, c = _ZERO, _ZERO, _NEVER, _NEVER
-    specials[_N], specials[_B], specials[_E], specials[_J], specials[_C] = n, b, _NEVER, j, c
-    for i in range(1, length + 1):
-        here, above = i * row, (i - 1) * row
-        # Lane 0 gets 0 from the left, where nothing is: −∞.
-        m = quads_up(load(cells, above + deletes - 4, 4)) + only
-        d = quads_up(load(cells, above + inserts - 4, 4)) + only
-        s = quads_up(load(cells, above + row - 4, 4)) + only
-        begin, best, last = splat(b, 4), never, slots - 1
-        cell = _best_match(ways, last, begin, load(cells, above + deletes - 8, 4), load(cells, above + row - 8, 4),
-                           load(cells, above + inserts - 8, 4)) + load(posteriors, here + last * 4, 4)
-        carry = quads_up(minimum(cell, load(ways, last * WAYS + _MD, 4))) + only
-        opened = never
-        for q in range(slots):
-            t, place = q * WAYS, q * 4
-            cell = _best_match(ways, q, begin, m, s, d) + load(posteriors, here + place, 4)
-            m, d = load(cells, above + place, 4), load(cells, above + deletes + place, 4)
-            s = load(cells, above + inserts + place, 4)
-            inserted = maximum(minimum(m, load(ways, t + _MI, 4)), minimum(s, load(ways, t + _II, 4)))
-            store(cells, here + place, cell)
-            store(cells, here + inserts + place, inserted + load(posteriors, here + inserts + place, 4))
-            deleted = maximum(carry, opened)
-            store(cells, here + deletes + place, deleted)
-            best = maximum(best, maximum(cell, deleted))
-            carry = minimum(deleted, load(ways, t + _DD, 4))
-            opened = minimum(cell, load(ways, t + _MD, 4))
-        # On through the lanes until nothing gets better; what is better than a delete state is not beyond the best.
-        q = slots
-        for _ in range(4):
-            if q < slots:
-                break
-            carry, q = quads_up(carry) + only, 0
-            while q < slots:
-                place = here + deletes + q * 4
-                before = load(cells, place, 4)
-                if not greater_lanes(carry, before):
+        ways: of ``StripedOdds``. around: posteriors of N, J, C, and each row's factor.
+        """
+        row, deletes, inserts = 3 * slots * lanes, slots * lanes, 2 * slots * lanes
+        zero, never, only = splat(_ZERO, lanes), splat(_NEVER, lanes), load(first_lane, 0, lanes)
+        if first == 0:
+            for place in range(0, row, lanes):
+                store(cells, place, never)
+            store(specials, N * lanes, zero)
+            store(specials, B * lanes, zero)
+            store(specials, E * lanes, never)
+            store(specials, J * lanes, never)
+            store(specials, C * lanes, never)
+        at = first * SPECIALS * lanes
+        n, b = load(specials, at + N * lanes, lanes), load(specials, at + B * lanes, lanes)
+        j, c = load(specials, at + J * lanes, lanes), load(specials, at + C * lanes, lanes)
+        for i in range(first + 1, last + 1):
+            here, above, at = (i - first) * row, (i - first - 1) * row, i * SPECIALS * lanes
+            factor = load(around, at + SCALE * lanes, lanes)
+            # Lane 0 gets 0 from the left, where nothing is: −∞.
+            m = quads_up(load(cells, above + deletes - lanes, lanes)) + only
+            d = quads_up(load(cells, above + inserts - lanes, lanes)) + only
+            s = quads_up(load(cells, above + row - lanes, lanes)) + only
+            best, end = never, slots - 1
+            cell = best_match(ways, end, b, load(cells, above + deletes - 2 * lanes, lanes),
+                              load(cells, above + row - 2 * lanes, lanes),
+                              load(cells, above + inserts - 2 * lanes, lanes))
+            cell = cell + load(cells, here + end * lanes, lanes) * factor
+            carry = quads_up(minimum(cell, same_quads(ways, end * WAYS + _MD, lanes))) + only
+            opened = never
+            for q in range(slots):
+                t, place = q * WAYS, q * lanes
+                cell = best_match(ways, q, b, m, s, d) + load(cells, here + place, lanes) * factor
+                m, d = load(cells, above + place, lanes), load(cells, above + deletes + place, lanes)
+                s = load(cells, above + inserts + place, lanes)
+                inserted = maximum(minimum(m, same_quads(ways, t + _MI, lanes)),
+                                   minimum(s, same_quads(ways, t + _II, lanes)))
+                store(cells, here + place, cell)
+                store(cells, here + inserts + place, inserted + load(cells, here + inserts + place, lanes) * factor)
+                deleted = maximum(carry, opened)
+                store(cells, here + deletes + place, deleted)
+                best = maximum(best, maximum(cell, deleted))
+                carry = minimum(deleted, same_quads(ways, t + _DD, lanes))
+                opened = minimum(cell, same_quads(ways, t + _MD, lanes))
+            # On through the lanes until nothing gets better; what is better than a delete state is not beyond the best.
+            q = slots
+            for _ in range(4):
+                if q < slots:
                     break
-                deleted = maximum(carry, before)
-                store(cells, place, deleted)
-                carry = minimum(deleted, load(ways, q * WAYS + _DD, 4))
-                q += 1
-        store(specials, i * _ROW + _E, best)
-        at = i * _ROW
-        e = max(max(specials[at + _E], specials[at + _E + 1]), max(specials[at + _E + 2], specials[at + _E + 3]))
-        j = max(j + around[at + _J] if loops else _ZERO, _ZERO)
-        c = max(c + around[at + _C] if loops else _ZERO, e)
-        n = n + around[at + _N] if loops else _ZERO
-        b = max(n, j)
-        specials[at + _N], specials[at + _B], specials[at + _E], specials[at + _J], specials[at + _C] = n, b, e, j, c
+                carry, q = quads_up(carry) + only, 0
+                while q < slots:
+                    place = here + deletes + q * lanes
+                    before = load(cells, place, lanes)
+                    if not greater_lanes(carry, before):
+                        break
+                    deleted = maximum(carry, before)
+                    store(cells, place, deleted)
+                    carry = minimum(deleted, same_quads(ways, q * WAYS + _DD, lanes))
+                    q += 1
+            best = maximum(best, quads_pairs(best))
+            best = maximum(best, quads_halves(best))
+            j = maximum(j + load(around, at + J * lanes, lanes), zero)
+            c = maximum(c + load(around, at + C * lanes, lanes), best)
+            n = n + load(around, at + N * lanes, lanes)
+            b = maximum(n, j)
+            store(specials, at + N * lanes, n)
+            store(specials, at + B * lanes, b)
+            store(specials, at + E * lanes, best)
+            store(specials, at + J * lanes, j)
+            store(specials, at + C * lanes, c)
+
+    return fill
+
+
+def _null2_kernels(lanes: int) -> Any:
+    """Kernels for vectors of ``lanes`` lanes."""
+
+    @kernel
+    def add_use(slots, lengths, first, last, cells, around, use, room):
+        """Add the posteriors of rows ``first`` + 1 to ``last`` to f4[2 · Q · lanes] ``use``, of M and I.
+
+        cells, around: what posteriors are made of. room: f4[lanes], working space.
+        """
+        row, inserts, half = 3 * slots * lanes, 2 * slots * lanes, slots * lanes
+        zero, inside, shortest = splat(_ZERO, lanes), splat(_ONE, lanes), lengths[0]
+        for t in range(lanes // 4):
+            shortest = min(shortest, lengths[t])
+        for i in range(first + 1, last + 1):
+            here = (i - first) * row
+            factor = load(around, (i * SPECIALS + SCALE) * lanes, lanes)
+            if i > shortest:
+                for t in range(lanes // 4):
+                    for lane in range(4 * t, 4 * t + 4):
+                        room[lane] = _ONE if i <= lengths[t] else _ZERO
+                inside = load(room, 0, lanes)
+            for place in range(0, half, lanes):
+                of_match = load(cells, here + place, lanes) * factor
+                of_insert = load(cells, here + inserts + place, lanes) * factor
+                if i > shortest:
+                    of_match = choose_greater(inside, zero, of_match, zero)
+                    of_insert = choose_greater(inside, zero, of_insert, zero)
+                store(use, place, load(use, place, lanes) + of_match)
+                store(use, half + place, load(use, half + place, lanes) + of_insert)
+
+    @kernel
+    def null2(match, slots, lengths, around, codes, n_members, members, use, room, odds):
+        """Odds f4[envelopes, 28] of residue codes from the expected use of states."""
+        half, envelopes = slots * lanes, lanes // 4
+        for t in range(envelopes):
+            for lane in range(4 * t, 4 * t + 4):
+                room[lane] = np.float32(lengths[t])
+        weight = splat(_ONE, lanes) / load(room, 0, lanes)
+        for place in range(0, 2 * half, lanes):
+            store(use, place, load(use, place, lanes) * weight)
+        for t in range(envelopes):
+            share, outside = _ONE / np.float32(lengths[t]), _ZERO
+            for state in (N, C, J):
+                total = _ZERO
+                for i in range(1, lengths[t] + 1):
+                    total = total + around[(i * SPECIALS + state) * lanes + 4 * t]
+                outside = outside + total * share
+            for code in codes:
+                odds[t, code] = outside
+        for code in codes:
+            total = splat(_ZERO, lanes)
+            for q in range(slots):
+                total = total + same_quads(match, (code * slots + q) * 4, lanes) * load(use, q * lanes, lanes)
+                total = total + load(use, half + q * lanes, lanes)
+            total = total + quads_pairs(total)
+            store(room, 0, total + quads_halves(total))
+            for t in range(envelopes):
+                odds[t, code] = room[4 * t] + odds[t, code]
+        for t in range(envelopes):
+            spread_to_degenerate(codes, n_members, members, odds[t])
+
+    return add_use, null2
+
+
+_FILL = {LANES: _alignment_kernel(LANES), WIDE: _alignment_kernel(WIDE)}
+_NULL2 = {LANES: _null2_kernels(LANES), WIDE: _null2_kernels(WIDE)}
 
 
 @kernel
-def _cell(k, slots):
+def _cell(k, slots, lanes):
     """Place of node k in M of a row."""
-    return (k - 1) % slots * 4 + (k - 1) // slots
+    return (k - 1) % slots * lanes + (k - 1) // slots
 
 
 @kernel
@@ -143,39 +243,44 @@ def _way(transitions, which, k, slots, value):
 
 
 @kernel
-def _trace(transitions, slots, length, model_length, loops, specials, around, cells, states, found):
-    """Walk back; ``states`` u1[…] from the last to the first match state as 0, 1, 2 for M, I, D; their number.
+def _trace(transitions, slots, lanes, model_length, first, specials, around, cells, states, walk):
+    """Walk back as far as row ``first``, the first one of ``cells``; whether that is all the way.
 
-    found: i8[4], filled with first and last residue and node of match states.
+    specials, around, cells: those of the envelope in the first four of ``lanes`` lanes. states: u1[…], filled from the
+    last to the first match state with 0, 1, 2 for M, I, D. walk: i8[9], first and last residue and node of match
+    states, all 0 to begin with, the number of states up to the first match state and of all, then row, state and node
+    that come next; the row is the last one of the envelope to begin with, the state −1.
     """
-    row, deletes, inserts = 3 * slots * 4, slots * 4, 2 * slots * 4
-    i = length
-    while loops and specials[(i - 1) * _ROW + _C] + around[i * _ROW + _C] > specials[i * _ROW + _E]:
-        i -= 1
-    best, state, k = _NEVER, _M, 0
-    for q in range(slots):
-        for lane in range(4):
-            node = lane * slots + q + 1
-            if node <= model_length and cells[i * row + q * 4 + lane] >= best:
-                best, state, k = cells[i * row + q * 4 + lane], _M, node
-        for lane in range(4):
-            node = lane * slots + q + 1
-            if node <= model_length and cells[i * row + deletes + q * 4 + lane] > best:
-                best, state, k = cells[i * row + deletes + q * 4 + lane], _D, node
-    count, last = 0, 0
-    found[1] = found[3] = 0
-    while state != _FROM_B:
-        if state == _M or found[1]:
+    row, deletes, inserts = 3 * slots * lanes, slots * lanes, 2 * slots * lanes
+    of_row, to_c, to_e, to_b = SPECIALS * lanes, C * lanes, E * lanes, B * lanes
+    first_i, last_i, first_k, last_k, matched, count, i, state, k = (
+        walk[0], walk[1], walk[2], walk[3], walk[4], walk[5], walk[6], walk[7], walk[8])
+    if state < 0:
+        while specials[(i - 1) * of_row + to_c] + around[i * of_row + to_c] > specials[i * of_row + to_e]:
+            i -= 1
+        if i > first:
+            best, here, state = _NEVER, (i - first) * row, _M
+            for q in range(slots):
+                for lane in range(4):
+                    node = lane * slots + q + 1
+                    if node <= model_length and cells[here + q * lanes + lane] >= best:
+                        best, state, k = cells[here + q * lanes + lane], _M, node
+                for lane in range(4):
+                    node = lane * slots + q + 1
+                    if node <= model_length and cells[here + deletes + q * lanes + lane] > best:
+                        best, state, k = cells[here + deletes + q * lanes + lane], _D, node
+    while i > first and state != _FROM_B:
+        if state == _M or last_i:
             states[count] = state
             count += 1
+        here = (i - first) * row
         if state == _M:
-            if not found[1]:
-                found[1], found[3] = i, k
-            found[0], found[2], last = i, k, count
-            above = (i - 1) * row
+            if not last_i:
+                last_i, last_k = i, k
+            first_i, first_k, matched = i, k, count
             best, state = _NEVER, _M
             if k > 1:
-                left = above + _cell(k - 1, slots)
+                left = here - row + _cell(k - 1, slots, lanes)
                 best = _way(transitions, _INTO_MM, k, slots, cells[left])
                 ahead = _way(transitions, _INTO_IM, k, slots, cells[left + inserts])
                 if ahead > best:
@@ -183,52 +288,22 @@ def _trace(transitions, slots, length, model_length, loops, specials, around, ce
                 ahead = _way(transitions, _INTO_DM, k, slots, cells[left + deletes])
                 if ahead > best:
                     best, state = ahead, _D
-            if _way(transitions, _ENTRY, k, slots, specials[(i - 1) * _ROW + _B]) > best:
+            if _way(transitions, _ENTRY, k, slots, specials[(i - 1) * of_row + to_b]) > best:
                 state = _FROM_B
             i, k = i - 1, k - 1
         elif state == _D:
-            left = i * row + _cell(k - 1, slots)
+            left = here + _cell(k - 1, slots, lanes)
             of_match = _way(transitions, _MD, k - 1, slots, cells[left])
             state = _M if of_match >= _way(transitions, _DD, k - 1, slots, cells[left + deletes]) else _D
             k -= 1
         else:
-            above = (i - 1) * row + _cell(k, slots)
-            of_match = _way(transitions, _MI, k, slots, cells[above])
-            state = _M if of_match >= _way(transitions, _II, k, slots, cells[above + inserts]) else _I
+            left = here - row + _cell(k, slots, lanes)
+            of_match = _way(transitions, _MI, k, slots, cells[left])
+            state = _M if of_match >= _way(transitions, _II, k, slots, cells[left + inserts]) else _I
             i -= 1
-    return last
-
-
-@kernel
-def _null2(match, slots, length, posteriors, around, codes, n_members, members, use, odds):
-    """Odds f4[28] of residue codes from the expected use of states; ``use`` f4[2 · Q · 4] is working space."""
-    row, inserts = 3 * slots * 4, 2 * slots * 4
-    weight = _ONE / np.float32(length)
-    for q in range(slots):
-        store(use, q * 4, load(posteriors, row + q * 4, 4))
-        store(use, (slots + q) * 4, load(posteriors, row + inserts + q * 4, 4))
-    for i in range(2, length + 1):
-        for q in range(slots):
-            store(use, q * 4, load(use, q * 4, 4) + load(posteriors, i * row + q * 4, 4))
-            store(use, (slots + q) * 4, load(use, (slots + q) * 4, 4) + load(posteriors, i * row + inserts + q * 4, 4))
-    for q in range(2 * slots):
-        store(use, q * 4, load(use, q * 4, 4) * splat(weight, 4))
-    outside = _ZERO
-    for state in (_N, _C, _J):
-        total = around[_ROW + state]
-        for i in range(2, length + 1):
-            total = total + around[i * _ROW + state]
-        outside = outside + total * weight
-    lanes = np.empty(4, np.float32)
-    for x in range(len(codes)):
-        total = splat(_ZERO, 4)
-        emission = codes[x] * slots * 4
-        for q in range(slots):
-            total = total + load(match, emission + q * 4, 4) * load(use, q * 4, 4)
-            total = total + load(use, (slots + q) * 4, 4)
-        store(lanes, 0, total)
-        odds[codes[x]] = ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + outside
-    spread_to_degenerate(codes, n_members, members, odds)
+    walk[0], walk[1], walk[2], walk[3], walk[4] = first_i, last_i, first_k, last_k, matched
+    walk[5], walk[6], walk[7], walk[8] = count, i, state, k
+    return state == _FROM_B
 
 
 @kernel
@@ -261,32 +336,75 @@ def _correct(logs, residues, begin, end, null2, keep):
     return total
 
 
-def decode(lengths: LengthModel, slots: int, forward: States, backward: States, own_scales: bool) -> bool:
-    """Make the whole ``backward`` posteriors of M and I, and of N, J and C; False if scaling overflowed."""
-    return not _decode(forward.specials, backward.specials, forward.cells, backward.cells, forward.residues, slots,
-                       own_scales, lengths.loop)
+class Alignments:
+    """Optimal accuracy paths and null2 of unihit envelopes side by side, of which there are Forward and Backward.
 
+    Room is used again for all envelopes of some matrices.
+    """
 
-def optimal_path(odds: StripedOdds, lengths: LengthModel, posterior: States, room: States) -> Path:
-    """Optimal accuracy path of an envelope, unihit. ``room``: whole states of the same size, overwritten."""
-    loops, length = bool(lengths.loop > 0), posterior.residues
-    _fill(odds.ways, odds.slots, length, loops, FIRST_LANE, room.specials, posterior.cells, posterior.specials,
-          room.cells)
-    states, found = np.empty(length + odds.length + 1, np.uint8), np.empty(4, np.int64)
-    count = _trace(odds.transitions, odds.slots, length, odds.length, loops, room.specials, posterior.specials,
-                   room.cells, states, found)
-    text = _LETTERS[states[:count][::-1]].tobytes().decode()
-    start, end, model_start, model_end = found.tolist()
-    return Path(text, start, end, model_start, model_end, room.table[-1, C])
+    def __init__(self, matrices: Matrices) -> None:
+        self._matrices = matrices
+        self._around = self._specials = np.empty(0, F32)
 
+    def run(self, count: int, wants_null2: bool) -> dict[int, tuple[Path, Array32 | None]]:
+        """Path of each of the first ``count`` envelopes, and log odds f4[28] by residue code from the expected use of
+        each state if they are wanted. Those whose scaling overflowed are missing."""
+        matrices = self._matrices
+        odds, lanes, blocks = matrices.odds, matrices.lanes, matrices.blocks
+        self._around = room(self._around, len(matrices.forward))
+        self._specials = room(self._specials, len(matrices.forward))
+        fit = [number for number in range(count) if self._decoded(number)]
+        use, working = np.zeros(2 * odds.slots * lanes, F32), np.empty(lanes, F32)
+        scores: list[Array32] = []
+        for block, (first, last) in enumerate(blocks):
+            matrices.fill(block)
+            if wants_null2:
+                _NULL2[lanes][0](odds.slots, matrices.lengths, first, last, matrices.cells, self._around, use, working)
+            self._fill(block, scores)
+            scores.append(matrices.cells[(last - first) * matrices.row :][: matrices.row].copy())
+        logs: Array32 | None = None
+        if wants_null2:
+            logs = np.empty((matrices.together, N_CODES), F32)
+            _NULL2[lanes][1](odds.match, odds.slots, matrices.lengths, self._around, CODES, N_MEMBERS, MEMBERS_OF, use,
+                             working, logs)
+            _logs(logs.reshape(-1))
+        walks = {number: np.array([0, 0, 0, 0, 0, 0, matrices.lengths[number], -1, 0]) for number in fit}
+        states = {number: np.empty(int(matrices.lengths[number]) + odds.length + 1, np.uint8) for number in fit}
+        for block in reversed(range(len(blocks))):
+            if block + 1 < len(blocks):
+                matrices.fill(block)
+                self._fill(block, scores)
+            ended = [self._traced(number, blocks[block][0], states[number], walks[number]) for number in fit]
+            if all(ended):
+                break
+        found: dict[int, tuple[Path, Array32 | None]] = {}
+        for number in fit:
+            start, end, model_start, model_end, steps = walks[number][:5].tolist()
+            text = _LETTERS[states[number][:steps][::-1]].tobytes().decode()
+            place = (int(matrices.lengths[number]) * SPECIALS + C) * lanes + LANES * number
+            path = Path(text, start, end, model_start, model_end, self._specials[place])
+            found[number] = path, None if logs is None else logs[number]
+        return found
 
-def null2_logs(odds: StripedOdds, posterior: States) -> Array32:
-    """f32[28]: log odds by residue code from the expected use of each state over an envelope."""
-    found = np.empty(N_CODES, F32)
-    _null2(odds.match, odds.slots, posterior.residues, posterior.cells, posterior.specials, CODES, N_MEMBERS,
-           MEMBERS_OF, np.empty(2 * odds.slots * LANES, F32), found)
-    _logs(found)
-    return found
+    def _decoded(self, number: int) -> bool:
+        matrices, lane = self._matrices, LANES * number
+        return not _decode(matrices.forward[lane:], matrices.backward[lane:], matrices.lanes,
+                           int(matrices.lengths[number]), matrices.own_scales[number], matrices.loops[lane],
+                           self._around[lane:])
+
+    def _fill(self, block: int, scores: list[Array32]) -> None:
+        """Scores in place of the cells of a block, those of ``scores`` behind the blocks before."""
+        matrices, (first, last) = self._matrices, self._matrices.blocks[block]
+        if block:
+            matrices.cells[: matrices.row] = scores[block - 1]
+        _FILL[matrices.lanes](matrices.odds.ways, matrices.odds.slots, first, last, _FIRST_LANE, self._specials,
+                              self._around, matrices.cells)
+
+    def _traced(self, number: int, first: int, states: NDArray[np.uint8], walk: NDArray[np.int64]) -> bool:
+        matrices, lane = self._matrices, LANES * number
+        odds = matrices.odds
+        return bool(_trace(odds.transitions, odds.slots, matrices.lanes, odds.length, first, self._specials[lane:],
+                           self._around[lane:], matrices.cells[lane:], states, walk))
 
 
 def correction(logs: Array32 | None, residues: NDArray[np.uint8], begin: int, end: int, null2: Array32) -> np.float32:

@@ -8,19 +8,21 @@ Source: HMMER user's guide 3.3, section "HMMER profile HMM files".
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 from seqloom.core.errors import InputError
 
-from .exact_math import expf
 from .match_scores import match_scores
+from .model_rows_cpu import expf, nodes
 from .residues import MODEL_RESIDUES
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 MM, MI, MD, IM, II, DM, DD = range(7)
 """Columns of ``ProfileHmm.transitions``."""
@@ -29,6 +31,8 @@ LONGEST = 1_000_000
 """Match states that a model may have."""
 LONGEST_LINE = 1 << 20
 """Characters that a line may have."""
+_AT_ONCE = 256
+"""Nodes whose lines are looked at together."""
 _FORMATS = "abcdef"
 _ROUNDING = 1e-4
 """By how much −ln p may be below 0, where p is 1 but for rounding."""
@@ -96,17 +100,17 @@ class _Lines:
     def __init__(self, lines: Iterable[str], where: str) -> None:
         self._lines = iter(lines)
         self._where = where
-        self._next: str | None = None
+        self._ahead: deque[str] = deque()
         self._kept: list[str] = []
         self.number = 0
 
     def skip_blank(self) -> bool:
         """Go to the next line with text; False at the end of the file."""
         for line in self._lines:
-            self.number += 1
             if line.strip():
-                self._next = line
+                self._ahead.append(line)
                 return True
+            self.number += 1
         return False
 
     def begin(self) -> None:
@@ -114,17 +118,25 @@ class _Lines:
 
     def take(self, what: str) -> str:
         """The next line; ``what`` says in the error message what was expected of it."""
-        line = self._next
-        self._next = None
-        if line is None:
-            line = next(self._lines, None)
-            self.number += 1
+        line = self._ahead.popleft() if self._ahead else next(self._lines, None)
+        self.number += 1
         if line is None:
             raise self.error(f"the file ends where {what} should follow")
         if len(line) > LONGEST_LINE:
             raise self.error(f"a line of {len(line):,} characters; is this a model?")
         self._kept.append(line)
         return line
+
+    def look_ahead(self, count: int) -> list[str]:
+        """The next lines, fewer at the end of the file; they stay the next ones."""
+        self._ahead.extend(islice(self._lines, count - len(self._ahead)))
+        return list(self._ahead)
+
+    def pass_over(self) -> None:
+        """Take the lines that ``look_ahead`` gave."""
+        self._kept += self._ahead
+        self.number += len(self._ahead)
+        self._ahead.clear()
 
     def text(self) -> str:
         return "".join(self._kept)
@@ -171,8 +183,8 @@ def _short(text: str) -> str:
     return text if len(text) <= 30 else f"{text[:30]}…"
 
 
-def _probabilities(negative_logs: list[list[float]]) -> NDArray[np.float32]:
-    return expf(-np.array(negative_logs, dtype=np.float64))
+def _probabilities(negative_logs: ArrayLike) -> NDArray[np.float32]:
+    return expf(-np.asarray(negative_logs, dtype=np.float64))
 
 
 def _read_model(source: _Lines) -> ProfileHmm:
@@ -181,20 +193,27 @@ def _read_model(source: _Lines) -> ProfileHmm:
     source.take("the line that names the transitions")
     length = _read_length(source, header)
     composition = _read_composition(source)
-    match = [[np.inf] * 20]
-    transitions = [source.row("transitions of node 0", 7)]
-    consensus = []
-    for node in range(1, length + 1):
-        emissions, residue = _read_match_line(source, node, version)
-        match.append(emissions)
-        consensus.append(residue)
-        source.row(f"insert emissions of node {node}", 20)
-        transitions.append(source.row(f"transitions of node {node}", 7))
+    match, transitions = np.full((length + 1, 20), np.inf), np.empty((length + 1, 7))
+    transitions[0] = source.row("transitions of node 0", 7)
+    consensus = ""
+    for first in range(1, length + 1, _AT_ONCE):
+        last = min(length, first + _AT_ONCE - 1)
+        usual = nodes(source.look_ahead(3 * (last - first + 1)), first)
+        if usual:
+            source.pass_over()
+            match[first : last + 1], transitions[first : last + 1], residues = usual
+            consensus += residues
+            continue
+        for node in range(first, last + 1):
+            match[node], residue = _read_match_line(source, node)
+            source.row(f"insert emissions of node {node}", 20)
+            transitions[node] = source.row(f"transitions of node {node}", 7)
+            consensus += residue
     if source.take("'//'").strip() != "//":
         raise source.error(f"'//' must follow the {length} nodes announced by LENG")
     probabilities = _probabilities(match)
     if header.get("CONS", "no").lower() != "yes" or version < "e":
-        consensus = [_consensus_residue(row) for row in probabilities[1:]]
+        consensus = "".join([_consensus_residue(row) for row in probabilities[1:]])
     statistics = _read_statistics(source, header, version)
     return ProfileHmm(
         name=header["NAME"],
@@ -213,7 +232,7 @@ def _read_model(source: _Lines) -> ProfileHmm:
         gathering=_read_cutoffs(source, header, "GA"),
         trusted=_read_cutoffs(source, header, "TC"),
         noise=_read_cutoffs(source, header, "NC"),
-        consensus="".join(consensus),
+        consensus=consensus,
     )
 
 
@@ -271,13 +290,13 @@ def _read_composition(source: _Lines) -> list[float] | None:
     return composition
 
 
-def _read_match_line(source: _Lines, node: int, version: str) -> tuple[list[float], str]:
-    """Match emissions of a node, and its consensus residue where the format has one."""
+def _read_match_line(source: _Lines, node: int) -> tuple[list[float], str]:
+    """Match emissions of a node, and what formats from 3/e on have as its consensus residue."""
     what = f"match emissions of node {node}"
     words = source.take(what).split()
     if words[:1] != [str(node)]:
         raise source.error(f"{what} must begin with {node}, not {words[0] if words else 'nothing'!r}")
-    consensus = words[22] if version >= "e" and len(words) > 22 else "-"
+    consensus = words[22] if len(words) > 22 else "-"
     return source.numbers(words[1:21], what, 20), consensus
 
 

@@ -73,6 +73,8 @@ class BlastpOptions:
     ungapped: bool = option(False, "report the ungapped segments themselves; takes --comp-based-stats 0")
     query_loc: str | None = option(None, "first and last residue searched of every query, as 10-200; none: all",
                                    metavar="A-B")
+    parse_deflines: bool = option(False, "names of queries, and of targets in a FASTA file, are NCBI's, such as "
+                                         "sp|P53508|CSSA1_ECOLX: reports show the accession")
     use_sw_tback: bool = option(False, "make final alignments by Smith-Waterman instead of X-drop extension")
 
     def check(self) -> None:

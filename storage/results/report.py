@@ -174,13 +174,15 @@ class Reporting:
         if residues:
             self._databases()
         rows = np.concatenate([[0], np.cumsum(self.sizes())])
+        parsed = bool((self.run.get("options") or {}).get("parse_deflines"))
         first = 0
         while first < len(rows) - 1:
             last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
             last = min(max(last, first + 1), first + QUERIES_AT_ONCE, len(rows) - 1)
             hits = self.hits(first, last)
-            block = QueryBlock(*self.asked(first, last, residues), hits, self.targets(distinct(hits.target)),
-                               models=self.models(first, last) if residues else (), stretch=self.stretch)
+            block = QueryBlock(
+                *self.asked(first, last, residues), hits, self._with_parsed(self.targets(distinct(hits.target))),
+                models=self.models(first, last) if residues else (), stretch=self.stretch, parsed=parsed)
             yield from self._with_targets(block) if residues else (block,)
             first = last
 
@@ -197,6 +199,13 @@ class Reporting:
             part = block.between(first, last)
             yield replace(part, sequences=self._fetch(part.targets.numbers))
             first = last
+
+    def _with_parsed(self, targets: TargetInfo) -> TargetInfo:
+        """The same, and whether their names are taken apart."""
+        flags = np.array(self.run.get("parsed_names") or [], bool)
+        if not flags.any():
+            return targets
+        return replace(targets, parsed=flags[targets.databases].tolist())
 
     def _fetch(self, numbers: np.ndarray) -> SequenceBatch:
         """Residues of targets; the last ones are kept, since many queries may have the same few targets."""
