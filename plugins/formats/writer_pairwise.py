@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import IO
+from typing import IO, Any
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -288,7 +288,7 @@ def _of_model(lines: Lines, row: int, upper: bytes, lower: bytes) -> tuple[tuple
     The line has the consensus letter where the residue is that one, ``+`` where it is likelier than by chance, as
     HMMER's. Of a model without a consensus the row stays as it is, and the line is blank.
     """
-    model = lines.block.models[0] if lines.block.models else None
+    model: Any = lines.block.models[0] if lines.block.models else None
     above, below = np.frombuffer(upper, np.uint8).copy(), np.frombuffer(lower, np.uint8)
     marks = np.full(len(above), ord(" "), np.uint8)
     consensus = getattr(model, "consensus", "")
