@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TOGETHER_BYTES = 16 << 20
 """Of the cells of envelopes that are gone through side by side; a longer one is gone through alone."""
-ALONE_BYTES = 32 << 20
+ALONE_BYTES = 16 << 20
 """Of the cells of a longer envelope that are held at once."""
 
 
@@ -130,7 +130,9 @@ class _Finder:
         groups = [together[some] for some in longest_first(lengths[together], self._wide.together)]
         for some in (*groups, *(np.array([n]) for n in np.flatnonzero(~fits).tolist())):
             self._check()
-            matrices = self._wide if fits[some[0]] and (len(some) > 1 or not whole) else self._alone
+            side_by_side = fits[some[0]] and (len(some) > 1 or not whole)
+            matrices, other = (self._wide, self._alone) if side_by_side else (self._alone, self._wide)
+            other.cells = other.cells[:0]
             matrices.run_forward(self._residues, firsts[some], lengths[some], wholes[some], multihit, whole)
             yield matrices, some.tolist()
 

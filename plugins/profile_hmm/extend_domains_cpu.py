@@ -23,16 +23,16 @@ class DefineDomainsCpu(DefineDomains):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        # For each thread M, I and D of rows of an envelope, which may be the whole target, and of those that are gone
-        # through side by side; rows that are kept to begin anew from; the states around the model, for which of several
-        # targets together, in four arrays each.
+        # For each thread M, I and D of rows of an envelope, which may be the whole target, or of those that are gone
+        # through side by side; rows that are kept to begin anew from; the states around the model, of several targets
+        # Forward's and Backward's, of envelopes those of alignments as well.
         row = 3 * 4 * (shape.longest_query + 8)
         matrix = row * (shape.longest_target + 1)
-        together = min(TOGETHER_BYTES, matrix * WIDE // LANES) * 5 // 4
-        alone = min(max(ALONE_BYTES, 16 * row), matrix)
+        cells = max(min(TOGETHER_BYTES, matrix * WIDE // LANES) * 5 // 4, min(max(ALONE_BYTES, 16 * row), matrix))
         kept = 3 * row * (matrix // ALONE_BYTES + 2) + 10 * WIDE // LANES * row
-        around = 4 * 5 * SPECIALS * (WIDE + LANES) * (shape.longest_target + 1)
-        return Footprint(host=shape.threads * (together + alone + kept + around + 1024 * shape.longest_query))
+        around = 4 * SPECIALS * (2 * WIDE + 4 * LANES) * (shape.longest_target + 1)
+        around += min(TOGETHER_BYTES, matrix * WIDE // LANES) // 8
+        return Footprint(host=shape.threads * (cells + kept + around + 1024 * shape.longest_query))
 
     def run(self, context: Context, records: Records) -> Hits:
         def look(chunk: Chunk) -> list[Found]:

@@ -254,7 +254,7 @@ def _backward_kernel(lanes: int) -> Any:
 
         A target that is shorter than another one has nothing in its lanes until its last residue comes.
 
-        cells: f4[2 · 3 · Q · lanes], first the row below ``last`` and in the end row ``first`` + 1. room: f4[lanes],
+        cells: f4[3 · Q · lanes], first the row below ``last`` and in the end row ``first`` + 1. room: f4[lanes],
         working space.
         """
         zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
@@ -281,26 +281,24 @@ def _backward_kernel(lanes: int) -> Any:
             for lane in range(4 * t, 4 * t + 4):
                 room[lane] = _ONE if begun and own_scales[t] else _ZERO
         own = load(room, 0, lanes)
-        here, below = 0, row
         for back_row in range(last - first):
             i = last - back_row
-            here, below = below, here
             starting = False
             for t in range(targets):
                 places[t] = np.int64(residues[begins[t] + min(i, lengths[t] - 1)]) * slots * 4
                 starting |= lengths[t] == i
-            next_match = quads_down(load(cells, below, lanes) * quads(match, places, 0, lanes))
+            next_match = quads_down(load(cells, 0, lanes) * quads(match, places, 0, lanes))
             total = zero
             for back in range(slots):
                 q = slots - 1 - back
                 t, place = q * STEP, q * lanes
-                emitted = load(cells, below + place, lanes) * quads(match, places, q * 4, lanes)
+                emitted = load(cells, place, lanes) * quads(match, places, q * 4, lanes)
                 total = total + emitted * same_quads(transitions, t + _ENTRY, lanes)
-                s = load(cells, below + inserts + place, lanes)
-                store(cells, here + deletes + place, next_match * same_quads(transitions, t + _OUT_DM, lanes))
-                store(cells, here + place, s * same_quads(transitions, t + _MI, lanes)
+                s = load(cells, inserts + place, lanes)
+                store(cells, deletes + place, next_match * same_quads(transitions, t + _OUT_DM, lanes))
+                store(cells, place, s * same_quads(transitions, t + _MI, lanes)
                       + next_match * same_quads(transitions, t + _OUT_MM, lanes))
-                store(cells, here + inserts + place, s * same_quads(transitions, t + _II, lanes)
+                store(cells, inserts + place, s * same_quads(transitions, t + _II, lanes)
                       + next_match * same_quads(transitions, t + _OUT_IM, lanes))
                 next_match = emitted
             total = total + quads_pairs(total)
@@ -322,15 +320,15 @@ def _backward_kernel(lanes: int) -> Any:
             to_end = e
             if starting:
                 to_end, ending = choose_greater(started, zero, zero, e), choose_greater(started, zero, e, zero)
-                for place in range(here, here + inserts, lanes):
+                for place in range(0, inserts, lanes):
                     store(cells, place, load(cells, place, lanes) + ending)
-            following = quads_down(load(cells, here + deletes, lanes) + to_end)
+            following = quads_down(load(cells, deletes, lanes) + to_end)
             step = zero
             for back in range(slots):
                 q = slots - 1 - back
                 step = following * same_quads(transitions, q * STEP + _DD, lanes)
-                following = load(cells, here + deletes + q * lanes, lanes) + (step + to_end)
-                store(cells, here + deletes + q * lanes, following)
+                following = load(cells, deletes + q * lanes, lanes) + (step + to_end)
+                store(cells, deletes + q * lanes, following)
             normal, matters = not greater_lanes(least, maximum(e, outside)), True
             for _ in range(3):
                 step = quads_down(step)
@@ -341,16 +339,16 @@ def _backward_kernel(lanes: int) -> Any:
                     for back in range(begin, passed):
                         q = slots - 1 - back
                         step = step * same_quads(transitions, q * STEP + _DD, lanes)
-                        extended = load(cells, here + deletes + q * lanes, lanes) + step
-                        store(cells, here + deletes + q * lanes, extended)
+                        extended = load(cells, deletes + q * lanes, lanes) + step
+                        store(cells, deletes + q * lanes, extended)
                     if normal:
                         matters = greater_lanes(step, extended * share) != np.uint64(0)
-            d = quads_down(load(cells, here + deletes, lanes))
+            d = quads_down(load(cells, deletes, lanes))
             for back in range(slots):
                 q = slots - 1 - back
-                cell = load(cells, here + q * lanes, lanes) + to_end
-                store(cells, here + q * lanes, cell + d * same_quads(transitions, q * STEP + _MD, lanes))
-                d = load(cells, here + deletes + q * lanes, lanes)
+                cell = load(cells, q * lanes, lanes) + to_end
+                store(cells, q * lanes, cell + d * same_quads(transitions, q * STEP + _MD, lanes))
+                d = load(cells, deletes + q * lanes, lanes)
             at = i * SPECIALS * lanes
             scale = choose_greater(outside, zero, one, load(forward, at + SCALE * lanes, lanes))
             scale = choose_greater(own, zero, choose_greater(b, limit, b, one), scale)
@@ -358,7 +356,7 @@ def _backward_kernel(lanes: int) -> Any:
                 scale = maximum(scale, one)
                 n, b, e, j, c = n / scale, b / scale, e / scale, j / scale, c / scale
                 inverse = one / scale
-                for place in range(here, here + row, lanes):
+                for place in range(0, row, lanes):
                     store(cells, place, load(cells, place, lanes) * inverse)
             store(specials, at + N * lanes, n)
             store(specials, at + B * lanes, b)
@@ -369,17 +367,14 @@ def _backward_kernel(lanes: int) -> Any:
             if len(products):
                 to = (i - first) * row
                 for place in range(0, deletes, lanes):
-                    store(products, to + place, load(products, to + place, lanes) * load(cells, here + place, lanes))
+                    store(products, to + place, load(products, to + place, lanes) * load(cells, place, lanes))
                 for place in range(inserts, row, lanes):
-                    store(products, to + place, load(products, to + place, lanes) * load(cells, here + place, lanes))
+                    store(products, to + place, load(products, to + place, lanes) * load(cells, place, lanes))
         for t in range(targets):
             places[t] = np.int64(residues[begins[t]]) * slots * 4
         store(room, 0, own)
         for t in range(targets):
             own_scales[t] = room[4 * t] > _ZERO
-        if here:
-            for place in range(0, row, lanes):
-                store(cells, place, load(cells, here + place, lanes))
         if first == 0:
             total = zero
             for q in range(slots):
@@ -430,7 +425,7 @@ class Matrices:
         self.row = 3 * odds.slots * lanes
         self.cells = self.forward = self.backward = np.empty(0, F32)
         self.blocks = [(0, 0)]
-        self._rows = aligned(2 * self.row, F32)
+        self._last = aligned(self.row, F32)
         self._places, self._room = np.empty(self.together, np.int64), np.empty(lanes, F32)
         self._above: list[Array32] = []
         self._below: list[tuple[Array32, NDArray[np.bool_]]] = []
@@ -452,16 +447,15 @@ class Matrices:
         self.forward = room(self.forward, (longest + 1) * SPECIALS * self.lanes)
         step = max(8, self._most // (4 * self.row)) if whole else longest
         self.blocks = [(first, min(first + step, longest)) for first in range(0, longest, step)]
-        self._above, self._below = [self._rows[:0]], []
+        self._above, self._below = [self._last[:0]], []
         if whole:
             self.cells = room(self.cells, (self.blocks[0][1] + 1) * self.row)
         if len(self.blocks) == 1:
-            self._forward(0, longest, self.cells if whole else self._rows, longest + 1 if whole else 2)
+            self._forward(0, longest, self.cells if whole else self._last, longest + 1 if whole else 1)
         else:
             for first, last in self.blocks:
-                self._forward(first, last, self._rows, 2)
-                self._rows[: self.row] = np.array(self._rows[(last - first) % 2 * self.row :][: self.row])
-                self._above.append(np.array(self._rows[: self.row]))
+                self._forward(first, last, self._last, 1)
+                self._above.append(self._last.copy())
         _scores(self.forward, self.lanes, self.lengths, self.moves, self.scores)
 
     def run_backward(self, whole: bool) -> None:
@@ -469,7 +463,7 @@ class Matrices:
         self.backward = room(self.backward, len(self.forward))
         self._below = []
         for first, last in reversed(self.blocks):
-            self._below.insert(0, (np.array(self._rows[: self.row]), self.own_scales.copy()))
+            self._below.insert(0, (self._last.copy(), self.own_scales.copy()))
             self._backward(first, last, self.cells[: self.row * (whole and len(self.blocks) == 1)])
 
     def fill(self, block: int) -> None:
@@ -481,7 +475,7 @@ class Matrices:
             self.cells[: self.row] = self._above[block]
         self._forward(first, last, self.cells, last - first + 1)
         if self._below:
-            self._rows[: self.row], self.own_scales[:] = self._below[block]
+            self._last[:], self.own_scales[:] = self._below[block]
             self._backward(first, last, self.cells)
 
     def _forward(self, first: int, last: int, cells: Array32, kept: int) -> None:
@@ -495,7 +489,7 @@ class Matrices:
         odds = self.odds
         _BACKWARD[self.lanes](
             odds.match, odds.transitions, odds.slots, self._residues, self._begins, self.lengths, self.moves,
-            self.loops, self.end_move, self.end_loop, self.forward, first, last, products, self._rows, self.backward,
+            self.loops, self.end_move, self.end_loop, self.forward, first, last, products, self._last, self.backward,
             self.own_scales, self._places, self._room)
 
 

@@ -25,6 +25,9 @@ _M, _I, _D = 0, 1, 2
 _START, _AROUND, _ENDING, _INSIDE = range(4)
 _FIRST_SEGMENTS = 1024
 _SURELY, _MAYBE = 1.0 - 2.0**-50, 1.0 + 2.0**-50
+_CLOSE = 2.0**-18
+"""Share of the whole by which a roll must be off a boundary to be told without dividing: HMMER's boundaries, sums of
+some quotients of f32, are off the true ones by less than an eighth of this."""
 
 
 @kernel
@@ -44,6 +47,13 @@ def _below(roll, part, whole):
 @inline
 def _one_of_two(first, second, roll):
     """0 or 1 with chances as f32 weights say; their sum is Kahan's."""
+    one = np.float64(first)
+    whole = one + np.float64(second)
+    place, margin = roll * whole, _CLOSE * whole
+    if place < one - margin:
+        return 0
+    if place > one + margin:
+        return 1
     total = first + second
     if total == _ZERO:
         return 0 if roll < 0.5 else 1
@@ -51,9 +61,9 @@ def _one_of_two(first, second, roll):
     return 0 if _below(roll, one, one + np.float64(second / total)) else 1
 
 
-@inline
-def _one_of_four(first, second, third, fourth, roll):
-    """0, 1, 2 or 3 with chances as f32 weights say; their sum is Kahan's."""
+@kernel
+def _closely_one_of_four(first, second, third, fourth, roll):
+    """``_one_of_four`` as HMMER computes it."""
     total = first + second
     compensation = (total - first) - second
     corrected = third - compensation
@@ -69,9 +79,46 @@ def _one_of_four(first, second, third, fourth, roll):
     return 0 if _below(roll, a, whole) else 1 if _below(roll, b, whole) else 2 if _below(roll, c, whole) else 3
 
 
+@inline
+def _one_of_four(first, second, third, fourth, roll):
+    """0, 1, 2 or 3 with chances as f32 weights say; their sum is Kahan's."""
+    a = np.float64(first)
+    b = a + np.float64(second)
+    c = b + np.float64(third)
+    whole = c + np.float64(fourth)
+    place, margin = roll * whole, _CLOSE * whole
+    if min(abs(place - a), min(abs(place - b), abs(place - c))) > margin:
+        return np.int64(place > a) + np.int64(place > b) + np.int64(place > c)
+    return _closely_one_of_four(first, second, third, fourth, roll)
+
+
 @kernel
 def _exit(cells, lanes, row_begin, slots, end, roll):
     """State and node, as 2 · node + (1 for D), from which E was reached."""
+    deletes = slots * lanes
+    wanted, margin, total = roll * np.float64(end), _CLOSE * np.float64(end), 0.0
+    for q in range(slots):
+        place = row_begin + q * lanes
+        matched = (cells[place] + cells[place + 1]) + (cells[place + 2] + cells[place + 3])
+        place += deletes
+        deleted = (cells[place] + cells[place + 1]) + (cells[place + 2] + cells[place + 3])
+        behind = total + np.float64(matched + deleted)
+        if wanted < behind + margin:
+            for state in range(8):
+                place = row_begin + q * lanes + state % 4 + (deletes if state >= 4 else 0)
+                total += np.float64(cells[place])
+                if wanted < total - margin:
+                    return 2 * (state % 4 * slots + q + 1) + (state >= 4)
+                if wanted < total + margin:
+                    break
+            break
+        total = behind
+    return _closely_exit(cells, lanes, row_begin, slots, end, roll)
+
+
+@kernel
+def _closely_exit(cells, lanes, row_begin, slots, end, roll):
+    """``_exit`` as HMMER computes it."""
     norm = _ONE / end
     deletes = slots * lanes
     total = 0.0
@@ -90,15 +137,22 @@ def _exit(cells, lanes, row_begin, slots, end, roll):
 
 
 @kernel
-def _null2(match, slots, use, used, residues_inside, codes, n_members, members, odds, lanes):
-    """Odds f4[28] of a domain that used nodes as often as f4[Q · 4] ``use`` says, which is cleared."""
+def _null2(match, slots, use, used, first, last, residues_inside, codes, n_members, members, odds, lanes):
+    """Odds f4[28] of a domain that used nodes ``first`` to ``last`` as often as f4[Q · 4] ``use`` says, which is
+    cleared."""
     weight = splat(_ONE / np.float32(residues_inside), 4)
-    count = 0
-    for q in range(slots):
-        if use[q * 4] + use[q * 4 + 1] + use[q * 4 + 2] + use[q * 4 + 3] > _ZERO:
-            used[count] = q
-            count += 1
-            store(use, q * 4, load(use, q * 4, 4) * weight)
+    count, low, high = 0, (first - 1) % slots, (last - 1) % slots
+    if last - first + 1 >= slots:
+        low, high = 0, slots - 1
+    for part in range(2):
+        begin, end = (low, high) if low <= high else (0, high) if part == 0 else (low, slots - 1)
+        for q in range(begin, end + 1):
+            if use[q * 4] + use[q * 4 + 1] + use[q * 4 + 2] + use[q * 4 + 3] > _ZERO:
+                used[count] = q
+                count += 1
+                store(use, q * 4, load(use, q * 4, 4) * weight)
+        if low <= high:
+            break
     for x in range(0, len(codes), 4):  # four sums at a time, which needn't wait for each other
         sum0 = sum1 = sum2 = sum3 = splat(_ZERO, 4)
         from0, from1 = codes[x] * slots * 4, codes[x + 1] * slots * 4
@@ -166,12 +220,11 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
             k, here, mode = chosen // 2, _D if chosen % 2 else _M, _INSIDE
             start = end = first = last = inside = 0
         entered = False
+        slot, lane = (k - 1) % slots, (k - 1) // slots
         while not entered and (i > first_row or first_row == 0):
-            slot, lane = (k - 1) % slots, (k - 1) // slots
             used_at, at, t = slot * 4 + lane, slot * lanes + lane, slot * STEP + lane
-            to_left = k - 2
-            left = to_left % slots * lanes + to_left // slots
-            left_t = to_left % slots * STEP + to_left // slots
+            left_slot, left_lane = (slot - 1, lane) if slot else (slots - 1, lane - 1)
+            left, left_t = left_slot * lanes + left_lane, left_slot * STEP + left_lane
             above = (i - 1 - first_row) * row
             if here == _M:
                 if not end:
@@ -187,12 +240,12 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
                 way = _one_of_four(specials[(i - 1) * around + to_b] * transitions[t + _ENTRY], of_match, of_insert,
                                    of_delete, _next(numbers))
                 i, k, entered = i - 1, k - 1, way == 0
-                here = way - 1
+                slot, lane, here = left_slot, left_lane, way - 1
             elif here == _D:
                 of_match = cells[above + row + left] * transitions[left_t + _MD]
                 of_delete = cells[above + row + deletes + left] * transitions[left_t + _DD]
                 here = _M if _one_of_two(of_match, of_delete, _next(numbers)) == 0 else _D
-                k -= 1
+                k, slot, lane = k - 1, left_slot, left_lane
             else:
                 use[used_at] += _ONE
                 inside += 1
@@ -203,7 +256,7 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
         if not entered:
             break
         # As in HMMER, the first residue of a domain counts as outside.
-        _null2(match, slots, use, used, inside, codes, n_members, members, odds, sums_of_lanes)
+        _null2(match, slots, use, used, first, last, inside, codes, n_members, members, odds, sums_of_lanes)
         for place in range(end, behind):
             sums[place] += _ONE
         for place in range(start, end):
