@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...core.alphabet import PROTEIN, Alphabet
-from ...core.ports import QueryReport, TargetInfo
+from ...core.ports import QueryBlock, QueryReport, TargetInfo
 from ...core.seqids import seq_id
 
 UNTITLED = "No definition line"
@@ -77,6 +77,12 @@ def of_target(targets: TargetInfo, place: int, alphabet: Alphabet) -> tuple[Labe
 def of_query(query: QueryReport, alphabet: Alphabet) -> Label:
     """Of a query."""
     return labels(query.name, query.description, query.parsed, alphabet is PROTEIN)[0]
+
+
+def of_queries(block: QueryBlock, alphabet: Alphabet) -> list[Label]:
+    """Of all queries of a block."""
+    return [labels(name, description, block.parsed, alphabet is PROTEIN)[0]
+            for name, description in zip(block.names, block.descriptions)]
 
 
 def untitled(alphabet: Alphabet) -> str:
