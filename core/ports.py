@@ -121,6 +121,8 @@ class SlotStats:
     records_in: int = 0
     records_out: int = 0
     counters: dict[str, int] = field(default_factory=dict)
+    passed: dict[int, int] = field(default_factory=dict)
+    """Records that came out, by global number of the query; only of stages that ask for it."""
 
     def add(self, other: "SlotStats") -> None:
         self.seconds += other.seconds
@@ -128,6 +130,8 @@ class SlotStats:
         self.records_out += other.records_out
         for name, number in other.counters.items():
             self.counters[name] = self.counters.get(name, 0) + number
+        for query, number in other.passed.items():
+            self.passed[query] = self.passed.get(query, 0) + number
 
 
 class ResultSink(Protocol):
@@ -236,6 +240,7 @@ class QueryReport:
         hits: ranked, with children in order of report.
         targets: the targets of the hits, once each, by ascending number.
         sequences: residues of these and perhaps of other targets, by ordinal; only if the writer asked for them.
+        passed: records of the query that came out of each slot that counts them, by slot; slots without any left out.
     """
 
     number: int
@@ -249,6 +254,7 @@ class QueryReport:
     accession: str = ""
     model: Any = None
     stretch: tuple[int, int] | None = None
+    passed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def searched(self) -> int:

@@ -12,6 +12,7 @@ from .domains import Domain, Domains
 from .domains_reference import TRACES
 from .exact_math import F32
 from .forward_cpu import Parser, StripedOdds, backward, forward
+from .labels_cpu import labels
 from .profile import LengthModel
 from .random_numbers import RandomNumbers
 from .regions_cpu import regions_of
@@ -95,5 +96,5 @@ class _Finder:
         logs = None if keep_null2 else null2_logs(odds, posterior)
         path = optimal_path(odds, unihit, posterior, states)
         corrected = correction(logs, self._residues, begin, behind, self.null2[start - 1 : end])
-        self.domains.append(Domain(start, end, score, corrected, path))
+        self.domains.append(Domain(start, end, score, corrected, path, labels(posterior, path, odds.slots)))
         return True

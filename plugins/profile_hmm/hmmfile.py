@@ -48,6 +48,7 @@ class ProfileHmm:
         msv_mu, msv_lambda, viterbi_mu, viterbi_lambda, forward_tau, forward_lambda: f32 score statistics, bits.
         gathering, trusted, noise: (sequence, domain) score cutoffs in bits, or None.
         consensus: M residues; upper case where the residue is well conserved.
+        structure, reference: M characters each, consensus structure (CS) and reference annotation (RF); "" without.
     """
 
     name: str
@@ -67,6 +68,8 @@ class ProfileHmm:
     trusted: tuple[float, float] | None
     noise: tuple[float, float] | None
     consensus: str
+    structure: str = ""
+    reference: str = ""
 
     def favours(self, positions: NDArray[np.int64], codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """bool[n]: whether residues are likelier at match states ``positions``, from 0, than by chance."""
@@ -183,18 +186,19 @@ def _read_model(source: _Lines) -> ProfileHmm:
     composition = _read_composition(source)
     match = [[np.inf] * 20]
     transitions = [source.row("transitions of node 0", 7)]
-    consensus = []
+    annotation = []
     for node in range(1, length + 1):
-        emissions, residue = _read_match_line(source, node, version)
+        emissions, columns = _read_match_line(source, node, version)
         match.append(emissions)
-        consensus.append(residue)
+        annotation.append(columns)
         source.row(f"insert emissions of node {node}", 20)
         transitions.append(source.row(f"transitions of node {node}", 7))
     if source.take("'//'").strip() != "//":
         raise source.error(f"'//' must follow the {length} nodes announced by LENG")
     probabilities = _probabilities(match)
+    consensus, reference, structure = map("".join, zip(*annotation, strict=True))
     if header.get("CONS", "no").lower() != "yes" or version < "e":
-        consensus = [_consensus_residue(row) for row in probabilities[1:]]
+        consensus = "".join(_consensus_residue(row) for row in probabilities[1:])
     statistics = _read_statistics(source, header, version)
     return ProfileHmm(
         name=header["NAME"],
@@ -213,7 +217,9 @@ def _read_model(source: _Lines) -> ProfileHmm:
         gathering=_read_cutoffs(source, header, "GA"),
         trusted=_read_cutoffs(source, header, "TC"),
         noise=_read_cutoffs(source, header, "NC"),
-        consensus="".join(consensus),
+        consensus=consensus,
+        structure=structure if header.get("CS", "no").lower() == "yes" else "",
+        reference=reference if header.get("RF", "no").lower() == "yes" else "",
     )
 
 
@@ -271,14 +277,16 @@ def _read_composition(source: _Lines) -> list[float] | None:
     return composition
 
 
-def _read_match_line(source: _Lines, node: int, version: str) -> tuple[list[float], str]:
-    """Match emissions of a node, and its consensus residue where the format has one."""
+def _read_match_line(source: _Lines, node: int, version: str) -> tuple[list[float], tuple[str, str, str]]:
+    """Match emissions of a node, and its annotation: consensus residue, RF and CS, "-" where there is none."""
     what = f"match emissions of node {node}"
     words = source.take(what).split()
     if words[:1] != [str(node)]:
         raise source.error(f"{what} must begin with {node}, not {words[0] if words else 'nothing'!r}")
-    consensus = words[22] if version >= "e" and len(words) > 22 else "-"
-    return source.numbers(words[1:21], what, 20), consensus
+    # Behind the emissions: MAP; CONS from 3/e on; RF; MM from 3/f on; CS.
+    places = (22 if version >= "e" else 0, 23 if version >= "e" else 22, {"e": 24, "f": 25}.get(version, 23))
+    columns = [words[place][:1] if 0 < place < len(words) else "-" for place in places]
+    return source.numbers(words[1:21], what, 20), (columns[0], columns[1], columns[2])
 
 
 def _consensus_residue(match: NDArray[np.float32]) -> str:

@@ -1,7 +1,7 @@
 """Results of one run as writers and people get them, from memory or from whatever file the run is in."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from functools import cached_property, partial
@@ -22,7 +22,7 @@ from ..duck.connection import translated
 from ..duck.literals import identifier, literal
 from .columns import LEVELS, TAXA, records_from, stored_name
 from .run_row import OF_DATABASE, OF_RUN
-from .views import taxa_are_kept
+from .views import tables_of, taxa_are_kept
 
 if TYPE_CHECKING:
     import duckdb
@@ -140,6 +140,10 @@ class Reporting:
         """Of targets that have hits, by ascending number."""
         raise NotImplementedError
 
+    def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
+        """Query, slot and number of records that came out of it, of queries first … last − 1; each pair once."""
+        raise NotImplementedError
+
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         """Every query in order, also those without hits.
 
@@ -167,6 +171,9 @@ class Reporting:
         bounds = zip(*(np.searchsorted(records.query, [row[0] for row in rows], side).tolist()
                        for records in (hits, children) for side in ("left", "right")), strict=True)
         models = self.models(first, last) if residues else ()
+        passed: dict[int, dict[str, int]] = {}
+        for query, slot, records in self.passed(first, last):
+            passed.setdefault(query, {})[slot] = records
         for row, (low, high, begin, end), model in zip(rows, bounds, models or [None] * len(rows)):
             number, name, accession, description, length, codes_read = row
             own = alone.between(low, high).with_alignments(children.between(begin, end))
@@ -174,7 +181,7 @@ class Reporting:
             sequences = self._fetch((known if together else info).numbers) if residues else None
             codes = None if codes_read is None else np.frombuffer(codes_read, np.uint8)
             yield QueryReport(number, name, description or "", length, codes, own, info, sequences, accession or "",
-                              model, self.stretch)
+                              model, self.stretch, passed.get(number, {}))
 
     def _fetch(self, numbers: np.ndarray) -> SequenceBatch:
         """Residues of targets; the last ones are kept, since many queries may have the same few targets."""
@@ -276,6 +283,13 @@ class RunReport(Reporting):
         rows = self._ask(f"SELECT query, source FROM queries WHERE run = {self.number} AND query >= {first} "
                          f"AND query < {last}").fetchall()
         return self.read_models("".join(source or "" for _, source in sorted(rows)))
+
+    def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
+        database = self._ask("SELECT current_database()").fetchall()[0][0]
+        if "passed" not in tables_of(self.connection, database):
+            return ()
+        return self._ask(f"SELECT query, slot, sum(records)::BIGINT FROM passed WHERE run = {self.number} "
+                         f"AND query >= {first} AND query < {last} GROUP BY query, slot").fetchall()
 
     def hits(self, first: int, last: int) -> Hits:
         hits = self._records("hit", first, last, "query, rank")
