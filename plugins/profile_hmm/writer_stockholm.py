@@ -86,8 +86,8 @@ def _alignment(program: str, query: QueryReport, rows: Sequence[Row], width: int
     lines.append(("#=GC RF", np.where(consensus, ord("x"), _GAP).astype(np.uint8)))
 
     yield f"# STOCKHOLM 1.0\n#=GF ID {query.name}\n"
-    for tag, text in (("AC", query.accession), ("DE", query.description), ("AU", f"{program} (seqloom)")):
-        yield f"#=GF {tag} {text}\n" if text else ""
+    for tag, value in (("AC", query.accession), ("DE", query.description), ("AU", f"{program} (seqloom)")):
+        yield f"#=GF {tag} {value}\n" if value else ""
     yield "\n"
     yield from (f"#=GS {row.name:<{names}} DE {row.description}\n" for row in rows)
     margin = names + 8
