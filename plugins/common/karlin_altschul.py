@@ -21,7 +21,8 @@ _NEWTON_STEPS, _ALL_STEPS, _LAMBDA_TOLERANCE, _START = 20, 37, 1e-5, 0.5
 _K_TERMS, _K_SMALLEST_TERM = 100, 1e-4
 _ADJUSTMENT_STEPS = 20
 _EXPM1_TERMS = 13
-_EXCLUDED = -32768
+EXCLUDED = -32768
+"""Scores down to this one are of pairs that don't count."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def score_distribution(
     None when no pair of residues has a probability.
     """
     weights = np.outer(row_frequencies, column_frequencies)
-    counted = (matrix > _EXCLUDED) & (weights > 0)
+    counted = (matrix > EXCLUDED) & (weights > 0)
     if not counted.any():
         return None
     scores, weights = matrix[counted], weights[counted]

@@ -9,12 +9,14 @@ import math
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.distinct import ranked, ranked_rows
 from seqloom.core.errors import OptionError
 from seqloom.plugins.common.karlin_altschul import (
+    EXCLUDED,
     KarlinBlock,
+    ScoreDistribution,
     effective_search_space,
     length_adjustment,
-    score_distribution,
     ungapped_parameters,
 )
 from seqloom.plugins.common.nucleotide_tables import EVEN_SCORES, GAPPED
@@ -82,20 +84,44 @@ def gapped_karlin(
 def ungapped_karlin(matrix: np.ndarray, codes: np.ndarray | None = None) -> KarlinBlock | None:
     """Ungapped parameters of a query against a database of equally frequent bases; None where there are none.
 
-    codes: u8[n], one strand of the query; equal shares of all bases by default. N and gaps don't count, other
-    ambiguities do. Queries without ambiguities differ in the last digits only, but these decide the order of equal
-    scores on both strands.
+    codes: u8[n], one strand of the query; equal shares of all bases by default.
     """
-    bases = np.zeros(16)
-    bases[:4] = 0.25
-    shares = bases
-    if codes is not None:
-        counts = np.bincount(codes, minlength=16)[:16].astype(np.float64)
-        counts[[NUCLEOTIDE.unknown_code, SENTINEL]] = 0.0
-        if not counts.any():
-            return None
-        shares = counts / counts.sum()
-    return ungapped_parameters(score_distribution(matrix, shares, bases))
+    codes = np.arange(4, dtype=np.uint8) if codes is None else codes
+    kinds, kind_of = ungapped_karlins(matrix, np.bincount(codes, minlength=16)[None, :16])
+    return kinds[kind_of[0]]
+
+
+def ungapped_karlins(matrix: np.ndarray, counts: np.ndarray) -> tuple[list[KarlinBlock | None], np.ndarray]:
+    """The different parameters of many strands, and i8[k]: which of them each strand has.
+
+    counts: i8[k, 16], how often each code occurs in a strand. N and gaps don't count, other ambiguities do. Queries
+    without ambiguities differ in the last digits only, but these decide the order of equal scores on both strands.
+    """
+    shares = counts.astype(np.float64)
+    shares[:, [NUCLEOTIDE.unknown_code, SENTINEL]] = 0.0
+    totals = shares.sum(axis=1)
+    shares /= np.where(totals > 0, totals, 1.0)[:, None]
+    scores, column_of = ranked(matrix[:, :4].reshape(-1))
+    column_of = column_of.reshape(-1, 4)
+    weights = np.zeros((len(counts), len(scores)))
+    for row in np.flatnonzero(shares.any(axis=0)).tolist():  # cell by cell: the last digits hang on the order
+        for column in column_of[row].tolist():
+            weights[:, column] += shares[:, row] * 0.25
+    weights[:, scores <= EXCLUDED] = 0.0
+    sums = np.cumsum(weights, axis=1)[:, -1]
+    different, kind_of = ranked_rows(weights / np.where(sums > 0, sums, 1.0)[:, None])
+    return [ungapped_parameters(_distribution(scores, row)) for row in different], kind_of
+
+
+def _distribution(scores: np.ndarray, shares: np.ndarray) -> ScoreDistribution | None:
+    """Of ascending scores, of which some may have no share."""
+    there = np.flatnonzero(shares)
+    if not len(there):
+        return None
+    low, high = scores[there[[0, -1]]].tolist()
+    probabilities = np.zeros(high - low + 1)
+    probabilities[scores[there] - low] = shares[there]
+    return ScoreDistribution(low, probabilities)
 
 
 def has_even_scores(reward: int, penalty: int) -> bool:

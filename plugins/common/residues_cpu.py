@@ -16,3 +16,11 @@ def residues_of(values: np.ndarray) -> np.ndarray:
     seen = np.zeros(256, np.bool_)
     mark_residues(values, 0, len(values), seen)
     return np.flatnonzero(seen)
+
+
+@kernel
+def count_codes(codes, offsets, counts):
+    """Add to i8[k, a] ``counts`` how often each code (u1[n], below a) occurs in each of k sequences."""
+    for sequence in range(len(offsets) - 1):
+        for place in range(offsets[sequence], offsets[sequence + 1]):
+            counts[sequence, codes[place]] += 1

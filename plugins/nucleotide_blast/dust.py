@@ -4,10 +4,10 @@ The sequence is read as overlapping triplets. An interval of ``t`` triplets scor
 triplets in it, divided by ``t - 1``. An interval is masked when its score exceeds the threshold and no interval
 inside it scores higher ("perfect interval"); only intervals that fit into a window are looked at.
 
-Two ways lead there. ``_by_definition`` evaluates the definition as it stands, for all starts at once and one interval
-length after the other. ``_by_window`` slides a window along the sequence as the authors' program does; it is slow, and
-needed where the result depends on how that program goes about it: it reads a random base wherever it meets an N, and
-meets some of them twice, because it starts anew behind a stretch of one repeated triplet and once more near the end.
+Two ways lead there. ``dust_cpu`` evaluates the definition as it stands, where a masked interval is possible at all.
+``_by_window`` slides a window along the sequence as the authors' program does; it is slow, and needed where the result
+depends on how that program goes about it: it reads a random base wherever it meets an N, and meets some of them twice,
+because it starts anew behind a stretch of one repeated triplet and once more near the end.
 
 dustmasker masks runs of N that are longer than the window or touch an end of the sequence as they are, and looks at
 what lies between them. A BLAST search looks at the sequence as a whole. Any other ambiguity is read as A.
@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
-from seqloom.core.kernels.jit import kernel
 from seqloom.core.options import option
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.core.stages import Masker
+from seqloom.plugins.nucleotide_blast.dust_cpu import intervals_by_definition
 from seqloom.plugins.nucleotide_blast.random_bases import LaggedFibonacci
 
 _N = NUCLEOTIDE.unknown_code
@@ -58,16 +58,37 @@ class Dust(Masker):
     Options = DustOptions
 
     def intervals(self, batch: SequenceBatch) -> Intervals:
+        """Sequences without N all at once, the others one by one."""
         chosen = self.options
-        rows = []
-        for sequence in range(len(batch)):
-            codes = batch[sequence]
-            strand = NUCLEOTIDE.complement[codes][::-1] if chosen.turned else codes
-            found = dust_intervals(strand, chosen.level, chosen.window, chosen.linker, chosen.runs)
-            if chosen.turned:
-                found = len(codes) - found[:, ::-1]
-            rows += [(sequence, start, end) for start, end in found.tolist()]
-        return Intervals.of(rows)
+        codes, offsets = batch.residues, batch.offsets
+        if chosen.turned:
+            codes, offsets = NUCLEOTIDE.complement[codes][::-1], offsets[-1] - offsets[::-1]
+        unknown = np.searchsorted(offsets, np.flatnonzero(codes == _N), "right") - 1
+        level, window, linker = usable_settings(chosen.level, chosen.window, chosen.linker)
+        alone = np.full(len(batch), not is_defined(level, window))
+        alone[unknown] = True
+        rows = [intervals_by_definition(codes, offsets, ~alone, level, window, linker)]
+        for sequence in np.flatnonzero(alone).tolist():
+            found = dust_intervals(codes[slice(*offsets[sequence : sequence + 2])], level, window, linker, chosen.runs)
+            rows.append(np.column_stack([np.full(len(found), sequence), found]))
+        table = np.concatenate(rows)
+        if chosen.turned:
+            table[:, 0] = len(batch) - 1 - table[:, 0]
+            table[:, 1:] = batch.lengths[table[:, 0], None] - table[:, :0:-1]
+        order = np.lexsort((table[:, 1], table[:, 0]))
+        return Intervals(*np.ascontiguousarray(table[order].T.astype(np.int32)))
+
+
+def usable_settings(level: int, window: int, linker: int) -> tuple[int, int, int]:
+    """What lies out of range is taken for the default."""
+    return (level if LEVELS[0] <= level <= LEVELS[1] else _LEVEL,
+            window if WINDOWS[0] <= window <= WINDOWS[1] else _WINDOW,
+            linker if LINKERS[0] <= linker <= LINKERS[1] else _LINKER)
+
+
+def is_defined(level: int, window: int) -> bool:
+    """Whether the definition says it all: otherwise a whole window of one triplet is masked whatever its score."""
+    return 5 * (window - 2) > level
 
 
 def dust_intervals(
@@ -119,19 +140,16 @@ class _Search:
 
     def __init__(self, codes: np.ndarray, level: int, window: int, linker: int) -> None:
         self._codes = codes
-        self._level = level if LEVELS[0] <= level <= LEVELS[1] else _LEVEL
-        self._window = window if WINDOWS[0] <= window <= WINDOWS[1] else _WINDOW
-        self._linker = linker if LINKERS[0] <= linker <= LINKERS[1] else _LINKER
+        self._level, self._window, self._linker = usable_settings(level, window, linker)
         self._random = LaggedFibonacci.with_built_in_state()
 
     def intervals(self, start: int, end: int) -> Intervals_:
         """Intervals of the stretch start…end, half-open, in order."""
         codes = self._codes[start:end]
-        # A whole window of one triplet is masked whatever its score.
-        defined = 5 * (self._window - 2) > self._level
-        if defined and not (codes == _N).any():
-            found = _by_definition(codes, self._level, self._window, self._linker)
-            return [[start + a, start + b - 1] for a, b in found.tolist()]
+        if is_defined(self._level, self._window) and not (codes == _N).any():
+            found = intervals_by_definition(codes, np.array([0, len(codes)]), np.ones(1, np.bool_), self._level,
+                                            self._window, self._linker)
+            return [[start + a, start + b - 1] for _, a, b in found.tolist()]
         return self._by_window(start, end - 1)
 
     def _base(self, place: int) -> int:
@@ -272,54 +290,6 @@ class _Window:
             self.perfect.pop()
 
 
-@kernel
-def _mark_perfect(triplets, level, longest, pairs, shorter, best_inside, marked):
-    """Add 1 to ``marked`` where a perfect interval begins and −1 behind its end.
-
-    pairs, shorter, best_inside: zero; by start, the pairs of equal triplets in the interval of the present length and
-    in the one before, and the best score within.
-    """
-    for length in range(2, longest + 1):
-        for start in range(len(triplets) - length + 1):
-            before = pairs[start]
-            found = before + pairs[start + 1] - shorter[start + 1] + (triplets[start] == triplets[start + length - 1])
-            pairs[start], shorter[start] = found, before
-            # Equal fractions give equal doubles, and unequal ones differ by far more than the rounding.
-            score = found / (length - 1)
-            inside = max(best_inside[start], best_inside[start + 1])
-            if score >= inside and 10 * found > level * (length - 1):
-                marked[start] += 1
-                marked[start + length + 2] -= 1
-            best_inside[start] = max(inside, score)
-
-
-def _by_definition(codes: np.ndarray, level: int, window: int, linker: int) -> np.ndarray:
-    """Half-open intervals, i64[k, 2], of a sequence without N."""
-    triplets = _triplets(codes)
-    marked = np.zeros(len(codes) + 1, dtype=np.int32)
-    room = len(triplets) + 1
-    _mark_perfect(triplets, level, min(window - 2, len(triplets)), np.zeros(room, np.int32), np.zeros(room, np.int32),
-                  np.zeros(room), marked)
-    return _merge(np.cumsum(marked[:-1]) > 0, linker)
-
-
-def _triplets(codes: np.ndarray) -> np.ndarray:
-    """The 6-bit triplet at every position, i32[n - 2]."""
-    bases = np.where(codes < 4, codes, 0).astype(np.int32)
-    return bases[:-2] << 4 | bases[1:-1] << 2 | bases[2:]
-
-
 def _runs(flags: np.ndarray) -> np.ndarray:
     """Half-open intervals of the stretches of True, i64[k, 2]."""
     return np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]))).reshape(-1, 2)
-
-
-def _merge(masked: np.ndarray, linker: int) -> np.ndarray:
-    intervals: list[list[int]] = []
-    for start, end in _runs(masked).tolist():
-        # The last masked base and the next first one may be ``linker`` apart: touching intervals are one apart.
-        if intervals and start - (intervals[-1][1] - 1) <= linker:
-            intervals[-1][1] = end
-        else:
-            intervals.append([start, end])
-    return np.array(intervals, dtype=np.int64).reshape(-1, 2)

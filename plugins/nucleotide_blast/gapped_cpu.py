@@ -272,9 +272,8 @@ class GappedExtensionCpu(GappedExtension):
         query_of, frames = places[firsts], table["query_frame"][firsts]
         at = targets.locate(table["target"][firsts])
         low = targets.offsets[at] + table["chunk"][firsts]
-        cutoffs = [scoring.queries[q].strand(f).cutoff for q, f in
-                   zip(query_of.tolist(), frames.tolist(), strict=True)]
-        x_drops = [scoring.queries[q].xdrop_gapped for q in query_of.tolist()]
+        cutoffs = scoring.of_queries(lambda of: (of.plus.cutoff, of.minus.cutoff))[query_of, (frames < 0).astype(int)]
+        x_drops = scoring.of_queries(lambda of: of.xdrop_gapped)[query_of]
         groups = np.stack([4 * query_of + 2 * (frames < 0), low, np.minimum(low + CHUNK, targets.offsets[at + 1]),
                            cutoffs, x_drops], axis=1).astype(np.int64)
         strands, begins = laid_out_strands(context)
@@ -354,9 +353,7 @@ def _records(context: Context, found: np.ndarray, query_of: np.ndarray, at: np.n
     """Alignments in forward coordinates, of those whose E-values are low enough."""
     group = found[:, PAIR]
     query, frame = query_of[group], frames[group]
-    evalues = [context.scoring.evalue(*row) for row in
-               zip(found[:, SCORE].tolist(), query.tolist(), frame.tolist(), strict=True)]
-    good = np.array(evalues, float) <= context.options.evalue
+    good = context.scoring.evalues(found[:, SCORE], query, frame) <= context.options.evalue
     found, group, query, frame = found[good], group[good], query[good], frame[good]
     length, minus = context.queries.lengths[query], frame < 0
     start, end = found[:, QUERY_START], found[:, QUERY_END]

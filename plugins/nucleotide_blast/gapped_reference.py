@@ -107,7 +107,7 @@ class GappedExtension(ExtendStage):
     ) -> dict[int, list[Hsp]]:
         """Alignments of one chunk by frame, in chunk coordinates."""
         codes = searched_query(context, query)
-        scoring = context.scoring.queries[int(context.queries.locate(query))]
+        scoring = context.scoring.query(int(context.queries.locate(query)))
         offsets = context.targets.offsets
         place = int(context.targets.locate(target))
         low = int(offsets[place]) + chunk

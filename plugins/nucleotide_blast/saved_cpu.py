@@ -30,6 +30,10 @@ class Saved(NamedTuple):
     entries: np.ndarray
     state: np.ndarray
 
+    def grown(self) -> Saved:
+        """The same with twice the entries."""
+        return self._replace(entries=np.concatenate([self.entries, self.entries]))
+
 
 def saved_room(most: int, target: int) -> Saved:
     """For ``most`` alignments with targets of so many bases."""
@@ -46,6 +50,12 @@ def forget(saved):
         for stretch in range(saved.rows[row, TARGET_START] // STRETCH, saved.rows[row, TARGET_END] // STRETCH + 1):
             saved.heads[stretch] = NOBODY
     saved.state[COUNT] = saved.state[USED] = 0
+
+
+@kernel
+def has_room(saved, target):
+    """Whether any alignment with a target of so many bases can be saved."""
+    return saved.state[USED] + target // STRETCH + 1 <= len(saved.entries)
 
 
 @kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import ScoreStage
@@ -18,9 +17,8 @@ class SearchSpaceEvalue(ScoreStage):
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Alignments)
         scoring = context.scoring
-        places = context.queries.locate(records.query).tolist()
-        frames = (records.query_frame * records.target_frame).tolist()
-        rows = list(zip(records.score.tolist(), places, frames, strict=True))
-        evalues = np.array([scoring.evalue(*row) for row in rows], float)
-        bits = np.array([scoring.bit_score(*row) for row in rows], float)
+        places = context.queries.locate(records.query)
+        frames = records.query_frame * records.target_frame
+        evalues = scoring.evalues(records.score, places, frames)
+        bits = scoring.bit_scores(records.score, places, frames)
         return records.replace(evalue=evalues, bit_score=bits).take(evalues <= context.options.evalue)

@@ -6,13 +6,14 @@ Source: the BLAST+ 2.12 manual for the options; Altschul et al. 1997 and the pub
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Scoring, SearchSpace
+from seqloom.core.distinct import ranked_rows
 from seqloom.core.errors import OptionError
 from seqloom.core.options import option
 from seqloom.core.ports import KarlinParameters, Method, QueryStatistics
@@ -24,9 +25,10 @@ from seqloom.plugins.common.nucleotide_statistics import (
     gapped_karlin,
     has_even_scores,
     residue_scores,
-    ungapped_karlin,
+    ungapped_karlins,
 )
 from seqloom.plugins.common.references import GAPPED_BLAST, MEGABLAST, RELEASE
+from seqloom.plugins.common.residues_cpu import count_codes
 from seqloom.plugins.nucleotide_blast.strands import PLUS
 
 GAP_TRIGGER_BITS = 27.0
@@ -120,22 +122,48 @@ class NucleotideScoring(Scoring):
     Attributes:
         reward, penalty: scores of equal and of unequal bases.
         even_scores: whether E-values are those of the next even score below.
-        queries: statistics and cutoffs, aligned with the query batch.
+        kinds: the different statistics and cutoffs of queries.
+        kind_of: i8[k], which of them each query of the batch has.
     """
 
     reward: int = 0
     penalty: int = 0
     even_scores: bool = False
-    queries: Sequence[QueryScoring] = ()
+    kinds: Sequence[QueryScoring] = ()
+    kind_of: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def linear_gaps(self) -> bool:
         """Whether a gap costs ``reward / 2 - penalty`` per base and nothing else."""
         return self.gap_open == 0 and self.gap_extend == 0
 
+    def query(self, place: int) -> QueryScoring:
+        """Of the query at a position of the batch."""
+        return self.kinds[int(self.kind_of[place])]
+
+    def of_queries(self, value: Callable[[QueryScoring], Any]) -> np.ndarray:
+        """i8[k, …]: an integer, or some, of every query of the batch."""
+        return np.array([value(kind) for kind in self.kinds], np.int64)[self.kind_of]
+
+    def evalues(self, scores: np.ndarray, places: np.ndarray, frames: np.ndarray) -> np.ndarray:
+        """f8[n]: `evalue` of each."""
+        return self._each(self.evalue, scores, places, frames)
+
+    def bit_scores(self, scores: np.ndarray, places: np.ndarray, frames: np.ndarray) -> np.ndarray:
+        """f8[n]: `bit_score` of each."""
+        return self._each(self.bit_score, scores, places, frames)
+
+    def _each(self, value: Callable[[int, int, int], float], scores: np.ndarray, places: np.ndarray,
+              frames: np.ndarray) -> np.ndarray:
+        """A value of each, computed once for what has the same score and statistics."""
+        first_of = np.zeros(len(self.kinds), np.int64)
+        first_of[self.kind_of[::-1]] = np.arange(len(self.kind_of))[::-1]
+        rows, row_of = ranked_rows(np.column_stack([scores, first_of[self.kind_of[places]], frames]))
+        return np.array([value(*row) for row in rows.tolist()], np.float64)[row_of]
+
     def evalue(self, score: int, query: int, frame: int) -> float:
         """E-value of a raw score for a strand of the query at a position of the batch."""
-        strand = self.queries[query].strand(frame)
+        strand = self.query(query).strand(frame)
         if strand.karlin is None:
             return math.inf
         if self.even_scores:
@@ -144,7 +172,7 @@ class NucleotideScoring(Scoring):
 
     def bit_score(self, score: int, query: int, frame: int) -> float:
         """Bits of a raw score for a strand of the query at a position of the batch."""
-        karlin = self.queries[query].strand(frame).karlin
+        karlin = self.query(query).strand(frame).karlin
         return 0.0 if karlin is None else karlin.bit_score(score)
 
 
@@ -188,7 +216,11 @@ class NucleotideBlast(Family):
     ) -> NucleotideScoring:
         """Statistics and cutoffs of every strand, from its composition."""
         matrix = residue_scores(options.reward, options.penalty)
-        codes = queries.searched()
+        counts = np.zeros((len(queries), 16), np.int64)
+        count_codes(queries.searched(), queries.offsets, counts)
+        strands = np.concatenate([counts, counts[:, np.argsort(NUCLEOTIDE.complement[:16])]])
+        parameters, parameters_of = ungapped_karlins(matrix, strands)
+        kinds, kind_of = ranked_rows(np.column_stack([queries.lengths, *np.split(parameters_of, 2)]))
         return NucleotideScoring(
             matrix=matrix,
             gap_open=options.gapopen,
@@ -196,7 +228,9 @@ class NucleotideBlast(Family):
             reward=options.reward,
             penalty=options.penalty,
             even_scores=has_even_scores(options.reward, options.penalty),
-            queries=[_query_scoring(matrix, codes[a:b], space, options) for a, b in pairwise(queries.offsets.tolist())],
+            kinds=[_query_scoring(length, parameters[plus], parameters[minus], space, options)
+                   for length, plus, minus in kinds.tolist()],
+            kind_of=kind_of,
         )
 
     def method(self, options: NucleotideBlastOptions) -> Method:
@@ -212,7 +246,7 @@ class NucleotideBlast(Family):
         self, query: SequenceBatch, space: SearchSpace, options: NucleotideBlastOptions
     ) -> QueryStatistics | None:
         """Of the first strand that has any."""
-        found = self.scoring(query, space, options).queries[0]
+        found = self.scoring(query, space, options).query(0)
         for strand in (found.plus, found.minus):
             if strand.karlin is not None:
                 assert strand.ungapped is not None
@@ -229,35 +263,29 @@ def _filter(options: NucleotideBlastOptions) -> str:
     return text + "m;" * options.soft_masking or "F"
 
 
-def _query_scoring(
-    matrix: np.ndarray, codes: np.ndarray, space: SearchSpace, options: NucleotideBlastOptions
-) -> QueryScoring:
-    plus = minus = StrandScoring()
-    if options.strand != "minus":
-        plus = _strand_scoring(matrix, codes, space, options)
-    if options.strand != "plus":
-        minus = _strand_scoring(matrix, NUCLEOTIDE.complement[codes][::-1], space, options)
-    lambdas = [strand.karlin.lambda_ for strand in (plus, minus) if strand.karlin]
+def _query_scoring(length: int, plus: KarlinBlock | None, minus: KarlinBlock | None, space: SearchSpace,
+                   options: NucleotideBlastOptions) -> QueryScoring:
+    """Of a query of so many bases, whose strands have these parameters without gaps."""
+    one = _strand_scoring(length, plus if options.strand != "minus" else None, space, options)
+    other = _strand_scoring(length, minus if options.strand != "plus" else None, space, options)
+    lambdas = [strand.karlin.lambda_ for strand in (one, other) if strand.karlin]
     if not lambdas:
         return QueryScoring()
     xdrop_gapped = int(options.xdrop_gap * LN2 / min(lambdas))
     xdrop_final = int(max(options.xdrop_gap_final * LN2 / min(lambdas), xdrop_gapped))
-    return QueryScoring(plus, minus, xdrop_gapped, xdrop_final)
+    return QueryScoring(one, other, xdrop_gapped, xdrop_final)
 
 
-def _strand_scoring(
-    matrix: np.ndarray, codes: np.ndarray, space: SearchSpace, options: NucleotideBlastOptions
-) -> StrandScoring:
-    """Of a strand with these bases, u8[n]."""
-    ungapped = ungapped_karlin(matrix, codes)
+def _strand_scoring(length: int, ungapped: KarlinBlock | None, space: SearchSpace, options: NucleotideBlastOptions
+                    ) -> StrandScoring:
     if ungapped is None:
         return StrandScoring()
     karlin, alpha, beta = gapped_karlin(
         options.reward, options.penalty, options.gapopen, options.gapextend, ungapped
     )
     bases, sequences = options.dbsize or space.estimated_bases or space.total_residues, space.sequences
-    adjustment = length_adjustment(karlin, alpha / karlin.lambda_, beta, len(codes), bases, sequences)
-    size = options.searchsp or effective_search_space(adjustment, len(codes), bases, sequences)
+    adjustment = length_adjustment(karlin, alpha / karlin.lambda_, beta, length, bases, sequences)
+    size = options.searchsp or effective_search_space(adjustment, length, bases, sequences)
     cutoff = max(1, math.ceil(_score_of(options.evalue, size, karlin)))
     ungapped_cutoff = min(int(ungapped.raw_from_bits(GAP_TRIGGER_BITS)), cutoff)
     bits = options.xdrop_ungap

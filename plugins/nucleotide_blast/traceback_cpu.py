@@ -1,23 +1,22 @@
-"""Tracebacks of nucleotide BLAST on the CPU: the reference's rules; what looks at bases is compiled.
+"""Tracebacks of nucleotide BLAST on the CPU: the reference's rules, all strands of a batch in a few kernels.
 
-A path is a script of runs, i4[n, 2] (operation, length), as in ``greedy``. Scripts of all alignments lie one behind the
-other. What is done with whole alignments, a few of each pair, is the reference's own code.
+A group is a strand of a query with a target. A path is a script of runs, i4[n, 2] (operation, length), as in
+``greedy``; scripts of all alignments lie one behind the other.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel
-from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Ragged, Records
+from seqloom.core.records import DELETE, INSERT, Alignments, Ragged, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common import xdrop_cpu
-from seqloom.plugins.common.culling import purge_common_endpoints
 from seqloom.plugins.common.culling_cpu import (
     ANCHOR_QUERY,
     ANCHOR_TARGET,
@@ -26,14 +25,17 @@ from seqloom.plugins.common.culling_cpu import (
     SCORE,
     TARGET_END,
     TARGET_START,
+    in_report_order,
 )
+from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_parts, group_starts
+from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
 from seqloom.plugins.common.xdrop_cpu import BOTH, ROW_ONLY, TOP, TOP_COLUMN, TOP_ROW, walk_back
 from seqloom.plugins.common.xdrop_cpu import extend as extend_by_scores
-from seqloom.plugins.nucleotide_blast.gap_cleanup import clean_gaps
 from seqloom.plugins.nucleotide_blast.gapped_cpu import (
     LEFT,
+    MORE_SAVED,
     RIGHT,
     GreedyRoom,
     matchable_strands,
@@ -46,9 +48,24 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import reach, refuse_affi
 from seqloom.plugins.nucleotide_blast.greedy import PAIR as PAIRS
 from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, QUERY, TARGET, script_of
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
-from seqloom.plugins.nucleotide_blast.rescore import TracedHsp, cut_common_ends
-from seqloom.plugins.nucleotide_blast.saved_cpu import is_contained, save, saved_room
-from seqloom.plugins.nucleotide_blast.strands import MINUS
+from seqloom.plugins.nucleotide_blast.saved_cpu import (
+    STRETCH,
+    Saved,
+    forget,
+    has_room,
+    is_contained,
+    save,
+    saved_room,
+)
+from seqloom.plugins.nucleotide_blast.scripts_cpu import (
+    WHOLE,
+    best_part,
+    clean_gaps,
+    cut_shared,
+    edit_path,
+    is_similar,
+)
+from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 from seqloom.plugins.nucleotide_blast.traceback_reference import (
     GOOD_RUN,
     VERY_GOOD_RUN,
@@ -58,6 +75,15 @@ from seqloom.plugins.nucleotide_blast.traceback_reference import (
     base_costs,
 )
 from seqloom.plugins.nucleotide_blast.ungapped_cpu import laid_out_strands
+
+BEGIN, SIZE, LOW, WIDTH, TURNED, CUTOFF, X_DROP = range(7)
+"""Columns of a group: first base and length of its strand and of its target, whether it is the reverse strand, least
+score, X-drop."""
+GROUP, ROW, COUNT, USED = range(4)
+"""How far a kernel has come: group, preliminary alignment, and alignments and runs that were made."""
+AHEAD, MORE_RUNS, MORE_CODES = 10, 11, 12
+FIRST_RUNS = 16
+"""Room for runs to begin with, for each alignment."""
 
 
 @kernel
@@ -141,18 +167,19 @@ def _trace_greedily(query, begin, size, target, low, width, hsp, scores, x_drop,
 
 
 @kernel
-def _trace(query, begin, size, target, low, width, hsp, costs, reward, space, codes, row_codes, steps, outwards,
+def _trace(query, begin, size, target, low, width, hsp, costs, x_drop, reward, space, codes, row_codes, steps, outwards,
            script):
     """Trace from an anchor by scores; fills ``hsp`` and ``script``; number of runs, or −1: ``codes`` are too few.
 
     query, target: ``both_ways`` residues; the strand and the target begin at ``begin`` and ``low`` behind the padding.
     """
-    gap_open, gap_extend, x_drop = costs.gap_open, costs.gap_extend, costs.x_drop
+    matrix, tables, highest, gap_open, gap_extend, _ = costs
     q, t = hsp[ANCHOR_QUERY] + 1, hsp[ANCHOR_TARGET] + 1
     set_out(space.passes, query, begin, q, q, size - q, target, low, t,
             min(t, most_columns(q, reward, gap_extend, x_drop)),
             min(width - t, most_columns(size - q, reward, gap_extend, x_drop)))
-    if not extend_by_scores(query, target, costs, None, space, False, codes, row_codes):
+    if not extend_by_scores(query, target, (matrix, tables, highest, gap_open, gap_extend, x_drop), None, space, False,
+                            codes, row_codes):
         return -1
     left, right = space.passes[LEFT], space.passes[RIGHT]
     count = walk_back(space.passes, LEFT, codes, row_codes, steps)
@@ -194,120 +221,145 @@ def _trace(query, begin, size, target, low, width, hsp, costs, reward, space, co
 
 
 @kernel
-def best_part(hsp, script, query, begin, size, target, low, width, matrix, gap_open, gap_extend, reward, factor,
-              cutoff):
-    """``rescore.best_part``: fills ``hsp`` and the script's lengths; (first run, runs) or (0, 0) for none."""
-    i, j = hsp[QUERY_START], hsp[TARGET_START]
-    running = best = 0
-    part_run = best_run = 0
-    part_passed = best_passed = end_passed = np.int64(0)
-    part_i, part_j = i, j
-    best_i, best_j, end_i, end_j = i, j, i, j
-    end_run = -1
-    for place in range(len(script)):
-        operation, length = script[place, 0], np.int64(script[place, 1])
-        passed = np.int64(0)
-        while passed < length:
-            if operation == PAIRS:
-                running += matrix[query[begin + i], target[low + j]]
-                i, j, passed = i + 1, j + 1, passed + 1
-            else:
-                running -= gap_open + gap_extend * length
-                i += length if operation == INSERT else 0
-                j += length if operation == DELETE else 0
-                passed = length
-            if running < 0:
-                running = 0
-                part_run, part_passed, part_i, part_j = place, passed, i, j
-                if best < cutoff:
-                    best, end_run = 0, -1
-                    best_run, best_passed, best_i, best_j = part_run, part_passed, part_i, part_j
-            elif running > best:
-                best = running
-                best_run, best_passed, best_i, best_j = part_run, part_passed, part_i, part_j
-                end_run, end_passed, end_i, end_j = place, passed, i, j
-    if end_run < 0:
-        return 0, 0
-    script[end_run, 1] = end_passed
-    script[best_run, 1] -= best_passed
-    first, last = best_run, end_run + 1
-    while first < last and script[first, 1] == 0:
-        first += 1
-    while last > first and script[last - 1, 1] == 0:
-        last -= 1
-    back = ahead = 0
-    while (back < min(best_i, best_j) and query[begin + best_i - back - 1] < 4
-           and query[begin + best_i - back - 1] == target[low + best_j - back - 1]):
-        back += 1
-    while (ahead < min(size - end_i, width - end_j) and query[begin + end_i + ahead] < 4
-           and query[begin + end_i + ahead] == target[low + end_j + ahead]):
-        ahead += 1
-    script[first, 1] += back
-    script[last - 1, 1] += ahead
-    hsp[SCORE] = best // factor + (back + ahead) * reward
-    if hsp[SCORE] < cutoff:
-        return 0, 0
-    hsp[QUERY_START], hsp[TARGET_START] = best_i - back, best_j - back
-    hsp[QUERY_END], hsp[TARGET_END] = end_i + ahead, end_j + ahead
-    return first, last - first
+def _settled(saved, row, script, runs, rows, spans, progress, wanted):
+    """Keep a traced alignment with its script, if it is ``wanted``, and go on to the next; False: ``runs`` are too few.
+    """
+    count, used = progress[COUNT], progress[USED]
+    if wanted:
+        if used + len(script) > len(runs):
+            return False
+        save(saved, row)
+        rows[count, :] = row
+        rows[count, GROUP_OF] = progress[GROUP]
+        spans[count, 0], spans[count, 1] = used, len(script)
+        runs[used : used + len(script)] = script
+        progress[COUNT], progress[USED] = count + 1, used + len(script)
+    progress[ROW] += 1
+    return True
 
 
 @kernel
-def _identities(script, query, i, target, j):
-    """Equal bases along a script from i and j on, and columns."""
-    equal = columns = 0
-    for run in range(len(script)):
-        operation, length = script[run, 0], script[run, 1]
-        if operation == PAIRS:
-            for k in range(length):
-                equal += query[i + k] == target[j + k]
-        columns += length
-        i += length if operation != DELETE else 0
-        j += length if operation != INSERT else 0
-    return equal, columns
-
-
-@kernel
-def _edit_path(script, query, i, target, j, turned, path, counts):
-    """Write the edit path of a script, backwards where it is ``turned``, and its counts; number of its runs."""
-    count = 0
-    counts[:] = 0
-    for run in range(len(script)):
-        operation, length = script[run, 0], script[run, 1]
-        counts[0] += length
-        if operation != PAIRS:
-            path[count] = length << 4 | operation
-            count += 1
-            counts[4] += 1
-            counts[5] += length
-            i += length if operation != DELETE else 0
-            j += length if operation != INSERT else 0
+def _next(groups, bounds, hsps, separation, saved, progress, row):
+    """Copy the next alignment to trace to ``row``: DONE (at the end of all), AHEAD or MORE_SAVED."""
+    while progress[GROUP] < len(groups):
+        if progress[ROW] == bounds[progress[GROUP] + 1]:
+            progress[GROUP] += 1
+            forget(saved)
             continue
-        done = 0
-        while done < length:
-            equal, start = query[i + done] == target[j + done], done
-            while done < length and (query[i + done] == target[j + done]) == equal:
-                done += 1
-            path[count] = (done - start) << 4 | (MATCH if equal else MISMATCH)
-            count += 1
-            counts[1 if equal else 3] += done - start
-        i, j = i + length, j + length
-    counts[2] = counts[1]
-    if turned:
-        for k in range(count // 2):
-            path[k], path[count - 1 - k] = path[count - 1 - k], path[k]
-    return count
+        group = groups[progress[GROUP]]
+        if not has_room(saved, group[WIDTH]):
+            return MORE_SAVED
+        row[:] = hsps[progress[ROW]]
+        if not is_contained(saved, row, separation):
+            return AHEAD
+        progress[ROW] += 1
+    return DONE
 
 
-class _Strand:
-    """A strand of a query against a target: where they begin, and their bases as they score and as they are."""
+@kernel
+def _trace_all_greedily(query, residues, matchable, matchable_residues, groups, bounds, hsps, separation, scores,
+                        distances, sides, script, saved, runs, rows, spans, progress):
+    """Trace the alignments of all groups, from ``progress`` on; returns DONE or what is missing.
 
-    def __init__(self, begin: int, size: int, low: int, width: int) -> None:
-        self.begin, self.size, self.low, self.width = begin, size, low, width
+    query, residues: u1, as they score. rows, spans, runs: what is made.
+    """
+    row = np.empty(8, np.int64)
+    while True:
+        state = _next(groups, bounds, hsps, separation, saved, progress, row)
+        if state != AHEAD:
+            return state
+        group = groups[progress[GROUP]]
+        begin, size, low, width = group[BEGIN], group[SIZE], group[LOW], group[WIDTH]
+        start_point(row, query, begin, size, residues, low, width)
+        state, count = _trace_greedily(matchable, begin, size, matchable_residues, low, width, row, scores,
+                                       group[X_DROP], distances, sides, script)
+        if state != DONE:
+            return state
+        i, j = row[QUERY_START], row[TARGET_START]
+        count = clean_gaps(script, count, query, begin + i, row[QUERY_END] - i, residues, low + j, row[TARGET_END] - j)
+        if not _settled(saved, row, script[:count], runs, rows, spans, progress, count > 0):
+            return MORE_RUNS
 
 
-Trace = Callable[[_Strand, np.ndarray, int], np.ndarray]
-"""Traces an HSP (i8[8], which is changed) with an X-drop: its script, i4[n, 2]."""
+@kernel
+def _trace_all(query, real, residues, padded, padded_residues, groups, bounds, hsps, separation, percent, costs, reward,
+               space, codes, row_codes, steps, outwards, script, saved, runs, rows, spans, progress):
+    """As ``_trace_all_greedily``, by scores. real: the queries' real bases. padded, padded_residues: ``both_ways``."""
+    row = np.empty(8, np.int64)
+    least_drop = costs.gap_open + costs.gap_extend
+    while True:
+        state = _next(groups, bounds, hsps, separation, saved, progress, row)
+        if state != AHEAD:
+            return state
+        group = groups[progress[GROUP]]
+        begin, size, low, width = group[BEGIN], group[SIZE], group[LOW], group[WIDTH]
+        start_point(row, query, begin, size, residues, low, width)
+        count = _trace(padded, begin, size, padded_residues, low, width, row, costs, max(group[X_DROP], least_drop),
+                       reward, space, codes, row_codes, steps, outwards, script)
+        if count < 0:
+            return MORE_CODES
+        wanted = count > 0 and is_similar(script[:count], real, begin + row[QUERY_START], residues,
+                                          low + row[TARGET_START], percent)
+        if not _settled(saved, row, script[:count], runs, rows, spans, progress, wanted):
+            return MORE_RUNS
+
+
+@kernel
+def _rescore(query, real, residues, groups, rows, spans, runs, sequence, again, matrix, costs, percent, stays):
+    """Re-score the rows that are to be rescored ``again``, in this sequence; bool ``stays``: those that are left."""
+    gap_open, gap_extend, reward, factor = costs
+    for at in range(len(sequence)):
+        row = sequence[at]
+        stays[at] = True
+        if not again[row]:
+            continue
+        group, hsp = groups[rows[row, GROUP_OF]], rows[row]
+        first, count = spans[row, 0], spans[row, 1]
+        skipped, count = best_part(hsp, runs[first : first + count], query, group[BEGIN], group[SIZE], residues,
+                                   group[LOW], group[WIDTH], matrix, gap_open, gap_extend, reward, factor,
+                                   group[CUTOFF])
+        first += skipped
+        spans[row, 0], spans[row, 1] = first, count
+        stays[at] = count > 0 and is_similar(
+            runs[first : first + count], real, group[BEGIN] + hsp[QUERY_START], residues,
+            group[LOW] + hsp[TARGET_START], percent)
+
+
+@kernel
+def _uncontained(rows, order, separation, saved, stays):
+    """bool ``stays``: the rows, in this order, that no earlier one of their group encloses."""
+    forget(saved)
+    for at in range(len(order)):
+        row = rows[order[at]]
+        if at and row[GROUP_OF] != rows[order[at - 1], GROUP_OF]:
+            forget(saved)
+        stays[at] = not is_contained(saved, row, separation)
+        if stays[at]:
+            save(saved, row)
+
+
+@kernel
+def _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths, counts):
+    """Write the edit paths of rows, in this order, and their counts; where there is no room, but their offsets."""
+    for at in range(len(order)):
+        row, span = rows[order[at]], spans[order[at]]
+        group = groups[row[GROUP_OF]]
+        own = paths[offsets[at] : offsets[at + 1]] if len(paths) else paths
+        offsets[at + 1] = offsets[at] + edit_path(
+            runs[span[0] : span[0] + span[1]], real, group[BEGIN] + row[QUERY_START], residues,
+            group[LOW] + row[TARGET_START], group[TURNED] != 0, own, counts[at])
+
+
+class Made(NamedTuple):
+    """Traced alignments: i8[n, 8] rows with groups, i8[n, 2] first run and number of runs of each, i4[m, 2] runs."""
+
+    rows: np.ndarray
+    spans: np.ndarray
+    runs: np.ndarray
+
+
+Trace = Callable[[np.ndarray, np.ndarray, np.ndarray, Saved, Made, np.ndarray], int]
+"""Kernels for groups, their bounds, preliminary alignments, what saves, what is made, and how far they have come."""
 
 
 class TracebackCpu(Traceback):
@@ -320,8 +372,9 @@ class TracebackCpu(Traceback):
                          + 64 * shape.threads * shape.longest_query)
 
     @abstractmethod
-    def tracer(self, context: Context, strands: np.ndarray, offsets: np.ndarray) -> Callable[[], Trace]:
-        """Makes the function that traces, for each thread."""
+    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray
+               ) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
+        """Makes, for each thread, the kernel and what gives it more room."""
 
     def aligner(self, scoring: Any, x_drop: int, query: bytes, target: bytes) -> Any:
         raise NotImplementedError
@@ -330,95 +383,112 @@ class TracebackCpu(Traceback):
         assert isinstance(records, Alignments)
         if not len(records):
             return Alignments({})
-        queries, targets, scoring, options = context.queries, context.targets, context.scoring, context.options
+        queries, targets, scoring = context.queries, context.targets, context.scoring
         bounds = group_starts(records.query, records.target, records.query_frame)
         firsts = bounds[:-1]
         query_of, at = queries.locate(records.query[firsts]), targets.locate(records.target[firsts])
-        frames = records.query_frame[firsts].astype(np.int64)
+        minus = records.query_frame[firsts] < 0
         hsps = _strand_rows(context, records)
         strands, begins = laid_out_strands(context)
-        true = strands if not len(queries.hard) else laid_out_strands(context, queries.residues)[0]
+        real = strands if not len(queries.hard) else laid_out_strands(context, queries.residues)[0]
         offsets = strand_offsets(begins)
-        begin = self.tracer(context, strands, offsets)
-        residues, separation = targets.residues, self.options.diagonal_separation
-        costs = base_costs(scoring)
-        matrix = np.array(costs.matrix, np.int64)
-        most = int(np.diff(bounds).max())
+        pieces = 4 * query_of + 2 * minus
+        cutoffs = scoring.of_queries(lambda of: (of.plus.cutoff, of.minus.cutoff))[query_of, minus.astype(np.int64)]
+        groups = np.stack([offsets[pieces], offsets[pieces + 1] - offsets[pieces], targets.offsets[at],
+                           targets.lengths[at], minus, cutoffs,
+                           scoring.of_queries(lambda of: of.xdrop_final)[query_of]], axis=1).astype(np.int64)
+        begin = self.tracer(context, strands, real, offsets)
 
-        def part(span: tuple[int, int]) -> list[tuple[int, TracedHsp, np.ndarray, np.ndarray]]:
-            trace = begin()
-            result = []
-            for group in range(*span):
-                piece = 4 * int(query_of[group]) + 2 * (int(frames[group]) < 0)
-                strand = _Strand(int(offsets[piece]), int(offsets[piece + 1] - offsets[piece]),
-                                 int(targets.offsets[at[group]]), int(targets.lengths[at[group]]))
-                of_query = scoring.queries[int(query_of[group])]
-                cutoff = of_query.strand(int(frames[group])).cutoff
+        def part(span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Ragged]:
+            own, starts = groups[slice(*span)], bounds[span[0] : span[1] + 1]
+            made = self._traced(own, starts, hsps, *begin())
+            rows, counts, paths = self._chosen(context, strands, real, own, made)
+            rows[:, GROUP_OF] += span[0]
+            context.advance(int(starts[-1] - starts[0]), len(records))
+            return rows, counts, paths
 
-                def similar(row: np.ndarray, script: np.ndarray, strand: _Strand = strand) -> bool:
-                    if options.perc_identity <= 0:
-                        return True
-                    equal, columns = _identities(script, true, strand.begin + row[QUERY_START], residues,
-                                                 strand.low + row[TARGET_START])
-                    return equal * 100.0 >= columns * options.perc_identity
+        rows, counts, paths = (list(column) for column in zip(
+            *run_tasks(context.threads, part, group_parts(bounds, context.threads)), strict=True))
+        return _records(context, np.concatenate(rows), np.concatenate(counts), Ragged.concat(paths), query_of, at,
+                        minus)
 
-                saved = saved_room(min(most, int(bounds[group + 1] - bounds[group])), strand.width)
-                traced = []
-                for number in range(bounds[group], bounds[group + 1]):
-                    row = hsps[number]
-                    if is_contained(saved, row, separation):
-                        continue
-                    start_point(row, strands, strand.begin, strand.size, residues, strand.low, strand.width)
-                    script = trace(strand, row, of_query.xdrop_final)
-                    if len(script) and (self.rescores_all or similar(row, script)):
-                        while not save(saved, row):
-                            saved = saved._replace(entries=np.concatenate([saved.entries, saved.entries]))
-                        traced.append(_traced(row, script))
-                kept, rest = cut_common_ends(traced)
-                if self.rescores_all:
-                    kept, rest = [], kept + rest
-                for hsp in rest:
-                    row, script = _row(hsp), np.array(hsp.script, np.int32).reshape(-1, 2)
-                    first, runs = best_part(row, script, strands, strand.begin, strand.size, residues, strand.low,
-                                            strand.width, matrix, costs.gap_open, costs.gap_extend, costs.reward,
-                                            costs.factor, cutoff)
-                    script = script[first : first + runs]
-                    script = script[script[:, 1] > 0]
-                    if runs and similar(row, script):
-                        kept.append(_traced(row, script))
-                stay = saved_room(len(kept), strand.width)
-                for hsp in purge_common_endpoints(kept):
-                    row = _row(hsp)
-                    if is_contained(stay, row, separation):
-                        continue
-                    while not save(stay, row):
-                        stay = stay._replace(entries=np.concatenate([stay.entries, stay.entries]))
-                    script = np.array(hsp.script, np.int32).reshape(-1, 2)
-                    path = np.empty(len(script) + 2 * int(script[:, 1].sum()), np.uint32)
-                    counts = np.empty(6, np.int64)
-                    runs = _edit_path(script, true, strand.begin + hsp.query_start, residues,
-                                      strand.low + hsp.target_start, bool(frames[group] == MINUS), path, counts)
-                    result.append((group, hsp, counts, path[:runs].copy()))
-            context.advance(int(bounds[span[1]] - bounds[span[0]]), len(records))
-            return result
+    def _traced(self, groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, trace: Trace,
+                grow: Callable[[int], None]) -> Made:
+        """All preliminary alignments of some groups, traced, in more room where it was too little."""
+        most = int(bounds[-1] - bounds[0])
+        saved = saved_room(int(np.diff(bounds).max()), int(groups[:, WIDTH].max()))
+        made = Made(np.empty((most, 8), np.int64), np.empty((most, 2), np.int64),
+                    np.empty((FIRST_RUNS * most, 2), np.int32))
+        progress = np.array([0, bounds[0], 0, 0])
+        while (state := trace(groups, bounds, hsps, saved, made, progress)) != DONE:
+            if state == MORE_SAVED:
+                saved = saved.grown()
+            elif state == MORE_RUNS:
+                made = made._replace(runs=np.concatenate([made.runs, np.empty((3 * len(made.runs), 2), np.int32)]))
+            else:
+                grow(state)
+        return Made(made.rows[: progress[COUNT]], made.spans[: progress[COUNT]], made.runs)
 
-        found = [row for rows in run_tasks(context.threads, part, group_parts(bounds, context.threads)) for row in rows]
-        if not found:
-            return Alignments({})
-        group = np.array([row[0] for row in found])
-        minus, length = frames[group] < 0, queries.lengths[query_of[group]]
-        start, end = (np.array([getattr(row[1], name) for row in found]) for name in ("query_start", "query_end"))
-        counted = np.stack([row[2] for row in found])
-        return Alignments({
-            "query": queries.ordinals[query_of[group]], "target": targets.ordinals[at[group]],
-            "score": np.array([row[1].score for row in found]),
-            "query_start": np.where(minus, length - end, start), "query_end": np.where(minus, length - start, end),
-            "target_start": np.array([row[1].target_start for row in found]),
-            "target_end": np.array([row[1].target_end for row in found]),
-            "query_frame": np.ones(len(found), np.int8), "target_frame": frames[group],
-            **{name: counted[:, place] for place, name in enumerate(PathCounts._fields)},
-            "path": Ragged.of([row[3] for row in found]),
-        })
+    def _chosen(self, context: Context, strands: np.ndarray, real: np.ndarray, groups: np.ndarray, made: Made
+                ) -> tuple[np.ndarray, np.ndarray, Ragged]:
+        """Alignments that stay, by group, best first: rows, counts and paths."""
+        rows, spans, runs = made
+        residues, percent = context.targets.residues, context.options.perc_identity
+        costs = base_costs(context.scoring)
+        sequence, cut = _in_sequence(rows, spans, runs)
+        stays = np.empty(len(sequence), np.bool_)
+        _rescore(strands, real, residues, groups, rows, spans, runs, sequence, cut | self.rescores_all,
+                 np.array(costs.matrix, np.int64), (costs.gap_open, costs.gap_extend, costs.reward, costs.factor),
+                 percent, stays)
+        left = sequence[stays]
+        left = left[in_report_order(rows[left])]
+        stays = np.empty(len(left), np.bool_)
+        saved = saved_room(len(left), int(groups[:, WIDTH].max()))
+        stretches = rows[left, TARGET_END] // STRETCH - rows[left, TARGET_START] // STRETCH + 1
+        saved = saved._replace(entries=np.empty((int(stretches.sum()), 2), np.int32))
+        _uncontained(rows, left, self.options.diagonal_separation, saved, stays)
+        left = left[stays]
+        offsets, counts = np.zeros(len(left) + 1, np.int64), np.empty((len(left), len(PathCounts._fields)), np.int64)
+        paths = np.empty(0, np.uint32)
+        for _ in range(2):
+            _edit_paths(real, residues, groups, rows, spans, runs, left, offsets, paths, counts)
+            paths = paths if len(paths) else np.empty(offsets[-1], np.uint32)
+        return rows[left], counts, Ragged(offsets, paths)
+
+
+def _in_sequence(rows: np.ndarray, spans: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``rescore.cut_common_ends`` of all groups: rows that stay, then those that were cut, in reverse; which these are.
+
+    Changes rows, spans and runs.
+    """
+    fates, cuts, order = np.zeros(len(rows), np.int64), 0, np.arange(len(rows))
+    for heads, ends, others in ((True, (QUERY_START, TARGET_START), (QUERY_END, TARGET_END)),
+                                (False, (QUERY_END, TARGET_END), (QUERY_START, TARGET_START))):
+        there = rows[order]
+        order = order[order_in_groups(there, group_starts(there[:, GROUP_OF]), [
+            *((end, RISING) for end in ends), (SCORE, FALLING), *((other, FALLING) for other in others)])]
+        cuts = cut_shared(rows, spans, runs, order, heads, fates, cuts)
+        order = order[fates[order] == WHOLE]
+    remains = np.flatnonzero(fates > WHOLE)
+    remains = remains[np.argsort(-fates[remains], kind="stable")]
+    sequence = np.concatenate([order, remains])
+    return sequence[np.argsort(rows[sequence, GROUP_OF], kind="stable")], fates > WHOLE
+
+
+def _records(context: Context, rows: np.ndarray, counts: np.ndarray, paths: Ragged, query_of: np.ndarray,
+             at: np.ndarray, minus: np.ndarray) -> Alignments:
+    """Alignments in forward coordinates."""
+    group = rows[:, GROUP_OF]
+    length, turned = context.queries.lengths[query_of[group]], minus[group]
+    start, end = rows[:, QUERY_START], rows[:, QUERY_END]
+    return Alignments({
+        "query": context.queries.ordinals[query_of[group]], "target": context.targets.ordinals[at[group]],
+        "score": rows[:, SCORE], "query_start": np.where(turned, length - end, start),
+        "query_end": np.where(turned, length - start, end), "target_start": rows[:, TARGET_START],
+        "target_end": rows[:, TARGET_END], "query_frame": np.ones(len(rows), np.int8),
+        "target_frame": np.where(turned, MINUS, PLUS),
+        **{name: counts[:, place] for place, name in enumerate(PathCounts._fields)}, "path": paths,
+    })
 
 
 def _strand_rows(context: Context, records: Records) -> np.ndarray:
@@ -437,48 +507,42 @@ def _strand_rows(context: Context, records: Records) -> np.ndarray:
     return hsps
 
 
-def _traced(row: np.ndarray, script: np.ndarray) -> TracedHsp:
-    score, query_start, query_end, target_start, target_end = row[: TARGET_END + 1].tolist()
-    return TracedHsp(score, query_start, query_end, target_start, target_end, script=script.tolist())
-
-
-def _row(hsp: TracedHsp) -> np.ndarray:
-    return np.array([hsp.score, hsp.query_start, hsp.query_end, hsp.target_start, hsp.target_end, 0, 0, 0], np.int64)
-
-
 class XDropTracebackCpu(TracebackCpu, XDropTraceback):
     __doc__ = XDropTraceback.__doc__
     backend = "cpu"
 
-    def tracer(self, context: Context, strands: np.ndarray, offsets: np.ndarray) -> Callable[[], Trace]:
-        scoring, residues = context.scoring, context.targets.residues
+    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray
+               ) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
+        scoring, residues, percent = context.scoring, context.targets.residues, float(context.options.perc_identity)
         gap_open, gap_extend, matrix = scoring.gap_open, scoring.gap_extend, scoring.matrix
-        highest = max([gap_open + gap_extend, *(of.xdrop_final for of in scoring.queries)])
+        highest = max([gap_open + gap_extend, *(of.xdrop_final for of in scoring.kinds)])
         query = xdrop_cpu.both_ways(strands, np.array([0, len(strands)]), np.arange(1)).residues
         target = xdrop_cpu.both_ways(residues, np.array([0, len(residues)]), np.arange(1)).residues
         cells = xdrop_cpu.cells(matrix, gap_open, gap_extend, highest)
         costs = xdrop_cpu.Costs.of(matrix, gap_open, gap_extend, highest)
         height = int(np.diff(offsets).max())
         width = min(context.targets.longest, reach(scoring, height, highest))
+        separation = self.options.diagonal_separation
 
-        def begin() -> Trace:
+        def begin() -> tuple[Trace, Callable[[int], None]]:
             space = xdrop_cpu.workspace(height, width, cells)
             row_codes = np.empty((2, height + 1), np.int64)
-            steps, outwards, script = (np.empty(height + width + 1, np.uint8), np.empty(height + width + 1, np.uint8),
-                                       np.empty((height + width + 1, 2), np.int32))
+            steps, outwards = np.empty((2, height + width + 1), np.uint8)
+            script = np.empty((height + width + 1, 2), np.int32)
             codes = np.empty((2, min(1 << 20, (height + 1) * (width // 16 + 8))), np.uint64)
 
-            def trace(strand: _Strand, row: np.ndarray, x_drop: int) -> np.ndarray:
-                nonlocal codes
-                own = costs._replace(x_drop=max(x_drop, gap_open + gap_extend))
-                while True:
-                    runs = _trace(query, strand.begin, strand.size, target, strand.low, strand.width, row, own,
-                                  scoring.reward, space, codes, row_codes, steps, outwards, script)
-                    if runs >= 0:
-                        return script[:runs]
-                    codes = np.empty((2, 4 * codes.shape[1]), np.uint64)
+            def trace(groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, saved: Saved, made: Made,
+                      progress: np.ndarray) -> int:
+                state: int = _trace_all(strands, real, residues, query, target, groups, bounds, hsps, separation,
+                                        percent, costs, scoring.reward, space, codes, row_codes, steps, outwards,
+                                        script, saved, made.runs, made.rows, made.spans, progress)
+                return state
 
-            return trace
+            def grow(state: int) -> None:
+                nonlocal codes
+                codes = np.empty((2, 4 * codes.shape[1]), np.uint64)
+
+            return trace, grow
 
         return begin
 
@@ -487,30 +551,25 @@ class GreedyTracebackCpu(TracebackCpu, GreedyTraceback):
     __doc__ = GreedyTraceback.__doc__
     backend = "cpu"
 
-    def tracer(self, context: Context, strands: np.ndarray, offsets: np.ndarray) -> Callable[[], Trace]:
+    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray
+               ) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
         scoring, residues = context.scoring, context.targets.residues
         refuse_affine(scoring)
         query, target = matchable_strands(strands), matchable_targets(residues)
         scores = scoring.reward, scoring.penalty, 2 if scoring.reward % 2 else 1
+        separation = self.options.diagonal_separation
 
-        def begin() -> Trace:
+        def begin() -> tuple[Trace, Callable[[int], None]]:
             room, sides = GreedyRoom(), np.zeros((2, 7), np.int64)
-            script = np.empty((4 * len(room.rows.rows) + 8, 2), np.int32)
 
-            def trace(strand: _Strand, row: np.ndarray, x_drop: int) -> np.ndarray:
-                nonlocal script
-                while True:
-                    state, runs = _trace_greedily(query, strand.begin, strand.size, target, strand.low, strand.width,
-                                                  row, scores, x_drop, room.rows, sides, script)
-                    if state == DONE:
-                        break
-                    room.grow(state)
-                    script = np.empty((4 * len(room.rows.rows) + 8, 2), np.int32)
-                own = slice(strand.begin + row[QUERY_START], strand.begin + row[QUERY_END])
-                opposite = slice(strand.low + row[TARGET_START], strand.low + row[TARGET_END])
-                tidy = clean_gaps(script[:runs].tolist(), strands[own].tobytes(), residues[opposite].tobytes())
-                return np.array(tidy, np.int32).reshape(-1, 2)
+            def trace(groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, saved: Saved, made: Made,
+                      progress: np.ndarray) -> int:
+                script = np.empty((4 * len(room.rows.rows) + 8, 2), np.int32)
+                state: int = _trace_all_greedily(strands, residues, query, target, groups, bounds, hsps, separation,
+                                                 scores, room.rows, sides, script, saved, made.runs, made.rows,
+                                                 made.spans, progress)
+                return state
 
-            return trace
+            return trace, room.grow
 
         return begin

@@ -113,7 +113,7 @@ class Traceback(ExtendStage):
     def _strand(self, context: Context, query: int, frame: int, target: bytes, hsps: list[Hsp]) -> list[TracedHsp]:
         """Traced alignments of one query strand and one target."""
         scoring, separation = context.scoring, self.options.diagonal_separation
-        of_query = scoring.queries[int(context.queries.locate(query))]
+        of_query = scoring.query(int(context.queries.locate(query)))
         cutoff = of_query.strand(frame).cutoff
         searched = strand_codes(searched_query(context, query), frame)
         true = strand_codes(context.query(query), frame)

@@ -223,10 +223,8 @@ def _lay_out(residues, offsets, complement, begins, strands):
 
 def strand_limits(context: Context) -> np.ndarray:
     """i8[k, 2, 3]: X-drop, reduced cutoff and cutoff of both strands of every query."""
-    limits = np.empty((len(context.queries), 2, 3), np.int64)
-    for query, of in enumerate(context.scoring.queries):
-        for row, strand in zip(limits[query], (of.plus, of.minus), strict=True):
-            row[:] = strand.xdrop_ungapped, strand.reduced_cutoff, strand.ungapped_cutoff
+    limits: np.ndarray = context.scoring.of_queries(lambda of: [
+        (strand.xdrop_ungapped, strand.reduced_cutoff, strand.ungapped_cutoff) for strand in (of.plus, of.minus)])
     return limits
 
 

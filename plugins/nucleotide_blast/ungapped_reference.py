@@ -185,7 +185,7 @@ class UngappedExtension(ExtendStage):
             extender = Extender(strands, bases[low:high], context.scoring)
             hits = [WordHit.of(seed[3:], len(strands) // 2, chunk) for seed in group]
             hits.sort(key=lambda hit: (hit.target - hit.query, hit.target))
-            scoring = context.scoring.queries[place]
+            scoring = context.scoring.query(place)
             context.advance(len(hits), len(records))
             for hit, segment in extend_hits(extender, hits, self.options.window, scoring):
                 rows.append((query, target, chunk, *_forward(hit, segment, len(strands) // 2, chunk)))

@@ -1,100 +1,179 @@
-"""Domain definition on the CPU: the steps of ``domains_reference.py``, each by a kernel."""
+"""Domain definition on the CPU: the steps of ``domains_reference.py`` for many targets of a model, each by a kernel.
+
+Whole targets, regions and envelopes are gone through side by side, those of about the same length together.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .accuracy_cpu import correction, decode, null2_logs, optimal_path
+from .accuracy_cpu import correction, decode, null2_logs, optimal_paths
 from .clusters_cpu import envelopes
-from .domains import Domain, Domains
+from .domains import Domain, Domains, Path
 from .domains_reference import TRACES
-from .exact_math import F32
-from .forward_cpu import Parser, StripedOdds, backward, forward
-from .labels_cpu import labels
-from .profile import LengthModel
+from .exact_math import F32, Array32
+from .forward_cpu import WIDE, Matrices, StripedOdds, longest_first
+from .labels_cpu import label, tenths_of
+from .profile import LANES
 from .random_numbers import RandomNumbers
 from .regions_cpu import regions_of
 from .regions_reference import Region
 from .traces_cpu import sampled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+TOGETHER_BYTES = 16 << 20
+"""Of the cells of envelopes that are gone through side by side; a longer one is gone through alone."""
 
-def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begin: int, end: int, parser: Parser, number: int,
-                   seed: int) -> Domains | None:
-    """Domains of the target ``residues[begin:end]``.
+
+class _Scored(NamedTuple):
+    """What is known of an envelope by itself; ``logs`` f32[28], null2 log odds; ``labels`` of its path."""
+
+    score: np.float32
+    path: Path
+    labels: str
+    logs: Array32
+
+
+class _Target:
+    """What is found in one target: its regions and envelopes, from left to right.
+
+    Attributes:
+        begin: of the target in the residues. length: its residues.
+        score: Forward score in nats, f32.
+        expected: number of domains. regions: None where f32 overflowed.
+        found: of each region the envelopes, first and last residue, 1-based in the target, and the null2 log odds of
+            its residues if they come from sampled paths.
+    """
+
+    def __init__(self, begin: int, length: int) -> None:
+        self.begin, self.length = begin, length
+        self.score, self.expected = F32(np.nan), F32(0.0)
+        self.regions: list[Region] | None = None
+        self.found: list[tuple[list[tuple[int, int]], Array32 | None]] = []
+
+    def domains(self, residues: NDArray[np.uint8], scored: dict[tuple[int, int], _Scored]) -> Domains | None:
+        """``scored``: envelopes by ``begin`` of the target and their first residue; those that overflowed are missing.
+        """
+        if self.regions is None:
+            return None
+        null2, domains, overlaps, count = np.zeros(self.length, F32), [], 0, 0
+        for region, (ends, logs) in zip(self.regions, self.found, strict=True):
+            if logs is not None:
+                null2[region.start - 1 : region.end] = logs
+            last_end = 0
+            for start, end in ends:
+                overlaps += start <= last_end
+                count += 1
+                one = scored.get((start, end))
+                if one is None:
+                    continue
+                corrected = correction(one.logs if logs is None else None, residues, self.begin + start - 1,
+                                       self.begin + end, null2[start - 1 : end])
+                domains.append(Domain(start, end, one.score, corrected, one.path, one.labels))
+                last_end = end
+        return Domains(
+            domains=tuple(domains),
+            expected=self.expected,
+            regions=len(self.regions),
+            clustered=sum(region.multiple for region in self.regions),
+            overlaps=overlaps,
+            envelopes=count,
+            null2=null2,
+        )
+
+
+def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
+                   seed: int, check: Callable[[], None]) -> list[tuple[np.float32, Domains | None]]:
+    """Forward scores and domains of targets ``residues[begins[n]:ends[n]]``.
 
     Args:
-        parser: of some targets; this one is the one of ``number``.
+        odds: of the model.
         seed: of the random numbers, which start anew in each region; 0 for arbitrary ones.
+        check: called now and then; it raises to stop.
 
     Returns:
-        None where f32 overflowed beyond repair (HMMER drops such a target as well).
+        For each target its score in nats and its domains, None where f32 overflowed beyond repair (HMMER drops such a
+        target as well).
     """
-    whole = regions_of(LengthModel(end - begin, multihit=True), parser, number)
-    if whole is None:
-        return None
-    expected, found = whole
-    finder = _Finder(odds, residues, begin, end, seed)
-    for region in found:
-        if region.multiple:
-            finder.resolve(region)
-        else:
-            finder.rescore(region.start, region.end, keep_null2=False)
-    return Domains(
-        domains=tuple(finder.domains),
-        expected=expected,
-        regions=len(found),
-        clustered=sum(region.multiple for region in found),
-        overlaps=finder.overlaps,
-        envelopes=finder.envelopes,
-        null2=finder.null2,
-    )
+    finder = _Finder(odds, residues, check)
+    targets = [_Target(begin, end - begin) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+    finder.parse(targets)
+    finder.resolve(targets, seed)
+    scored = finder.rescore(targets)
+    return [(target.score, target.domains(residues, known)) for target, known in zip(targets, scored, strict=True)]
 
 
 class _Finder:
-    """Collects the domains of one target."""
+    """Goes through stretches of targets, with room that is used again."""
 
-    def __init__(self, odds: StripedOdds, residues: NDArray[np.uint8], begin: int, end: int, seed: int) -> None:
-        self._odds, self._residues, self._begin, self._seed = odds, residues, begin, seed
-        self._multihit, self._unihit = (LengthModel(end - begin, multihit) for multihit in (True, False))
-        self.domains: list[Domain] = []
-        self.overlaps = 0
-        self.envelopes = 0
-        self.null2 = np.zeros(end - begin, F32)
+    def __init__(self, odds: StripedOdds, residues: NDArray[np.uint8], check: Callable[[], None]) -> None:
+        self._odds, self._residues, self._check = odds, residues, check
+        self._wide, self._alone = Matrices(odds, WIDE), Matrices(odds, LANES)
+        self._tenths = np.empty(0, np.uint8)
 
-    def resolve(self, region: Region) -> None:
-        """Sample paths through a region, cluster their domains to envelopes and score these."""
-        begin, end = self._begin + region.start - 1, self._begin + region.end
-        _, states = forward(self._odds, self._multihit, self._residues, begin, end, whole=True)
-        traces, segments, logs = sampled(self._odds, self._multihit, self._residues, begin, end, states, TRACES,
-                                         RandomNumbers(self._seed).state)
-        del states
-        self.null2[region.start - 1 : region.end] = logs
-        last_end = 0
-        for envelope in envelopes(traces, segments, TRACES, end - begin, self._odds.length):
-            first, last = envelope.start + region.start - 1, envelope.end + region.start - 1
-            self.overlaps += first <= last_end
-            if self.rescore(first, last, keep_null2=True):
-                last_end = last
+    def _groups(self, stretches: list[tuple[_Target, int, int]], multihit: bool,
+                whole: bool) -> Iterator[tuple[Matrices, list[int]]]:
+        """Forward of stretches (target, first and last residue), and which of them are in the matrices."""
+        firsts = np.array([target.begin + first - 1 for target, first, _ in stretches], np.int64)
+        lengths = np.array([last - first + 1 for _, first, last in stretches], np.int64)
+        wholes = np.array([target.length for target, _, _ in stretches], np.int64)
+        cells = 3 * 4 * WIDE * self._odds.slots * (lengths + 1)
+        fits = (cells <= TOGETHER_BYTES) | (not whole)
+        together = np.flatnonzero(fits)
+        groups = [together[some] for some in longest_first(lengths[together], self._wide.together)]
+        for some in (*groups, *(np.array([n]) for n in np.flatnonzero(~fits).tolist())):
+            self._check()
+            matrices = self._wide if fits[some[0]] and (len(some) > 1 or not whole) else self._alone
+            matrices.run_forward(self._residues, firsts[some], lengths[some], wholes[some], multihit, whole)
+            yield matrices, some.tolist()
 
-    def rescore(self, start: int, end: int, keep_null2: bool) -> bool:
-        """Score an envelope by itself; False if f32 overflowed and it is dropped.
+    def parse(self, targets: list[_Target]) -> None:
+        """Find the regions of each target, and the envelopes of those that hold one domain."""
+        for matrices, chosen in self._groups([(target, 1, target.length) for target in targets], True, whole=False):
+            matrices.run_backward(whole=False)
+            for number, place in enumerate(chosen):
+                target = targets[place]
+                target.score = matrices.scores[number]
+                found = regions_of(matrices, number)
+                if found is not None:
+                    target.expected, target.regions = found
+                    target.found = [([] if r.multiple else [(r.start, r.end)], None) for r in target.regions]
 
-        ``keep_null2``: use the null2 odds of the region's sampled paths instead of the envelope's own.
-        """
-        self.envelopes += 1
-        begin, behind = self._begin + start - 1, self._begin + end
-        odds, unihit = self._odds, self._unihit
-        score, states = forward(odds, unihit, self._residues, begin, behind, whole=True)
-        own_scales, posterior = backward(odds, unihit, self._residues, begin, behind, states)
-        if not decode(unihit, odds.slots, states, posterior, own_scales):
-            return False
-        logs = None if keep_null2 else null2_logs(odds, posterior)
-        path = optimal_path(odds, unihit, posterior, states)
-        corrected = correction(logs, self._residues, begin, behind, self.null2[start - 1 : end])
-        self.domains.append(Domain(start, end, score, corrected, path, labels(posterior, path, odds.slots)))
-        return True
+    def resolve(self, targets: list[_Target], seed: int) -> None:
+        """Sample paths through regions that may hold several domains, and cluster these to envelopes."""
+        regions = [(target, n, region) for target in targets for n, region in enumerate(target.regions or ())
+                   if region.multiple]
+        stretches = [(target, region.start, region.end) for target, _, region in regions]
+        for matrices, chosen in self._groups(stretches, True, whole=True):
+            for number, place in enumerate(chosen):
+                target, first, last = stretches[place]
+                traces, segments, logs = sampled(matrices, number, self._residues, target.begin + first - 1, TRACES,
+                                                 RandomNumbers(seed).state)
+                kept = envelopes(traces, segments, TRACES, last - first + 1, self._odds.length)
+                ends = [(envelope.start + first - 1, envelope.end + first - 1) for envelope in kept]
+                target.found[regions[place][1]] = ends, logs
+
+    def rescore(self, targets: list[_Target]) -> list[dict[tuple[int, int], _Scored]]:
+        """Score every envelope by itself; those where f32 overflows are left out."""
+        scored: list[dict[tuple[int, int], _Scored]] = [{} for _ in targets]
+        envelopes_ = [(n, *ends, logs is None) for n, target in enumerate(targets)
+                      for ends_, logs in target.found for ends in ends_]
+        stretches = [(targets[n], start, end) for n, start, end, _ in envelopes_]
+        for matrices, chosen in self._groups(stretches, False, whole=True):
+            matrices.run_backward(whole=True)
+            fit = [number for number in range(len(chosen)) if decode(matrices, number)]
+            wanted = any(envelopes_[chosen[number]][3] for number in fit)
+            logs = null2_logs(matrices) if wanted else np.empty((matrices.together, 0), F32)
+            self._tenths = tenths_of(matrices, self._tenths)
+            for number, path in zip(fit, optimal_paths(matrices, fit), strict=True):
+                n, start, end, _ = envelopes_[chosen[number]]
+                text = label(matrices, number, self._tenths, path)
+                scored[n][start, end] = _Scored(matrices.scores[number], path, text, logs[number])
+        return scored

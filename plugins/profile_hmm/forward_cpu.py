@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WIDE = BYTE_LANES // 2
-"""Lanes of vectors of several targets: two registers."""
+"""Lanes of vectors of several stretches: two registers."""
 SPECIALS = 6
 N, B, E, J, C, SCALE = range(SPECIALS)
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD, _OUT_MM, _OUT_IM, _OUT_DM, _NONE = (4 * n for n in range(12))
@@ -226,9 +226,6 @@ def _forward_kernel(lanes: int) -> Any:
     return fill_forward
 
 
-_fill_wide, _fill_forward = _forward_kernel(WIDE), _forward_kernel(LANES)
-
-
 @kernel
 def _scores(specials, lanes, lengths, moves, scores):
     """Forward scores f4[targets] from the states around the model; NaN where they leave the range of f32."""
@@ -249,12 +246,14 @@ def _backward_kernel(lanes: int) -> Any:
 
     @kernel
     def fill_backward(match, transitions, slots, residues, begins, lengths, moves, loops, end_move, end_loop, forward,
-                      kept, cells, specials, own_scales, places, room):
-        """Fill the arrays as for Forward, whose ``specials`` are ``forward``; u1[targets] ``own_scales`` says which
-        targets left Forward's scales. With ``kept`` below L + 1 targets may be of different lengths: all begin with
-        their last residue, and row i of ``cells`` is that of the first, longest target.
+                      products, cells, specials, own_scales, places, room):
+        """Fill ``specials`` as for Forward, whose states are ``forward``; u1[targets] ``own_scales`` says which targets
+        left Forward's scales. M and I of all rows are multiplied into ``products``, Forward's cells, unless it is
+        empty.
 
-        room: f4[6 · lanes], working space.
+        A target that is shorter than another one has nothing in its lanes until its last residue comes.
+
+        cells: f4[2 · 3 · Q · lanes]; room: f4[lanes], working space.
         """
         zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
         share, least, own_limit = splat(_NOTHING, lanes), splat(_NORMAL, lanes), splat(_OWN_SCALES_ABOVE, lanes)
@@ -262,42 +261,56 @@ def _backward_kernel(lanes: int) -> Any:
         move, loop = load(moves, 0, lanes), load(loops, 0, lanes)
         targets, row = lanes // 4, 3 * slots * lanes
         deletes, inserts = slots * lanes, 2 * slots * lanes
-        length = lengths[0]
-        here = length % kept * row
-        n = b = j = own = zero
-        c, e = move, move * from_c
-        for place in range(0, deletes, lanes):
-            store(cells, here + place, e)
-            store(cells, here + deletes + place, e)
-            store(cells, here + inserts + place, zero)
-        for done in range(length):  # residues that have been gone through, from the end
-            if done:
-                below, here = here, (length - done) % kept * row
+        longest = 0
+        for t in range(targets):
+            longest = max(longest, lengths[t])
+        for place in range(0, 2 * row, lanes):
+            store(cells, place, zero)
+        n = b = j = c = own = zero
+        outside = one
+        here, below = 0, row
+        for back_row in range(longest):
+            i = longest - back_row
+            here, below = below, here
+            starting = False
+            for t in range(targets):
+                places[t] = np.int64(residues[begins[t] + min(i, lengths[t] - 1)]) * slots * 4
+                starting |= lengths[t] == i
+            next_match = quads_down(load(cells, below, lanes) * quads(match, places, 0, lanes))
+            total = zero
+            for back in range(slots):
+                q = slots - 1 - back
+                t, place = q * STEP, q * lanes
+                emitted = load(cells, below + place, lanes) * quads(match, places, q * 4, lanes)
+                total = total + emitted * same_quads(transitions, t + _ENTRY, lanes)
+                s = load(cells, below + inserts + place, lanes)
+                store(cells, here + deletes + place, next_match * same_quads(transitions, t + _OUT_DM, lanes))
+                store(cells, here + place, s * same_quads(transitions, t + _MI, lanes)
+                      + next_match * same_quads(transitions, t + _OUT_MM, lanes))
+                store(cells, here + inserts + place, s * same_quads(transitions, t + _II, lanes)
+                      + next_match * same_quads(transitions, t + _OUT_IM, lanes))
+                next_match = emitted
+            total = total + quads_pairs(total)
+            b = total + quads_halves(total)
+            c = c * loop
+            started = zero
+            if starting:
                 for t in range(targets):
-                    places[t] = np.int64(residues[begins[t] + max(lengths[t] - done, 0)]) * slots * 4
-                next_match = quads_down(load(cells, below, lanes) * quads(match, places, 0, lanes))
-                total = zero
-                for back in range(slots):
-                    q = slots - 1 - back
-                    t, place = q * STEP, q * lanes
-                    emitted = load(cells, below + place, lanes) * quads(match, places, q * 4, lanes)
-                    total = total + emitted * same_quads(transitions, t + _ENTRY, lanes)
-                    s = load(cells, below + inserts + place, lanes)
-                    store(cells, here + deletes + place, next_match * same_quads(transitions, t + _OUT_DM, lanes))
-                    store(cells, here + place, s * same_quads(transitions, t + _MI, lanes)
-                          + next_match * same_quads(transitions, t + _OUT_MM, lanes))
-                    store(cells, here + inserts + place, s * same_quads(transitions, t + _II, lanes)
-                          + next_match * same_quads(transitions, t + _OUT_IM, lanes))
-                    next_match = emitted
-                total = total + quads_pairs(total)
-                b = total + quads_halves(total)
-                c = c * loop
-                j = b * move + j * loop
-                n = b * move + n * loop
-                e = c * from_c + j * from_j
-                own = choose_greater(b, own_limit, one, own)
-            # From delete state to delete state and to E; behind the last residue D holds its way to E by now.
-            to_end = e if done else zero
+                    for lane in range(4 * t, 4 * t + 4):
+                        room[lane] = moves[lane] if lengths[t] == i else _ZERO
+                started = load(room, 0, lanes)
+                c = c + started
+                outside = choose_greater(started, zero, zero, outside)
+            j = b * move + j * loop
+            n = b * move + n * loop
+            e = c * from_c + j * from_j
+            own = choose_greater(b, own_limit, one, own)
+            # From delete state to delete state and to E; behind the last residue D is its way to E.
+            to_end = e
+            if starting:
+                to_end, last = choose_greater(started, zero, zero, e), choose_greater(started, zero, e, zero)
+                for place in range(here, here + inserts, lanes):
+                    store(cells, place, load(cells, place, lanes) + last)
             following = quads_down(load(cells, here + deletes, lanes) + to_end)
             step = zero
             for back in range(slots):
@@ -305,7 +318,7 @@ def _backward_kernel(lanes: int) -> Any:
                 step = following * same_quads(transitions, q * STEP + _DD, lanes)
                 following = load(cells, here + deletes + q * lanes, lanes) + (step + to_end)
                 store(cells, here + deletes + q * lanes, following)
-            normal, matters = not greater_lanes(least, e), True
+            normal, matters = not greater_lanes(least, maximum(e, outside)), True
             for _ in range(3):
                 step = quads_down(step)
                 passed = 0
@@ -322,159 +335,124 @@ def _backward_kernel(lanes: int) -> Any:
             d = quads_down(load(cells, here + deletes, lanes))
             for back in range(slots):
                 q = slots - 1 - back
-                cell = load(cells, here + q * lanes, lanes)
-                if done:
-                    cell = cell + to_end
+                cell = load(cells, here + q * lanes, lanes) + to_end
                 store(cells, here + q * lanes, cell + d * same_quads(transitions, q * STEP + _MD, lanes))
                 d = load(cells, here + deletes + q * lanes, lanes)
-            for t in range(targets):
-                at = (max(lengths[t] - done, 1) * SPECIALS + SCALE) * lanes + 4 * t
-                for lane in range(4):
-                    room[4 * t + lane] = forward[at + lane]
-            scale = choose_greater(own, zero, choose_greater(b, limit, b, one), load(room, 0, lanes))
+            at = i * SPECIALS * lanes
+            scale = choose_greater(outside, zero, one, load(forward, at + SCALE * lanes, lanes))
+            scale = choose_greater(own, zero, choose_greater(b, limit, b, one), scale)
             if greater_lanes(scale, one):
                 scale = maximum(scale, one)
                 n, b, e, j, c = n / scale, b / scale, e / scale, j / scale, c / scale
                 inverse = one / scale
                 for place in range(here, here + row, lanes):
                     store(cells, place, load(cells, place, lanes) * inverse)
-            store(room, N * lanes, n)
-            store(room, B * lanes, b)
-            store(room, E * lanes, e)
-            store(room, J * lanes, j)
-            store(room, C * lanes, c)
-            store(room, SCALE * lanes, scale)
-            ended = False
-            for t in range(targets):
-                if lengths[t] > done:
-                    at = (lengths[t] - done) * SPECIALS * lanes + 4 * t
-                    for state in range(SPECIALS):
-                        specials[at + state * lanes] = room[state * lanes + 4 * t]
-                ended |= lengths[t] == done + 1
-            if ended:
-                for t in range(targets):
-                    places[t] = np.int64(residues[begins[t]]) * slots * 4
-                total = zero
-                for q in range(slots):
-                    emitted = load(cells, here + q * lanes, lanes) * quads(match, places, q * 4, lanes)
-                    total = total + emitted * same_quads(transitions, q * STEP + _ENTRY, lanes)
-                total = total + quads_pairs(total)
-                total = total + quads_halves(total)
-                store(room, B * lanes, total)
-                store(room, N * lanes, total * move + n * loop)
-                store(room, J * lanes, own)
-                for t in range(targets):
-                    if lengths[t] == done + 1:
-                        at = 4 * t
-                        specials[at + N * lanes], specials[at + B * lanes] = room[N * lanes + at], room[B * lanes + at]
-                        specials[at + E * lanes] = specials[at + J * lanes] = specials[at + C * lanes] = _ZERO
-                        specials[at + SCALE * lanes] = _ONE
-                        own_scales[t] = room[J * lanes + at] > _ZERO
+            store(specials, at + N * lanes, n)
+            store(specials, at + B * lanes, b)
+            store(specials, at + E * lanes, e)
+            store(specials, at + J * lanes, j)
+            store(specials, at + C * lanes, c)
+            store(specials, at + SCALE * lanes, scale)
+            if len(products):
+                to = i * row
+                for place in range(0, deletes, lanes):
+                    store(products, to + place, load(products, to + place, lanes) * load(cells, here + place, lanes))
+                for place in range(inserts, row, lanes):
+                    store(products, to + place, load(products, to + place, lanes) * load(cells, here + place, lanes))
+        for t in range(targets):
+            places[t] = np.int64(residues[begins[t]]) * slots * 4
+        total = zero
+        for q in range(slots):
+            emitted = load(cells, here + q * lanes, lanes) * quads(match, places, q * 4, lanes)
+            total = total + emitted * same_quads(transitions, q * STEP + _ENTRY, lanes)
+        total = total + quads_pairs(total)
+        total = total + quads_halves(total)
+        store(specials, N * lanes, total * move + n * loop)
+        store(specials, B * lanes, total)
+        store(specials, E * lanes, zero)
+        store(specials, J * lanes, zero)
+        store(specials, C * lanes, zero)
+        store(specials, SCALE * lanes, one)
+        store(room, 0, own)
+        for t in range(targets):
+            own_scales[t] = room[4 * t] > _ZERO
 
     return fill_backward
 
 
-_backward_wide, _fill_backward = _backward_kernel(WIDE), _backward_kernel(LANES)
+_FORWARD = {LANES: _forward_kernel(LANES), WIDE: _forward_kernel(WIDE)}
+_BACKWARD = {LANES: _backward_kernel(LANES), WIDE: _backward_kernel(WIDE)}
 
 
-class States:
-    """Of one target in four lanes: the states around the model, and cells of all rows or of two.
+class Matrices:
+    """Forward and Backward of as many stretches of residues side by side as fours of lanes.
 
-    Attributes:
-        specials: f4[(L + 1) · 6 · 4] flat.
-        cells: f4[rows · 3 · Q · 4] flat.
-        kept: rows.
-    """
-
-    def __init__(self, residues: int, slots: int, whole: bool) -> None:
-        self.kept = residues + 1 if whole else 2
-        self.residues = residues
-        self.specials = aligned((residues + 1) * SPECIALS * LANES, F32)
-        self.cells = aligned(self.kept * 3 * slots * LANES, F32)
-
-    @cached_property
-    def table(self) -> Array32:
-        """f4[L + 1, 6]: N, B, E, J, C and scale of each row."""
-        return self.specials.reshape(-1, SPECIALS, LANES)[:, :, 0]
-
-
-def forward(odds: StripedOdds, lengths: LengthModel, residues: NDArray[np.uint8], begin: int, end: int,
-            whole: bool) -> tuple[np.float32, States]:
-    """Forward score in nats, f32, of ``residues[begin:end]``, NaN where it leaves the range of f32; and the states,
-    cells of all rows if ``whole``."""
-    states = States(end - begin, odds.slots, whole)
-    move, loop = (np.full(LANES, value, F32) for value in (lengths.move, lengths.loop))
-    count = np.array([end - begin])
-    _fill_forward(odds.match, odds.transitions, odds.slots, odds.length >= NO_CHANGES_FROM, residues, np.array([begin]),
-                  count, move, loop, lengths.end_move, lengths.end_loop, states.kept, states.cells, states.specials,
-                  np.empty(1, np.int64), np.empty(LANES, F32))
-    score = np.empty(1, F32)
-    _scores(states.specials, LANES, count, move, score)
-    return score[0], states
-
-
-def backward(odds: StripedOdds, lengths: LengthModel, residues: NDArray[np.uint8], begin: int, end: int,
-             forward_states: States) -> tuple[bool, States]:
-    """Backward of ``residues[begin:end]``: whether it left Forward's scales, and the states, cells of as many rows as
-    Forward's."""
-    states = States(end - begin, odds.slots, forward_states.kept > 2)
-    move, loop = (np.full(LANES, value, F32) for value in (lengths.move, lengths.loop))
-    own_scales = np.zeros(1, np.bool_)
-    _fill_backward(odds.match, odds.transitions, odds.slots, residues, np.array([begin]), np.array([end - begin]), move,
-                   loop, lengths.end_move, lengths.end_loop, forward_states.specials, states.kept, states.cells,
-                   states.specials, own_scales, np.empty(1, np.int64), np.empty(SPECIALS * LANES, F32))
-    return bool(own_scales[0]), states
-
-
-class Parser:
-    """Multihit Forward and Backward of several targets side by side, of which the states around the model are kept.
+    Room is used again for every ``run``.
 
     Args:
         odds: of the model.
-        longest: residues of the longest target.
+        lanes: ``LANES`` or ``WIDE``.
 
     Attributes:
-        together: how many targets.
+        together: how many stretches.
+        lengths: i8[together], their residues; where there were fewer stretches the first ones again.
         forward, backward: f4[(L + 1) · 6 · lanes] flat, states around the model.
+        cells: f4[(L + 1) · 3 · Q · lanes] flat, where all rows were asked for: those of Forward, times those of
+            Backward in M and I once there was Backward.
+        moves, loops: f4[lanes], of the states around the model.
         scores: f4[together], Forward scores in nats, NaN where one leaves the range of f32.
         own_scales: bool[together], whether Backward left Forward's scales.
     """
 
-    together = WIDE // LANES
-
-    def __init__(self, odds: StripedOdds, longest: int) -> None:
-        self._odds, self._longest = odds, longest
-        self._cells = aligned(2 * 3 * odds.slots * WIDE, F32)
-        self._places, self._room = np.empty(self.together, np.int64), np.empty(SPECIALS * WIDE, F32)
-        self.forward = aligned((longest + 1) * SPECIALS * WIDE, F32)
+    def __init__(self, odds: StripedOdds, lanes: int) -> None:
+        self.odds, self.lanes, self.together = odds, lanes, lanes // LANES
+        self.cells = self.forward = self.backward = self._rows = np.empty(0, F32)
+        self._places, self._room = np.empty(self.together, np.int64), np.empty(lanes, F32)
         self.scores = np.empty(self.together, F32)
         self.own_scales = np.zeros(self.together, np.bool_)
 
-    @cached_property
-    def backward(self) -> Array32:
-        return aligned((self._longest + 1) * SPECIALS * WIDE, F32)
+    def run_forward(self, residues: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64],
+                    targets: NDArray[np.int64], multihit: bool, whole: bool) -> None:
+        """Forward of up to ``together`` stretches ``residues[begins[n]:][:lengths[n]]`` of targets of ``targets[n]``
+        residues; with ``whole`` the cells of all rows are kept."""
+        odds, some = self.odds, np.resize(np.arange(len(begins)), self.together)
+        self._residues, self._begins, self.lengths, targets = residues, begins[some], lengths[some], targets[some]
+        model = LengthModel(1, multihit)
+        self.end_move, self.end_loop = model.end_move, model.end_loop
+        ways = F32(3.0 if multihit else 2.0)
+        self.moves = np.repeat((ways / (targets.astype(F32) + ways)).astype(F32), LANES)
+        self.loops = F32(1.0) - self.moves
+        rows, row = int(self.lengths.max()) + 1, 3 * odds.slots * self.lanes
+        self.forward = _room(self.forward, rows * SPECIALS * self.lanes)
+        self._rows = _room(self._rows, 2 * row)
+        if whole:
+            self.cells = _room(self.cells, rows * row)
+        _FORWARD[self.lanes](
+            odds.match, odds.transitions, odds.slots, odds.length >= NO_CHANGES_FROM, residues, self._begins,
+            self.lengths, self.moves, self.loops, self.end_move, self.end_loop, rows if whole else 2,
+            self.cells if whole else self._rows, self.forward, self._places, self._room)
+        _scores(self.forward, self.lanes, self.lengths, self.moves, self.scores)
 
-    def run(self, residues: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64],
-            both: bool) -> None:
-        """Forward, and Backward if ``both``, of up to ``together`` targets ``residues[begins[n]:][:lengths[n]]``, the
-        longest one first."""
-        odds, some = self._odds, np.resize(np.arange(len(begins)), self.together)
-        begins, lengths = begins[some], lengths[some]
-        moves = np.repeat((F32(3.0) / (lengths.astype(F32) + F32(3.0))).astype(F32), LANES)
-        loops, half = F32(1.0) - moves, F32(0.5)
-        _fill_wide(odds.match, odds.transitions, odds.slots, odds.length >= NO_CHANGES_FROM, residues, begins, lengths,
-                   moves, loops, half, half, 2, self._cells, self.forward, self._places, self._room)
-        _scores(self.forward, WIDE, lengths, moves, self.scores)
-        if both:
-            _backward_wide(odds.match, odds.transitions, odds.slots, residues, begins, lengths, moves, loops, half,
-                           half, self.forward, 2, self._cells, self.backward, self.own_scales, self._places, self._room)
+    def run_backward(self, whole: bool) -> None:
+        """Backward of the same stretches; with ``whole`` its cells are multiplied into those of Forward."""
+        odds = self.odds
+        self.backward = _room(self.backward, len(self.forward))
+        _BACKWARD[self.lanes](
+            odds.match, odds.transitions, odds.slots, self._residues, self._begins, self.lengths, self.moves,
+            self.loops, self.end_move, self.end_loop, self.forward, self.cells if whole else self.cells[:0],
+            self._rows, self.backward, self.own_scales, self._places, self._room)
 
 
-def longest_first(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Places of targets that are parsed together."""
+def _room(before: Array32, size: int) -> Array32:
+    """``before`` if it is large enough, else a new array: fresh memory takes as long to come by as to fill."""
+    return before if len(before) >= size else aligned(max(size, len(before) * 5 // 4), F32)
+
+
+def longest_first(lengths: NDArray[np.int64], together: int) -> Iterator[NDArray[np.int64]]:
+    """Places of stretches that are gone through together."""
     order = np.argsort(-lengths, kind="stable")
-    for first in range(0, len(order), Parser.together):
-        yield order[first : first + Parser.together]
+    for first in range(0, len(order), together):
+        yield order[first : first + together]
 
 
 def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64],
@@ -482,8 +460,8 @@ def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
     """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
     of f32."""
     lengths, scores = ends - begins, np.empty(len(begins), F32)
-    parser = Parser(odds, int(lengths.max(initial=0)))
-    for chosen in longest_first(lengths):
-        parser.run(residues, begins[chosen], lengths[chosen], both=False)
-        scores[chosen] = parser.scores[: len(chosen)]
+    matrices = Matrices(odds, WIDE)
+    for chosen in longest_first(lengths, matrices.together):
+        matrices.run_forward(residues, begins[chosen], lengths[chosen], lengths[chosen], multihit=True, whole=False)
+        scores[chosen] = matrices.scores[: len(chosen)]
     return scores

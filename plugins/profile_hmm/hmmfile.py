@@ -8,19 +8,21 @@ Source: HMMER user's guide 3.3, section "HMMER profile HMM files".
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 from seqloom.core.errors import InputError
 
-from .exact_math import expf
 from .match_scores import match_scores
+from .model_rows_cpu import annotation_places, expf, nodes
 from .residues import MODEL_RESIDUES
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 MM, MI, MD, IM, II, DM, DD = range(7)
 """Columns of ``ProfileHmm.transitions``."""
@@ -29,6 +31,8 @@ LONGEST = 1_000_000
 """Match states that a model may have."""
 LONGEST_LINE = 1 << 20
 """Characters that a line may have."""
+_AT_ONCE = 256
+"""Nodes whose lines are looked at together."""
 _FORMATS = "abcdef"
 _ROUNDING = 1e-4
 """By how much −ln p may be below 0, where p is 1 but for rounding."""
@@ -99,17 +103,17 @@ class _Lines:
     def __init__(self, lines: Iterable[str], where: str) -> None:
         self._lines = iter(lines)
         self._where = where
-        self._next: str | None = None
+        self._ahead: deque[str] = deque()
         self._kept: list[str] = []
         self.number = 0
 
     def skip_blank(self) -> bool:
         """Go to the next line with text; False at the end of the file."""
         for line in self._lines:
-            self.number += 1
             if line.strip():
-                self._next = line
+                self._ahead.append(line)
                 return True
+            self.number += 1
         return False
 
     def begin(self) -> None:
@@ -117,17 +121,25 @@ class _Lines:
 
     def take(self, what: str) -> str:
         """The next line; ``what`` says in the error message what was expected of it."""
-        line = self._next
-        self._next = None
-        if line is None:
-            line = next(self._lines, None)
-            self.number += 1
+        line = self._ahead.popleft() if self._ahead else next(self._lines, None)
+        self.number += 1
         if line is None:
             raise self.error(f"the file ends where {what} should follow")
         if len(line) > LONGEST_LINE:
             raise self.error(f"a line of {len(line):,} characters; is this a model?")
         self._kept.append(line)
         return line
+
+    def look_ahead(self, count: int) -> list[str]:
+        """The next lines, fewer at the end of the file; they stay the next ones."""
+        self._ahead.extend(islice(self._lines, count - len(self._ahead)))
+        return list(self._ahead)
+
+    def pass_over(self) -> None:
+        """Take the lines that ``look_ahead`` gave."""
+        self._kept += self._ahead
+        self.number += len(self._ahead)
+        self._ahead.clear()
 
     def text(self) -> str:
         return "".join(self._kept)
@@ -174,8 +186,8 @@ def _short(text: str) -> str:
     return text if len(text) <= 30 else f"{text[:30]}…"
 
 
-def _probabilities(negative_logs: list[list[float]]) -> NDArray[np.float32]:
-    return expf(-np.array(negative_logs, dtype=np.float64))
+def _probabilities(negative_logs: ArrayLike) -> NDArray[np.float32]:
+    return expf(-np.asarray(negative_logs, dtype=np.float64))
 
 
 def _read_model(source: _Lines) -> ProfileHmm:
@@ -184,21 +196,29 @@ def _read_model(source: _Lines) -> ProfileHmm:
     source.take("the line that names the transitions")
     length = _read_length(source, header)
     composition = _read_composition(source)
-    match = [[np.inf] * 20]
-    transitions = [source.row("transitions of node 0", 7)]
-    annotation = []
-    for node in range(1, length + 1):
-        emissions, columns = _read_match_line(source, node, version)
-        match.append(emissions)
-        annotation.append(columns)
-        source.row(f"insert emissions of node {node}", 20)
-        transitions.append(source.row(f"transitions of node {node}", 7))
+    match, transitions = np.full((length + 1, 20), np.inf), np.empty((length + 1, 7))
+    transitions[0] = source.row("transitions of node 0", 7)
+    annotation = ""
+    places = annotation_places(version)
+    for first in range(1, length + 1, _AT_ONCE):
+        last = min(length, first + _AT_ONCE - 1)
+        usual = nodes(source.look_ahead(3 * (last - first + 1)), first, places)
+        if usual:
+            source.pass_over()
+            match[first : last + 1], transitions[first : last + 1], columns = usual
+            annotation += columns
+            continue
+        for node in range(first, last + 1):
+            match[node], columns = _read_match_line(source, node, places)
+            source.row(f"insert emissions of node {node}", 20)
+            transitions[node] = source.row(f"transitions of node {node}", 7)
+            annotation += columns
+    consensus, reference, structure = (annotation[column::3] for column in range(3))
     if source.take("'//'").strip() != "//":
         raise source.error(f"'//' must follow the {length} nodes announced by LENG")
     probabilities = _probabilities(match)
-    consensus, reference, structure = map("".join, zip(*annotation, strict=True))
     if header.get("CONS", "no").lower() != "yes" or version < "e":
-        consensus = "".join(_consensus_residue(row) for row in probabilities[1:])
+        consensus = "".join([_consensus_residue(row) for row in probabilities[1:]])
     statistics = _read_statistics(source, header, version)
     return ProfileHmm(
         name=header["NAME"],
@@ -277,16 +297,14 @@ def _read_composition(source: _Lines) -> list[float] | None:
     return composition
 
 
-def _read_match_line(source: _Lines, node: int, version: str) -> tuple[list[float], tuple[str, str, str]]:
-    """Match emissions of a node, and its annotation: consensus residue, RF and CS, "-" where there is none."""
+def _read_match_line(source: _Lines, node: int, places: tuple[int, int, int]) -> tuple[list[float], str]:
+    """Match emissions of a node, and the letters at ``places``, "-" where there is none."""
     what = f"match emissions of node {node}"
     words = source.take(what).split()
     if words[:1] != [str(node)]:
         raise source.error(f"{what} must begin with {node}, not {words[0] if words else 'nothing'!r}")
-    # Behind the emissions: MAP; CONS from 3/e on; RF; MM from 3/f on; CS.
-    places = (22 if version >= "e" else 0, 23 if version >= "e" else 22, {"e": 24, "f": 25}.get(version, 23))
     columns = [words[place][:1] if 0 < place < len(words) else "-" for place in places]
-    return source.numbers(words[1:21], what, 20), (columns[0], columns[1], columns[2])
+    return source.numbers(words[1:21], what, 20), "".join(columns)
 
 
 def _consensus_residue(match: NDArray[np.float32]) -> str:

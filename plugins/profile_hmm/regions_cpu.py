@@ -8,32 +8,32 @@ import numpy as np
 from seqloom.core.kernels.jit import kernel
 
 from .exact_math import F32
-from .forward_cpu import SCALE, SPECIALS, WIDE, B, C, E, J, N, Parser
-from .profile import LANES, LengthModel
+from .forward_cpu import SCALE, SPECIALS, B, C, E, J, Matrices, N
+from .profile import LANES
 from .regions_reference import EXTEND, MULTIPLE, TRIGGER, Region
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ROW = SPECIALS * WIDE
-_N, _B, _E, _J, _C, _SCALE = (WIDE * state for state in (N, B, E, J, C, SCALE))
 _ZERO, _ONE = F32(0.0), F32(1.0)
 
 
 @kernel
-def _occupancy(forward, backward, length, own_scales, loop, begins, ends, inside):
+def _occupancy(forward, backward, lanes, length, own_scales, loop, begins, ends, inside):
     """Fill f4[L + 1] ``begins``, ``ends`` and ``inside``; whether scaling overflowed."""
-    factor = _ONE / backward[_N]
+    to_n, to_b, to_e = N * lanes, B * lanes, E * lanes
+    to_j, to_c, to_scale = J * lanes, C * lanes, SCALE * lanes
+    factor = _ONE / backward[to_n]
     begins[0], ends[0], inside[0] = _ZERO, _ZERO, _ZERO
     for i in range(1, length + 1):
-        above, here = (i - 1) * _ROW, i * _ROW
-        begins[i] = begins[i - 1] + forward[above + _B] * backward[above + _B] * forward[above + _SCALE] * factor
+        above, here = (i - 1) * SPECIALS * lanes, i * SPECIALS * lanes
+        begins[i] = begins[i - 1] + forward[above + to_b] * backward[above + to_b] * forward[above + to_scale] * factor
         if own_scales:
-            factor = factor * (forward[above + _SCALE] / backward[above + _SCALE])
-        ends[i] = ends[i - 1] + forward[here + _E] * backward[here + _E] * forward[here + _SCALE] * factor
-        outside = _ZERO + forward[above + _N] * backward[here + _N] * loop * factor
-        outside = outside + forward[above + _J] * backward[here + _J] * loop * factor
-        outside = outside + forward[above + _C] * backward[here + _C] * loop * factor
+            factor = factor * (forward[above + to_scale] / backward[above + to_scale])
+        ends[i] = ends[i - 1] + forward[here + to_e] * backward[here + to_e] * forward[here + to_scale] * factor
+        outside = _ZERO + forward[above + to_n] * backward[here + to_n] * loop * factor
+        outside = outside + forward[above + to_j] * backward[here + to_j] * loop * factor
+        outside = outside + forward[above + to_c] * backward[here + to_c] * loop * factor
         inside[i] = _ONE - outside
     return factor == np.float32(np.inf) or factor == np.float32(-np.inf)
 
@@ -57,15 +57,16 @@ def _regions(begins, ends, inside, found):
     return count
 
 
-def regions_of(lengths: LengthModel, parser: Parser, number: int) -> tuple[np.float32, list[Region]] | None:
+def regions_of(matrices: Matrices, number: int) -> tuple[np.float32, list[Region]] | None:
     """Expected number of domains of a whole target and its regions from left to right; None if scaling overflowed.
 
-    ``number``: of the target in the parser.
+    ``number``: of the target in the matrices, multihit.
     """
-    begins, ends, inside = np.empty((3, lengths.length + 1), F32)
-    forward, backward = parser.forward[LANES * number :], parser.backward[LANES * number :]
-    if _occupancy(forward, backward, lengths.length, parser.own_scales[number], lengths.loop, begins, ends, inside):
+    length, lane = int(matrices.lengths[number]), LANES * number
+    begins, ends, inside = np.empty((3, length + 1), F32)
+    if _occupancy(matrices.forward[lane:], matrices.backward[lane:], matrices.lanes, length,
+                  matrices.own_scales[number], matrices.loops[lane], begins, ends, inside):
         return None
-    found: NDArray[np.int64] = np.empty((lengths.length // 2 + 1, 3), np.int64)
+    found: NDArray[np.int64] = np.empty((length // 2 + 1, 3), np.int64)
     count = _regions(begins, ends, inside, found)
     return begins[-1], [Region(start, end, bool(multiple)) for start, end, multiple in found[:count].tolist()]

@@ -11,15 +11,13 @@ from seqloom.core.kernels.simd import load, splat, store
 
 from .accuracy_cpu import CODES, MEMBERS_OF, N_MEMBERS, spread_to_degenerate
 from .exact_math import F32, Array32
-from .forward_cpu import SCALE, SPECIALS, STEP, B, C, E, J, N, States, StripedOdds
-from .profile import LANES, LengthModel
+from .forward_cpu import SCALE, SPECIALS, STEP, B, C, E, J, Matrices, N
+from .profile import LANES
 from .residues import N_CODES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ROW = SPECIALS * LANES
-_N, _B, _E, _J, _C, _SCALE = (LANES * state for state in (N, B, E, J, C, SCALE))
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD = (LANES * n for n in range(8))
 _ZERO, _ONE = F32(0.0), F32(1.0)
 _FACTOR, _MASK, _WHOLE = 69069, 0xFFFFFFFF, 4294967296.0
@@ -71,14 +69,14 @@ def _one_of_four(first, second, third, fourth, roll):
 
 
 @kernel
-def _exit(cells, row_begin, slots, end, roll):
+def _exit(cells, lanes, row_begin, slots, end, roll):
     """State and node, as 2 · node + (1 for D), from which E was reached."""
     norm = _ONE / end
-    deletes = slots * 4
+    deletes = slots * lanes
     total = 0.0
     for _ in range(2):  # the walk starts over when rounding leaves a roll beyond its end
         for q in range(slots):
-            place = row_begin + q * 4
+            place = row_begin + q * lanes
             for lane in range(4):
                 total += np.float64(cells[place + lane] * norm)
                 if roll < total:
@@ -125,15 +123,18 @@ def _null2(match, slots, use, used, residues_inside, codes, n_members, members, 
 
 
 @kernel
-def _sample(match, transitions, slots, residues, begin, length, loop, move, end_loop, end_move, specials, cells, traces,
-            numbers, codes, n_members, members, use, used, odds, lanes, sums, owners, segments):
-    """Sample ``traces`` paths; add to f4[length] ``sums`` the null2 odds of each residue in each of them.
+def _sample(match, transitions, slots, residues, begin, length, loop, move, end_loop, end_move, specials, cells, lanes,
+            traces, numbers, codes, n_members, members, use, used, odds, sums_of_lanes, sums, owners, segments):
+    """Sample ``traces`` paths of the stretch in the first four of ``lanes`` lanes; add to f4[length] ``sums`` the null2
+    odds of each residue in each of them.
 
     Returns the number of domains, of which those that there is room for are noted: i8[n] ``owners``, their paths, and
-    i8[n, 4] ``segments``, first and last residue and node. use, used, odds, lanes: f4[Q · 4] of zeros, i8[Q], f4[28],
-    f4[4], working space.
+    i8[n, 4] ``segments``, first and last residue and node. use, used, odds, sums_of_lanes: f4[Q · 4] of zeros, i8[Q],
+    f4[28], f4[4], working space.
     """
-    row, deletes, inserts = 3 * slots * 4, slots * 4, 2 * slots * 4
+    row, deletes, inserts = 3 * slots * lanes, slots * lanes, 2 * slots * lanes
+    around, to_n, to_b, to_e = SPECIALS * lanes, N * lanes, B * lanes, E * lanes
+    to_j, to_c, to_scale = J * lanes, C * lanes, SCALE * lanes
     count = 0
     for trace in range(traces):
         first_of_trace, i = count, length
@@ -141,28 +142,28 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
         behind = length  # residues up to here are still to be counted
         while True:
             # From C or J back to the E that it came from.
-            state, out = (_C, end_move) if from_c else (_J, end_loop)
+            state, out = (to_c, end_move) if from_c else (to_j, end_loop)
             while True:
-                staying = specials[(i - 1) * _ROW + state] * loop
-                ending = specials[i * _ROW + _E] * out * specials[i * _ROW + _SCALE]
+                staying = specials[(i - 1) * around + state] * loop
+                ending = specials[i * around + to_e] * out * specials[i * around + to_scale]
                 if _one_of_two(staying, ending, _next(numbers)) != 0:
                     break
                 i -= 1
             # Through the model.
-            chosen = _exit(cells, i * row, slots, specials[i * _ROW + _E], _next(numbers))
+            chosen = _exit(cells, lanes, i * row, slots, specials[i * around + to_e], _next(numbers))
             k, here = chosen // 2, _D if chosen % 2 else _M
             start = end = first = last = inside = 0
             while True:
                 slot, lane = (k - 1) % slots, (k - 1) // slots
-                at, t = slot * 4 + lane, slot * STEP + lane
+                used_at, at, t = slot * 4 + lane, slot * lanes + lane, slot * STEP + lane
                 to_left = k - 2
-                left = to_left % slots * 4 + to_left // slots
+                left = to_left % slots * lanes + to_left // slots
                 left_t = to_left % slots * STEP + to_left // slots
                 if here == _M:
                     if not end:
                         end, last = i, k
                     start, first = i, k
-                    use[at] += _ONE
+                    use[used_at] += _ONE
                     inside += 1
                     above = (i - 1) * row
                     of_match = of_insert = of_delete = _ZERO
@@ -170,7 +171,7 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
                         of_match = cells[above + left] * transitions[t + _INTO_MM]
                         of_insert = cells[above + inserts + left] * transitions[t + _INTO_IM]
                         of_delete = cells[above + deletes + left] * transitions[t + _INTO_DM]
-                    way = _one_of_four(specials[(i - 1) * _ROW + _B] * transitions[t + _ENTRY], of_match, of_insert,
+                    way = _one_of_four(specials[(i - 1) * around + to_b] * transitions[t + _ENTRY], of_match, of_insert,
                                        of_delete, _next(numbers))
                     i, k = i - 1, k - 1
                     if way == 0:
@@ -182,7 +183,7 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
                     here = _M if _one_of_two(of_match, of_delete, _next(numbers)) == 0 else _D
                     k -= 1
                 else:
-                    use[at] += _ONE
+                    use[used_at] += _ONE
                     inside += 1
                     above = (i - 1) * row
                     of_match = cells[above + at] * transitions[t + _MI]
@@ -190,7 +191,7 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
                     here = _M if _one_of_two(of_match, of_insert, _next(numbers)) == 0 else _I
                     i -= 1
             # As in HMMER, the first residue of a domain counts as outside.
-            _null2(match, slots, use, used, inside, codes, n_members, members, odds, lanes)
+            _null2(match, slots, use, used, inside, codes, n_members, members, odds, sums_of_lanes)
             for place in range(end, behind):
                 sums[place] += _ONE
             for place in range(start, end):
@@ -200,7 +201,7 @@ def _sample(match, transitions, slots, residues, begin, length, loop, move, end_
                 owners[count] = trace
                 segments[count, 0], segments[count, 1], segments[count, 2], segments[count, 3] = start, end, first, last
             count += 1
-            if _one_of_two(specials[i * _ROW + _N] * move, specials[i * _ROW + _J] * move, _next(numbers)) == 0:
+            if _one_of_two(specials[i * around + to_n] * move, specials[i * around + to_j] * move, _next(numbers)) == 0:
                 break
             from_c = False
         for place in range(behind):
@@ -222,28 +223,28 @@ def _mean_logs(sums, traces):
         sums[i] = np.float32(math.log(sums[i] / np.float32(traces)))
 
 
-def sampled(odds: StripedOdds, lengths: LengthModel, residues: NDArray[np.uint8], begin: int, end: int, states: States,
-            traces: int, state: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array32]:
-    """Paths through the whole Forward matrix of ``residues[begin:end]``, multihit.
+def sampled(matrices: Matrices, number: int, residues: NDArray[np.uint8], begin: int, traces: int,
+            state: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array32]:
+    """Paths through a whole Forward matrix, multihit.
 
     Args:
-        states: of ``forward``.
+        number: of the stretch in the matrices, which begins at ``residues[begin]``.
         traces: how many.
         state: of the random numbers before the first.
 
     Returns:
-        Path i8[n] of each domain, in order, and i8[n, 4] first and last residue (1-based in the region) and node; f4[L]
-        log of the mean null2 odds of each residue.
+        Path i8[n] of each domain, in order, and i8[n, 4] first and last residue (1-based in the stretch) and node;
+        f4[L] log of the mean null2 odds of each residue.
     """
-    length, room = end - begin, _FIRST_SEGMENTS
+    odds, length, lane, room = matrices.odds, int(matrices.lengths[number]), LANES * number, _FIRST_SEGMENTS
     use, used = np.zeros(odds.slots * LANES, F32), np.empty(odds.slots, np.int64)
     while True:
         owners, segments = np.empty(room, np.int64), np.empty((room, 4), np.int64)
         sums, numbers = np.zeros(length, F32), np.array([state])
-        count = _sample(odds.match, odds.transitions, odds.slots, residues, begin, length, lengths.loop, lengths.move,
-                        lengths.end_loop, lengths.end_move, states.specials, states.cells, traces, numbers, CODES,
-                        N_MEMBERS, MEMBERS_OF, use, used, np.empty(N_CODES, F32), np.empty(4, F32), sums, owners,
-                        segments)
+        count = _sample(odds.match, odds.transitions, odds.slots, residues, begin, length, matrices.loops[lane],
+                        matrices.moves[lane], matrices.end_loop, matrices.end_move, matrices.forward[lane:],
+                        matrices.cells[lane:], matrices.lanes, traces, numbers, CODES, N_MEMBERS, MEMBERS_OF, use,
+                        used, np.empty(N_CODES, F32), np.empty(4, F32), sums, owners, segments)
         if count <= room:
             break
         room = count

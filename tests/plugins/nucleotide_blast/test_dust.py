@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
-from seqloom.plugins.nucleotide_blast.dust import Dust, DustOptions, _by_definition, _Search, dust_intervals
+from seqloom.plugins.nucleotide_blast.dust import Dust, DustOptions, _Search, dust_intervals
+from seqloom.plugins.nucleotide_blast.dust_cpu import intervals_by_definition
 
 from tests.plugins.nucleotide_blast.sequences import batch
 
@@ -87,7 +88,8 @@ def test_masker_gives_intervals_of_every_sequence():
 def test_the_sliding_window_finds_what_the_definition_says(text, level, window, linker):
     codes = NUCLEOTIDE.encode(text)
     slid = _Search(codes, level, window, linker)._by_window(0, len(codes) - 1)
-    assert [[a, b + 1] for a, b in slid] == _by_definition(codes, level, window, linker).tolist()
+    found = intervals_by_definition(codes, np.array([0, 0, len(codes)]), np.ones(2, bool), level, window, linker)
+    assert [[1, a, b + 1] for a, b in slid] == found.tolist()
 
 
 WITH_N = (

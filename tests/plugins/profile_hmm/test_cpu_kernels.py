@@ -199,15 +199,17 @@ def test_backward_leaves_scales_that_do_not_suffice():
     target = np.concatenate([random_target(60, n, model) for n in range(6)])
     lengths = LengthModel(len(target), multihit=True)
     _, matrix = forward(profile, lengths, target)
-    odds = StripedOdds(profile)
-    _, states = forward_cpu.forward(odds, lengths, target, 0, len(target), whole=False)
     matrix.scale[:] = 1.0
-    states.specials.reshape(-1, 6, 4)[:, forward_cpu.SCALE] = 1.0
     expected = backward(profile, lengths, target, matrix.scale)
-    own_scales, found = forward_cpu.backward(odds, lengths, target, 0, len(target), states)
-    assert own_scales and expected.own_scales
+    found = forward_cpu.Matrices(StripedOdds(profile), forward_cpu.LANES)
+    size = np.array([len(target)])
+    found.run_forward(target, np.array([0]), size, size, multihit=True, whole=False)
+    found.forward.reshape(-1, 6, 4)[:, forward_cpu.SCALE] = 1.0
+    found.run_backward(whole=False)
+    assert found.own_scales[0] and expected.own_scales
+    table = found.backward.reshape(-1, 6, 4)[:, :, 0]
     for column, name in enumerate(("n", "b", "e", "j", "c", "scale")):
-        assert np.array_equal(found.table[:, column], getattr(expected, name)), name
+        assert np.array_equal(table[:, column], getattr(expected, name)), name
 
 
 @pytest.mark.parametrize("first", [1, 99_000])

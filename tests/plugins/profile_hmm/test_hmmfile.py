@@ -5,7 +5,9 @@ import io
 import numpy as np
 import pytest
 from seqloom.core.errors import InputError
+from seqloom.plugins.profile_hmm.exact_math import expf
 from seqloom.plugins.profile_hmm.hmmfile import DM, MD, read_models
+from seqloom.plugins.profile_hmm.model_rows_cpu import expf as kernel_expf
 from seqloom.plugins.profile_hmm.reader import Hmmer3Reader
 
 from tests.plugins.profile_hmm.model_text import model_text
@@ -107,3 +109,31 @@ def test_a_real_model():
     assert (model.name, model.length) == ("globins4", 149)
     assert model.consensus.startswith("vvLseaektkvka")
     assert model.match[1:].sum(axis=1) == pytest.approx(np.ones(149), abs=1e-4)
+
+
+def _row(rng, count, special):
+    return [special if special and rng.random() < 0.1 else f"{rng.exponential(3):.5f}" for _ in range(count)]
+
+
+@pytest.mark.parametrize("special", ["", "*", "-0.00001", "1e-3", ".5", "7", "0.1234567890123456789"])
+def test_nodes_are_the_numbers_that_stand_there_however_they_are_written(special):
+    rng, header = np.random.default_rng(3), model_text(length=300).partition("      1   2.99573")[0]
+    match, transitions, text = [], [], header
+    for node in range(1, 301):
+        match.append(_row(rng, 20, special))
+        transitions.append(_row(rng, 7, special))
+        text += f" {node} {'  '.join(match[-1])} 9 w - - -\n{' '.join(_row(rng, 20, special))}\n"
+        text += f"\t{' '.join(transitions[-1])}\n"
+    (model,) = read(text + "//\n")
+
+    def expected(rows):
+        return expf(-np.array([[np.inf if word == "*" else float(word) for word in row] for row in rows]))
+
+    assert np.array_equal(model.match[1:], expected(match))
+    assert np.array_equal(model.transitions[1:], expected(transitions))
+    assert model.consensus == "w" * 300
+
+
+def test_a_kernels_exponential_is_libms():
+    values = -np.concatenate([np.random.default_rng(1).exponential(5, 20_000), [0.0, np.inf, 1e-30, 87.3, 103.9]])
+    assert np.array_equal(kernel_expf(values), expf(values))
