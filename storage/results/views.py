@@ -114,10 +114,10 @@ CREATE OR REPLACE VIEW last_hsps AS SELECT * FROM hsps WHERE run = (SELECT max(r
 """
 
 
-def tables_of(connection: "duckdb.DuckDBPyConnection", database: str) -> list[str]:
-    """Those of ``TABLES`` that an attached file has; one of an earlier revision lacks some."""
-    rows = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT temporary AND "
-                              f"database_name = {literal(database)}").fetchall()
+def tables_of(connection: "duckdb.DuckDBPyConnection", database: str = "") -> list[str]:
+    """Those of ``TABLES`` that an attached file has, or the only one; one of an earlier revision lacks some."""
+    chosen = f"AND database_name = {literal(database)}" if database else ""
+    rows = connection.execute(f"SELECT table_name FROM duckdb_tables() WHERE NOT temporary {chosen}").fetchall()
     return [table for table in TABLES if (table,) in rows]
 
 
