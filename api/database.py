@@ -8,7 +8,7 @@ from .budget import reading_share, writing_share
 from .core.alphabet import alphabet
 from .core.progress import Progress
 from .core.sequences import SequenceBatch
-from .inputs import Ids, begin_reading, read_sequences
+from .inputs import Ids, begin_reading, facts_of, read_sequences
 from .installed import registry
 from .storage.sequences.database import SequenceDatabase
 from .taxonomy import Taxids
@@ -28,7 +28,8 @@ class Database:
 
     @classmethod
     def create(cls, path: PathLike, *files: PathLike, type: str | None = None, on_bad: str = "error", title: str = "",
-               memory: int | None = None, progress: Progress | None = None, taxids: Taxids | None = None) -> Self:
+               memory: int | None = None, progress: Progress | None = None, taxids: Taxids | None = None,
+               parsed_names: bool | None = None) -> Self:
         """Make a database from FASTA or FASTQ files (plain, gzip, bzip2, xz, zstd; "-" is standard input).
 
         Args:
@@ -36,14 +37,22 @@ class Database:
             type: "protein" or "nucleotide"; found out from the first file when left out.
             on_bad: "error" stops at the first record that can't be used, "skip" reports and leaves it out; "rename"
                 gives another id to records whose id is there already.
-            title: shown by ``info``; the files' names when left out.
+            title: shown by ``info``; that of a BLAST database, or the files' names, when left out.
             memory: bytes that the process may take, about.
             progress: told of the bytes that are read; its cancellation stops the work.
             taxids: which organism each sequence is of.
+            parsed_names: names are in NCBI's notation and reports show the accessions in them, as of a BLAST database
+                made with ``-parse_seqids``; those are what None means.
         """
+        facts = [facts_of(str(file), registry(), alphabet(type) if type else None) for file in files]
+        if parsed_names is None:
+            parsed_names = all(one.parsed_names for one in facts)
+        if not title and len(facts) == 1:
+            title = facts[0].title
         batches = _read(files, type, on_bad, Ids(), progress, taxids)
         title = title or ", ".join(Path(f).name if str(f) != "-" else "standard input" for f in files)
-        return cls(SequenceDatabase.create(path, batches, title=title, memory=_share(memory, False)))
+        return cls(SequenceDatabase.create(path, batches, title=title, memory=_share(memory, False),
+                                            parsed_names=parsed_names))
 
     @classmethod
     def open(cls, path: PathLike, read_only: bool = True, memory: int | None = None) -> Self:

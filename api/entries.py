@@ -20,7 +20,7 @@ WIDTH = 80
 AT_ONCE = 500
 """Entries whose residues are in memory together."""
 _RANGE = re.compile("([0-9]+)(?:-([0-9]*))?")
-_JOINED = " >"
+_JOINED = "\x01"
 """Between the definitions of a sequence that has several."""
 
 
@@ -229,7 +229,7 @@ def write_entries(found: Iterable[Found], stream: IO[str], outfmt: str = "%f", l
             stream.write("".join(_FIELDS[part](one) if n % 2 else part for n, part in enumerate(parts)) + "\n")
             continue
         title = one.description.split(_JOINED)[0] if first_only else one.description
-        title = title.replace(_JOINED, "\x01") if ctrl_a else title
+        title = title if ctrl_a else title.replace(_JOINED, " >")
         stream.write(f">{one.name}{one.place} {title}".rstrip(" ") + "\n")
         for start in range(0, len(one.residues), line_length):
             stream.write(one.residues[start : start + line_length] + "\n")

@@ -20,6 +20,7 @@ import numpy as np
 
 from .core.alphabet import Alphabet
 from .core.errors import Cancelled, InputError, OptionError, concerning
+from .core.ports import SourceFacts
 from .core.progress import Progress
 from .core.registry import Registry
 from .core.sequences import Intervals, ModelBatch, SequenceBatch
@@ -99,6 +100,12 @@ def claiming_reader(path: str, registry: Registry) -> Reader | None:
     if path == "-" or os.path.exists(path):
         return None
     return next((reader for kind in registry.readers() if (reader := kind()).claims(path)), None)
+
+
+def facts_of(path: str, registry: Registry, alphabet: Alphabet | None = None) -> SourceFacts:
+    """What data that several files hold, such as a database of BLAST's, say of themselves; nothing of other files."""
+    reader = claiming_reader(path, registry)
+    return reader.facts(path, alphabet) if reader else SourceFacts()
 
 
 def load_sequences(path: str, registry: Registry, alphabet: Alphabet | None = None, on_bad: str = "error",

@@ -148,9 +148,9 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
             batch_queries=batch_queries or default.batch_queries,
             volume_residues=volume_residues,
             explain=numbers_of(source, explain))
-        files = [str(query) for query in asked if is_file(query)]
-        provenance = {**describe(plan, use, space, command), "pick": asdict(pick) if pick else None,
-                      "query_files": files}
+        provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
+                      "pick": asdict(pick) if pick else None,
+                      "query_files": [str(query) for query in asked if is_file(query)]}
         engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, progress)
         with engine.reading_ahead():
             run_file = begun(home, provenance, loaded, source, results_share(budget))
@@ -417,7 +417,8 @@ def opened(databases: "Sequence[DatabaseInput | MemorySource]", kind: str, pick:
                 sources.append(DatabaseSource(mine[-1], threads))
             else:
                 batch = inputs.load_sequences(str(database), registry(), alphabet(kind))
-                sources.append(MemorySource(batch, str(Path(database).resolve())))
+                facts = inputs.facts_of(str(database), registry(), batch.alphabet)
+                sources.append(MemorySource(batch, str(Path(database).resolve()), facts))
         source: VolumeSource = sources[0] if len(sources) == 1 else ChainedSource(sources)
         yield source if pick is None else PickedSource(source, pick)
     finally:
@@ -463,6 +464,13 @@ def space_of(source: VolumeSource) -> SearchSpace:
     """What the statistics of a search rest on."""
     return SearchSpace(source.total_residues, source.sequences, source.longest, getattr(source, "shortest", 0),
                        getattr(source, "estimated_bases", 0))
+
+
+def parsed_names(plan: Plan, source: VolumeSource) -> list[bool]:
+    """Of each database whether its names are taken apart; of one that doesn't say, whether the options ask for it."""
+    asked = bool(getattr(plan.options, "parse_deflines", False))
+    said = [base.get("parsed_names") for base in source.fingerprints()]
+    return [asked if one is None else bool(one) for one in said]
 
 
 def is_space(kept: Mapping[str, Any], source: VolumeSource) -> bool:

@@ -5,7 +5,6 @@ Genomes are E. coli K-12 and ATCC 11775 of `../shared/data/genomes` where they a
 """
 
 import gzip
-import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .timing import SEQLOOM, Timing, in_turns
+from .timing import SEQLOOM, Timing, in_turns, used
 
 GENOMES = Path(__file__).parents[2] / "shared" / "data" / "genomes"
 _ROUNDS = 3
@@ -94,22 +93,12 @@ def _mapped(residues: np.ndarray) -> Iterator[Timing]:
         same = ("--backend", "cpu", "--no-store", "--quiet")
         searches = (("exact, 100 reads", "exact", "reads.fa"), ("mum, 20,000 bases", "mum", "long.fa"))
         for what, pipeline, query in searches:
-            found = {kind: [_used((*SEQLOOM, pipeline, "-q", query, "-d", f"{kind}.duckdb", "-o", kind, *same), folder)
+            found = {kind: [used((*SEQLOOM, pipeline, "-q", query, "-d", f"{kind}.duckdb", "-o", kind, *same), folder)
                             for _ in range(_ROUNDS)] for kind in ("chunks", "mapped")}
             if (folder / "chunks").read_bytes() != (folder / "mapped").read_bytes():
                 sys.exit(f"{what}: mapping the index changes the rows")
             for kind, taken in found.items():
                 yield Timing(f"{what}, {kind}", min(taken)[0], f"processor; {min(taken)[1]:,} MiB resident at most")
-
-
-def _used(words: tuple[str, ...], folder: Path) -> tuple[float, int]:
-    """Processor seconds of a command and the most memory that it had, in MiB."""
-    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, words)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss >> 10
 
 
 def _indexes(residues: np.ndarray) -> Iterator[Timing]:

@@ -56,6 +56,16 @@ def medians(taken: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return {what: statistics.median(seconds) for what, seconds in taken.items()}
 
 
+def used(words: Sequence[str], folder: Path) -> tuple[float, int]:
+    """Processor seconds of a command and the most memory that it had, in MiB."""
+    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, words)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss >> 10
+
+
 def pinned(cores: Sequence[int], words: Sequence[str]) -> tuple[str, ...]:
     """A command that stays on these cores, where the system has ``taskset``."""
     prefix = ("taskset", "-c", ",".join(map(str, cores))) if shutil.which("taskset") else ()

@@ -61,6 +61,8 @@ def create(
     taxid_map: TaxidMapOption = None,
     taxid: TaxidOption = None,
     taxids_from_headers: HeadersOption = False,
+    parse_seqids: Annotated[bool, option("--parse-seqids", help="names are NCBI's, such as sp|P53508|CSSA1_ECOLX: "
+                                         "reports show the accession")] = False,
     memory: MemoryOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -74,7 +76,7 @@ def create(
     on_bad, limit, taxids = _checked(on_bad), parse_bytes(memory), _taxids(taxid_map, taxid, taxids_from_headers)
     with working(quiet, "nothing is kept") as progress, Database.create(
             name, *files, type=type, on_bad=on_bad, title=title, memory=limit, progress=progress,
-            taxids=taxids) as made:
+            taxids=taxids, parsed_names=parse_seqids or None) as made:
         info = made.info()
     say(f"{name}: {info['sequences']:,} {info['type']} sequences, {info['residues']:,} residues{_found(taxids)}")
 

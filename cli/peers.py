@@ -62,7 +62,6 @@ _BLAST: dict[str, Foreign] = {
     "entrez-query": Foreign("nothing is asked of NCBI's servers; " + _NAMES),
     "remote": _flag("nothing is searched at NCBI; give a file: -db FILE"),
     **_values(_MASKED, "db-soft-mask", "db-hard-mask"),
-    "parse-deflines": _flag("names are the first words of titles, whole", harmless=True),
     "mt-mode": Foreign("threads share out queries and targets by themselves", harmless=True),
 }
 
@@ -100,7 +99,6 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
         "out": Foreign("the database's name comes first: seqloom db create NAME.duckdb FILE"),
         "dbtype": Foreign("--type protein or --type nucleotide, or nothing: the kind is found out"),
         "input-type": Foreign("FASTA and FASTQ are read, and told apart by themselves", same=("fasta",)),
-        "parse-seqids": _flag("sequences are found by their names, the first words of their titles", harmless=True),
         "hash-index": _flag("sequences are found by their names anyway", harmless=True),
         "mask-data": Foreign("lower-case letters are kept, other masks aren't; " + _MASKED),
         **_values("lower-case letters are the one mask that a database has", "mask-id", "mask-desc", "gi-mask-name"),
@@ -220,7 +218,7 @@ def instead(program: str, args: Sequence[str]) -> str:
     return "; ".join([f"there is no {program} here; type: seqloom {line}", *notes])
 
 
-_SWITCHES = ("-target_only", "-ctrl_a")
+_SWITCHES = ("-target_only", "-ctrl_a", "-parse_seqids")
 """Options without a value that a command of ours has as well."""
 _SAID = {"-range", "-strand", "-line_length", *_SWITCHES, "-in", "-out", "-dbtype", "-title", "-taxid", "-taxid_map",
          "-db", "-entry", "-entry_batch", "-info", "-outfmt", "-window", "-locut", "-hicut", "-level", "-linker"}
@@ -256,6 +254,7 @@ def _makeblastdb(program: str, given: dict[str, str]) -> str:
     words += ["--type", _KINDS.get(given["-dbtype"], given["-dbtype"])] if given.get("-dbtype") else []
     for name in ("title", "taxid", "taxid_map"):
         words += [f"--{dashed(name)}", given[f"-{name}"]] if given.get(f"-{name}") else []
+    words += ["--parse-seqids"] if "-parse_seqids" in given else []
     return shlex.join(words)
 
 

@@ -66,10 +66,11 @@ class Intervals:
 
     def mask(self, offsets: np.ndarray) -> np.ndarray:
         """bool[n] over the residues of a batch with i8[k+1] ``offsets``: True inside a stretch."""
-        change = np.zeros(int(offsets[-1]) + 1, np.int32)
-        np.add.at(change, offsets[self.sequence] + self.start, 1)
-        np.add.at(change, offsets[self.sequence] + self.end, -1)
-        return np.cumsum(change[:-1]) > 0
+        found = np.zeros(int(offsets[-1]), np.bool_)
+        lengths = self.end - self.start
+        before = offsets_of(lengths)
+        found[np.repeat(offsets[self.sequence] + self.start - before[:-1], lengths) + np.arange(before[-1])] = True
+        return found
 
     def merged(self, other: "Intervals") -> "Intervals":
         """All stretches of both, in order."""

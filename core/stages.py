@@ -16,7 +16,7 @@ from .alphabet import Alphabet
 from .context import Context, Scoring, SearchSpace
 from .index import Index, Side
 from .options import NoOptions, option
-from .ports import Method, QueryStatistics, Report
+from .ports import Method, QueryStatistics, Report, SourceFacts
 from .records import Alignments, Column, Hits, Pairs, Ragged, Records, Seeds
 from .sequences import Intervals, ModelBatch, SequenceBatch
 from .sorter import Sorter, row_type
@@ -371,6 +371,10 @@ class Reader(ABC):
     def claims(self, path: str) -> bool:
         """Whether ``path``, which is no file, names data of this format, such as what several files begin with."""
         return False
+
+    def facts(self, path: str, alphabet: Alphabet | None) -> SourceFacts:
+        """What the data that ``path`` names say of themselves, if the reader ``claims`` it."""
+        return SourceFacts()
 
     def read_path(self, path: str, alphabet: Alphabet | None, on_bad: "OnBad",
                   residues: int) -> Iterator["SequenceBatch | ModelBatch"]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..ports import ResultSink, SlotStats, Span, TargetInfo, TaxaFound, Taxon, UnitPlan
+from ..ports import ResultSink, SlotStats, SourceFacts, Span, TargetInfo, TaxaFound, Taxon, UnitPlan
 from ..records import Hits, Records
 from ..sequences import SequenceBatch
 
@@ -56,13 +56,14 @@ class MemorySource:
     Args:
         batch: all targets; they are numbered anew from 0.
         label: stands for the path of a database.
+        facts: what is known of all of it.
     """
 
-    def __init__(self, batch: SequenceBatch, label: str = "memory") -> None:
+    def __init__(self, batch: SequenceBatch, label: str = "memory", facts: SourceFacts | None = None) -> None:
         from dataclasses import replace
 
         self._batch = replace(batch, ordinals=np.arange(len(batch), dtype=np.int64))
-        self._label = label
+        self._label, self._facts = label, facts or SourceFacts()
         self.alphabet = batch.alphabet
         self.sequences, self.total_residues = len(batch), batch.total_residues
         self._lengths = batch.lengths
@@ -76,7 +77,8 @@ class MemorySource:
         digest.update(np.ascontiguousarray(self._batch.residues).data)
         digest.update(np.ascontiguousarray(self._batch.offsets).data)
         digest.update("\n".join(self._batch.names).encode())
-        return [{"path": self._label, "fingerprint": digest.hexdigest(), "title": self._label, "first_target": 0,
+        return [{"path": self._label, "fingerprint": digest.hexdigest(), "title": self._facts.title or self._label,
+                 "created": self._facts.created, "parsed_names": self._facts.parsed_names, "first_target": 0,
                  "sequences": self.sequences, "letters": self.total_residues}]
 
     def plan(self, residues: int) -> list[Span]:
@@ -102,7 +104,8 @@ class MemorySource:
             numbers, [self._batch.names[n] for n in numbers],
             [descriptions[n] if descriptions else "" for n in numbers],
             self._lengths[numbers], np.zeros(len(numbers), np.int64), numbers,
-            [Taxon(taxids[n]) if taxids[n] else None for n in numbers] if len(taxids) else ())
+            [self._facts.taxa.get(taxids[n], Taxon(taxids[n])) if taxids[n] else None for n in numbers]
+            if len(taxids) else ())
 
     def find(self, names: Sequence[str]) -> dict[str, int]:
         """Numbers of those of ``names`` that are there, or are the accession in one name, with or without version.

@@ -349,6 +349,19 @@ def lowest_bit(typing_context: Any, mask: Any) -> Any:
 
 
 @intrinsic
+def highest_bit(typing_context: Any, mask: Any) -> Any:
+    """Place of the highest set bit of a u64 that isn't 0."""
+    if mask != types.uint64:
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        before = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.sub(ir.Constant(ir.IntType(64), 63), before)
+
+    return types.uint64(mask), build
+
+
+@intrinsic
 def shift_in(typing_context: Any, vector: Any, value: Any) -> Any:
     """The lanes moved up by one, with ``value`` in lane 0."""
     if not isinstance(vector, Vector):

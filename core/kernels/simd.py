@@ -39,6 +39,7 @@ greater_lanes: Any = Operation("greater_lanes")
 not_greater_lanes: Any = Operation("not_greater_lanes")
 in_place: Any = Operation("in_place")
 highest: Any = Operation("highest")
+highest_bit: Any = Operation("highest_bit")
 lowest_bit: Any = Operation("lowest_bit")
 shift_in: Any = Operation("shift_in")
 move_up: Any = Operation("move_up")
@@ -94,9 +95,9 @@ LOOKUP_STRIDE: int = 64 if HAS_BYTE_PERMUTE else 2 * BYTE_LANES if HAS_SSSE3 els
 
 __all__ = [  # handed on by the package as well
     "ALL_LANES", "BYTE_LANES", "CACHE_LINE", "HAS_AVX2", "HAS_BYTE_PERMUTE", "HAS_SSSE3", "LOOKUP_ENTRIES",
-    "LOOKUP_STRIDE", "SATURATES_ON_ONE_PORT", "aligned", "choose_greater", "greater_lanes", "highest", "in_place",
-    "joined", "load", "lookup", "lookup_tables", "lowered", "lowered_to", "lowest_bit", "maximum", "minimum",
-    "move_down", "move_up", "not_greater_lanes", "prefetch", "quads", "quads_down", "quads_halves", "quads_pairs",
-    "quads_up", "same_quads", "shift_in", "splat", "spread", "squeezed",
-    "store", "widened", "wrapped_difference", "wrapped_sum",
+    "LOOKUP_STRIDE", "SATURATES_ON_ONE_PORT", "aligned", "choose_greater", "greater_lanes", "highest",
+    "highest_bit", "in_place", "joined", "load", "lookup", "lookup_tables", "lowered", "lowered_to", "lowest_bit",
+    "maximum", "minimum", "move_down", "move_up", "not_greater_lanes", "prefetch", "quads", "quads_down",
+    "quads_halves", "quads_pairs", "quads_up", "same_quads", "shift_in", "splat", "spread", "squeezed", "store",
+    "widened", "wrapped_difference", "wrapped_sum",
 ]

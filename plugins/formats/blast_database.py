@@ -11,15 +11,19 @@ Source: NCBI C++ Toolkit, "BLAST database format" (``corelib`` documents and ``b
 import os
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN, Alphabet
 from seqloom.core.errors import AlphabetError, InputError
+from seqloom.core.ports import SourceFacts
 from seqloom.core.sequences import Intervals, SequenceBatch, offsets_of
 from seqloom.core.stages import OnBad, Reader
+
+from .blast_headers import Line, lines_of_header
+from .blast_taxa import taxa_beside
 
 RESIDUES_OF_PROTEINS = "-ABCDEFGHIKLMNPQRSTVWXYZU*OJ"
 """NCBIstdaa: the residue of each byte. The first ends a sequence."""
@@ -27,16 +31,8 @@ AMBIGUOUS_BASES = "-ACMGRSVTWYHKDBN"
 """NCBI4na: the base of each value of four bits."""
 BASES = "ACGT"
 """NCBI2na."""
-DEEPEST = 32
-"""Structures inside one another that a header may have."""
 ALIASES_DEEP = 8
-LARGEST_TAXID = 2**31 - 1
 RESTRICTING = ("GILIST", "SEQIDLIST", "TAXIDLIST", "TILIST", "OIDLIST", "FIRST_OID", "LAST_OID")
-_LOCAL, _PATENT, _GENERAL, _GI, _PDB, _SWISSPROT = 0, 8, 10, 11, 14, 7
-_NUMBERS = {1: "bbs", 2: "bbm"}
-_TEXTS = {4: "gb", 5: "emb", 6: "pir", 7: "sp", 9: "ref", 12: "dbj", 13: "prf", 15: "tpg", 16: "tpe", 17: "tpd",
-          18: "gpp", 19: "nat"}
-"""How ids that have accession, version and name are called in FASTA, by their choice in ``Seq-id``."""
 
 
 class BlastDatabaseReader(Reader):
@@ -61,6 +57,15 @@ class BlastDatabaseReader(Reader):
             yield from volume.batches(max(1, residues))
 
 
+    def facts(self, path: str, alphabet: Alphabet | None) -> SourceFacts:
+        volumes = _volumes(path, alphabet)
+        alias = f"{path}.{'p' if volumes[0].alphabet is PROTEIN else 'n'}al"
+        title = next((line[5:].strip() for line in _words_of(alias) if line.startswith("TITLE ")), volumes[0].title)
+        folders = [os.path.dirname(path) or ".", ".", *os.environ.get("BLASTDB", "").split(os.pathsep)]
+        return SourceFacts(title, max((v.created for v in volumes if v.created), default=None),
+                           any(volume.parses() for volume in volumes), taxa_beside(filter(None, folders)))
+
+
 class _Volume:
     """One volume whose index is read; ``base`` is its path without an ending."""
 
@@ -81,10 +86,10 @@ class _Volume:
             raise _damaged(path, "it says that it holds residues of the other kind")
         if version == 5:
             fields.number()  # of the volume
-        fields.text()  # title
+        self.title = fields.text()
         if version == 5:
             fields.text()  # name of the database of names
-        fields.text()  # date
+        self.created = _moment(fields.text().rstrip("\0"))
         count = fields.number()
         fields.skip(12)  # number of residues, length of the longest sequence
         self._headers, self._sequences = fields.places(count + 1), fields.places(count + 1)
@@ -112,6 +117,10 @@ class _Volume:
                                 Intervals.empty(), names=names, descriptions=descriptions,
                                 taxids=taxids if any(taxids) else ())
             first = last
+
+    def parses(self) -> bool:
+        """Whether the name of its first sequence was taken apart."""
+        return self._count > 0 and self._headers_of(0, 1)[0][0].parsed
 
     def _bytes(self, end: str, places: np.ndarray, first: int, last: int) -> bytes:
         path = f"{self._base}.{self._kind}{end}"
@@ -153,20 +162,26 @@ class _Volume:
         return np.concatenate(parts), offsets_of([len(part) for part in parts])
 
     def _names(self, first: int, last: int) -> tuple[list[str], list[str], list[int]]:
-        """Names, descriptions as in the FASTA files that BLAST's programs write of a database, and taxonomy ids."""
-        path = f"{self._base}.{self._kind}hr"
-        data = self._bytes("hr", self._headers, first, last)
-        places = (self._headers[first : last + 1] - self._headers[first]).tolist()
+        """Names, descriptions, those of several definitions joined by Ctrl-A, and taxonomy ids."""
         names, descriptions, taxids = [], [], []
-        for n in range(last - first):
-            try:
-                lines = _lines(data[places[n] : places[n + 1]])
-            except (ValueError, IndexError, KeyError, TypeError, AttributeError):
-                raise _damaged(path, f"the header of sequence {first + n + 1:,} can't be understood") from None
+        for lines in self._headers_of(first, last):
             names.append(lines[0].name)
-            descriptions.append(" >".join([lines[0].title, *(f"{line.name} {line.title}" for line in lines[1:])]))
+            descriptions.append("\x01".join([lines[0].title, *(f"{line.name} {line.title}" for line in lines[1:])]))
             taxids.append(lines[0].taxid)
         return names, descriptions, taxids
+
+    def _headers_of(self, first: int, last: int) -> list[list[Line]]:
+        """Definitions of sequences first … last − 1."""
+        data = self._bytes("hr", self._headers, first, last)
+        places = (self._headers[first : last + 1] - self._headers[first]).tolist()
+        found = []
+        for n in range(last - first):
+            try:
+                found.append(lines_of_header(data[places[n] : places[n + 1]]))
+            except (ValueError, IndexError, KeyError, TypeError, AttributeError):
+                raise _damaged(f"{self._base}.{self._kind}hr",
+                               f"the header of sequence {first + n + 1:,} can't be understood") from None
+        return found
 
 
 class _Fields:
@@ -242,6 +257,19 @@ def _volumes(path: str, alphabet: Alphabet | None) -> list[_Volume]:
     return [_Volume(base, kinds[0]) for base in dict.fromkeys(_bases(path, kinds[0], 0))]
 
 
+def _words_of(alias: str) -> list[str]:
+    """Lines of an alias file; none where there is no such file."""
+    return Path(alias).read_text(encoding="utf-8", errors="replace").splitlines() if os.path.isfile(alias) else []
+
+
+def _moment(text: str) -> datetime | None:
+    """UTC of a date as makeblastdb writes it, by the clock of this machine; None for any other text."""
+    try:
+        return datetime.strptime(text, "%b %d, %Y %I:%M %p").astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def _bases(path: str, kind: str, depth: int) -> Iterator[str]:
     """Volumes that ``path`` means, through alias files."""
     alias = f"{path}.{kind}al"
@@ -251,7 +279,7 @@ def _bases(path: str, kind: str, depth: int) -> Iterator[str]:
     if depth == ALIASES_DEEP:
         raise InputError(f"{alias}: alias files name one another without end")
     members = []
-    for line in Path(alias).read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in _words_of(alias):
         word, _, rest = line.strip().partition(" ")
         if word in RESTRICTING and rest.strip():
             raise InputError(f"{alias}: takes a part of its database ({word}), which is not read; write that part with "
@@ -269,112 +297,3 @@ def _bases(path: str, kind: str, depth: int) -> Iterator[str]:
             raise InputError(f"{alias}: names {member}, and there is no {base}.{kind}in; copy all files of the "
                              "database")
         yield from _bases(base, kind, depth + 1)
-
-
-# ---- headers
-
-
-class _Line(NamedTuple):
-    """One of the definitions that a sequence has."""
-
-    name: str
-    title: str
-    taxid: int
-
-
-@dataclass
-class _Node:
-    """What stands in a structure, by context tag; ``items`` in their order."""
-
-    items: list[tuple[int, Any]]
-
-    def __getitem__(self, number: int) -> Any:
-        for tag, value in self.items:
-            if tag == 0xA0 + number:
-                return value.items[0][1]
-        raise KeyError(number)
-
-    def text(self, number: int) -> str:
-        """Of the text or number at ``number``; empty where there is none."""
-        try:
-            value = self[number]
-        except KeyError:
-            return ""
-        return value if isinstance(value, str) else str(value)
-
-
-def _lines(data: bytes) -> list[_Line]:
-    """The definitions in one header, a ``Blast-def-line-set``."""
-    (_, found), _ = _node(memoryview(data), 0, 0)
-    lines = []
-    for _, line in found.items:
-        title = line.text(0)
-        name = _name(line[1].items)
-        if not name:  # without -parse_seqids the whole line is the title
-            name, _, title = title.partition(" ")
-        taxid = int(line.text(2) or 0)
-        lines.append(_Line(name, title.strip(), taxid if 0 < taxid <= LARGEST_TAXID else 0))
-    if not lines:
-        raise ValueError
-    return lines
-
-
-def _name(ids: list[tuple[int, Any]]) -> str:
-    """The id that BLAST shows: any before a number of NCBI's; empty for the number in the database."""
-    shown = ""
-    for tag, value in ids:
-        choice = tag - 0xA0
-        inner = value.items[0][1]
-        if choice == _GI:
-            shown = shown or f"gi|{inner}"
-            continue
-        if choice == _LOCAL:
-            return str(inner.items[0][1])
-        if choice in _NUMBERS:
-            return f"{_NUMBERS[choice]}|{inner}"
-        if choice == _GENERAL:
-            if inner.text(0) == "BL_ORD_ID":
-                return ""
-            return f"gnl|{inner.text(0)}|{inner[1].items[0][1]}"
-        if choice == _PDB:
-            chain = inner.text(3) or (chr(int(inner.text(1))) if inner.text(1) else "")
-            return f"pdb|{inner.text(0)}|{chain}"
-        if choice == _PATENT:
-            cited = inner[1]
-            return f"pat|{cited.text(0)}|{cited[1].items[0][1]}|{inner.text(0)}"
-        if choice in _TEXTS:
-            kind = "tr" if choice == _SWISSPROT and inner.text(2) == "unreviewed" else _TEXTS[choice]
-            version = f".{inner.text(3)}" if inner.text(3) else ""
-            return f"{kind}|{inner.text(1)}{version}|{inner.text(0)}"
-    return shown
-
-
-def _node(data: memoryview, at: int, depth: int) -> tuple[tuple[int, Any], int]:
-    """Tag and value of what begins at ``at``, and where it ends: a ``_Node``, a number or a text."""
-    if depth > DEEPEST:
-        raise ValueError
-    tag, size = data[at], data[at + 1]
-    at += 2
-    if size & 0x80 and size != 0x80:
-        more = size & 0x7F
-        size = int.from_bytes(data[at : at + more], "big")
-        at += more
-        if size > len(data) - at:
-            raise ValueError
-    elif size == 0x80:
-        size = -1
-    if tag & 0x20:
-        items: list[tuple[int, Any]] = []
-        end = at + size if size >= 0 else len(data)
-        while at < end:
-            if size < 0 and data[at] == 0 and data[at + 1] == 0:
-                return (tag, _Node(items)), at + 2
-            item, at = _node(data, at, depth + 1)
-            items.append(item)
-        if size < 0 or at != end:
-            raise ValueError
-        return (tag, _Node(items)), at
-    if size < 0 or at + size > len(data):
-        raise ValueError
-    value = bytes(data[at : at + size])
-    return (tag, int.from_bytes(value, "big", signed=True) if tag == 2 else value.decode("utf-8", "replace")), at + size

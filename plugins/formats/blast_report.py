@@ -12,9 +12,10 @@ from ...core.alphabet import PROTEIN
 from ...core.errors import UsageError
 from ...core.ports import Method, QueryReport, Report, Taxon
 from ...core.stages import Writer
+from ..common.numbers import SMALLEST_EVALUE
+from .labels import UNTITLED, of_query, of_target, untitled
 from .lines import Lines, alphabet_of
 from .midline import midline, similar_pairs, with_masks
-from .numbers import SMALLEST_EVALUE
 from .writer_tabular import database_names, program_line
 
 NOTHING = "No hits found"
@@ -29,14 +30,25 @@ class Node(NamedTuple):
     members: Iterable[tuple[str, Any]]
 
 
-@dataclass(frozen=True)
-class HitReport:
-    """A target: its place among the query's hits from 1, id, accession, title, length, and its alignments."""
+class Definition(NamedTuple):
+    """What a target is called."""
 
-    number: int
     id: str
     accession: str
     title: str
+
+
+@dataclass(frozen=True)
+class HitReport:
+    """A target.
+
+    Attributes:
+        number: its place among the query's hits, from 1.
+        definitions: id, accession and title of each.
+    """
+
+    number: int
+    definitions: Sequence[Definition]
     length: int
     alignments: Iterable[dict[str, Any]]
     taxon: Taxon | None = None
@@ -47,11 +59,12 @@ class SearchReport:
     """A query and its hits.
 
     Attributes:
-        number: of the query, from 1.
+        id: "Query_" and its number, or the accession where names are taken apart; number: from 1.
         masked: i4[m, 2], masked stretches.
         statistics: by BLAST's names, in its order.
     """
 
+    id: str
     number: int
     title: str
     length: int
@@ -59,10 +72,6 @@ class SearchReport:
     statistics: dict[str, Any]
     hits: Iterable[HitReport]
     message: str | None
-
-    @property
-    def id(self) -> str:
-        return f"Query_{self.number}"
 
 
 class BlastReport:
@@ -95,9 +104,11 @@ class BlastReport:
             if len(masked) == 1 and masked[0, 1] - masked[0, 0] == query.searched:
                 masked = masked[:0]  # BLAST doesn't name what leaves nothing
             shown = masked[:0] if self._unknown and kind is not PROTEIN else masked
+            label = of_query(query, kind)
+            title = label.title or untitled(kind) or UNTITLED if label.parsed else label.heading
             yield SearchReport(
-                number, plain(f"{query.name} {query.description}".strip()), query.searched, masked,
-                self._statistics(query), self._hits(Lines([query], kind), shown, similar),
+                label.shown if label.parsed else f"Query_{number}", number, plain(title), query.searched, masked,
+                self._statistics(query), self._hits(Lines(query.block(), kind), shown, similar),
                 None if len(query.hits) else NOTHING)
 
     def _statistics(self, query: QueryReport) -> dict[str, Any]:
@@ -111,16 +122,17 @@ class BlastReport:
                 **dict(zip(("hsp_len", "eff_space", "kappa", "lambda", "entropy"), values))}
 
     def _hits(self, lines: Lines, masked: np.ndarray, similar: np.ndarray | None) -> Iterator[HitReport]:
-        query, targets = lines.reports[0], lines.reports[0].targets
-        ends = np.searchsorted(lines.hit, np.arange(len(query.hits)), "right").tolist()
+        targets = lines.block.targets
+        ends = np.searchsorted(lines.hit, np.arange(len(lines.hits)), "right").tolist()
         for place, (first, last) in enumerate(zip([0, *ends], ends)):
             at = int(lines.target[first])
             ordinal = str(targets.numbers[at])
+            definitions = [
+                Definition(label.id, label.tag, plain(label.title)) if label.parsed else
+                Definition(f"gnl|BL_ORD_ID|{ordinal}", ordinal, plain(label.heading))
+                for label in of_target(targets, at, lines.alphabet)]
             yield HitReport(
-                place + 1, f"gnl|BL_ORD_ID|{ordinal}", ordinal,
-                plain(f"{targets.names[at]} {targets.descriptions[at]}" if targets.descriptions[at]
-                      else targets.names[at]),
-                int(targets.lengths[at]),
+                place + 1, definitions, int(targets.lengths[at]),
                 (self._alignment(lines, row, row - first + 1, masked, similar) for row in range(first, last)),
                 targets.taxa[at] if targets.taxa else None)
 
@@ -192,9 +204,9 @@ class FilesOfQueries(Writer):
 
 def _hit(hit: HitReport) -> Node:
     taxon = hit.taxon or Taxon(0)
-    described = Node("HitDescr", [("id", hit.id), ("accession", hit.accession), ("title", hit.title),
-                                  ("taxid", taxon.taxid or None), ("sciname", plain(taxon.name) or None)])
-    return Node("Hit", [("num", hit.number), ("description", [described]), ("len", hit.length),
+    described = [Node("HitDescr", [*one._asdict().items(), ("taxid", taxon.taxid or None),
+                                   ("sciname", plain(taxon.name) or None)]) for one in hit.definitions]
+    return Node("Hit", [("num", hit.number), ("description", described), ("len", hit.length),
                         ("hsps", (Node("Hsp", alignment.items()) for alignment in hit.alignments))])
 
 

@@ -1,6 +1,5 @@
 """Hits by organism, as BLAST+ prints its organism report: format 18."""
 
-import re
 from collections.abc import Sequence
 from typing import IO
 
@@ -10,13 +9,12 @@ from ...core.alphabet import PROTEIN, Alphabet
 from ...core.errors import UsageError
 from ...core.ports import QueryReport, Report, Taxon
 from ...core.stages import Writer
+from ..common.numbers import bit_score_text, short_evalue_text
 from .fields import UNKNOWN
+from .labels import labels, of_query
 from .lines import alphabet_of
-from .numbers import bit_score_text, short_evalue_text
 from .report_frame import wrapped
 
-_ACCESSION = re.compile(r"[A-Z]{1,6}_?[0-9]{3,}\.[0-9]+")
-"""One with a version."""
 WIDTH = 101
 """Characters of a line."""
 NAMES_AND_TITLES = 84
@@ -35,7 +33,7 @@ class Organisms(Writer):
             raise UsageError(f"output format 18 takes no field '{fields[0]}'; those that take fields are 6, 7 and 10")
         kind = alphabet_of(report.run)
         for query in report.queries():
-            title = wrapped(f"{query.name} {query.description}".strip())
+            title = wrapped(of_query(query, kind).heading)
             stream.write(f"\n{'Tax BLAST report':^{WIDTH - 1}}\n\nQuery= {title}\n\nLength={query.length}\n\n"
                          f"{'Organism Report':^{WIDTH}}\n{_table(query, kind)}")
 
@@ -46,7 +44,7 @@ def _table(query: QueryReport, kind: Alphabet) -> str:
     if not len(hits):
         return NOTHING
     places = np.searchsorted(targets.numbers, hits.target).tolist()
-    names = {place: accession(targets.names[place]) for place in places}
+    names = {place: labels(targets.names[place], "", True, kind is PROTEIN)[0].tag for place in places}
     width = max(len("Accession"), *map(len, names.values()))
     rest = NAMES_AND_TITLES - width
     text = f"{'Accession':<{width}} {_centred('Description', rest + 1)}Score E-value \n"
@@ -70,15 +68,3 @@ def _centred(text: str, width: int) -> str:
     """``text`` with as many blanks on both sides."""
     side = " " * ((width - len(text)) // 2)
     return f"{side}{text}{side}"
-
-
-def accession(name: str) -> str:
-    """What BLAST shows of a name here: of ``sp|P53508.2|CSSA1_ECOLX`` ``P53508``, of ``pdb|1ABC|A`` ``1ABC_A``."""
-    parts = name.split("|")
-    if parts[0] == "pdb" and len(parts) > 2:
-        return f"{parts[1]}_{parts[2]}"
-    if parts[0] in ("lcl", "gnl"):
-        return parts[-1]
-    if len(parts) > 1 or _ACCESSION.fullmatch(name):
-        return (parts[3] if parts[0] == "gi" and len(parts) > 3 else parts[min(1, len(parts) - 1)]).partition(".")[0]
-    return name

@@ -3,25 +3,30 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import IO
+from functools import partial
+from typing import IO, Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 
 from ...core.alphabet import PROTEIN
 from ...core.errors import OptionError
 from ...core.options import build_options, option
-from ...core.ports import QueryReport, Report
+from ...core.ports import QueryReport, Report, TargetInfo
 from ...core.stages import Writer
+from ..common.numbers import bit_score_text, score_text, short_evalue_text, short_percent
 from .hit_order import Facts, arranged
+from .labels import Label, of_query, of_target, untitled
 from .lines import Lines, alphabet_of
 from .midline import midline, similar_pairs, with_masks
-from .numbers import bit_score_text, score_text, short_evalue_text, short_percent
 from .report_frame import broken, foot, head, statistics, wrapped
 
+_escaped = partial(escape, entities={'"': "&quot;"})
 _MASKED = re.compile("[a-z](?:[a-z-]*[a-z])?")
 ALIGNMENTS = 250
 """Targets with alignments where neither their number nor that of targets is chosen."""
+_THIRD_PARTY = ("tpg|", "tpe|", "tpd|")
+"""Kinds of annotations by others than who sequenced."""
 TARGET_WIDTH = 60
 """Characters, about, of a line of a target's title."""
 METHODS = {1: "Composition-based stats.", 2: "Compositional matrix adjust."}
@@ -55,13 +60,13 @@ class Pairwise(Writer):
         kind = alphabet_of(run)
         for query in report.queries(residues=True):
             stream.write("\n\n" if query.number else "")
-            title = wrapped(f"{query.name} {query.description}".strip())
-            stream.write(f"<b>Query=</b> {escape(title)}" if layout.html else f"Query= {title}")
+            title = wrapped(of_query(query, kind).heading)
+            stream.write(f"<b>Query=</b> {_escaped(title)}" if layout.html else f"Query= {title}")
             stream.write(f"\n\nLength={query.length}\n")
-            lines = Lines([query], kind)
+            lines = Lines(query.block(), kind)
             if len(lines):
                 chosen = arranged(query, lines, layout.sorthits or 0, layout.sorthsps)
-                lines = lines if chosen is query else Lines([chosen], kind)
+                lines = lines if chosen is query else Lines(chosen.block(), kind)
                 stream.write(_table(chosen, lines, layout))
                 for text in _alignments(lines, similar, report.masked(query.number), layout, shown):
                     stream.write(text)
@@ -105,17 +110,23 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
                 f"{'Sequences producing significant alignments:':<69}{'(Bits)':<{wide}}  Value\n\n")
     for n, (place, amount, end) in enumerate(zip(places, amounts, ends)):
         # As BLAST does: blanks in a row are one, and punctuation at the end goes.
-        description = " ".join(query.targets.descriptions[place].split()).rstrip(" ,.;~")
-        title = f"{query.targets.names[place]} {description}".strip()
+        label = of_target(query.targets, place, lines.alphabet)[0]
+        description = " ".join(_title(label, lines).split()).rstrip(" ,.;~")
+        third = "TPA: " if label.parsed and label.id.startswith(_THIRD_PARTY) else ""
+        title = f"{label.shown} {third}{description}".strip()
         title = title if len(title) <= 68 else title[:65] + "..."
         if layout.html:
-            link = f"<a href=#{_anchor(query, place)}>{amount}</a>"
-            text += f"{escape(title)}{'':{70 - len(title)}}{link}{'':{wide - len(amount)}}"
+            link = f"<a href=#{_anchor(query.targets, place, label)}>{amount}</a>"
+            shown = _escaped(title)
+            if label.linked and title.startswith(f"{label.shown} "):
+                opened = _page(label, lines, "top", n + 1, "")
+                shown = f"{opened}{label.shown} </a>{_escaped(title[len(label.shown) + 1 :])}"
+            text += f"{shown}{'':{70 - len(title)}}{link}{'':{wide - len(amount)}}"
         else:
             text += f"{title:<68}  {amount:<{wide}}"
         if further:
             best = facts.best(facts.groups[n])
-            cover = f"{100 * int(facts.covered[best]) // query.searched}%"
+            cover = f"{100 * int(facts.covered[best]) // query.length}%"
             text += f"   {totals[n]:<{broad}}  {cover:<5}"
         text += f"  {end:<{width}}"
         if further:
@@ -125,9 +136,35 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
     return text + "\n\n"
 
 
-def _anchor(query: QueryReport, place: int) -> str:
+def _anchor(targets: TargetInfo, place: int, label: Label) -> str:
     """Name of a target's alignments in HTML."""
-    return f"BL_ORD_ID:{query.targets.numbers[place]}"
+    return label.anchor if label.parsed else f"BL_ORD_ID:{targets.numbers[place]}"
+
+
+def _page(label: Label, lines: Lines, where: str, rank: int, number: str) -> str:
+    """Begin of a link to NCBI's page of a sequence."""
+    page, short = ("protein", "prot") if lines.alphabet is PROTEIN else ("nucleotide", "nucl")
+    return (f'<a title="Show report for {label.version}" href="https://www.ncbi.nlm.nih.gov/{page}/{label.version}'
+            f'?report=genbank&log$={short}{where}&blast_rank={rank}&RID={number}" >')
+
+
+def _title(label: Label, lines: Lines) -> str:
+    return label.title or (untitled(lines.alphabet) if label.parsed else "")
+
+
+def _headings(lines: Lines, target: int, rank: int, html: bool) -> Iterator[str]:
+    """The definitions of a target, broken into lines."""
+    targets = lines.block.targets
+    for label in of_target(targets, target, lines.alphabet):
+        shown, title = label.shown, _title(label, lines)
+        if not label.parsed:
+            shown, title = "", label.heading
+        title = broken(title, TARGET_WIDTH)
+        if not html:
+            yield f"{shown} {title}" if label.parsed else title
+            continue
+        link = f"{_page(label, lines, 'align', rank, '0')}{shown}</a>" if label.linked else shown
+        yield f"{link}<a name={_anchor(targets, target, label)}></a> {_escaped(title)}"
 
 
 def _bits(bits: float, score: float) -> str:
@@ -141,16 +178,13 @@ def _alignments(lines: Lines, similar: np.ndarray | None, masked: np.ndarray, la
 
     shown: hits whose alignments are wanted, None for all.
     """
-    targets = lines.reports[0].targets
+    targets = lines.block.targets
     former = -1
     for row, (hit, target) in enumerate(zip(lines.hit.tolist(), lines.target.tolist())):
         if shown is not None and hit >= shown:
             return
         if hit != former:
-            title = f"{targets.names[target]} {targets.descriptions[target]}"
-            title = broken(title.strip(), TARGET_WIDTH)
-            if layout.html:
-                title = f"<a name={_anchor(lines.reports[0], target)}></a> {escape(title)}"
+            title = "\n ".join(_headings(lines, target, hit + 1, layout.html))
             yield f">{title}\nLength={targets.lengths[target]}\n\n"
             former = hit
         yield _statistics(lines, row) + "\n"
@@ -200,7 +234,7 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarr
     if aligned is None:
         return ""
     marked = ""
-    if lines.reports[0].residues is None:
+    if lines.block.residues is None:
         aligned, middle = _of_model(lines, row, *aligned)
     else:
         middle = midline(lines, *aligned, similar)
@@ -221,9 +255,9 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarr
         for stretch in reversed([*_MASKED.finditer(marked[part])]):
             first, last = stretch.span()
             shown = f'{shown[:first]}<font color="#000000">{shown[first:last]}</font>{shown[last:]}'
-        text += (f"Query  {q_start:<{width}}  {shown}  {q_end}\n"
+        text += (f"Query  {q_start:<{width + 2}}{shown}  {q_end}\n"
                  f"{'':{width + 9}}{middle[part]}\n"
-                 f"Sbjct  {s_start:<{width}}  {aligned[1][part].decode()}  {s_end}\n\n")
+                 f"Sbjct  {s_start:<{width + 2}}{aligned[1][part].decode()}  {s_end}\n\n")
     return text
 
 
@@ -254,7 +288,7 @@ def _of_model(lines: Lines, row: int, upper: bytes, lower: bytes) -> tuple[tuple
     The line has the consensus letter where the residue is that one, ``+`` where it is likelier than by chance, as
     HMMER's. Of a model without a consensus the row stays as it is, and the line is blank.
     """
-    model = lines.reports[0].model
+    model: Any = lines.block.models[0] if lines.block.models else None
     above, below = np.frombuffer(upper, np.uint8).copy(), np.frombuffer(lower, np.uint8)
     marks = np.full(len(above), ord(" "), np.uint8)
     consensus = getattr(model, "consensus", "")

@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 from ...core.ports import Report
 from ...core.stages import Writer
 from .blast_report import BlastReport, FilesOfQueries, HitReport, Node, SearchReport, number_text
+from .labels import UNTITLED
 
 _QUOTES = {'"': "&quot;", "'": "&apos;"}
 _HEAD = """<?xml version="1.0"?>
@@ -115,8 +116,11 @@ def _iteration(search: SearchReport) -> Iterator[str]:
 
 
 def _hit(hit: HitReport) -> Iterator[str]:
+    first, *others = hit.definitions
+    title = " >".join([first.title, *(f"{one.id} {one.title}" for one in others)])
     yield "<Hit>\n"
-    yield from _elements("Hit_", {"num": hit.number, "id": hit.id, "def": hit.title, "accession": hit.accession,
+    yield from _elements("Hit_", {"num": hit.number, "id": first.id, "def": title or UNTITLED,
+                                  "accession": first.accession,
                                   "len": hit.length}, 1)
     yield "  <Hit_hsps>\n"
     for alignment in hit.alignments:

@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.simd import highest_bit, lowest_bit
 from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR
 
 ABSENT = -2
+EDGE = 2
 (QUERY, TARGET, DIFFERENCES, RUN_QUERY, RUN_TARGET, RUN_LENGTH, _DIAGONAL) = range(7)
 """What is known of a one-sided extension."""
 DONE, MORE_CELLS, MORE_ROWS = range(3)
@@ -35,7 +37,8 @@ def sequence(bases: np.ndarray) -> Sequence:
 class Rows(NamedTuple):
     """Target offsets by diagonal, one row for each distance.
 
-    cells: i4. rows: i8[d, 4]: place of the first cell, its diagonal, diagonal of the last one, best score so far.
+    cells: i4; beside those of a row there are ``EDGE`` more that are absent. rows: i8[d, 4]: place of the first cell,
+    its diagonal, diagonal of the last one, best score so far.
     """
 
     cells: np.ndarray
@@ -49,8 +52,11 @@ def rows_room(cells: int, rows: int) -> Rows:
 @kernel
 def _equal_ahead(query, i, target, j, most):
     """How many bases from i and j on are equal."""
-    count = 0
-    while count + 8 <= most and query.words[i + count] == target.words[j + count]:
+    count = np.int64(0)
+    while count + 8 <= most:
+        differing = query.words[i + count] ^ target.words[j + count]
+        if differing:
+            return count + np.int64(lowest_bit(differing) >> np.uint64(3))
         count += 8
     while count < most and query.bases[i + count] == target.bases[j + count]:
         count += 1
@@ -60,8 +66,11 @@ def _equal_ahead(query, i, target, j, most):
 @kernel
 def _equal_back(query, i, target, j, most):
     """How many bases before i and j are equal."""
-    count = 0
-    while count + 8 <= most and query.words[i - count - 8] == target.words[j - count - 8]:
+    count = np.int64(0)
+    while count + 8 <= most:
+        differing = query.words[i - count - 8] ^ target.words[j - count - 8]
+        if differing:
+            return count + 7 - np.int64(highest_bit(differing) >> np.uint64(3))
         count += 8
     while count < most and query.bases[i - count - 1] == target.bases[j - count - 1]:
         count += 1
@@ -90,7 +99,7 @@ def extend(query, q, size, target, t, width, back, match, mismatch, x_drop, rows
 
     Returns DONE, or what there is too little of.
     """
-    reach = np.int64(_equal(query, q, 0, target, t, 0, min(size, width), back))
+    reach = _equal(query, q, 0, target, t, 0, min(size, width), back)
     found[QUERY] = found[TARGET] = found[RUN_LENGTH] = reach
     found[DIFFERENCES] = found[RUN_QUERY] = found[RUN_TARGET] = found[_DIAGONAL] = 0
     if reach == min(size, width):
@@ -98,54 +107,54 @@ def extend(query, q, size, target, t, width, back, match, mismatch, x_drop, rows
     cells, table = rows.cells, rows.rows
     half, cost = match // 2, match + mismatch
     look_back = (x_drop + half) // cost + 1
-    cells[0] = reach
-    table[0, 0], table[0, 1], table[0, 2], table[0, 3] = 0, 0, 0, reach * match
-    used, lower, upper, distance = 1, -1, 1, 0
+    cells[: 2 * EDGE + 1] = ABSENT
+    cells[EDGE] = reach
+    table[0, 0], table[0, 1], table[0, 2], table[0, 3] = EDGE, 0, 0, reach * match
+    used, lower, upper, distance = 2 * EDGE + 1, -1, 1, 0
+    run_length, run_query, run_target = reach, np.int64(0), np.int64(0)
     query_ended = target_ended = False
     while lower <= upper:
         distance += 1
         if distance >= len(table):
             return MORE_ROWS
-        if used + upper - lower + 1 > len(cells):
+        if used + upper - lower + 1 + 2 * EDGE > len(cells):
             return MORE_CELLS
-        behind, behind_first, behind_last = table[distance - 1, 0], table[distance - 1, 1], table[distance - 1, 2]
+        behind = table[distance - 1, 0] - table[distance - 1, 1]  # place of the cell of diagonal 0
         for edge in (lower - 1, lower, upper, upper + 1):
-            if behind_first <= edge <= behind_last:
-                cells[behind + edge - behind_first] = ABSENT
+            cells[behind + edge] = ABSENT
         before = table[distance - look_back, 3] if distance >= look_back else np.int64(0)
         floor = max(0, -(-(before + cost * distance - x_drop) // half))
         first, last = lower, upper
-        table[distance, 0], table[distance, 1], table[distance, 2] = used, first, last
+        here = used + EDGE - first
+        cells[used : used + EDGE] = ABSENT
         furthest = furthest_j = np.int64(0)
         furthest_diagonal = 0
+        below, same = np.int64(cells[behind + first - 1]), np.int64(cells[behind + first])
         for diagonal in range(first, last + 1):
-            at = behind + diagonal - behind_first
-            j = np.int64(ABSENT) + 1
-            if behind_first <= diagonal <= behind_last:
-                j = max(j, np.int64(cells[at]) + 1)
-            if behind_first <= diagonal + 1 <= behind_last:
-                j = max(j, np.int64(cells[at + 1]) + 1)
-            if behind_first <= diagonal - 1 <= behind_last:
-                j = max(j, np.int64(cells[at - 1]))
+            above = np.int64(cells[behind + diagonal + 1])
+            j = max(max(same, above) + 1, below)
+            below, same = same, above
             i = j + diagonal
             if j < 0 or i + j < floor:
-                cells[used + diagonal - first] = ABSENT
+                cells[here + diagonal] = ABSENT
                 if diagonal == lower:
                     lower += 1
                 continue
             upper = diagonal
-            length = np.int64(_equal(query, q, i, target, t, j, min(size - i, width - j), back))
-            if length > found[RUN_LENGTH]:
-                found[RUN_QUERY], found[RUN_TARGET], found[RUN_LENGTH] = i, j, length
+            length = _equal(query, q, i, target, t, j, min(size - i, width - j), back)
+            if length > run_length:
+                run_query, run_target, run_length = i, j, length
             i, j = i + length, j + length
-            cells[used + diagonal - first] = j
+            cells[here + diagonal] = j
             if i + j > furthest:
                 furthest, furthest_j, furthest_diagonal = i + j, j, diagonal
             if j == width:
                 lower, target_ended = diagonal + 1, True
             if i == size:
                 upper, query_ended = diagonal - 1, True
-        used += last - first + 1
+        cells[here + last + 1 : here + last + 1 + EDGE] = ABSENT
+        table[distance, 0], table[distance, 1], table[distance, 2] = used + EDGE, first, last
+        used += last - first + 1 + 2 * EDGE
         score, best = furthest * half - distance * cost, table[distance - 1, 3]
         if score >= best:
             found[QUERY], found[TARGET] = furthest_j + furthest_diagonal, furthest_j
@@ -155,6 +164,7 @@ def extend(query, q, size, target, t, width, back, match, mismatch, x_drop, rows
             break
         lower -= not target_ended
         upper += not query_ended
+    found[RUN_QUERY], found[RUN_TARGET], found[RUN_LENGTH] = run_query, run_target, run_length
     return DONE
 
 

@@ -68,6 +68,8 @@ class NucleotideBlastOptions:
     searchsp: int = option(0, "effective search space; 0 to compute it", minimum=0)
     query_loc: str | None = option(None, "first and last base of every query that are searched, as 10-200; none: all",
                                    metavar="A-B")
+    parse_deflines: bool = option(False, "names of queries, and of targets in a FASTA file, are NCBI's, such as "
+                                         "sp|P53508|CSSA1_ECOLX: reports show the accession")
 
     def check(self) -> None:
         """Refuse scores and gap costs without statistics, and a DUST setting or a location that can't be read."""

@@ -1,8 +1,10 @@
 """Word hits on the CPU: one scan of the targets for all queries whose tables have words of one width.
 
-Such queries share a table. A vector of presence bits says whether a word is in it, and the number of bits set before
-it, kept for every 64, is its rank; the places of the words lie one behind the other in order of rank. So the table
-has the size of the presence vector and of the words that there are, whatever their width.
+Such queries share a table. Where they have far more words than a target, as whole genomes and many reads do, the table
+is made of the target's words instead, and those of the queries are looked up in it. A vector of presence bits says
+whether a word is in a table, and the number of bits set before it, kept for every 64, is its rank; the places of the
+words lie one behind the other in order of rank. So a table has the size of the presence vector and of the words that
+there are, whatever their width.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from seqloom.core.index import Index
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.grouping import even_parts
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     BYTES_PER_SEED,
@@ -32,6 +35,8 @@ from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 _ROOM = 4096
 """Hits of a chunk that there is room for at first, beside those to be expected."""
 BYTES_PER_ROW = 12
+BLOCK = 64
+"""Places for which there is one note of the query that they begin in."""
 
 
 class WordTable(NamedTuple):
@@ -47,16 +52,17 @@ class WordTable(NamedTuple):
 
 
 class QueryTable(NamedTuple):
-    """The strands of all queries: u1 bases, bool places of table words, i4 open bases from each place on.
+    """The strands of all queries: u1 bases, bool places of table words, bool places from which a whole word is open.
 
-    begins: i8[k + 1], where the strands of each query begin. query_of: i4, the query at each place.
+    begins: i8[k + 1], where the strands of each query begin. blocks: i4, the query at the first of every ``BLOCK``
+    places.
     """
 
     strands: np.ndarray
     indexed: np.ndarray
-    open_bases: np.ndarray
+    opens: np.ndarray
     begins: np.ndarray
-    query_of: np.ndarray
+    blocks: np.ndarray
 
 
 @kernel
@@ -115,19 +121,28 @@ def word_table(words: np.ndarray, places: np.ndarray, kinds: int) -> WordTable:
 
 
 @kernel
-def _measure(masked, begins, open_bases, query_of):
-    """Fill the arrays of ``QueryTable``."""
+def _mark_open(masked, begins, size, opens):
+    """Mark where ``size`` bases and more in a row of a query's strands aren't masked."""
     for query in range(len(begins) - 1):
         run = 0
         for place in range(begins[query + 1] - 1, begins[query] - 1, -1):
             run = 0 if masked[place] else run + 1
-            open_bases[place], query_of[place] = run, query
+            opens[place] = run >= size
+
+
+@kernel
+def query_at(query, place):
+    """The query that a place is in."""
+    number = np.int64(query.blocks[place // BLOCK])
+    while query.begins[number + 1] <= place:
+        number += 1
+    return number
 
 
 @kernel
 def _whole_word(bases, query, place, target, width, size):
     """Mini-extension and skipping of masked bases: (whether a hit is left, its start in strands and bases, shift)."""
-    number = query.query_of[place]
+    number = query_at(query, place)
     first, last = query.begins[number], query.begins[number + 1]
     need, left, right = size - width, 0, 0
     if need == 0:
@@ -142,7 +157,7 @@ def _whole_word(bases, query, place, target, width, size):
     if left + right < need:
         return False, place, target, 0
     place, target = place - left, target - left
-    if query.open_bases[place] >= size:
+    if query.opens[place]:
         return True, place, target, 0
     if not query.indexed[place + need]:
         return False, place, target, 0
@@ -150,7 +165,7 @@ def _whole_word(bases, query, place, target, width, size):
     while not query.indexed[place + shift]:
         shift += 1
     place, target = place + shift, target + shift
-    if query.open_bases[place] < size or target + size > len(bases):
+    if not query.opens[place] or target + size > len(bases):
         return False, place, target, 0
     for k in range(size):
         if strands[place + k] != bases[target + k]:
@@ -182,20 +197,121 @@ def _scan(bases, size, width, stride, table, query, found):
     return count, looked_up
 
 
+@kernel
+def _every(bases, width, stride, words, places):
+    """Words of a chunk that begin at every ``stride``-th base, and where."""
+    for number in range(len(words)):
+        word = 0
+        for place in range(number * stride, number * stride + width):
+            word = word << 2 | bases[place]
+        words[number], places[number] = word, number * stride
+
+
+@kernel
+def _scan_words(queries, low, high, bases, size, table, query, found):
+    """As ``_scan``, of a chunk in the table for words ``low`` … ``high`` − 1 of the queries.
+
+    queries: ``QueryWords``. A fourth column has where the chunk's word begins.
+    """
+    count = looked_up = 0
+    for number in range(len(queries.widths)):
+        if queries.widths[number] != queries.width:
+            continue
+        for at in range(max(low, queries.word_offsets[number]), min(high, queries.word_offsets[number + 1])):
+            word = queries.words[at]
+            if not is_present(table.bits, word):
+                continue
+            rank = rank_of(table.bits, table.ranks, word)
+            place = query.begins[number] + queries.positions[at]
+            for entry in range(table.starts[rank], table.starts[rank + 1]):
+                looked_up += 1
+                target = np.int64(table.entries[entry])
+                whole, begin, opposite, shift = _whole_word(bases, query, place, target, queries.width, size)
+                if whole:
+                    if count < len(found):
+                        found[count, 0], found[count, 1], found[count, 2] = begin, opposite, shift
+                        found[count, 3] = target
+                    count += 1
+    return count, looked_up
+
+
+@kernel
+def _gather(queries, begins, words, places):
+    """The words of ``QueryWords``, and where these are in the strands of the whole batch."""
+    count = 0
+    for query in range(len(queries.widths)):
+        if queries.widths[query] == queries.width:
+            for number in range(queries.word_offsets[query], queries.word_offsets[query + 1]):
+                words[count], places[count] = queries.words[number], begins[query] + queries.positions[number]
+                count += 1
+
+
+class QueryWords(NamedTuple):
+    """Words of the queries of a batch that have words of one width: i4 words and their positions in the strands.
+
+    widths: i4[k], of each query. word_offsets: i8[k + 1], where the words of each query begin.
+    """
+
+    width: int
+    widths: np.ndarray
+    word_offsets: np.ndarray
+    words: np.ndarray
+    positions: np.ndarray
+
+    @property
+    def total(self) -> int:
+        return int(np.diff(self.word_offsets)[self.widths == self.width].sum())
+
+    def table(self, begins: np.ndarray, kinds: int) -> WordTable:
+        """Of words of as many kinds, at places in strands that begin at ``begins``."""
+        words, places = np.empty((2, self.total), np.int32)
+        _gather(self, begins, words, places)
+        return word_table(words, places, kinds)
+
+
+def hits_in_room(room: int, columns: int, scan: Callable[[np.ndarray], tuple[int, int]]) -> tuple[np.ndarray, int]:
+    """Rows that a scan finds, i4[n, columns], in more room if it needs that; and how many equal words there were."""
+    while True:
+        rows = np.empty((room, columns), np.int32)
+        count, looked_up = scan(rows)
+        if count <= room:
+            return rows[:count].copy(), looked_up
+        room = count
+
+
+def hits_of_query_words(threads: int, queries: QueryWords, piece: np.ndarray, size: int, query: QueryTable
+                        ) -> tuple[np.ndarray, int]:
+    """Hits of the words of queries in a chunk, as ``_scan`` finds them, and how many equal words there were."""
+    width = queries.width
+    stride = size - width + 1
+    own, begins = np.empty((2, max(0, (len(piece) - width) // stride + 1)), np.int32)
+    _every(piece, width, stride, own, begins)
+    table = word_table(own, begins, 4**width)
+
+    def part(rows: tuple[int, int]) -> tuple[np.ndarray, int]:
+        room = _ROOM + 2 * (rows[1] - rows[0]) * len(own) // 4**width
+        return hits_in_room(room, 4, lambda found: _scan_words(queries, *rows, piece, size, table, query, found))
+
+    parts = run_tasks(threads, part, even_parts(len(queries.words), threads))
+    found = np.concatenate([np.empty((0, 4), np.int32), *(rows for rows, _ in parts)])
+    found = found[np.argsort(found[:, 3], kind="stable")]
+    return np.ascontiguousarray(found[:, :3]), sum(looked_up for _, looked_up in parts)
+
+
 Scan = Callable[[np.ndarray, WordTable, QueryTable, np.ndarray], tuple[int, int]]
 
 
 @kernel
-def _grouped(query_of, rows, counts, order):
+def _grouped(query, rows, counts, order):
     """Stable order of rows by query. counts: i8[queries + 1], zero."""
     for row in range(len(rows)):
-        counts[query_of[rows[row, 0]] + 1] += 1
-    for query in range(1, len(counts)):
-        counts[query] += counts[query - 1]
+        counts[query_at(query, rows[row, 0]) + 1] += 1
+    for number in range(1, len(counts)):
+        counts[number] += counts[number - 1]
     for row in range(len(rows)):
-        query = query_of[rows[row, 0]]
-        order[counts[query]] = row
-        counts[query] += 1
+        number = query_at(query, rows[row, 0])
+        order[counts[number]] = row
+        counts[number] += 1
 
 
 @kernel
@@ -205,7 +321,7 @@ def _columns(rows, order, chunks, firsts, query, length, queries, query_number, 
     for at in range(len(order)):
         row = order[at]
         chunk = np.searchsorted(firsts, row, "right") - 1
-        number = query.query_of[rows[row, 0]]
+        number = query_at(query, rows[row, 0])
         place = rows[row, 0] - query.begins[number]
         size = (query.begins[number + 1] - query.begins[number]) // 2
         minus = place > size
@@ -215,47 +331,55 @@ def _columns(rows, order, chunks, firsts, query, length, queries, query_number, 
         frame[at], shift[at] = MINUS if minus else PLUS, rows[row, 2]
 
 
-def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], int], scanner: Callable) -> Seeds:
+_LOOKED_UP = 20
+"""Words that are looked up in the time that one takes to be put into a table."""
+
+
+def is_less_by_target(words: int, of_targets: int, chunks: int) -> bool:
+    """Whether tables of the targets' words, for each chunk, are less work than one of the queries' ``words``."""
+    return _LOOKED_UP * of_targets + chunks * words < _LOOKED_UP * words + of_targets
+
+
+def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], int], scanner: Callable,
+               whole_words: bool) -> Seeds:
     """Seeds of all words of the index of a kind, by query, target, chunk and as ``scanner`` finds them.
 
     Args:
         length: bases of a hit.
         kinds: how many different words of a width there can be.
         scanner: gives for a width and a stride the function that scans a chunk.
+        whole_words: whether words are of neighbouring bases, so that those of a target can be put into a table, too.
     """
     index, bases = context.index(kind), context.index(BASES)["bases"]
     queries, targets = context.queries, context.targets
-    query = _query_table(index)
-    groups = np.stack([index["width"], index["stride"]], axis=1)
-    counts = np.diff(index["word_offsets"])
-    number_of = np.repeat(np.arange(len(counts)), counts)
-    places = (index["positions"] + index["strand_offsets"][:-1][number_of]).astype(np.int32)
+    query = _query_table(index, length)
     work = [(target, chunk) for target, length_ in enumerate(targets.lengths.tolist())
             for chunk in chunk_starts(length_)]
     found: list[list[np.ndarray]] = [[] for _ in work]
-    widths = [width for width in distinct(index["width"]).tolist() if (counts[index["width"] == width] > 0).any()]
-    for width in widths:
-        stride = int(groups[groups[:, 0] == width][0, 1])
-        own = index["width"][number_of] == width if len(widths) > 1 else slice(None)
-        table = word_table(index["words"][own], places[own], kinds(width))
+    of_widths = [QueryWords(width, index["width"], index["word_offsets"], index["words"], index["positions"])
+                 for width in distinct(index["width"]).tolist()]
+    of_widths = [queries for queries in of_widths if queries.total]
+    for own in of_widths:
+        width, stride = own.width, int(index["stride"][index["width"] == own.width][0])
+        turned = whole_words and is_less_by_target(own.total, targets.total_residues // stride, len(work))
+        table = None if turned else own.table(query.begins, kinds(width))
         scan = scanner(width, stride)
 
-        def look(at: int, table: WordTable = table, scan: Scan = scan, stride: int = stride,
-                 width: int = width) -> tuple[np.ndarray, int]:
+        def look(at: int, own: QueryWords = own, table: WordTable | None = table, scan: Scan = scan,
+                 stride: int = stride) -> tuple[np.ndarray, int]:
             target, chunk = work[at]
             low = int(targets.offsets[target]) + chunk
             piece = bases[low : min(low + CHUNK, int(targets.offsets[target + 1]))]
-            room = _ROOM + 2 * len(piece) * len(table.entries) // (kinds(width) * stride)
-            while True:
-                rows = np.empty((room, 3), np.int32)
-                count, looked_up = scan(piece, table, query, rows)
-                if count <= room:
-                    break
-                room = count
-            context.advance(len(piece), len(widths) * targets.total_residues)
-            return rows[:count].copy(), looked_up
+            if table is None:
+                rows, looked_up = hits_of_query_words(context.threads, own, piece, length, query)
+            else:
+                room = _ROOM + 2 * len(piece) * len(table.entries) // (kinds(own.width) * stride)
+                rows, looked_up = hits_in_room(room, 3, lambda found: scan(piece, table, query, found))
+            context.advance(len(piece), len(of_widths) * targets.total_residues)
+            return rows, looked_up
 
-        for at, (rows, looked_up) in enumerate(run_tasks(context.threads, look, range(len(work)))):
+        threads = 1 if turned else context.threads
+        for at, (rows, looked_up) in enumerate(run_tasks(threads, look, range(len(work)))):
             found[at].append(rows)
             context.count("table_hits", looked_up)
     parts = [rows for chunk in found for rows in chunk]
@@ -263,7 +387,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     firsts = np.cumsum([0, *(sum(map(len, chunk)) for chunk in found)])
     chunks = np.array([(targets.ordinals[target], chunk) for target, chunk in work], np.int64).reshape(-1, 2)
     order = np.empty(len(rows), np.int64)
-    _grouped(query.query_of, rows, np.zeros(len(queries) + 1, np.int64), order)
+    _grouped(query, rows, np.zeros(len(queries) + 1, np.int64), order)
     query_number, target_number = np.empty((2, len(rows)), np.int32)
     query_pos, target_pos, chunk_of, shift = np.empty((4, len(rows)), np.int32)
     frame = np.empty(len(rows), np.int8)
@@ -276,11 +400,12 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     }, (CHUNK_COLUMN, SHIFT_COLUMN))  # fmt: skip
 
 
-def _query_table(index: Index) -> QueryTable:
+def _query_table(index: Index, size: int) -> QueryTable:
     strands, begins = index["strands"], index["strand_offsets"]
-    open_bases, query_of = np.empty((2, len(strands)), np.int32)
-    _measure(index["masked"], begins, open_bases, query_of)
-    return QueryTable(strands, index["indexed"], open_bases, begins, query_of)
+    opens = np.empty(len(strands), np.bool_)
+    _mark_open(index["masked"], begins, size, opens)
+    blocks = np.searchsorted(begins, np.arange(0, len(strands) + 1, BLOCK), "right") - 1
+    return QueryTable(strands, index["indexed"], opens, begins, blocks.astype(np.int32))
 
 
 def shared_scan_seconds(shape: Shape) -> float:
@@ -319,4 +444,4 @@ class WordHitsCpu(WordHits):
         def scanner(width: int, stride: int) -> Scan:
             return lambda bases, table, query, found: _scan(bases, size, width, stride, table, query, found)
 
-        return word_seeds(context, WORDS, size, lambda width: 4**width, scanner)
+        return word_seeds(context, WORDS, size, lambda width: 4**width, scanner, True)

@@ -2,7 +2,8 @@
 
 One matrix is enough: Forward's cells have been multiplied by Backward's, what makes posteriors of them is one factor a
 row, and the scores of the alignment take the place of each row once it has been looked at. Cells are those of
-``forward_cpu.py``: envelopes side by side, each striped over four lanes.
+``forward_cpu.py``: envelopes side by side, each striped over four lanes; in one block or, where that would be too
+large, block by block.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import (
-    aligned,
     choose_greater,
     greater_lanes,
     load,
@@ -29,7 +29,8 @@ from seqloom.core.kernels.simd import (
 
 from .domains import Path
 from .exact_math import F32, Array32
-from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, B, C, E, J, Matrices, N
+from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, B, C, E, J, Matrices, N, room
+from .labels_cpu import LETTERS, SKIPPED, fill_tenths
 from .profile import LANES
 from .residues import CODE_OF_RESIDUE, MEMBERS, N_CODES
 
@@ -47,22 +48,22 @@ MEMBERS_OF = np.array([[*members, *[0] * (20 - len(members))] for members in MEM
 
 
 @kernel
-def _decode(forward, backward, lanes, length, own_scales, loop):
-    """Make posteriors of N, J, C in ``backward``, and of its scales what makes posteriors of the products of cells;
-    whether scaling overflowed. Both are of an envelope in the first four of ``lanes`` lanes."""
+def _decode(forward, backward, lanes, length, own_scales, loop, around):
+    """Fill ``around`` with posteriors of N, J, C, and in place of scales with what makes posteriors of the products of
+    cells; whether scaling overflowed. All are of an envelope in the first four of ``lanes`` lanes."""
     factor = _ONE / backward[N * lanes]
     if not own_scales and factor == np.float32(np.inf):
         return True
+    to_scale = SCALE * lanes
     for i in range(1, length + 1):
         here, above = i * SPECIALS * lanes, (i - 1) * SPECIALS * lanes
-        scale = forward[here + SCALE * lanes]
-        own = backward[here + SCALE * lanes]
-        store(backward, here + SCALE * lanes, splat(factor * scale, 4))
+        scale = forward[here + to_scale]
+        store(around, here + to_scale, splat(factor * scale, 4))
         for state in (N, J, C):
             place = state * lanes
-            store(backward, here + place, splat(forward[above + place] * backward[here + place] * loop * factor, 4))
+            store(around, here + place, splat(forward[above + place] * backward[here + place] * loop * factor, 4))
         if own_scales:
-            factor = factor * (scale / own)
+            factor = factor * (scale / backward[here + to_scale])
     return factor == np.float32(np.inf)
 
 
@@ -80,9 +81,10 @@ def _alignment_kernel(lanes: int) -> Any:
         return maximum(maximum(from_begin, from_match), maximum(from_insert, from_delete))
 
     @kernel
-    def fill(ways, slots, longest, first_lane, specials, around, cells):
-        """Optimal accuracy scores into ``cells``, in place of what posteriors are made of, and ``specials``; unihit, a
-        way that doesn't exist counts 0.
+    def fill(ways, slots, first, last, first_lane, specials, around, cells):
+        """Optimal accuracy scores of rows ``first`` + 1 to ``last`` into ``cells`` of rows from ``first`` on, in place
+        of what posteriors are made of, and ``specials``; unihit, a way that doesn't exist counts 0. Row ``first`` holds
+        scores already, unless it is 0.
 
         No score of a match or delete state is below 0 behind the first residue, so that the less of a score and 0 or ∞
         is the score of a way that exists, or 0. N, J and C can loop, as every target has a residue.
@@ -91,27 +93,30 @@ def _alignment_kernel(lanes: int) -> Any:
         """
         row, deletes, inserts = 3 * slots * lanes, slots * lanes, 2 * slots * lanes
         zero, never, only = splat(_ZERO, lanes), splat(_NEVER, lanes), load(first_lane, 0, lanes)
-        for place in range(0, row, lanes):
-            store(cells, place, never)
-        n, b, j, c = zero, zero, never, never
-        store(specials, N * lanes, n)
-        store(specials, B * lanes, b)
-        store(specials, E * lanes, never)
-        store(specials, J * lanes, j)
-        store(specials, C * lanes, c)
-        for i in range(1, longest + 1):
-            here, above, at = i * row, (i - 1) * row, i * SPECIALS * lanes
+        if first == 0:
+            for place in range(0, row, lanes):
+                store(cells, place, never)
+            store(specials, N * lanes, zero)
+            store(specials, B * lanes, zero)
+            store(specials, E * lanes, never)
+            store(specials, J * lanes, never)
+            store(specials, C * lanes, never)
+        at = first * SPECIALS * lanes
+        n, b = load(specials, at + N * lanes, lanes), load(specials, at + B * lanes, lanes)
+        j, c = load(specials, at + J * lanes, lanes), load(specials, at + C * lanes, lanes)
+        for i in range(first + 1, last + 1):
+            here, above, at = (i - first) * row, (i - first - 1) * row, i * SPECIALS * lanes
             factor = load(around, at + SCALE * lanes, lanes)
             # Lane 0 gets 0 from the left, where nothing is: −∞.
             m = quads_up(load(cells, above + deletes - lanes, lanes)) + only
             d = quads_up(load(cells, above + inserts - lanes, lanes)) + only
             s = quads_up(load(cells, above + row - lanes, lanes)) + only
-            best, last = never, slots - 1
-            cell = best_match(ways, last, b, load(cells, above + deletes - 2 * lanes, lanes),
+            best, end = never, slots - 1
+            cell = best_match(ways, end, b, load(cells, above + deletes - 2 * lanes, lanes),
                               load(cells, above + row - 2 * lanes, lanes),
                               load(cells, above + inserts - 2 * lanes, lanes))
-            cell = cell + load(cells, here + last * lanes, lanes) * factor
-            carry = quads_up(minimum(cell, same_quads(ways, last * WAYS + _MD, lanes))) + only
+            cell = cell + load(cells, here + end * lanes, lanes) * factor
+            carry = quads_up(minimum(cell, same_quads(ways, end * WAYS + _MD, lanes))) + only
             opened = never
             for q in range(slots):
                 t, place = q * WAYS, q * lanes
@@ -157,32 +162,24 @@ def _alignment_kernel(lanes: int) -> Any:
     return fill
 
 
-def _null2_kernel(lanes: int) -> Any:
-    """Kernel for vectors of ``lanes`` lanes."""
+def _null2_kernels(lanes: int) -> Any:
+    """Kernels for vectors of ``lanes`` lanes."""
 
     @kernel
-    def null2(match, slots, lengths, cells, around, codes, n_members, members, use, room, odds):
-        """Odds f4[envelopes, 28] of residue codes from the expected use of states.
+    def add_use(slots, lengths, first, last, cells, around, use, room):
+        """Add the posteriors of rows ``first`` + 1 to ``last`` to f4[2 · Q · lanes] ``use``, of M and I.
 
-        cells, around: what posteriors are made of. use: f4[2 · Q · lanes], room: f4[lanes], working space.
+        cells, around: what posteriors are made of. room: f4[lanes], working space.
         """
         row, inserts, half = 3 * slots * lanes, 2 * slots * lanes, slots * lanes
-        zero, one = splat(_ZERO, lanes), splat(_ONE, lanes)
-        envelopes, longest, shortest = lanes // 4, lengths[0], lengths[0]
-        for t in range(envelopes):
-            longest, shortest = max(longest, lengths[t]), min(shortest, lengths[t])
-            for lane in range(4 * t, 4 * t + 4):
-                room[lane] = np.float32(lengths[t])
-        weight = one / load(room, 0, lanes)
-        for place in range(0, 2 * half, lanes):
-            store(use, place, zero)
-        of_n = of_c = of_j = zero
-        inside = one
-        for i in range(1, longest + 1):
-            here, at = i * row, i * SPECIALS * lanes
-            factor = load(around, at + SCALE * lanes, lanes)
+        zero, inside, shortest = splat(_ZERO, lanes), splat(_ONE, lanes), lengths[0]
+        for t in range(lanes // 4):
+            shortest = min(shortest, lengths[t])
+        for i in range(first + 1, last + 1):
+            here = (i - first) * row
+            factor = load(around, (i * SPECIALS + SCALE) * lanes, lanes)
             if i > shortest:
-                for t in range(envelopes):
+                for t in range(lanes // 4):
                     for lane in range(4 * t, 4 * t + 4):
                         room[lane] = _ONE if i <= lengths[t] else _ZERO
                 inside = load(room, 0, lanes)
@@ -194,33 +191,43 @@ def _null2_kernel(lanes: int) -> Any:
                     of_insert = choose_greater(inside, zero, of_insert, zero)
                 store(use, place, load(use, place, lanes) + of_match)
                 store(use, half + place, load(use, half + place, lanes) + of_insert)
-            of_n = of_n + choose_greater(inside, zero, load(around, at + N * lanes, lanes), zero)
-            of_c = of_c + choose_greater(inside, zero, load(around, at + C * lanes, lanes), zero)
-            of_j = of_j + choose_greater(inside, zero, load(around, at + J * lanes, lanes), zero)
+
+    @kernel
+    def null2(match, slots, lengths, around, codes, n_members, members, use, room, odds):
+        """Odds f4[envelopes, 28] of residue codes from the expected use of states."""
+        half, envelopes = slots * lanes, lanes // 4
+        for t in range(envelopes):
+            for lane in range(4 * t, 4 * t + 4):
+                room[lane] = np.float32(lengths[t])
+        weight = splat(_ONE, lanes) / load(room, 0, lanes)
         for place in range(0, 2 * half, lanes):
             store(use, place, load(use, place, lanes) * weight)
-        outside = of_n * weight
-        outside = outside + of_c * weight
-        outside = outside + of_j * weight
-        for x in range(len(codes)):
-            total = zero
-            emission = codes[x] * slots * 4
+        for t in range(envelopes):
+            share, outside = _ONE / np.float32(lengths[t]), _ZERO
+            for state in (N, C, J):
+                total = _ZERO
+                for i in range(1, lengths[t] + 1):
+                    total = total + around[(i * SPECIALS + state) * lanes + 4 * t]
+                outside = outside + total * share
+            for code in codes:
+                odds[t, code] = outside
+        for code in codes:
+            total = splat(_ZERO, lanes)
             for q in range(slots):
-                total = total + same_quads(match, emission + q * 4, lanes) * load(use, q * lanes, lanes)
+                total = total + same_quads(match, (code * slots + q) * 4, lanes) * load(use, q * lanes, lanes)
                 total = total + load(use, half + q * lanes, lanes)
             total = total + quads_pairs(total)
-            total = total + quads_halves(total)
-            store(room, 0, total + outside)
+            store(room, 0, total + quads_halves(total))
             for t in range(envelopes):
-                odds[t, codes[x]] = room[4 * t]
+                odds[t, code] = room[4 * t] + odds[t, code]
         for t in range(envelopes):
             spread_to_degenerate(codes, n_members, members, odds[t])
 
-    return null2
+    return add_use, null2
 
 
 _FILL = {LANES: _alignment_kernel(LANES), WIDE: _alignment_kernel(WIDE)}
-_NULL2 = {LANES: _null2_kernel(LANES), WIDE: _null2_kernel(WIDE)}
+_NULL2 = {LANES: _null2_kernels(LANES), WIDE: _null2_kernels(WIDE)}
 
 
 @kernel
@@ -237,41 +244,47 @@ def _way(transitions, which, k, slots, value):
 
 
 @kernel
-def _trace(transitions, slots, lanes, length, model_length, specials, around, cells, states, found):
-    """Walk back; ``states`` u1[…] from the last to the first match state as 0, 1, 2 for M, I, D; their number.
+def _trace(transitions, slots, lanes, model_length, first, specials, around, cells, tenths, states, labels, walk):
+    """Walk back as far as row ``first``, the first one of ``cells``; whether that is all the way.
 
-    specials, around, cells: those of the envelope in the first four of ``lanes`` lanes. found: i8[4], filled with first
-    and last residue and node of match states.
+    specials, around, cells: those of the envelope in the first four of ``lanes`` lanes. states: u1[…], filled from the
+    last to the first match state with 0, 1, 2 for M, I, D. tenths: of the rows of ``cells``; labels: u1[…], filled
+    with those of the states. walk: i8[9], first and last residue and node of match
+    states, all 0 to begin with, the number of states up to the first match state and of all, then row, state and node
+    that come next; the row is the last one of the envelope to begin with, the state −1.
     """
     row, deletes, inserts = 3 * slots * lanes, slots * lanes, 2 * slots * lanes
     of_row, to_c, to_e, to_b = SPECIALS * lanes, C * lanes, E * lanes, B * lanes
-    i = length
-    while specials[(i - 1) * of_row + to_c] + around[i * of_row + to_c] > specials[i * of_row + to_e]:
-        i -= 1
-    best, state, k = _NEVER, _M, 0
-    for q in range(slots):
-        for lane in range(4):
-            node = lane * slots + q + 1
-            if node <= model_length and cells[i * row + q * lanes + lane] >= best:
-                best, state, k = cells[i * row + q * lanes + lane], _M, node
-        for lane in range(4):
-            node = lane * slots + q + 1
-            if node <= model_length and cells[i * row + deletes + q * lanes + lane] > best:
-                best, state, k = cells[i * row + deletes + q * lanes + lane], _D, node
-    count, last = 0, 0
-    found[1] = found[3] = 0
-    while state != _FROM_B:
-        if state == _M or found[1]:
-            states[count] = state
+    first_i, last_i, first_k, last_k, matched, count, i, state, k = (
+        walk[0], walk[1], walk[2], walk[3], walk[4], walk[5], walk[6], walk[7], walk[8])
+    if state < 0:
+        while specials[(i - 1) * of_row + to_c] + around[i * of_row + to_c] > specials[i * of_row + to_e]:
+            i -= 1
+        if i > first:
+            best, here, state = _NEVER, (i - first) * row, _M
+            for q in range(slots):
+                for lane in range(4):
+                    node = lane * slots + q + 1
+                    if node <= model_length and cells[here + q * lanes + lane] >= best:
+                        best, state, k = cells[here + q * lanes + lane], _M, node
+                for lane in range(4):
+                    node = lane * slots + q + 1
+                    if node <= model_length and cells[here + deletes + q * lanes + lane] > best:
+                        best, state, k = cells[here + deletes + q * lanes + lane], _D, node
+    while i > first and state != _FROM_B:
+        if state == _M or last_i:
+            states[count], labels[count] = state, SKIPPED
+            if state != _D:
+                labels[count] = tenths[(2 * (i - first) + (state == _I)) * inserts // 2 + _cell(k, slots, lanes)]
             count += 1
+        here = (i - first) * row
         if state == _M:
-            if not found[1]:
-                found[1], found[3] = i, k
-            found[0], found[2], last = i, k, count
-            above = (i - 1) * row
+            if not last_i:
+                last_i, last_k = i, k
+            first_i, first_k, matched = i, k, count
             best, state = _NEVER, _M
             if k > 1:
-                left = above + _cell(k - 1, slots, lanes)
+                left = here - row + _cell(k - 1, slots, lanes)
                 best = _way(transitions, _INTO_MM, k, slots, cells[left])
                 ahead = _way(transitions, _INTO_IM, k, slots, cells[left + inserts])
                 if ahead > best:
@@ -283,16 +296,18 @@ def _trace(transitions, slots, lanes, length, model_length, specials, around, ce
                 state = _FROM_B
             i, k = i - 1, k - 1
         elif state == _D:
-            left = i * row + _cell(k - 1, slots, lanes)
+            left = here + _cell(k - 1, slots, lanes)
             of_match = _way(transitions, _MD, k - 1, slots, cells[left])
             state = _M if of_match >= _way(transitions, _DD, k - 1, slots, cells[left + deletes]) else _D
             k -= 1
         else:
-            above = (i - 1) * row + _cell(k, slots, lanes)
-            of_match = _way(transitions, _MI, k, slots, cells[above])
-            state = _M if of_match >= _way(transitions, _II, k, slots, cells[above + inserts]) else _I
+            left = here - row + _cell(k, slots, lanes)
+            of_match = _way(transitions, _MI, k, slots, cells[left])
+            state = _M if of_match >= _way(transitions, _II, k, slots, cells[left + inserts]) else _I
             i -= 1
-    return last
+    walk[0], walk[1], walk[2], walk[3], walk[4] = first_i, last_i, first_k, last_k, matched
+    walk[5], walk[6], walk[7], walk[8] = count, i, state, k
+    return state == _FROM_B
 
 
 @kernel
@@ -325,40 +340,91 @@ def _correct(logs, residues, begin, end, null2, keep):
     return total
 
 
-def decode(matrices: Matrices, number: int) -> bool:
-    """Make of the states around the model in ``matrices.backward`` the posteriors of N, J and C of an envelope, and of
-    the scales what makes posteriors of its cells; False if scaling overflowed."""
-    lane = LANES * number
-    return not _decode(matrices.forward[lane:], matrices.backward[lane:], matrices.lanes, int(matrices.lengths[number]),
-                       matrices.own_scales[number], matrices.loops[lane])
+class Alignments:
+    """Optimal accuracy paths and null2 of unihit envelopes side by side, of which there are Forward and Backward.
 
+    Room is used again for all envelopes of some matrices.
+    """
 
-def null2_logs(matrices: Matrices) -> Array32:
-    """f4[together, 28]: log odds by residue code from the expected use of each state over envelopes."""
-    odds, lanes = matrices.odds, matrices.lanes
-    found = np.empty((matrices.together, N_CODES), F32)
-    _NULL2[lanes](odds.match, odds.slots, matrices.lengths, matrices.cells, matrices.backward, CODES, N_MEMBERS,
-                  MEMBERS_OF, aligned(2 * odds.slots * lanes, F32), aligned(lanes, F32), found)
-    _logs(found.reshape(-1))
-    return found
+    def __init__(self, matrices: Matrices) -> None:
+        self._matrices = matrices
+        self._around = self._specials = np.empty(0, F32)
+        self._tenths = np.empty(0, np.uint8)
 
+    def run(self, count: int, wants_null2: bool) -> dict[int, tuple[Path, str, Array32 | None]]:
+        """Path of each of the first ``count`` envelopes, labels of its states, and log odds f4[28] by residue code from
+        the expected use of each state if they are wanted. Those whose scaling overflowed are missing."""
+        matrices = self._matrices
+        odds, lanes, blocks = matrices.odds, matrices.lanes, matrices.blocks
+        self._around = room(self._around, len(matrices.forward))
+        self._specials = room(self._specials, len(matrices.forward))
+        fit = [number for number in range(count) if self._decoded(number)]
+        use, working = np.zeros(2 * odds.slots * lanes, F32), np.empty(lanes, F32)
+        scores: list[Array32] = []
+        for block, (first, last) in enumerate(blocks):
+            matrices.fill(block)
+            if wants_null2:
+                _NULL2[lanes][0](odds.slots, matrices.lengths, first, last, matrices.cells, self._around, use, working)
+            if block + 1 == len(blocks):
+                self._take_tenths(block)
+            self._fill(block, scores)
+            scores.append(matrices.cells[(last - first) * matrices.row :][: matrices.row].copy())
+        logs: Array32 | None = None
+        if wants_null2:
+            logs = np.empty((matrices.together, N_CODES), F32)
+            _NULL2[lanes][1](odds.match, odds.slots, matrices.lengths, self._around, CODES, N_MEMBERS, MEMBERS_OF, use,
+                             working, logs)
+            _logs(logs.reshape(-1))
+        walks = {number: np.array([0, 0, 0, 0, 0, 0, matrices.lengths[number], -1, 0]) for number in fit}
+        states = {number: np.empty(int(matrices.lengths[number]) + odds.length + 1, np.uint8) for number in fit}
+        labels = {number: np.empty(len(states[number]), np.uint8) for number in fit}
+        for block in reversed(range(len(blocks))):
+            if block + 1 < len(blocks):
+                matrices.fill(block)
+                self._take_tenths(block)
+                self._fill(block, scores)
+            ended = [self._traced(number, blocks[block][0], states[number], labels[number], walks[number])
+                     for number in fit]
+            if all(ended):
+                break
+        found: dict[int, tuple[Path, str, Array32 | None]] = {}
+        for number in fit:
+            start, end, model_start, model_end, steps = walks[number][:5].tolist()
+            text = _LETTERS[states[number][:steps][::-1]].tobytes().decode()
+            place = (int(matrices.lengths[number]) * SPECIALS + C) * lanes + LANES * number
+            path = Path(text, start, end, model_start, model_end, self._specials[place])
+            shown = LETTERS[labels[number][:steps][::-1]].tobytes().decode()
+            found[number] = path, shown, None if logs is None else logs[number]
+        return found
 
-def optimal_paths(matrices: Matrices, numbers: list[int]) -> list[Path]:
-    """Optimal accuracy paths of some of the envelopes, unihit. The scores take the place of posteriors and of
-    Forward."""
-    odds, lanes, paths = matrices.odds, matrices.lanes, []
-    _FILL[lanes](odds.ways, odds.slots, int(matrices.lengths.max()), _FIRST_LANE, matrices.forward, matrices.backward,
-                 matrices.cells)
-    for number in numbers:
-        length, lane = int(matrices.lengths[number]), LANES * number
-        specials = matrices.forward[lane:]
-        states, found = np.empty(length + odds.length + 1, np.uint8), np.empty(4, np.int64)
-        steps = _trace(odds.transitions, odds.slots, lanes, length, odds.length, specials, matrices.backward[lane:],
-                       matrices.cells[lane:], states, found)
-        text = _LETTERS[states[:steps][::-1]].tobytes().decode()
-        start, end, model_start, model_end = found.tolist()
-        paths.append(Path(text, start, end, model_start, model_end, specials[(length * SPECIALS + C) * lanes]))
-    return paths
+    def _decoded(self, number: int) -> bool:
+        matrices, lane = self._matrices, LANES * number
+        return not _decode(matrices.forward[lane:], matrices.backward[lane:], matrices.lanes,
+                           int(matrices.lengths[number]), matrices.own_scales[number], matrices.loops[lane],
+                           self._around[lane:])
+
+    def _fill(self, block: int, scores: list[Array32]) -> None:
+        """Scores in place of the cells of a block, those of ``scores`` behind the blocks before."""
+        matrices, (first, last) = self._matrices, self._matrices.blocks[block]
+        if block:
+            matrices.cells[: matrices.row] = scores[block - 1]
+        _FILL[matrices.lanes](matrices.odds.ways, matrices.odds.slots, first, last, _FIRST_LANE, self._specials,
+                              self._around, matrices.cells)
+
+    def _take_tenths(self, block: int) -> None:
+        """Of the posteriors of a block, before scores take their place."""
+        matrices, (first, last) = self._matrices, self._matrices.blocks[block]
+        size = (last - first + 1) * 2 * matrices.odds.slots * matrices.lanes
+        if len(self._tenths) < size:
+            self._tenths = np.empty(size, np.uint8)
+        fill_tenths(matrices.cells, self._around, matrices.odds.slots, matrices.lanes, first, last, self._tenths)
+
+    def _traced(self, number: int, first: int, states: NDArray[np.uint8], labels: NDArray[np.uint8],
+                walk: NDArray[np.int64]) -> bool:
+        matrices, lane = self._matrices, LANES * number
+        odds = matrices.odds
+        return bool(_trace(odds.transitions, odds.slots, matrices.lanes, odds.length, first, self._specials[lane:],
+                           self._around[lane:], matrices.cells[lane:], self._tenths[lane:], states, labels, walk))
 
 
 def correction(logs: Array32 | None, residues: NDArray[np.uint8], begin: int, end: int, null2: Array32) -> np.float32:

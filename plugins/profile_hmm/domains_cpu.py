@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .accuracy_cpu import correction, decode, null2_logs, optimal_paths
+from .accuracy_cpu import Alignments, correction
 from .clusters_cpu import envelopes
 from .domains import Domain, Domains, Path
 from .domains_reference import TRACES
 from .exact_math import F32, Array32
 from .forward_cpu import WIDE, Matrices, StripedOdds, longest_first
-from .labels_cpu import label, tenths_of
 from .profile import LANES
 from .random_numbers import RandomNumbers
 from .regions_cpu import regions_of
@@ -30,15 +29,18 @@ if TYPE_CHECKING:
 
 TOGETHER_BYTES = 16 << 20
 """Of the cells of envelopes that are gone through side by side; a longer one is gone through alone."""
+ALONE_BYTES = 16 << 20
+"""Of the cells of a longer envelope that are held at once."""
 
 
 class _Scored(NamedTuple):
-    """What is known of an envelope by itself; ``logs`` f32[28], null2 log odds; ``labels`` of its path."""
+    """What is known of an envelope by itself; ``logs`` f32[28], null2 log odds if they were wanted; ``labels`` of its
+    path."""
 
     score: np.float32
     path: Path
     labels: str
-    logs: Array32
+    logs: Array32 | None
 
 
 class _Target:
@@ -115,8 +117,8 @@ class _Finder:
 
     def __init__(self, odds: StripedOdds, residues: NDArray[np.uint8], check: Callable[[], None]) -> None:
         self._odds, self._residues, self._check = odds, residues, check
-        self._wide, self._alone = Matrices(odds, WIDE), Matrices(odds, LANES)
-        self._tenths = np.empty(0, np.uint8)
+        self._wide, self._alone = Matrices(odds, WIDE, TOGETHER_BYTES), Matrices(odds, LANES, ALONE_BYTES)
+        self._alignments = {WIDE: Alignments(self._wide), LANES: Alignments(self._alone)}
 
     def _groups(self, stretches: list[tuple[_Target, int, int]], multihit: bool,
                 whole: bool) -> Iterator[tuple[Matrices, list[int]]]:
@@ -130,7 +132,9 @@ class _Finder:
         groups = [together[some] for some in longest_first(lengths[together], self._wide.together)]
         for some in (*groups, *(np.array([n]) for n in np.flatnonzero(~fits).tolist())):
             self._check()
-            matrices = self._wide if fits[some[0]] and (len(some) > 1 or not whole) else self._alone
+            side_by_side = fits[some[0]] and (len(some) > 1 or not whole)
+            matrices, other = (self._wide, self._alone) if side_by_side else (self._alone, self._wide)
+            other.cells = other.cells[:0]
             matrices.run_forward(self._residues, firsts[some], lengths[some], wholes[some], multihit, whole)
             yield matrices, some.tolist()
 
@@ -168,12 +172,8 @@ class _Finder:
         stretches = [(targets[n], start, end) for n, start, end, _ in envelopes_]
         for matrices, chosen in self._groups(stretches, False, whole=True):
             matrices.run_backward(whole=True)
-            fit = [number for number in range(len(chosen)) if decode(matrices, number)]
-            wanted = any(envelopes_[chosen[number]][3] for number in fit)
-            logs = null2_logs(matrices) if wanted else np.empty((matrices.together, 0), F32)
-            self._tenths = tenths_of(matrices, self._tenths)
-            for number, path in zip(fit, optimal_paths(matrices, fit), strict=True):
+            wanted = any(envelopes_[place][3] for place in chosen)
+            for number, (path, labels, logs) in self._alignments[matrices.lanes].run(len(chosen), wanted).items():
                 n, start, end, _ = envelopes_[chosen[number]]
-                text = label(matrices, number, self._tenths, path)
-                scored[n][start, end] = _Scored(matrices.scores[number], path, text, logs[number])
+                scored[n][start, end] = _Scored(matrices.scores[number], path, labels, logs)
         return scored

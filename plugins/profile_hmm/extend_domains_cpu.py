@@ -9,7 +9,7 @@ from seqloom.core.stages import Footprint, Shape
 
 from .chunks import Chunk, over_chunks
 from .domain_path_cpu import compensated_sum, describe_path
-from .domains_cpu import TOGETHER_BYTES, define_domains
+from .domains_cpu import ALONE_BYTES, TOGETHER_BYTES, define_domains
 from .exact_math import F32
 from .extend_domains_reference import DefineDomains, Found, as_hits
 from .forward_cpu import SPECIALS, WIDE, StripedOdds
@@ -23,13 +23,17 @@ class DefineDomainsCpu(DefineDomains):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        # For each thread M, I and D of an envelope, which may be the whole target, and of those that are gone through
-        # side by side; labels of the larger of them; the states around the model, of several targets together.
-        matrix = 3 * 4 * (shape.longest_query + 8) * (shape.longest_target + 1)
-        together = min(TOGETHER_BYTES, matrix * WIDE // LANES) * 5 // 4
-        around = 2 * 2 * 4 * SPECIALS * WIDE * (shape.longest_target + 1)
-        each = matrix + together + max(matrix, together) // 6 + around + 1024 * shape.longest_query
-        return Footprint(host=shape.threads * each)
+        # For each thread M, I and D of rows of an envelope, which may be the whole target, or of those that are gone
+        # through side by side; rows that are kept to begin anew from; the states around the model, of several targets
+        # Forward's and Backward's, of envelopes those of alignments as well.
+        row = 3 * 4 * (shape.longest_query + 8)
+        matrix = row * (shape.longest_target + 1)
+        cells = max(min(TOGETHER_BYTES, matrix * WIDE // LANES) * 5 // 4, min(max(ALONE_BYTES, 16 * row), matrix))
+        kept = 3 * row * (matrix // ALONE_BYTES + 2) + 10 * WIDE // LANES * row
+        around = 4 * SPECIALS * (2 * WIDE + 4 * LANES) * (shape.longest_target + 1)
+        around += min(TOGETHER_BYTES, matrix * WIDE // LANES) // 8
+        labels = cells // 6
+        return Footprint(host=shape.threads * (cells + labels + kept + around + 1024 * shape.longest_query))
 
     def run(self, context: Context, records: Records) -> Hits:
         def look(chunk: Chunk) -> list[Found]:

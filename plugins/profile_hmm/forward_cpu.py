@@ -114,9 +114,10 @@ def _forward_kernel(lanes: int) -> Any:
 
     @kernel
     def fill_forward(match, transitions, slots, stops, residues, begins, lengths, moves, loops, end_move, end_loop,
-                     kept, cells, specials, places, active):
-        """Fill ``specials`` f4[(L + 1) · 6 · lanes] and ``cells`` f4[kept · 3 · Q · lanes], of which row i stands at
-        i modulo ``kept``, for lanes / 4 targets of at most L residues.
+                     first, last, kept, cells, specials, places, active):
+        """Fill rows ``first`` + 1 to ``last`` of ``specials`` f4[(L + 1) · 6 · lanes] and ``cells`` f4[kept · 3 · Q ·
+        lanes], of which row i stands at i − ``first`` modulo ``kept``, for lanes / 4 targets of at most L residues. Row
+        ``first`` is there already, unless it is 0.
 
         stops: whether deletions stop being extended when nothing changes. moves, loops: f4[lanes]. places: i8[lanes /
         4], active: f4[lanes], working space.
@@ -126,29 +127,29 @@ def _forward_kernel(lanes: int) -> Any:
         to_c, to_j = splat(end_move, lanes), splat(end_loop, lanes)
         move, loop = load(moves, 0, lanes), load(loops, 0, lanes)
         targets, row = lanes // 4, 3 * slots * lanes
-        deletes, inserts, last = slots * lanes, 2 * slots * lanes, (slots - 1) * lanes
-        for place in range(0, row, lanes):
-            store(cells, place, zero)
-        n, b, j, c = one, move, zero, zero
-        store(specials, N * lanes, n)
-        store(specials, B * lanes, b)
-        store(specials, E * lanes, zero)
-        store(specials, J * lanes, j)
-        store(specials, C * lanes, c)
-        store(specials, SCALE * lanes, one)
-        longest = 0
-        for t in range(targets):
-            longest = max(longest, lengths[t])
-        for i in range(1, longest + 1):
+        deletes, inserts, end = slots * lanes, 2 * slots * lanes, (slots - 1) * lanes
+        if first == 0:
+            for place in range(0, row, lanes):
+                store(cells, place, zero)
+            store(specials, N * lanes, one)
+            store(specials, B * lanes, move)
+            store(specials, E * lanes, zero)
+            store(specials, J * lanes, zero)
+            store(specials, C * lanes, zero)
+            store(specials, SCALE * lanes, one)
+        at = first * SPECIALS * lanes
+        n, b = load(specials, at + N * lanes, lanes), load(specials, at + B * lanes, lanes)
+        j, c = load(specials, at + J * lanes, lanes), load(specials, at + C * lanes, lanes)
+        for i in range(first + 1, last + 1):
             for t in range(targets):
                 # A target that has ended goes on with its last residue, which nobody looks at.
                 places[t] = np.int64(residues[begins[t] + min(i, lengths[t]) - 1]) * slots * 4
-            above, here = (i - 1) % kept * row, i % kept * row
-            m = quads_up(load(cells, above + last, lanes))
-            d = quads_up(load(cells, above + deletes + last, lanes))
-            s = quads_up(load(cells, above + inserts + last, lanes))
+            above, here = (i - 1 - first) % kept * row, (i - first) % kept * row
+            m = quads_up(load(cells, above + end, lanes))
+            d = quads_up(load(cells, above + deletes + end, lanes))
+            s = quads_up(load(cells, above + inserts + end, lanes))
             # What opens in the last slot comes to the first one a lane on, and with it the delete states begin.
-            before = last - lanes
+            before = end - lanes
             cell = entered(match, transitions, slots - 1, places, b, load(cells, above + before, lanes),
                             load(cells, above + inserts + before, lanes), load(cells, above + deletes + before, lanes))
             carry = quads_up(cell * same_quads(transitions, (slots - 1) * STEP + _MD, lanes))
@@ -176,9 +177,9 @@ def _forward_kernel(lanes: int) -> Any:
                     carry = carry * load(active, 0, lanes)
                 grown, ends, done, matters = zero, of_matches, 0, True
                 while done < slots and matters:
-                    first, done = done, min(done + _CHECKED, slots)
+                    begin, done = done, min(done + _CHECKED, slots)
                     added = extended = zero
-                    for q in range(first, done):
+                    for q in range(begin, done):
                         place = here + deletes + q * lanes
                         deleted, added = load(cells, place, lanes), carry
                         extended = deleted + added
@@ -246,14 +247,15 @@ def _backward_kernel(lanes: int) -> Any:
 
     @kernel
     def fill_backward(match, transitions, slots, residues, begins, lengths, moves, loops, end_move, end_loop, forward,
-                      products, cells, specials, own_scales, places, room):
-        """Fill ``specials`` as for Forward, whose states are ``forward``; u1[targets] ``own_scales`` says which targets
-        left Forward's scales. M and I of all rows are multiplied into ``products``, Forward's cells, unless it is
-        empty.
+                      first, last, products, cells, specials, own_scales, places, room):
+        """Fill rows ``last`` to ``first`` + 1, and then 0, of ``specials`` as for Forward, whose states are
+        ``forward``; u1[targets] ``own_scales`` says which targets left Forward's scales. M and I are multiplied into
+        ``products``, Forward's cells of rows from ``first`` on, unless it is empty.
 
         A target that is shorter than another one has nothing in its lanes until its last residue comes.
 
-        cells: f4[2 · 3 · Q · lanes]; room: f4[lanes], working space.
+        cells: f4[3 · Q · lanes], first the row below ``last`` and in the end row ``first`` + 1. room: f4[lanes],
+        working space.
         """
         zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
         share, least, own_limit = splat(_NOTHING, lanes), splat(_NORMAL, lanes), splat(_OWN_SCALES_ABOVE, lanes)
@@ -261,33 +263,42 @@ def _backward_kernel(lanes: int) -> Any:
         move, loop = load(moves, 0, lanes), load(loops, 0, lanes)
         targets, row = lanes // 4, 3 * slots * lanes
         deletes, inserts = slots * lanes, 2 * slots * lanes
-        longest = 0
+        n = j = c = zero
+        begun = False
         for t in range(targets):
-            longest = max(longest, lengths[t])
-        for place in range(0, 2 * row, lanes):
-            store(cells, place, zero)
-        n = b = j = c = own = zero
-        outside = one
-        here, below = 0, row
-        for back_row in range(longest):
-            i = longest - back_row
-            here, below = below, here
+            begun |= lengths[t] > last
+            for lane in range(4 * t, 4 * t + 4):
+                room[lane] = _ZERO if lengths[t] > last else _ONE
+        outside = load(room, 0, lanes)
+        if begun:
+            at = (last + 1) * SPECIALS * lanes
+            n, j = load(specials, at + N * lanes, lanes), load(specials, at + J * lanes, lanes)
+            c = load(specials, at + C * lanes, lanes)
+        else:
+            for place in range(0, row, lanes):
+                store(cells, place, zero)
+        for t in range(targets):
+            for lane in range(4 * t, 4 * t + 4):
+                room[lane] = _ONE if begun and own_scales[t] else _ZERO
+        own = load(room, 0, lanes)
+        for back_row in range(last - first):
+            i = last - back_row
             starting = False
             for t in range(targets):
                 places[t] = np.int64(residues[begins[t] + min(i, lengths[t] - 1)]) * slots * 4
                 starting |= lengths[t] == i
-            next_match = quads_down(load(cells, below, lanes) * quads(match, places, 0, lanes))
+            next_match = quads_down(load(cells, 0, lanes) * quads(match, places, 0, lanes))
             total = zero
             for back in range(slots):
                 q = slots - 1 - back
                 t, place = q * STEP, q * lanes
-                emitted = load(cells, below + place, lanes) * quads(match, places, q * 4, lanes)
+                emitted = load(cells, place, lanes) * quads(match, places, q * 4, lanes)
                 total = total + emitted * same_quads(transitions, t + _ENTRY, lanes)
-                s = load(cells, below + inserts + place, lanes)
-                store(cells, here + deletes + place, next_match * same_quads(transitions, t + _OUT_DM, lanes))
-                store(cells, here + place, s * same_quads(transitions, t + _MI, lanes)
+                s = load(cells, inserts + place, lanes)
+                store(cells, deletes + place, next_match * same_quads(transitions, t + _OUT_DM, lanes))
+                store(cells, place, s * same_quads(transitions, t + _MI, lanes)
                       + next_match * same_quads(transitions, t + _OUT_MM, lanes))
-                store(cells, here + inserts + place, s * same_quads(transitions, t + _II, lanes)
+                store(cells, inserts + place, s * same_quads(transitions, t + _II, lanes)
                       + next_match * same_quads(transitions, t + _OUT_IM, lanes))
                 next_match = emitted
             total = total + quads_pairs(total)
@@ -308,36 +319,36 @@ def _backward_kernel(lanes: int) -> Any:
             # From delete state to delete state and to E; behind the last residue D is its way to E.
             to_end = e
             if starting:
-                to_end, last = choose_greater(started, zero, zero, e), choose_greater(started, zero, e, zero)
-                for place in range(here, here + inserts, lanes):
-                    store(cells, place, load(cells, place, lanes) + last)
-            following = quads_down(load(cells, here + deletes, lanes) + to_end)
+                to_end, ending = choose_greater(started, zero, zero, e), choose_greater(started, zero, e, zero)
+                for place in range(0, inserts, lanes):
+                    store(cells, place, load(cells, place, lanes) + ending)
+            following = quads_down(load(cells, deletes, lanes) + to_end)
             step = zero
             for back in range(slots):
                 q = slots - 1 - back
                 step = following * same_quads(transitions, q * STEP + _DD, lanes)
-                following = load(cells, here + deletes + q * lanes, lanes) + (step + to_end)
-                store(cells, here + deletes + q * lanes, following)
+                following = load(cells, deletes + q * lanes, lanes) + (step + to_end)
+                store(cells, deletes + q * lanes, following)
             normal, matters = not greater_lanes(least, maximum(e, outside)), True
             for _ in range(3):
                 step = quads_down(step)
                 passed = 0
                 while passed < slots and matters:
-                    first, passed = passed, min(passed + _CHECKED, slots)
+                    begin, passed = passed, min(passed + _CHECKED, slots)
                     extended = zero
-                    for back in range(first, passed):
+                    for back in range(begin, passed):
                         q = slots - 1 - back
                         step = step * same_quads(transitions, q * STEP + _DD, lanes)
-                        extended = load(cells, here + deletes + q * lanes, lanes) + step
-                        store(cells, here + deletes + q * lanes, extended)
+                        extended = load(cells, deletes + q * lanes, lanes) + step
+                        store(cells, deletes + q * lanes, extended)
                     if normal:
                         matters = greater_lanes(step, extended * share) != np.uint64(0)
-            d = quads_down(load(cells, here + deletes, lanes))
+            d = quads_down(load(cells, deletes, lanes))
             for back in range(slots):
                 q = slots - 1 - back
-                cell = load(cells, here + q * lanes, lanes) + to_end
-                store(cells, here + q * lanes, cell + d * same_quads(transitions, q * STEP + _MD, lanes))
-                d = load(cells, here + deletes + q * lanes, lanes)
+                cell = load(cells, q * lanes, lanes) + to_end
+                store(cells, q * lanes, cell + d * same_quads(transitions, q * STEP + _MD, lanes))
+                d = load(cells, deletes + q * lanes, lanes)
             at = i * SPECIALS * lanes
             scale = choose_greater(outside, zero, one, load(forward, at + SCALE * lanes, lanes))
             scale = choose_greater(own, zero, choose_greater(b, limit, b, one), scale)
@@ -345,7 +356,7 @@ def _backward_kernel(lanes: int) -> Any:
                 scale = maximum(scale, one)
                 n, b, e, j, c = n / scale, b / scale, e / scale, j / scale, c / scale
                 inverse = one / scale
-                for place in range(here, here + row, lanes):
+                for place in range(0, row, lanes):
                     store(cells, place, load(cells, place, lanes) * inverse)
             store(specials, at + N * lanes, n)
             store(specials, at + B * lanes, b)
@@ -354,28 +365,29 @@ def _backward_kernel(lanes: int) -> Any:
             store(specials, at + C * lanes, c)
             store(specials, at + SCALE * lanes, scale)
             if len(products):
-                to = i * row
+                to = (i - first) * row
                 for place in range(0, deletes, lanes):
-                    store(products, to + place, load(products, to + place, lanes) * load(cells, here + place, lanes))
+                    store(products, to + place, load(products, to + place, lanes) * load(cells, place, lanes))
                 for place in range(inserts, row, lanes):
-                    store(products, to + place, load(products, to + place, lanes) * load(cells, here + place, lanes))
+                    store(products, to + place, load(products, to + place, lanes) * load(cells, place, lanes))
         for t in range(targets):
             places[t] = np.int64(residues[begins[t]]) * slots * 4
-        total = zero
-        for q in range(slots):
-            emitted = load(cells, here + q * lanes, lanes) * quads(match, places, q * 4, lanes)
-            total = total + emitted * same_quads(transitions, q * STEP + _ENTRY, lanes)
-        total = total + quads_pairs(total)
-        total = total + quads_halves(total)
-        store(specials, N * lanes, total * move + n * loop)
-        store(specials, B * lanes, total)
-        store(specials, E * lanes, zero)
-        store(specials, J * lanes, zero)
-        store(specials, C * lanes, zero)
-        store(specials, SCALE * lanes, one)
         store(room, 0, own)
         for t in range(targets):
             own_scales[t] = room[4 * t] > _ZERO
+        if first == 0:
+            total = zero
+            for q in range(slots):
+                emitted = load(cells, q * lanes, lanes) * quads(match, places, q * 4, lanes)
+                total = total + emitted * same_quads(transitions, q * STEP + _ENTRY, lanes)
+            total = total + quads_pairs(total)
+            total = total + quads_halves(total)
+            store(specials, N * lanes, total * move + n * loop)
+            store(specials, B * lanes, total)
+            store(specials, E * lanes, zero)
+            store(specials, J * lanes, zero)
+            store(specials, C * lanes, zero)
+            store(specials, SCALE * lanes, one)
 
     return fill_backward
 
@@ -387,63 +399,101 @@ _BACKWARD = {LANES: _backward_kernel(LANES), WIDE: _backward_kernel(WIDE)}
 class Matrices:
     """Forward and Backward of as many stretches of residues side by side as fours of lanes.
 
-    Room is used again for every ``run``.
+    Cells of all rows are kept where ``most`` bytes hold them, in one block. Else the last rows of some blocks are kept,
+    and a block is made again when it is needed. Room is used again for every run.
 
     Args:
         odds: of the model.
         lanes: ``LANES`` or ``WIDE``.
+        most: bytes of the cells of a block, about.
 
     Attributes:
         together: how many stretches.
         lengths: i8[together], their residues; where there were fewer stretches the first ones again.
+        row: numbers of a row of cells.
+        blocks: first and last row of each; the first one is the last of the block before, or 0.
         forward, backward: f4[(L + 1) · 6 · lanes] flat, states around the model.
-        cells: f4[(L + 1) · 3 · Q · lanes] flat, where all rows were asked for: those of Forward, times those of
+        cells: f4[…] flat, rows of 3 · Q · lanes, of a block from its first row on: those of Forward, times those of
             Backward in M and I once there was Backward.
         moves, loops: f4[lanes], of the states around the model.
         scores: f4[together], Forward scores in nats, NaN where one leaves the range of f32.
         own_scales: bool[together], whether Backward left Forward's scales.
     """
 
-    def __init__(self, odds: StripedOdds, lanes: int) -> None:
-        self.odds, self.lanes, self.together = odds, lanes, lanes // LANES
-        self.cells = self.forward = self.backward = self._rows = np.empty(0, F32)
+    def __init__(self, odds: StripedOdds, lanes: int, most: int) -> None:
+        self.odds, self.lanes, self.together, self._most = odds, lanes, lanes // LANES, most
+        self.row = 3 * odds.slots * lanes
+        self.cells = self.forward = self.backward = np.empty(0, F32)
+        self.blocks = [(0, 0)]
+        self._last = aligned(self.row, F32)
         self._places, self._room = np.empty(self.together, np.int64), np.empty(lanes, F32)
+        self._above: list[Array32] = []
+        self._below: list[tuple[Array32, NDArray[np.bool_]]] = []
         self.scores = np.empty(self.together, F32)
         self.own_scales = np.zeros(self.together, np.bool_)
 
     def run_forward(self, residues: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64],
                     targets: NDArray[np.int64], multihit: bool, whole: bool) -> None:
         """Forward of up to ``together`` stretches ``residues[begins[n]:][:lengths[n]]`` of targets of ``targets[n]``
-        residues; with ``whole`` the cells of all rows are kept."""
-        odds, some = self.odds, np.resize(np.arange(len(begins)), self.together)
+        residues; with ``whole`` the cells of all rows can be asked for."""
+        some = np.resize(np.arange(len(begins)), self.together)
         self._residues, self._begins, self.lengths, targets = residues, begins[some], lengths[some], targets[some]
         model = LengthModel(1, multihit)
         self.end_move, self.end_loop = model.end_move, model.end_loop
         ways = F32(3.0 if multihit else 2.0)
         self.moves = np.repeat((ways / (targets.astype(F32) + ways)).astype(F32), LANES)
         self.loops = F32(1.0) - self.moves
-        rows, row = int(self.lengths.max()) + 1, 3 * odds.slots * self.lanes
-        self.forward = _room(self.forward, rows * SPECIALS * self.lanes)
-        self._rows = _room(self._rows, 2 * row)
+        longest = int(self.lengths.max())
+        self.forward = room(self.forward, (longest + 1) * SPECIALS * self.lanes)
+        step = max(8, self._most // (4 * self.row)) if whole else longest
+        self.blocks = [(first, min(first + step, longest)) for first in range(0, longest, step)]
+        self._above, self._below = [self._last[:0]], []
         if whole:
-            self.cells = _room(self.cells, rows * row)
-        _FORWARD[self.lanes](
-            odds.match, odds.transitions, odds.slots, odds.length >= NO_CHANGES_FROM, residues, self._begins,
-            self.lengths, self.moves, self.loops, self.end_move, self.end_loop, rows if whole else 2,
-            self.cells if whole else self._rows, self.forward, self._places, self._room)
+            self.cells = room(self.cells, (self.blocks[0][1] + 1) * self.row)
+        if len(self.blocks) == 1:
+            self._forward(0, longest, self.cells if whole else self._last, longest + 1 if whole else 1)
+        else:
+            for first, last in self.blocks:
+                self._forward(first, last, self._last, 1)
+                self._above.append(self._last.copy())
         _scores(self.forward, self.lanes, self.lengths, self.moves, self.scores)
 
     def run_backward(self, whole: bool) -> None:
         """Backward of the same stretches; with ``whole`` its cells are multiplied into those of Forward."""
+        self.backward = room(self.backward, len(self.forward))
+        self._below = []
+        for first, last in reversed(self.blocks):
+            self._below.insert(0, (self._last.copy(), self.own_scales.copy()))
+            self._backward(first, last, self.cells[: self.row * (whole and len(self.blocks) == 1)])
+
+    def fill(self, block: int) -> None:
+        """Make the cells of a block once more, if there are several; after Backward those of both."""
+        if len(self.blocks) == 1:
+            return
+        first, last = self.blocks[block]
+        if first:
+            self.cells[: self.row] = self._above[block]
+        self._forward(first, last, self.cells, last - first + 1)
+        if self._below:
+            self._last[:], self.own_scales[:] = self._below[block]
+            self._backward(first, last, self.cells)
+
+    def _forward(self, first: int, last: int, cells: Array32, kept: int) -> None:
         odds = self.odds
-        self.backward = _room(self.backward, len(self.forward))
+        _FORWARD[self.lanes](
+            odds.match, odds.transitions, odds.slots, odds.length >= NO_CHANGES_FROM, self._residues, self._begins,
+            self.lengths, self.moves, self.loops, self.end_move, self.end_loop, first, last, kept, cells, self.forward,
+            self._places, self._room)
+
+    def _backward(self, first: int, last: int, products: Array32) -> None:
+        odds = self.odds
         _BACKWARD[self.lanes](
             odds.match, odds.transitions, odds.slots, self._residues, self._begins, self.lengths, self.moves,
-            self.loops, self.end_move, self.end_loop, self.forward, self.cells if whole else self.cells[:0],
-            self._rows, self.backward, self.own_scales, self._places, self._room)
+            self.loops, self.end_move, self.end_loop, self.forward, first, last, products, self._last, self.backward,
+            self.own_scales, self._places, self._room)
 
 
-def _room(before: Array32, size: int) -> Array32:
+def room(before: Array32, size: int) -> Array32:
     """``before`` if it is large enough, else a new array: fresh memory takes as long to come by as to fill."""
     return before if len(before) >= size else aligned(max(size, len(before) * 5 // 4), F32)
 
@@ -460,7 +510,7 @@ def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
     """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
     of f32."""
     lengths, scores = ends - begins, np.empty(len(begins), F32)
-    matrices = Matrices(odds, WIDE)
+    matrices = Matrices(odds, WIDE, 0)
     for chosen in longest_first(lengths, matrices.together):
         matrices.run_forward(residues, begins[chosen], lengths[chosen], lengths[chosen], multihit=True, whole=False)
         scores[chosen] = matrices.scores[: len(chosen)]

@@ -11,6 +11,8 @@ BEFORE_TAXIDS = ("0001",)
 """Schema revisions whose sequences have no taxid."""
 BEFORE_TAXA = ("0001", "0002", "0003", "0004", "0005")
 """Schema revisions without a taxonomy."""
+BEFORE_PARSED_NAMES = ("0001", "0002", "0003", "0004", "0005", "0006")
+"""Schema revisions in which names are whole."""
 BEFORE_DESCRIPTIONS = ("0001", "0002", "0003", "0004")
 """Schema revisions in which there is no digest of descriptions."""
 BEFORE_VOLUMES = ("0001", "0002")

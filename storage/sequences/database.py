@@ -31,7 +31,7 @@ from ..duck.connection import STORAGE_VERSION, configure, connect, lacks_table, 
 from ..duck.literals import literal
 from ..duck.revisions import HEAD
 from . import index_images
-from .chunk_tables import BEFORE_TAXA, BEFORE_TAXIDS, VOLUME_CHUNKS, making, table_of
+from .chunk_tables import BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, VOLUME_CHUNKS, making, table_of
 from .fingerprint import BLOCK_RESIDUES, BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
 from .packing import RUN, pack, unpack
 
@@ -81,6 +81,7 @@ class Facts:
     shortest: int
     fingerprint: str
     created: datetime
+    parsed_names: bool
     revision: str
     masked: bool
 
@@ -108,6 +109,7 @@ class SequenceDatabase:
         alphabet: of all its sequences.
         sequences, residues, longest, shortest: numbers of what it holds.
         fingerprint: hash of its content, see ``storage.fingerprint``.
+        parsed_names: whether names are in NCBI's notation, of which reports show the accession.
         revision: schema revision of the file.
     """
 
@@ -119,6 +121,7 @@ class SequenceDatabase:
     longest: int
     shortest: int
     fingerprint: str
+    parsed_names: bool
     revision: str
 
     def __init__(self, path: Path, open_file: "Callable[[], duckdb.DuckDBPyConnection]", read_only: bool,
@@ -133,7 +136,7 @@ class SequenceDatabase:
 
     @classmethod
     def create(cls, path: "str | Path", batches: Iterable[SequenceBatch], title: str = "", memory: int | None = None,
-               threads: int | None = None) -> Self:
+               threads: int | None = None, parsed_names: bool = False) -> Self:
         """Write a new database and open it for reading.
 
         Args:
@@ -142,6 +145,7 @@ class SequenceDatabase:
             title: for ``info``.
             memory: bytes that DuckDB may take.
             threads: for DuckDB.
+            parsed_names: see the class.
 
         Raises:
             StoreError: ``path`` exists, its folder doesn't, or the disk is full.
@@ -149,7 +153,7 @@ class SequenceDatabase:
             InputError: no sequences, an id that is there twice, a sequence that is too long, alphabets that differ.
         """
         path = Path(path)
-        writer = _Writer(path, title, saves=True)
+        writer = _Writer(path, title, parsed_names, saves=True)
         with creation.making(path, "choose another name, or add to it with: seqloom db append") as part:
             try:
                 with ThreadPoolExecutor(1, thread_name_prefix="write") as pool:  # writes a batch while the next is read
@@ -214,7 +218,7 @@ class SequenceDatabase:
             raise StoreError(f"{self.path} is open for reading; open it for writing to append")
         with self._lock:
             self._held = None
-            writer = _Writer(self.path, self.title)
+            writer = _Writer(self.path, self.title, self.parsed_names)
             try:
                 writer.resume(self)
                 for batch in batches:
@@ -261,12 +265,13 @@ class SequenceDatabase:
     # ---- what is in it
 
     def info(self) -> dict[str, Any]:
-        """path, title, type, sequences, residues, longest, shortest, chunks, sequences with a taxid, taxa of the
-        taxonomy, fingerprint, created, revision."""
+        """path, title, type, sequences, residues, longest, shortest, chunks, whether names are taken apart, sequences
+        with a taxid, taxa of the taxonomy, fingerprint, created, revision."""
         return {
             "path": str(self.path), "title": self.title, "type": self.alphabet.name, "sequences": self.sequences,
             "residues": self.total_residues, "longest": self.longest, "shortest": self.shortest,
             "chunks": -(-self.total_residues // self._about.chunk_residues),
+            "parsed ids": self.parsed_names,
             "with taxid": self._count("taxid", "sequences", BEFORE_TAXIDS),
             "taxa": self._count("*", "taxa", BEFORE_TAXA),
             "fingerprint": self.fingerprint, "created": self.created, "revision": self.revision,
@@ -491,11 +496,14 @@ class SequenceDatabase:
         self.sequences, self.total_residues, self.longest, self.shortest = (
             facts.sequences, facts.total_residues, facts.longest, facts.shortest)
         self.title, self.fingerprint, self.revision = facts.title, facts.fingerprint, facts.revision
-        self.created = facts.created
+        self.created, self.parsed_names = facts.created, bool(facts.parsed_names)
 
     def _facts(self) -> "Facts":
+        [(revision,)] = self._run("SELECT schema_revision FROM seqloom_file")
+        parsed = "false" if revision in BEFORE_PARSED_NAMES else "parsed_names"
         rows = self._run("SELECT title, alphabet, chunk_letters, sequences, letters, longest, shortest, fingerprint, "
-                         "created, (SELECT schema_revision FROM seqloom_file), EXISTS (FROM masks) FROM database")
+                         f"created, {parsed}, (SELECT schema_revision FROM seqloom_file), EXISTS (FROM masks) "
+                         "FROM database")
         if len(rows) != 1:
             raise DamagedError(f"{self.path}: its table database has {len(rows)} rows instead of one; make it anew")
         return Facts(*rows[0])
@@ -525,8 +533,8 @@ class _Writer:
 
     facts: Facts
 
-    def __init__(self, path: Path, title: str, saves: bool = False) -> None:
-        self._path, self.title, self._saves = path, title, saves
+    def __init__(self, path: Path, title: str, parsed_names: bool, saves: bool = False) -> None:
+        self._path, self.title, self._parsed_names, self._saves = path, title, parsed_names, saves
         self._connection: Any = None
         self._alphabet: Alphabet | None = None
         self._sequences = self._residues = self._longest = 0
@@ -685,9 +693,9 @@ class _Writer:
         mark = fingerprint(self._alphabet.name, self._sequences, self._residues, self._digests, rows)
         [(masked,)] = self._run("SELECT EXISTS (FROM masks)")
         self.facts = Facts(self.title, self._alphabet.name, self._size, self._sequences, self._residues, self._longest,
-                           self._shortest, mark, self._created, HEAD["sequences"], masked)
+                           self._shortest, mark, self._created, self._parsed_names, HEAD["sequences"], masked)
         said = (self.title, self._alphabet.name, self._size, self._sequences, self._residues, self._longest,
-                self._shortest, mark, str(self._created))
+                self._shortest, mark, str(self._created), self._parsed_names)
         self._run(f"DELETE FROM database; INSERT INTO database VALUES ({', '.join(map(literal, said))})")
 
     def _check_names(self) -> None:

@@ -35,6 +35,7 @@ database = sa.Table(
     _required("shortest", sa.BigInteger),
     _required("fingerprint", sa.String),
     _required("created", sa.DateTime),  # UTC
+    sa.Column("parsed_names", sa.Boolean),  # names are in NCBI's notation, of which reports show the accession
 )
 
 volume_metadata = sa.MetaData()

@@ -9,7 +9,8 @@ CREATE TABLE database (
 	longest BIGINT NOT NULL,
 	shortest BIGINT NOT NULL,
 	fingerprint VARCHAR NOT NULL,
-	created TIMESTAMP NOT NULL
+	created TIMESTAMP NOT NULL,
+	parsed_names BOOLEAN
 );
 
 CREATE TABLE sequences (

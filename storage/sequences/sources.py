@@ -52,6 +52,7 @@ class DatabaseSource:
     def fingerprints(self) -> list[dict[str, Any]]:
         return [{"path": str(self._database.path.resolve()), "fingerprint": self._database.fingerprint,
                  "title": self._database.title, "created": self._database.created, "first_target": 0,
+                 "parsed_names": self._database.parsed_names,
                  "sequences": self.sequences, "letters": self.total_residues}]
 
     def plan(self, residues: int) -> list[Span]:

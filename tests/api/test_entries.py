@@ -99,7 +99,8 @@ def test_formats_that_there_are_not(text, said):
 
 
 def test_several_definitions_and_lower_case(tmp_path):
-    (tmp_path / "x.fa").write_text(">a one >b two\nACgtNNac\n")
+    (tmp_path / "x.fa").write_text(">a one\x01b two\nACgtNNac\n")
     Database.create(tmp_path / "x.duckdb", tmp_path / "x.fa", type="nucleotide").close()
     assert written(tmp_path, [Entry("a")], first_only=True) == ">a one\nACgtNNac\n"
+    assert written(tmp_path, [Entry("a")]) == ">a one >b two\nACgtNNac\n"
     assert written(tmp_path, [Entry("a", 3, 7, True)], ctrl_a=True) == ">a:c7-3 one\x01b two\ntNNac\n"

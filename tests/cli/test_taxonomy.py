@@ -193,7 +193,10 @@ def test_fields_are_those_of_the_peer(seqloom: Callable, sample: Path, made: Pat
                           "staxid IN (9606, 10497) ORDER BY 1", "--format", "tsv").out.splitlines()[1:]
     assert rows == ["9606\tHomo sapiens\thuman\tprimates\tEukaryota",
                     "10497\tAfrican swine fever virus\t\tviruses\tViruses"]
-    # A BLAST database knows numbers, and no names.
+    # A BLAST database knows numbers; names are in BLAST's taxonomy database, where there is one.
+    assert seqloom(*search, "-d", "v5", "--no-store", "-f", f"6 {FIELDS}").out == wanted
+    for file in tmp_path.glob("taxdb.*"):
+        file.unlink()
     found = seqloom(*search, "-d", "v5", "--no-store", "-f", "6 staxid staxids ssciname").out.splitlines()
     assert {tuple(line.split("\t")) for line in found} == {
         (n, n.replace("N/A", "0"), "N/A") for n in (line.split("\t")[2] for line in wanted.splitlines())}

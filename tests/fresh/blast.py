@@ -33,7 +33,7 @@ COMMON = {
 PROTEIN = {
     **COMMON,
     "word_size": [2, 3, 4, 5, 6, 7],
-    "threshold": [9, 11, 14, 18],
+    "threshold": [0.5, 9, 11, 14, 18],
     "window_size": [0, 10, 40, 80],
     "xdrop_ungap": [1, 7, 20],
     "xdrop_gap": [5, 15, 40],

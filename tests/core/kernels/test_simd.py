@@ -12,6 +12,7 @@ from seqloom.core.kernels.simd import (
     LOOKUP_STRIDE,
     greater_lanes,
     highest,
+    highest_bit,
     in_place,
     load,
     lookup,
@@ -104,8 +105,8 @@ def _look_up(tables, offset, residues, results):
 
 
 @kernel
-def _lowest(mask):
-    return lowest_bit(mask)
+def _outermost(mask):
+    return lowest_bit(mask), highest_bit(mask)
 
 
 def lanes_of(generator: np.random.Generator, dtype: type, count: int) -> np.ndarray:
@@ -205,8 +206,9 @@ def test_look_up_in_32_entries(dtype: type, seed: int, row: int) -> None:
 
 
 @given(st.integers(1, 2**64 - 1))
-def test_lowest_bit(mask: int) -> None:
-    assert int(_lowest(np.uint64(mask))) == (mask & -mask).bit_length() - 1
+def test_outermost_bits(mask: int) -> None:
+    lowest, highest = _outermost(np.uint64(mask))
+    assert (int(lowest), int(highest)) == ((mask & -mask).bit_length() - 1, mask.bit_length() - 1)
 
 
 FLOATS = BYTE_LANES // 4

@@ -13,7 +13,7 @@ from seqloom.core.records import Records
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import IndexStage
 from seqloom.installed import registry
-from seqloom.plugins.nucleotide_blast import seed_reference
+from seqloom.plugins.nucleotide_blast import seed_cpu, seed_reference
 from seqloom.testing import assert_same_records
 
 from tests.plugins.nucleotide_blast.sequences import batch, homologues, random_bases, relative, reverse_complement
@@ -106,3 +106,11 @@ def chunked_modules() -> list[Any]:
     package = seed_reference.__name__.rpartition(".")[0]
     return [module for name, module in list(sys.modules.items())
             if name.startswith(package) and hasattr(module, "CHUNK")]
+
+
+@pytest.mark.parametrize("by_target", [False, True])
+@pytest.mark.parametrize("pipeline", ["blastn", "megablast"])
+def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, by_target, monkeypatch):
+    monkeypatch.setattr(seed_cpu, "is_less_by_target", lambda *_: by_target)
+    counts = compare(pipeline, *homologues(7), {"word_size": 12})
+    assert counts["seed.words"] > 5

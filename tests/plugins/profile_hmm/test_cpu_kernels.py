@@ -181,6 +181,18 @@ def test_domains_are_those_of_the_reference(sizes, seed):
     assert_same_hits(scored, expected)
 
 
+@pytest.mark.parametrize("size", [20, 120])
+def test_domains_do_not_depend_on_how_much_is_held_at_once(size, monkeypatch):
+    model = random_model(size, size)
+    context = context_of([model], some_targets([model], size)[12:], EVERYTHING)
+    pairs = ForwardFilterCpu().run(context, pairs_of(context))
+    expected = DefineDomainsCpu().run(context, pairs)
+    monkeypatch.setattr("seqloom.plugins.profile_hmm.domains_cpu.TOGETHER_BYTES", 0)
+    assert_same_hits(DefineDomainsCpu().run(context, pairs), expected)
+    monkeypatch.setattr("seqloom.plugins.profile_hmm.domains_cpu.ALONE_BYTES", 12 * size * 30)
+    assert_same_hits(DefineDomainsCpu().run(context, pairs), expected)
+
+
 def test_clusters_are_those_of_the_reference():
     random = np.random.default_rng(3)
     for size in (1, 3, 40, 400):
@@ -201,7 +213,7 @@ def test_backward_leaves_scales_that_do_not_suffice():
     _, matrix = forward(profile, lengths, target)
     matrix.scale[:] = 1.0
     expected = backward(profile, lengths, target, matrix.scale)
-    found = forward_cpu.Matrices(StripedOdds(profile), forward_cpu.LANES)
+    found = forward_cpu.Matrices(StripedOdds(profile), forward_cpu.LANES, 1 << 20)
     size = np.array([len(target)])
     found.run_forward(target, np.array([0]), size, size, multihit=True, whole=False)
     found.forward.reshape(-1, 6, 4)[:, forward_cpu.SCALE] = 1.0

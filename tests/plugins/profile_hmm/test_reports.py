@@ -8,7 +8,7 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.errors import UsageError
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
 from seqloom.plugins.profile_hmm.domain_text import DomainText, ModelText
-from seqloom.plugins.profile_hmm.labels_cpu import _tenths
+from seqloom.plugins.profile_hmm.labels_cpu import fill_tenths
 from seqloom.plugins.profile_hmm.writer_hmmer import HmmerReport
 from seqloom.plugins.profile_hmm.writer_stockholm import Row, _alignment
 
@@ -61,7 +61,7 @@ def test_inserted_residues_stand_half_left_and_half_right():
 @pytest.mark.parametrize(("probability", "label"), [(0.0, "0"), (0.049, "0"), (0.06, "1"), (0.94, "9"), (0.951, "*")])
 def test_labels(probability, label):
     cells, tenths = np.full(2 * 3 * 2 * 4, probability, np.float32), np.zeros(2 * 2 * 2 * 4, np.uint8)
-    _tenths(cells, np.ones(2 * 6 * 4, np.float32), 2, 4, 2, tenths)
+    fill_tenths(cells, np.ones(2 * 6 * 4, np.float32), 2, 4, 0, 1, tenths)
     assert {"0123456789*"[value] for value in tenths[16:].tolist()} == {label}
 
 
