@@ -157,6 +157,8 @@ class SlotStats:
     records_in: int = 0
     records_out: int = 0
     counters: dict[str, int] = field(default_factory=dict)
+    passed: dict[int, int] = field(default_factory=dict)
+    """Records that came out, by global number of the query; only of stages that ask for it."""
 
     def add(self, other: "SlotStats") -> None:
         self.seconds += other.seconds
@@ -164,6 +166,8 @@ class SlotStats:
         self.records_out += other.records_out
         for name, number in other.counters.items():
             self.counters[name] = self.counters.get(name, 0) + number
+        for query, number in other.passed.items():
+            self.passed[query] = self.passed.get(query, 0) + number
 
 
 class ResultSink(Protocol):
@@ -273,6 +277,7 @@ class QueryReport:
         hits: ranked, with children in order of report.
         targets: the targets of the hits, once each, by ascending number.
         sequences: residues of these and perhaps of other targets, by ordinal; only if the writer asked for them.
+        passed: records of the query that came out of each slot that counts them, by slot; slots without any left out.
     """
 
     number: int
@@ -287,6 +292,7 @@ class QueryReport:
     model: Any = None
     stretch: tuple[int, int] | None = None
     parsed: bool = False
+    passed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def searched(self) -> int:
@@ -314,7 +320,7 @@ class QueryBlock:
         models: q of them, or none.
         hits: of all queries by query and rank; their children in the order of the hits.
         targets: the targets of all hits, once each, by ascending number.
-        sequences, stretch, parsed: see ``QueryReport``.
+        sequences, stretch, parsed: see ``QueryReport``. passed: by number of the query; queries without any left out.
     """
 
     numbers: np.ndarray
@@ -329,6 +335,7 @@ class QueryBlock:
     models: Sequence[Any] = ()
     stretch: tuple[int, int] | None = None
     parsed: bool = False
+    passed: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -371,7 +378,8 @@ class QueryBlock:
             yield QueryReport(
                 int(one.numbers[0]), one.names[0], one.descriptions[0], int(one.lengths[0]),
                 None if one.residues is None else one.residues.values, one.hits, one.targets, one.sequences,
-                one.accessions[0], one.models[0] if one.models else None, one.stretch, one.parsed)
+                one.accessions[0], one.models[0] if one.models else None, one.stretch, one.parsed,
+                one.passed.get(int(one.numbers[0]), {}))
 
 
 class Report(Protocol):

@@ -105,7 +105,7 @@ class BlastReport:
                 masked = masked[:0]  # BLAST doesn't name what leaves nothing
             shown = masked[:0] if self._unknown and kind is not PROTEIN else masked
             label = of_query(query, kind)
-            title = label.title or untitled(kind) or UNTITLED if label.parsed else label.heading
+            title = label.title or untitled(label, kind) or UNTITLED if label.parsed else label.heading
             yield SearchReport(
                 label.shown if label.parsed else f"Query_{number}", number, plain(title), query.searched, masked,
                 self._statistics(query), self._hits(Lines(query.block(), kind), shown, similar),

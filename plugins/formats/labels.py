@@ -85,6 +85,8 @@ def of_queries(block: QueryBlock, alphabet: Alphabet) -> list[Label]:
             for name, description in zip(block.names, block.descriptions)]
 
 
-def untitled(alphabet: Alphabet) -> str:
+def untitled(label: Label, alphabet: Alphabet) -> str:
     """Title of what has none, where names are taken apart."""
-    return _UNTITLED_PROTEIN if alphabet is PROTEIN else ""
+    if alphabet is not PROTEIN:
+        return ""
+    return f"Chain {label.id.rpartition('|')[2]}" if label.id.startswith("pdb|") else _UNTITLED_PROTEIN

@@ -118,8 +118,8 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
         if layout.html:
             link = f"<a href=#{_anchor(query.targets, place, label)}>{amount}</a>"
             shown = _escaped(title)
-            if label.linked and title.startswith(f"{label.shown} "):
-                opened = _page(label, lines, "top", n + 1, "")
+            if label.linked and title.startswith(label.shown):
+                opened, title = _page(label, lines, "top", n + 1, ""), title if " " in title else f"{title} "
                 shown = f"{opened}{label.shown} </a>{_escaped(title[len(label.shown) + 1 :])}"
             text += f"{shown}{'':{70 - len(title)}}{link}{'':{wide - len(amount)}}"
         else:
@@ -149,7 +149,7 @@ def _page(label: Label, lines: Lines, where: str, rank: int, number: str) -> str
 
 
 def _title(label: Label, lines: Lines) -> str:
-    return label.title or (untitled(lines.alphabet) if label.parsed else "")
+    return label.title or (untitled(label, lines.alphabet) if label.parsed else "")
 
 
 def _headings(lines: Lines, target: int, rank: int, html: bool) -> Iterator[str]:

@@ -5,7 +5,7 @@ whose making, filling and reading would take longer than many a search. Results 
 once, since DuckDB puts on disk what exceeds the memory that it may take.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -98,7 +98,7 @@ class MemoryRun:
         row = {**begun(self.id, self._provenance, self._queries), **self._row}
         later = {**self._later, "provenance": self._whole_provenance, "databases": lambda: self._databases}
         known = {**row["provenance"], **{name: row[name] for name in OF_RUN if name not in later}}
-        return _HeldReport(known, source, plan, later, self._queries, self._held)
+        return _HeldReport(known, source, plan, later, self._queries, self._held, self._totals)
 
     def finish(self, state: str, seconds: float = 0.0, error: str | None = None,
                indexes: Mapping[str, SlotStats] | None = None) -> None:
@@ -166,9 +166,10 @@ class _HeldReport(Reporting):
     """Of a run whose results are as the engine gave them."""
 
     def __init__(self, known: dict[str, Any], source: VolumeSource | None, plan: "Plan | None",
-                 later: Mapping[str, Callable[[], Any]], queries: SequenceBatch | ModelBatch, held: MemorySink) -> None:
+                 later: Mapping[str, Callable[[], Any]], queries: SequenceBatch | ModelBatch, held: MemorySink,
+                 totals: Mapping[str, SlotStats]) -> None:
         super().__init__(known, source, plan, later)
-        self._queries, self._held = queries, held
+        self._queries, self._held, self._totals = queries, held, totals
 
     def sizes(self) -> np.ndarray:
         owners = [records.query for batch in self._held.batches.values() for records in (batch, batch.alignments)]
@@ -187,6 +188,10 @@ class _HeldReport(Reporting):
 
     def models(self, first: int, last: int) -> Sequence[Any]:
         return self._queries.models[first:last] if isinstance(self._queries, ModelBatch) else ()
+
+    def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
+        return [(query, slot, totals.passed[query]) for slot, totals in self._totals.items()
+                for query in range(first, last) if query in totals.passed]
 
     def hits(self, first: int, last: int) -> Hits:
         bounds = (np.searchsorted(records.query, [first, last]).tolist()

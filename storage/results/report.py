@@ -1,7 +1,7 @@
 """Results of one run as writers and people get them, from memory or from whatever file the run is in."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
@@ -33,7 +33,7 @@ from ..duck.connection import translated
 from ..duck.literals import identifier, literal
 from .columns import LEVELS, TAXA, records_from, stored_name
 from .run_row import OF_DATABASE, OF_RUN
-from .views import taxa_are_kept
+from .views import tables_of, taxa_are_kept
 
 if TYPE_CHECKING:
     import duckdb
@@ -162,6 +162,10 @@ class Reporting:
         """Of targets that have hits, by ascending number."""
         raise NotImplementedError
 
+    def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
+        """Query, slot and number of records that came out of it, of queries first … last − 1; each pair once."""
+        raise NotImplementedError
+
     def blocks(self, residues: bool = False) -> Iterator[QueryBlock]:
         """Every query in order, also those without hits, many at a time.
 
@@ -180,9 +184,13 @@ class Reporting:
             last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
             last = min(max(last, first + 1), first + QUERIES_AT_ONCE, len(rows) - 1)
             hits = self.hits(first, last)
+            passed: dict[int, dict[str, int]] = {}
+            for query, slot, records in self.passed(first, last):
+                passed.setdefault(query, {})[slot] = records
             block = QueryBlock(
                 *self.asked(first, last, residues), hits, self._with_parsed(self.targets(distinct(hits.target))),
-                models=self.models(first, last) if residues else (), stretch=self.stretch, parsed=parsed)
+                models=self.models(first, last) if residues else (), stretch=self.stretch, parsed=parsed,
+                passed=passed)
             yield from self._with_targets(block) if residues else (block,)
             first = last
 
@@ -310,6 +318,12 @@ class RunReport(Reporting):
         rows = self._ask(f"SELECT query, source FROM queries WHERE run = {self.number} AND query >= {first} "
                          f"AND query < {last}").fetchall()
         return self.read_models("".join(source or "" for _, source in sorted(rows)))
+
+    def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
+        if "passed" not in tables_of(self.connection):
+            return ()
+        return self._ask(f"SELECT query, slot, sum(records)::BIGINT FROM passed WHERE run = {self.number} "
+                         f"AND query >= {first} AND query < {last} GROUP BY query, slot").fetchall()
 
     def hits(self, first: int, last: int) -> Hits:
         hits = self._records("hit", first, last, "query, rank")

@@ -20,7 +20,8 @@ from .test_run_file import hits_with_everything
 
 NAMES = [f"t{n}" for n in range(12)]
 VIEWS = {"hits": "qnumber, rank", "hsps": "qnumber, rank, number", "targets": "target", "queries": "query",
-         "run_slots": "position", "extra_columns": "level, position", "runs": "run", "run_databases": "number"}
+         "run_slots": "position", "extra_columns": "level, position", "runs": "run",
+         "run_databases": "number", "passed": "query, slot"}
 
 
 def targets() -> MemorySource:
