@@ -9,7 +9,7 @@ import numpy as np
 from .core.errors import UsageError
 from .core.options import options_dict
 from .core.pipeline import Plan
-from .core.ports import QueryReport, QueryStatistics, TargetInfo
+from .core.ports import QueryBlock, QueryReport, QueryStatistics, TargetInfo
 from .core.records import Alignments, Hits
 from .core.stages import Writer
 from .installed import registry
@@ -35,6 +35,9 @@ class _NothingFound:
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         self.asked_for_residues |= residues
         yield self._query
+
+    def blocks(self, residues: bool = False) -> Iterator[QueryBlock]:
+        return (query.block() for query in self.queries(residues))
 
     def statistics(self, number: int) -> QueryStatistics | None:
         return None

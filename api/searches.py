@@ -40,7 +40,7 @@ from .core.sequences import SequenceBatch
 from .core.units import parse_bytes
 from .database import Database
 from .installed import find_pipeline, registry
-from .queries import QueryInput, load_queries
+from .queries import QueryInput, is_file, load_queries
 from .run import Run
 from .storage.sequences.database import SequenceDatabase, is_database
 from .storage.sequences.sources import ChainedSource, DatabaseSource, Pick, PickedSource
@@ -149,7 +149,8 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
             volume_residues=volume_residues,
             explain=numbers_of(source, explain))
         provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
-                      "pick": asdict(pick) if pick else None}
+                      "pick": asdict(pick) if pick else None,
+                      "query_files": [str(query) for query in asked if is_file(query)]}
         engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, progress)
         with engine.reading_ahead():
             run_file = begun(home, provenance, loaded, source, results_share(budget))

@@ -45,7 +45,7 @@ __all__ = ["assert_same_hits", "assert_same_records", "check_family", "check_mas
 def run_pipeline(pipeline: "str | Pipeline", queries: Queries, targets: SequenceBatch,
                  options: Mapping[str, Any] | None = None, stages: Sequence[str] = (), settings: Sequence[str] = (),
                  backend: str = "reference", threads: int = 1, volume_residues: int = 64_000_000,
-                 batch_queries: int = 1000, space: SearchSpace | None = None, registry: Registry | None = None,
+                 batch_queries: int = 20_000, space: SearchSpace | None = None, registry: Registry | None = None,
                  sink: MemorySink | None = None) -> Hits:
     """Hits of ``queries`` among ``targets``, without any file.
 

@@ -31,6 +31,9 @@ PIPELINE_OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """Options of some pipelines: DIAMOND's short names."""
 
+OUTPUTS: dict[str, tuple[str, ...]] = {"stockholm": ("-A",)}
+"""Options that write a file in a format of their name: HMMER's short names."""
+
 POSITIONAL: dict[str, tuple[str, ...]] = {"profile-hmm": ("query", "db"), "exact-match": ("db", "query"),
                                           "exact-match-protein": ("db", "query")}
 """By family: options whose values may stand without a flag, in the peer's order; the last takes all that are left."""
@@ -52,10 +55,20 @@ _LAYOUT = {
     "sorthits": ("0…4", "format 0: targets by E-value, bit score, total score, identity or query coverage"),
     "sorthsps": ("0…4", "format 0: alignments of a target by E-value, score, query start, identity or target start"),
 }
-FORMAT_OPTIONS: dict[str, dict[str, tuple[str, str]]] = dict.fromkeys(
-    ("protein-blast", "nucleotide-blast", "discontiguous-blast"), _LAYOUT)
-"""By family: options that add "name=value" to output format 0: their placeholder ("" for those without a value) and
-help."""
+_HMMER = {
+    "noali": ("", "format hmmer: leave alignments out"),
+    "acc": ("", "format hmmer: accessions in the place of names, where there are any"),
+    "notextw": ("", "format hmmer: no limit to the width of lines"),
+    "textw": ("N", "format hmmer: characters of a line, 120 at least  [default: 120]"),
+}
+_BLAST = ("protein-blast", "nucleotide-blast", "discontiguous-blast")
+_PROFILES = ("profile-hmm",)
+FORMAT_OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    **dict.fromkeys(_BLAST, _LAYOUT), **dict.fromkeys(_PROFILES, _HMMER)}
+"""By family: options that add "name=value" to the output format for people: their placeholder ("" for those without a
+value) and help."""
+FOR_PEOPLE = {**dict.fromkeys(_BLAST, "0"), **dict.fromkeys(_PROFILES, "hmmer")}
+"""By family: that format."""
 
 TRUE = ("true", "t", "yes", "y", "1")
 FALSE = ("false", "f", "no", "n", "0")

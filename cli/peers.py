@@ -91,12 +91,6 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
         "off-diagonal-range": Foreign("two hits are looked for on one diagonal", same=("0",)),
     },
     "hmmsearch": {
-        "A": Foreign("no multiple alignment of hits is written; --domtblout FILE gives their coordinates"),
-        "pfamtblout": Foreign("--tblout FILE and --domtblout FILE are there"),
-        "acc": _flag("both names and accessions stand in tblout and domtblout"),
-        "noali": _flag("the tables have no alignments", harmless=True),
-        "notextw": _flag("lines of the tables are as long as they need be", harmless=True),
-        "textw": Foreign("lines of the tables are as long as they need be", harmless=True),
         "tformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
     },
     "mummer": {},

@@ -158,7 +158,7 @@ def _run_parameter(name: str, taken: set[str]) -> inspect.Parameter:
 
 
 def _output_parameter(format: str, taken: set[str]) -> inspect.Parameter:
-    flags = aliases.spellings(format, taken=taken)
+    flags = aliases.spellings(format, aliases.OUTPUTS.get(format, ()), taken)
     taken.update(flags)
     declared = typer.Option(*flags, help=f"write a file in format {format} as well", metavar=OUTPUT,
                             rich_help_panel=IN_OUT)
@@ -360,10 +360,11 @@ def _laid_out(pipeline: "Pipeline", outfmt: str, values: dict[str, Any], options
     counts = {name: number(text, f"--{name}", 0) for name, text in given.items() if name.startswith("num-")}
     if counts and most is not None:
         raise UsageError(f"--{next(iter(counts))} and --max-target-seqs exclude each other: give one of them")
-    if outfmt.split()[:1] != ["0"]:
+    people = aliases.FOR_PEOPLE.get(pipeline.family, "")
+    if outfmt.split()[:1] != [people]:
         for name in given:
             if name != "num-alignments":
-                say(f"--{name} is passed over: output format {outfmt.split()[0]} has no such layout; -f 0 has")
+                say(f"--{name} is passed over: output format {outfmt.split()[0]} has no such layout; -f {people} has")
         needed = counts.get("num-alignments")
     else:
         outfmt = " ".join([outfmt, *(f"{name.replace('-', '_')}={_word(value)}" for name, value in given.items())])

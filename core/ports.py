@@ -1,14 +1,16 @@
 """What the engine needs from outside, and what writers are given. ``storage`` implements these; ``api`` joins them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .alphabet import Alphabet
-from .records import Hits, Records
+from .distinct import distinct
+from .records import Hits, Ragged, Records
 from .sequences import SequenceBatch
 
 
@@ -80,6 +82,15 @@ class TargetInfo:
     taxa: Sequence[Taxon | None] = ()
     parsed: Sequence[bool] = ()
 
+    def take(self, index: np.ndarray) -> "TargetInfo":
+        """Those at ``index``, in that order."""
+        places = index.tolist()
+        return TargetInfo(
+            self.numbers[index], [self.names[i] for i in places], [self.descriptions[i] for i in places],
+            self.lengths[index], self.databases[index], self.ordinals[index],
+            [self.taxa[i] for i in places] if self.taxa else (),
+            [self.parsed[i] for i in places] if self.parsed else ())
+
 
 @dataclass(frozen=True)
 class TaxaFound:
@@ -146,6 +157,8 @@ class SlotStats:
     records_in: int = 0
     records_out: int = 0
     counters: dict[str, int] = field(default_factory=dict)
+    passed: dict[int, int] = field(default_factory=dict)
+    """Records that came out, by global number of the query; only of stages that ask for it."""
 
     def add(self, other: "SlotStats") -> None:
         self.seconds += other.seconds
@@ -153,6 +166,8 @@ class SlotStats:
         self.records_out += other.records_out
         for name, number in other.counters.items():
             self.counters[name] = self.counters.get(name, 0) + number
+        for query, number in other.passed.items():
+            self.passed[query] = self.passed.get(query, 0) + number
 
 
 class ResultSink(Protocol):
@@ -262,6 +277,7 @@ class QueryReport:
         hits: ranked, with children in order of report.
         targets: the targets of the hits, once each, by ascending number.
         sequences: residues of these and perhaps of other targets, by ordinal; only if the writer asked for them.
+        passed: records of the query that came out of each slot that counts them, by slot; slots without any left out.
     """
 
     number: int
@@ -276,6 +292,7 @@ class QueryReport:
     model: Any = None
     stretch: tuple[int, int] | None = None
     parsed: bool = False
+    passed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def searched(self) -> int:
@@ -283,6 +300,86 @@ class QueryReport:
         if self.stretch is None:
             return self.length
         return max(0, min(self.length, self.stretch[1]) - self.stretch[0])
+
+    def block(self) -> "QueryBlock":
+        """This query alone, as a block."""
+        return QueryBlock(
+            np.array([self.number]), [self.name], [self.description], [self.accession], np.array([self.length]),
+            None if self.residues is None else Ragged.even(self.residues[None]), self.hits, self.targets,
+            self.sequences, [] if self.model is None else [self.model], self.stretch, self.parsed)
+
+
+@dataclass(frozen=True)
+class QueryBlock:
+    """Some queries, one behind the other, and all their hits: columns of what a ``QueryReport`` says of one.
+
+    Attributes:
+        numbers, lengths: i8[q].
+        names, descriptions, accessions: q each.
+        residues: rows of u1 codes; None where the queries are models, or the writer didn't ask for them.
+        models: q of them, or none.
+        hits: of all queries by query and rank; their children in the order of the hits.
+        targets: the targets of all hits, once each, by ascending number.
+        sequences, stretch, parsed: see ``QueryReport``. passed: by number of the query; queries without any left out.
+    """
+
+    numbers: np.ndarray
+    names: Sequence[str]
+    descriptions: Sequence[str]
+    accessions: Sequence[str]
+    lengths: np.ndarray
+    residues: Ragged | None
+    hits: Hits
+    targets: TargetInfo
+    sequences: SequenceBatch | None = None
+    models: Sequence[Any] = ()
+    stretch: tuple[int, int] | None = None
+    parsed: bool = False
+    passed: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @cached_property
+    def first_hits(self) -> np.ndarray:
+        """i8[q + 1]: where the hits of each query begin, and the end."""
+        return np.append(np.searchsorted(self.hits.query, self.numbers), len(self.hits))
+
+    @cached_property
+    def first_alignments(self) -> np.ndarray:
+        """i8[q + 1]: where the alignments of each query begin, and the end."""
+        return np.append(np.searchsorted(self.hits.alignments.query, self.numbers), len(self.hits.alignments))
+
+    @property
+    def searched(self) -> np.ndarray:
+        """i8[q]: residues of each query that were searched."""
+        if self.stretch is None:
+            return self.lengths
+        return np.maximum(np.minimum(self.lengths, self.stretch[1]) - self.stretch[0], 0)
+
+    def between(self, first: int, last: int) -> "QueryBlock":
+        """Queries ``first`` … ``last`` − 1 of this block."""
+        if (first, last) == (0, len(self)):
+            return self
+        low, high = self.first_hits[[first, last]].tolist()
+        hits = self.hits.cut(low, high, *self.first_alignments[[first, last]].tolist())
+        return replace(
+            self, numbers=self.numbers[first:last], names=self.names[first:last],
+            descriptions=self.descriptions[first:last], accessions=self.accessions[first:last],
+            lengths=self.lengths[first:last], hits=hits,
+            residues=None if self.residues is None else self.residues.between(first, last),
+            targets=self.targets.take(np.searchsorted(self.targets.numbers, distinct(hits.target))),
+            models=self.models[first:last])
+
+    def queries(self) -> Iterator[QueryReport]:
+        """One after the other."""
+        for n in range(len(self)):
+            one = self.between(n, n + 1)
+            yield QueryReport(
+                int(one.numbers[0]), one.names[0], one.descriptions[0], int(one.lengths[0]),
+                None if one.residues is None else one.residues.values, one.hits, one.targets, one.sequences,
+                one.accessions[0], one.models[0] if one.models else None, one.stretch, one.parsed,
+                one.passed.get(int(one.numbers[0]), {}))
 
 
 class Report(Protocol):
@@ -294,8 +391,15 @@ class Report(Protocol):
     method: Method | None
     """What the family says of it; None where BLAST's reports have no words for it."""
 
+    def blocks(self, residues: bool = False) -> Iterator[QueryBlock]:
+        """Every query in order, also those without hits, as many at a time as memory is made for.
+
+        Args:
+            residues: give residues of queries and of targets.
+        """
+
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
-        """Every query, also those without hits; with residues of queries and targets where asked for."""
+        """The same, one at a time: for writers that have much to say of each."""
 
     def target(self, number: int) -> np.ndarray:
         """u8 residues of any target of the run, with or without hits, by its global number."""

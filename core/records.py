@@ -298,6 +298,12 @@ class Hits(Records):
         hits.alignments = self.alignments.take(children_order(hits, self.alignments))
         return hits
 
+    def cut(self, first: int, last: int, begin: int, end: int) -> "Hits":
+        """Hits ``first`` … ``last`` − 1, whose children are alignments ``begin`` … ``end`` − 1; nothing is copied."""
+        hits = super().between(first, last)
+        hits.alignments = self.alignments.between(begin, end)
+        return hits
+
     def replace(self, extra: Iterable[Column] = (), **data: Any) -> "Hits":
         hits = super().replace(extra, **data)
         hits.alignments = self.alignments

@@ -106,6 +106,7 @@ class Stage(ABC):
         cells_per_second: cells (query residues × target residues) that a thread goes through in a second, by order of
             magnitude, for ``seconds``: what seed stages of its back end usually do, if None, and for other stages any
             number; infinite where a unit's time has nothing to do with its cells.
+        counts_queries: whether the run keeps how many records of each query it gives.
         scoring: the class of scoring that it needs.
         uses: names that it reads of the pipeline's options; it fits pipelines of families whose options have them.
         records_on: where records are handed to it, "host" or "cuda"; where its back end works, if empty.
@@ -128,6 +129,7 @@ class Stage(ABC):
     volume_residues: ClassVar[int] = VOLUME_RESIDUES
     reads_residues: ClassVar[bool] = True
     cells_per_second: ClassVar[float | None] = None
+    counts_queries: ClassVar[bool] = False
     scoring: ClassVar[type[Scoring]] = Scoring
     uses: ClassVar[tuple[str, ...]] = ()
     records_on: ClassVar[str] = ""

@@ -300,6 +300,9 @@ class Engine:
                 raise CompositionError(f"slot '{filled.name}' ('{filled.stage.name}') gave {type(records).__name__} "
                                        f"instead of {filled.stage.gives.__name__}")
             slot.records_out, slot.counters = len(records), dict(here.counters)
+            if filled.stage.counts_queries:
+                found, sizes = np.unique(records.query, return_counts=True)
+                slot.passed = dict(zip(found.tolist(), sizes.tolist()))
             stats[filled.name] = slot
             if followed:
                 self._follow(number, filled.name, records, followed)

@@ -45,7 +45,7 @@ class Settings:
     threads: int = 1
     memory: int | None = None
     device_memory: int | None = None
-    batch_queries: int = 1000
+    batch_queries: int = 20_000
     batch_residues: int = 1_000_000
     volume_residues: int | None = None
     explain: frozenset[int] = frozenset()

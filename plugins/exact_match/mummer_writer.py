@@ -1,17 +1,16 @@
 """MUMmer's own output: a header per query and strand, then one line per match."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cmp_to_key
-from itertools import chain
-from typing import IO, Any, ClassVar
+from typing import IO, ClassVar
 
 import numpy as np
 from seqloom.core.errors import OptionError, UnknownNameError
-from seqloom.core.ports import QueryReport, Report
+from seqloom.core.ports import QueryBlock, Report
 from seqloom.core.records import Alignments
 from seqloom.core.stages import Writer
+from seqloom.plugins.common.cells import Texts
 
-from .decimals import fits, right_aligned
 from .suffix_order import SuffixOrder
 from .symbols import complement_table
 
@@ -47,11 +46,8 @@ class MummerWriter(Writer):
         width = _name_width(report) if named else None
         mode = "mum" if options.get("mum") else "maxmatch" if options.get("maxmatch") else "mumreference"
         suffixes = SuffixOrder(report, bool(options.get("acgt_only")))
-        for query in report.queries(residues=mode == "maxmatch" or "s" in flags):
-            for frame in frames:
-                title = f"> {query.name}" + (" Reverse" if frame < 0 else "")
-                stream.write(title + (f"  Len = {query.length}\n" if "L" in flags else "\n"))
-                _write_block(stream, query, frame, mode, suffixes, flags, width)
+        for block in report.blocks(residues=mode == "maxmatch" or "s" in flags):
+            stream.write(_block_text(block, frames, mode, suffixes, flags, width))
 
 
 def _name_width(report: Report) -> int:
@@ -59,68 +55,104 @@ def _name_width(report: Report) -> int:
     known = report.run.get("longest_name")
     if known is not None:
         return int(known)
-    return max((len(name) for query in report.queries() for name in query.targets.names), default=0)
+    return max((len(name) for block in report.blocks() for name in block.targets.names), default=0)
 
 
-def _write_block(stream: IO[str], query: QueryReport, frame: int, mode: str, suffixes: SuffixOrder,
-                 flags: set[str], width: int | None) -> None:
-    """Lines of one query and strand."""
-    matches = query.hits.alignments
-    matches = matches.take(matches.query_frame == frame)
-    starts = matches.query_start.astype(np.int64) if frame > 0 else query.length - matches.query_end.astype(np.int64)
-    order = _line_order(query, matches, starts, mode, suffixes)
-    positions = matches.query_end if frame < 0 and "c" in flags else starts + 1
-    numbers = [matches.target_start[order] + 1, positions[order], matches.length[order]]
-    if width is None and "s" not in flags and all(fits(column, _DIGITS) for column in numbers):
-        stream.write(_lines_of_numbers(numbers))
-        return
-    columns: list[Iterable[Any]] = [column.tolist() for column in numbers]
-    line = f"%{_DIGITS}d  %{_DIGITS}d  %{_DIGITS}d\n"
+def _block_text(block: QueryBlock, frames: Sequence[int], mode: str, suffixes: SuffixOrder, flags: set[str],
+                width: int | None) -> str:
+    """All lines of some queries: of each and each of its strands a header, then the matches."""
+    matches, texts = block.hits.alignments, Texts()
+    query = np.searchsorted(block.numbers, matches.query)
+    ends = block.lengths[query] - matches.query_end.astype(np.int64)
+    starts = np.where(matches.query_frame > 0, matches.query_start, ends)
+    # A section is a query and a strand.
+    sections = query * len(frames) + np.where(matches.query_frame == frames[0], 0, 1)
+    order = _line_order(block, matches, sections, starts, mode, suffixes)
+    matches, sections, starts = matches.take(order), sections[order], starts[order]
+    positions = np.where(matches.query_frame < 0, matches.query_end, starts + 1) if "c" in flags else starts + 1
+    columns = [_numbers(values, texts, blanks=2 * (n > 0)) for n, values in enumerate(
+        (matches.target_start.astype(np.int64) + 1, positions, matches.length))]
     if width is not None:
-        names = dict(zip(query.targets.numbers.tolist(), query.targets.names, strict=True))
-        columns.insert(0, [names[target] for target in matches.target[order].tolist()])
-        line = f"  %-{width}s  {line}"
+        names = texts.add([f"  {name:<{width}}  " for name in block.targets.names])
+        columns.insert(0, names[np.searchsorted(block.targets.numbers, matches.target)])
     if "s" in flags:
-        residues = _strand_text(query, frame)
-        columns.append([residues[start : start + length]
-                        for start, length in zip(starts[order].tolist(), columns[-1], strict=True)])
-        line += "%s\n"
-    # All lines by one operation: a genome's matches are many, and one by one they would take most of the time.
-    stream.write(line * len(order) % tuple(chain.from_iterable(zip(*columns, strict=True))))
+        columns.append(texts.add([*_matched(block, frames, sections, starts, matches.length)]))
+    endings = [" Reverse" if frame < 0 else "" for frame in frames]
+    lengths = [f"  Len = {length}" if "L" in flags else "" for length in block.lengths.tolist()]
+    headers = texts.add([f"> {name}{ending}{length}" for name, length in zip(block.names, lengths)
+                         for ending in endings])
+    # A header is a line whose other cells are empty; it stands where its section begins.
+    at = np.searchsorted(sections, np.arange(len(headers)))
+    empty = np.repeat(texts.add([""]), len(headers))
+    cells = [np.insert(column, at, empty if n else headers) for n, column in enumerate(columns)]
+    text, _ = texts.joined(cells, "")
+    return str(text.data, "utf-8", "surrogatepass")
 
 
-def _lines_of_numbers(columns: Sequence[np.ndarray]) -> str:
-    """Lines of columns whose numbers fit, all at once."""
-    blanks = np.full((len(columns[0]), 2), ord(" "), np.uint8)
-    ends = np.full((len(columns[0]), 1), ord("\n"), np.uint8)
-    first, *others = (right_aligned(column, _DIGITS) for column in columns)
-    return np.hstack([first, *chain.from_iterable((blanks, other) for other in others), ends]).tobytes().decode("ascii")
+def _numbers(values: np.ndarray, texts: Texts, blanks: int) -> np.ndarray:
+    """i8[n] cells of a column of numbers behind so many blanks."""
+    values = values.astype(np.int64)
+    long = values >= 10**_DIGITS
+    return texts.fill(values << 8 | (_DIGITS + blanks) << 4, long, values, lambda value: f"{'':{blanks}}{value}")
 
 
-def _line_order(query: QueryReport, matches: Alignments, starts: np.ndarray, mode: str,
+def _line_order(block: QueryBlock, matches: Alignments, sections: np.ndarray, starts: np.ndarray, mode: str,
                 suffixes: SuffixOrder) -> np.ndarray:
     """Rows of ``matches`` in the order of their lines; ``starts`` are on the strand searched."""
     if mode == "mum":
-        return np.lexsort([matches.target_start, matches.target])
-    order = np.argsort(starts, kind="stable")
+        return np.lexsort([matches.target_start, matches.target, sections])
+    order = np.lexsort([starts, sections])
     if mode == "mumreference":
         return order
-    targets = query.sequences
+    same = (np.diff(starts[order]) == 0) & (np.diff(sections[order]) == 0)
+    bounds = np.flatnonzero(np.diff(same.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
+    bounds[:, 1] += 1
+    return _by_suffix(block, matches, order, bounds, suffixes) if len(bounds) else order
+
+
+def _by_suffix(block: QueryBlock, matches: Alignments, order: np.ndarray, bounds: np.ndarray,
+               suffixes: SuffixOrder) -> np.ndarray:
+    """``order`` with each run i8[r, 2] of rows with the same start in the order of the references' suffixes.
+
+    All of a run match the query as far as the shortest does, so keys of what is behind tell most of them apart.
+    """
+    targets, sizes = block.sequences, bounds[:, 1] - bounds[:, 0]
     assert targets is not None
-    places = list(zip(matches.target.tolist(), matches.target_start.tolist(), strict=True))
+    firsts = np.cumsum(sizes) - sizes
+    run = np.repeat(np.arange(len(bounds)), sizes)
+    places = np.arange(len(run)) - firsts[run] + bounds[run, 0]
+    rows = order[places]
+    shared = np.minimum.reduceat(matches.length[rows], firsts)[run]
+    positions = matches.target_start[rows].astype(np.int64)
+    keys, long = suffixes.windows(targets, matches.target[rows], positions + shared)
+    ranks = np.lexsort([keys[:, 1], keys[:, 0], run])
+    order, keys = order.copy(), keys[ranks]
+    order[places] = rows[ranks]
+    unsure = np.zeros(len(bounds), np.bool_)
+    unsure[run[~long]] = True
+    unsure[run[1:][(keys[1:] == keys[:-1]).all(axis=1) & (run[1:] == run[:-1])]] = True
 
     def compare(one: int, other: int) -> int:
-        return suffixes.compare(targets, places[one], places[other])
+        return suffixes.compare(targets, *((int(matches.target[row]), int(matches.target_start[row]))
+                                           for row in (one, other)))
 
-    for run in np.split(np.arange(len(order)), np.flatnonzero(np.diff(starts[order])) + 1):
-        if len(run) > 1:
-            order[run] = sorted(order[run].tolist(), key=cmp_to_key(compare))
+    for first, last in bounds[unsure].tolist():
+        order[first:last] = sorted(order[first:last].tolist(), key=cmp_to_key(compare))
     return order
 
 
-def _strand_text(query: QueryReport, frame: int) -> str:
-    """Lower-case letters of the strand that was searched."""
-    assert query.residues is not None and query.sequences is not None
-    alphabet = query.sequences.alphabet
-    residues = query.residues if frame > 0 else complement_table(alphabet)[query.residues][::-1]
-    return alphabet.decode(residues).lower()
+def _matched(block: QueryBlock, frames: Sequence[int], sections: np.ndarray, starts: np.ndarray,
+             lengths: np.ndarray) -> Iterator[str]:
+    """Lower-case residues of each match, on the strand that was searched, on a line of their own."""
+    former, text = -1, ""
+    for section, start, length in zip(sections.tolist(), starts.tolist(), lengths.tolist(), strict=True):
+        if section != former:
+            former, text = section, _strand_text(block, section // len(frames), frames[section % len(frames)])
+        yield f"\n{text[start : start + length]}"
+
+
+def _strand_text(block: QueryBlock, query: int, frame: int) -> str:
+    """Lower-case letters of a strand of a query."""
+    assert block.residues is not None and block.sequences is not None
+    alphabet, residues = block.sequences.alphabet, block.residues[query]
+    return alphabet.decode(residues if frame > 0 else complement_table(alphabet)[residues][::-1]).lower()

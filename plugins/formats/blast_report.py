@@ -12,10 +12,10 @@ from ...core.alphabet import PROTEIN
 from ...core.errors import UsageError
 from ...core.ports import Method, QueryReport, Report, Taxon
 from ...core.stages import Writer
+from ..common.numbers import SMALLEST_EVALUE
 from .labels import UNTITLED, of_query, of_target, untitled
 from .lines import Lines, alphabet_of
 from .midline import midline, similar_pairs, with_masks
-from .numbers import SMALLEST_EVALUE
 from .writer_tabular import database_names, program_line
 
 NOTHING = "No hits found"
@@ -105,10 +105,10 @@ class BlastReport:
                 masked = masked[:0]  # BLAST doesn't name what leaves nothing
             shown = masked[:0] if self._unknown and kind is not PROTEIN else masked
             label = of_query(query, kind)
-            title = label.title or untitled(kind) or UNTITLED if label.parsed else label.heading
+            title = label.title or untitled(label, kind) or UNTITLED if label.parsed else label.heading
             yield SearchReport(
                 label.shown if label.parsed else f"Query_{number}", number, plain(title), query.searched, masked,
-                self._statistics(query), self._hits(Lines([query], kind), shown, similar),
+                self._statistics(query), self._hits(Lines(query.block(), kind), shown, similar),
                 None if len(query.hits) else NOTHING)
 
     def _statistics(self, query: QueryReport) -> dict[str, Any]:
@@ -122,8 +122,8 @@ class BlastReport:
                 **dict(zip(("hsp_len", "eff_space", "kappa", "lambda", "entropy"), values))}
 
     def _hits(self, lines: Lines, masked: np.ndarray, similar: np.ndarray | None) -> Iterator[HitReport]:
-        query, targets = lines.reports[0], lines.reports[0].targets
-        ends = np.searchsorted(lines.hit, np.arange(len(query.hits)), "right").tolist()
+        targets = lines.block.targets
+        ends = np.searchsorted(lines.hit, np.arange(len(lines.hits)), "right").tolist()
         for place, (first, last) in enumerate(zip([0, *ends], ends)):
             at = int(lines.target[first])
             ordinal = str(targets.numbers[at])

@@ -12,10 +12,9 @@ import numpy as np
 
 from ...core.alphabet import PROTEIN
 from ...core.errors import UnknownNameError
-from ...core.ports import QueryReport, Taxon
+from ...core.ports import Taxon
 from ...core.records import Column, Hits, Ragged, path_text
-from .aligned import shown_path
-from .cells import (
+from ..common.cells import (
     ABSENT_CELL,
     Texts,
     bit_score_cells,
@@ -25,9 +24,10 @@ from .cells import (
     percent_cells,
     score_cells,
 )
-from .labels import Label, of_query, of_target
+from ..common.numbers import ABSENT
+from .aligned import shown_path
+from .labels import Label, of_queries, of_target
 from .lines import Lines
-from .numbers import ABSENT
 
 UNKNOWN = "N/A"
 """Printed, as BLAST does, where a database has no such information."""
@@ -51,25 +51,20 @@ def _always(text: str) -> Callable[[Lines], np.ndarray]:
     return lambda lines: np.repeat(lines.texts.add([text]), len(lines))
 
 
-def _of_query(text: Callable[[QueryReport, Lines], str]) -> Callable[[Lines], np.ndarray]:
-    return lambda lines: lines.texts.add([text(report, lines) for report in lines.reports])[lines.query]
-
-
 def _where(present: np.ndarray, cells: np.ndarray) -> np.ndarray:
     return np.where(present, cells, ABSENT_CELL)
 
 
 def _names(lines: Lines) -> list[str]:
-    return lines.target_names
+    return lines.block.targets.names
 
 
 def _no_numbers(lines: Lines) -> list[str]:
-    return ["0"] * len(lines.target_names)
+    return ["0"] * len(lines.block.targets.names)
 
 
 def _titles(lines: Lines) -> list[str]:
-    return [_title(name, description) for report in lines.reports
-            for name, description in zip(report.targets.names, report.targets.descriptions)]
+    return list(map(_title, lines.block.targets.names, lines.block.targets.descriptions))
 
 
 def _of_target(text: Callable[[Label], str], joint: str | None = None,
@@ -79,10 +74,10 @@ def _of_target(text: Callable[[Label], str], joint: str | None = None,
     ``whole`` says it of all targets where no names are taken apart.
     """
     def cells(lines: Lines) -> np.ndarray:
-        if not any(report.targets.parsed for report in lines.reports):
+        targets = lines.block.targets
+        if not any(targets.parsed):
             return lines.texts.add(whole(lines))[lines.target]
-        found = (of_target(report.targets, place, lines.alphabet) for report in lines.reports
-                 for place in range(len(report.targets.names)))
+        found = (of_target(targets, place, lines.alphabet) for place in range(len(targets.names)))
         return lines.texts.add([text(some[0]) if joint is None else joint.join(map(text, some)) for some in found]
                                )[lines.target]
 
@@ -94,23 +89,39 @@ def _label_title(label: Label) -> str:
 
 
 def _query_label(text: Callable[[Label], str]) -> Callable[[Lines], np.ndarray]:
-    return _of_query(lambda query, lines: text(of_query(query, lines.alphabet)))
+    """What is said of a query by its name, taken apart or whole."""
+    def cells(lines: Lines) -> np.ndarray:
+        block = lines.block
+        return lines.texts.add([text(label) for label in of_queries(block, lines.alphabet)]
+                               if block.parsed else block.names)[lines.query]
+
+    return cells
+
+
+def _query_title(lines: Lines) -> np.ndarray:
+    return lines.texts.add(list(map(_title, lines.block.names, lines.block.descriptions)))[lines.query]
+
+
+def _query_gi(lines: Lines) -> np.ndarray:
+    return lines.texts.add([label.gi for label in of_queries(lines.block, lines.alphabet)])[lines.query]
+
+
+def _query_accession(lines: Lines) -> np.ndarray:
+    labels = of_queries(lines.block, lines.alphabet)
+    return lines.texts.add([accession or label.accession for accession, label in zip(lines.block.accessions, labels)]
+                           )[lines.query]
 
 
 def _taxon(text: Callable[[Taxon], str], unknown: str = UNKNOWN) -> Callable[[Lines], np.ndarray]:
     """What is said of the organism that a target is of; ``unknown`` where that isn't known."""
     def cells(lines: Lines) -> np.ndarray:
-        targets = [report.targets for report in lines.reports]
-        taxa = [taxon for some in targets for taxon in some.taxa or [None] * len(some.names)]
+        targets = lines.block.targets
+        taxa = targets.taxa or [None] * len(targets.names)
         texts = {taxon: (text(taxon) if taxon else unknown) or UNKNOWN for taxon in set(taxa)}
         made = dict(zip(texts, lines.texts.add(list(texts.values())).tolist()))
         return np.array([made[taxon] for taxon in taxa], np.int64)[lines.target]
 
     return cells
-
-
-def _query_title(query: QueryReport, lines: Lines) -> str:
-    return _title(query.name, query.description)
 
 
 def _title(name: str, description: str) -> str:
@@ -161,7 +172,7 @@ def _strand(lines: Lines) -> np.ndarray:
 
 def _aligned(which: int) -> Callable[[Lines], np.ndarray]:
     def cells(lines: Lines) -> np.ndarray:
-        if lines.characters is None or (which == 0 and lines.query_residues is None):
+        if lines.characters is None or (which == 0 and lines.block.residues is None):
             return _always(ABSENT)(lines)
         return lines.texts.add_rows(lines.characters[which])
 
@@ -173,15 +184,17 @@ def _btop(lines: Lines) -> np.ndarray:
     return _always(ABSENT)(lines) if operations is None else lines.texts.add_rows(operations)
 
 
-def _whole_query(query: QueryReport, lines: Lines) -> str:
-    return ABSENT if query.residues is None else lines.alphabet.decode(query.residues)
+def _whole_query(lines: Lines) -> np.ndarray:
+    if lines.block.residues is None:
+        return _always(ABSENT)(lines)
+    return lines.texts.add([lines.alphabet.decode(codes) for codes in lines.block.residues])[lines.query]
 
 
 def _whole_target(lines: Lines) -> np.ndarray:
-    sequences = lines.reports[0].sequences
+    sequences = lines.block.sequences
     if sequences is None:
         return _always(ABSENT)(lines)
-    whole = [lines.alphabet.decode(sequences.by_ordinal(n)) for n in lines.target_numbers.tolist()]
+    whole = [lines.alphabet.decode(sequences.by_ordinal(n)) for n in lines.block.targets.numbers.tolist()]
     return lines.texts.add(whole)[lines.target]
 
 
@@ -215,7 +228,7 @@ def _place_in_hit(lines: Lines) -> np.ndarray:
 
 
 def _target_length(lines: Lines) -> np.ndarray:
-    return integers(lines.target_lengths[lines.target], lines.texts)
+    return integers(lines.block.targets.lengths[lines.target], lines.texts)
 
 
 def _value(column: str, cells: Callable[[np.ndarray, Texts], np.ndarray]) -> Callable[[Lines], np.ndarray]:
@@ -224,9 +237,8 @@ def _value(column: str, cells: Callable[[np.ndarray, Texts], np.ndarray]) -> Cal
 
 FIELDS: dict[str, Field] = {f.name: f for f in (
     Field("qseqid", "query id", _query_label(lambda label: label.id)),
-    Field("qgi", "query gi", _query_label(lambda label: label.gi)),
-    Field("qacc", "query acc.", _of_query(
-        lambda query, lines: query.accession or of_query(query, lines.alphabet).accession)),
+    Field("qgi", "query gi", _query_gi),
+    Field("qacc", "query acc.", _query_accession),
     Field("qaccver", "query acc.ver", _query_label(lambda label: label.version)),
     Field("qlen", "query length", lambda lines: integers(lines.query_lengths, lines.texts)),
     Field("sseqid", "subject id", _of_target(lambda label: label.id)),
@@ -274,11 +286,11 @@ FIELDS: dict[str, Field] = {f.name: f for f in (
     Field("qcovs", "% query coverage per subject", _coverage),
     Field("qcovhsp", "% query coverage per hsp", _coverage_of_line),
     Field("qcovus", "% query coverage per uniq subject", _unique_coverage),
-    Field("qtitle", "query title", _of_query(_query_title)),
+    Field("qtitle", "query title", _query_title),
     Field("cigar", "CIGAR", _cigar),
     Field("rank", "rank of subject", lambda lines: integers(lines.rank, lines.texts)),
     Field("number", "number within subject", _place_in_hit),
-    Field("full_qseq", "whole query seq", _of_query(_whole_query), True),
+    Field("full_qseq", "whole query seq", _whole_query, True),
     Field("full_sseq", "whole subject seq", _whole_target, True),
 )}
 """Every field by name, in the order of BLAST's manual; those behind ``qcovus`` are ours."""

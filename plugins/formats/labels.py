@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...core.alphabet import PROTEIN, Alphabet
-from ...core.ports import QueryReport, TargetInfo
+from ...core.ports import QueryBlock, QueryReport, TargetInfo
 from ...core.seqids import seq_id
 
 UNTITLED = "No definition line"
@@ -79,6 +79,14 @@ def of_query(query: QueryReport, alphabet: Alphabet) -> Label:
     return labels(query.name, query.description, query.parsed, alphabet is PROTEIN)[0]
 
 
-def untitled(alphabet: Alphabet) -> str:
+def of_queries(block: QueryBlock, alphabet: Alphabet) -> list[Label]:
+    """Of all queries of a block."""
+    return [labels(name, description, block.parsed, alphabet is PROTEIN)[0]
+            for name, description in zip(block.names, block.descriptions)]
+
+
+def untitled(label: Label, alphabet: Alphabet) -> str:
     """Title of what has none, where names are taken apart."""
-    return _UNTITLED_PROTEIN if alphabet is PROTEIN else ""
+    if alphabet is not PROTEIN:
+        return ""
+    return f"Chain {label.id.rpartition('|')[2]}" if label.id.startswith("pdb|") else _UNTITLED_PROTEIN

@@ -1,4 +1,4 @@
-"""Lines of output from the reports of queries: their columns side by side, their residues where a field wants them.
+"""Lines of output from blocks of queries: their columns side by side, their residues where a field wants them.
 
 A line is an alignment, or a hit without alignments, which has no coordinates. Those of several queries are made
 together.
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...core.alphabet import PROTEIN, Alphabet, alphabet
-from ...core.ports import QueryReport
+from ...core.ports import QueryBlock
 from ...core.records import Alignments, Column, Ragged, Records
+from ..common.cells import Texts
 from .aligned import PathCounts, count_path, covered, shown_path, uniquely_covered
-from .cells import Texts
 
 _POSITION = 255
 """Code of a position of a model, which is shown as a residue of its own."""
@@ -63,25 +63,16 @@ class Lines:
     Attributes:
         rows: alignments, one per line; located: bool, whether it is one, and not a hit without alignments.
         hits: of all queries, one behind the other.
-        hit, target, query: i8, place of each line's among ``hits``, the targets of all reports, and ``reports``.
+        hit, target, query: i8, place of each line's among ``hits``, the targets of the block, and its queries.
         texts: what text cells of the lines name.
     """
 
-    def __init__(self, reports: Sequence[QueryReport], kind: Alphabet) -> None:
-        self.reports, self.alphabet, self.texts = reports, kind, Texts()
-        self.hits = hits = Columns([report.hits for report in reports])
-        children: list[Alignments] = [report.hits.alignments for report in reports]
-        self._first_hits = _starts([len(report.hits) for report in reports])
-        first_targets = _starts([len(report.targets.numbers) for report in reports])
-        of_lines, of_hits = [], []
-        for report, first_hit, first_target in zip(reports, self._first_hits.tolist(), first_targets.tolist()):
-            numbers = report.targets.numbers
-            places = np.searchsorted(numbers, report.hits.target)
-            hit_of = np.empty(len(numbers), np.int64)
-            hit_of[places] = np.arange(first_hit, first_hit + len(places))
-            of_lines.append(hit_of[np.searchsorted(numbers, report.hits.alignments.target)])
-            of_hits.append(places + first_target)
-        self.hit = np.concatenate(of_lines)
+    def __init__(self, block: QueryBlock, kind: Alphabet) -> None:
+        self.block, self.alphabet, self.texts = block, kind, Texts()
+        self.hits = hits = Columns([block.hits])
+        children: list[Alignments] = [block.hits.alignments]
+        of_hits = np.searchsorted(block.targets.numbers, block.hits.target)
+        self.hit = _owners(block, of_hits)
         self.located = np.ones(len(self.hit), bool)
         alone = np.ones(len(hits), bool)
         alone[self.hit] = False
@@ -92,11 +83,10 @@ class Lines:
             order = np.argsort(joined, kind="stable")
             self.located = order < len(self.hit)
             self.hit = joined[order]
-            extra = {column.name: column for part in children for column in part.extra}
-            children.append(_without_place(hits, bare, list(extra.values())))
+            children.append(_without_place(hits, bare, block.hits.alignments.extra))
         self.rows = Columns(children, order)
-        self.target = np.concatenate(of_hits)[self.hit]
-        self.query = np.repeat(np.arange(len(reports)), [len(report.hits) for report in reports])[self.hit]
+        self.target = of_hits[self.hit]
+        self.query = np.repeat(np.arange(len(block)), np.diff(block.first_hits))[self.hit]
 
     def __len__(self) -> int:
         return len(self.hit)
@@ -104,7 +94,7 @@ class Lines:
     @cached_property
     def ends(self) -> list[int]:
         """Where the lines of each query end."""
-        return np.searchsorted(self.query, np.arange(len(self.reports)), "right").tolist()
+        return np.searchsorted(self.query, np.arange(len(self.block)), "right").tolist()
 
     @cached_property
     def turned(self) -> np.ndarray:
@@ -141,26 +131,19 @@ class Lines:
     @cached_property
     def query_lengths(self) -> np.ndarray:
         """i8: length of each line's query, or of what was searched of it."""
-        return np.array([report.searched for report in self.reports], np.int64)[self.query]
-
-    @cached_property
-    def query_residues(self) -> list[np.ndarray] | None:
-        """u1 codes of each query; None for models."""
-        codes = [report.residues for report in self.reports if report.residues is not None]
-        return codes if len(codes) == len(self.reports) else None
+        return self.block.searched.astype(np.int64, copy=False)[self.query]
 
     @cached_property
     def _placed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
         """Residues of queries and targets, and the bounds and frames that ``aligned_rows`` takes; None without them."""
-        sequences, rows = self.reports[0].sequences, self.rows
+        sequences, rows = self.block.sequences, self.rows
         if sequences is None:
             return None
-        if self.query_residues is None:
+        if self.block.residues is None:
             query, start = np.full(int(rows["query_end"].max(initial=0)), _POSITION, np.uint8), np.zeros(1, np.int64)
         else:
-            query = np.concatenate(self.query_residues)
-            start = _starts([len(codes) for codes in self.query_residues])[self.query]
-        base = sequences.offsets[sequences.locate(self.target_numbers)][self.target]
+            query, start = self.block.residues.values, self.block.residues.offsets[:-1][self.query]
+        base = sequences.offsets[sequences.locate(self.block.targets.numbers)][self.target]
         bounds = np.stack([start + rows["query_start"], start + rows["query_end"],
                            base + rows["target_start"], base + rows["target_end"]], axis=1)
         frames = np.stack([rows["query_frame"], rows["target_frame"]], axis=1)
@@ -186,7 +169,7 @@ class Lines:
         """BLAST's traceback operations as u1, empty without a path; None without residues."""
         from .aligned_residues_cpu import btops
 
-        if self._placed is None or self.query_residues is None:
+        if self._placed is None or self.block.residues is None:
             return None
         return btops(*self._placed, self.rows["path"], self._residues_of_codes)
 
@@ -215,47 +198,45 @@ class Lines:
             values[start:end] = uniquely_covered(alignments[start:end])
         return values
 
-    @cached_property
-    def target_numbers(self) -> np.ndarray:
-        return np.concatenate([report.targets.numbers for report in self.reports])
-
-    @cached_property
-    def target_names(self) -> list[str]:
-        return [name for report in self.reports for name in report.targets.names]
-
-    @cached_property
-    def target_lengths(self) -> np.ndarray:
-        return np.concatenate([report.targets.lengths for report in self.reports])
-
     def on_targets(self, values: Sequence[Any]) -> list[Any]:
         return [values[t] for t in self.target.tolist()]
 
     @cached_property
     def rank(self) -> np.ndarray:
         """Of the line's hit among those of its query, from 1."""
-        return self.hit - self._first_hits[self.query] + 1
+        return self.hit - self.block.first_hits[self.query] + 1
 
 
-def lines_of(queries: Iterable[QueryReport], kind: Alphabet) -> Iterator[Lines]:
+def lines_of(blocks: Iterable[QueryBlock], kind: Alphabet) -> Iterator[Lines]:
     """Lines of all queries, of many queries at a time if these have few lines."""
-    together: list[QueryReport] = []
-    count = characters = 0
-    for report in queries:
-        size = 0 if report.sequences is None else report.length + int(report.targets.lengths.sum())
-        if together and (count >= LINES_AT_ONCE or characters + size > RESIDUES_AT_ONCE
-                         or report.sequences is not together[0].sequences):
-            yield Lines(together, kind)
-            together, count, characters = [], 0, 0
-        together.append(report)
-        count += max(1, len(report.hits), len(report.hits.alignments))
-        characters += size
-    if together:
-        yield Lines(together, kind)
+    for block in blocks:
+        count = np.maximum(1, np.maximum(np.diff(block.first_hits), np.diff(block.first_alignments)))
+        residues = np.zeros(len(block), np.int64)
+        if block.sequences is not None:
+            ends = np.cumsum(np.append(0, block.targets.lengths[
+                np.searchsorted(block.targets.numbers, block.hits.target)]))[block.first_hits]
+            residues = block.lengths + np.diff(ends)
+        counts, residues = np.cumsum(np.append(0, count)), np.cumsum(np.append(0, residues))
+        first = 0
+        while first < len(block):
+            # Queries are taken in until there are enough lines; with residues, as long as these are few enough.
+            enough = int(np.searchsorted(counts, counts[first] + LINES_AT_ONCE, "left"))
+            few = int(np.searchsorted(residues, residues[first] + RESIDUES_AT_ONCE, "right")) - 1
+            last = min(max(first + 1, min(enough, few)), len(block))
+            yield Lines(block.between(first, last), kind)
+            first = last
 
 
-def _starts(lengths: Sequence[int]) -> np.ndarray:
-    """i8: where each of these begins if all stand one behind the other."""
-    return np.concatenate([[0], np.cumsum(lengths[:-1], dtype=np.int64)]).astype(np.int64)
+def _owners(block: QueryBlock, of_hits: np.ndarray) -> np.ndarray:
+    """i8[n]: place of the hit of each alignment; ``of_hits``: place of the target of each hit.
+
+    Alignments stand in the order of the hits, so most often each pair has hits and alignments in the same order.
+    """
+    hits, children, targets = block.hits, block.hits.alignments, len(block.targets.numbers)
+    keys = hits.query.astype(np.int64) * targets + of_hits
+    wanted = children.query.astype(np.int64) * targets + np.searchsorted(block.targets.numbers, children.target)
+    order = np.argsort(keys, kind="stable")
+    return order[np.searchsorted(keys[order], wanted)]
 
 
 def _without_place(hits: Columns, bare: np.ndarray, extra: Sequence[Column]) -> Alignments:

@@ -9,10 +9,10 @@ from ...core.alphabet import PROTEIN, Alphabet
 from ...core.errors import UsageError
 from ...core.ports import QueryReport, Report, Taxon
 from ...core.stages import Writer
+from ..common.numbers import bit_score_text, short_evalue_text
 from .fields import UNKNOWN
 from .labels import labels, of_query
 from .lines import alphabet_of
-from .numbers import bit_score_text, short_evalue_text
 from .report_frame import wrapped
 
 WIDTH = 101

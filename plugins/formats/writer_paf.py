@@ -7,8 +7,8 @@ from typing import IO
 from ...core.ports import Report
 from ...core.records import path_text
 from ...core.stages import Writer
-from .lines import Lines, alphabet_of
-from .numbers import score_text
+from ..common.numbers import score_text
+from .lines import alphabet_of, lines_of
 
 _NO_QUALITY = 255  # mapping quality that isn't known
 
@@ -27,15 +27,15 @@ class Paf(Writer):
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         kind = alphabet_of(report.run)
-        for query in report.queries():
-            lines = Lines([query], kind)
-            rows = lines.rows
+        for lines in lines_of(report.blocks(), kind):
+            block, rows = lines.block, lines.rows
+            queries = lines.query.tolist()
             frames = rows["target_frame"].tolist()
             paths = [path[::-1] if frame < 0 else path for path, frame in zip(rows["path"], frames)]
             columns = (
-                [query.name] * len(lines), [query.length] * len(lines), rows["query_start"].tolist(),
+                [block.names[n] for n in queries], block.lengths[lines.query].tolist(), rows["query_start"].tolist(),
                 rows["query_end"].tolist(), ["-" if turned else "+" for turned in lines.turned.tolist()],
-                lines.on_targets(query.targets.names), lines.on_targets(query.targets.lengths.tolist()),
+                lines.on_targets(block.targets.names), lines.on_targets(block.targets.lengths.tolist()),
                 rows["target_start"].tolist(), rows["target_end"].tolist(), lines.identities.tolist(),
                 lines.lengths.tolist(),
                 [_NO_QUALITY] * len(lines), [_score(score) for score in rows["score"].tolist()],

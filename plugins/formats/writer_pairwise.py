@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import IO
+from typing import IO, Any
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -12,13 +12,13 @@ import numpy as np
 from ...core.alphabet import PROTEIN
 from ...core.errors import OptionError
 from ...core.options import build_options, option
-from ...core.ports import QueryReport, Report
+from ...core.ports import QueryReport, Report, TargetInfo
 from ...core.stages import Writer
+from ..common.numbers import bit_score_text, score_text, short_evalue_text, short_percent
 from .hit_order import Facts, arranged
 from .labels import Label, of_query, of_target, untitled
 from .lines import Lines, alphabet_of
 from .midline import midline, similar_pairs, with_masks
-from .numbers import bit_score_text, score_text, short_evalue_text, short_percent
 from .report_frame import broken, foot, head, statistics, wrapped
 
 _escaped = partial(escape, entities={'"': "&quot;"})
@@ -63,10 +63,10 @@ class Pairwise(Writer):
             title = wrapped(of_query(query, kind).heading)
             stream.write(f"<b>Query=</b> {_escaped(title)}" if layout.html else f"Query= {title}")
             stream.write(f"\n\nLength={query.length}\n")
-            lines = Lines([query], kind)
+            lines = Lines(query.block(), kind)
             if len(lines):
                 chosen = arranged(query, lines, layout.sorthits or 0, layout.sorthsps)
-                lines = lines if chosen is query else Lines([chosen], kind)
+                lines = lines if chosen is query else Lines(chosen.block(), kind)
                 stream.write(_table(chosen, lines, layout))
                 for text in _alignments(lines, similar, report.masked(query.number), layout, shown):
                     stream.write(text)
@@ -116,17 +116,17 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
         title = f"{label.shown} {third}{description}".strip()
         title = title if len(title) <= 68 else title[:65] + "..."
         if layout.html:
-            link = f"<a href=#{_anchor(query, place, label)}>{amount}</a>"
+            link = f"<a href=#{_anchor(query.targets, place, label)}>{amount}</a>"
             shown = _escaped(title)
-            if label.linked and title.startswith(f"{label.shown} "):
-                opened = _page(label, lines, "top", n + 1, "")
+            if label.linked and title.startswith(label.shown):
+                opened, title = _page(label, lines, "top", n + 1, ""), title if " " in title else f"{title} "
                 shown = f"{opened}{label.shown} </a>{_escaped(title[len(label.shown) + 1 :])}"
             text += f"{shown}{'':{70 - len(title)}}{link}{'':{wide - len(amount)}}"
         else:
             text += f"{title:<68}  {amount:<{wide}}"
         if further:
             best = facts.best(facts.groups[n])
-            cover = f"{100 * int(facts.covered[best]) // query.searched}%"
+            cover = f"{100 * int(facts.covered[best]) // query.length}%"
             text += f"   {totals[n]:<{broad}}  {cover:<5}"
         text += f"  {end:<{width}}"
         if further:
@@ -136,9 +136,9 @@ def _table(query: QueryReport, lines: Lines, layout: Layout) -> str:
     return text + "\n\n"
 
 
-def _anchor(query: QueryReport, place: int, label: Label) -> str:
+def _anchor(targets: TargetInfo, place: int, label: Label) -> str:
     """Name of a target's alignments in HTML."""
-    return label.anchor if label.parsed else f"BL_ORD_ID:{query.targets.numbers[place]}"
+    return label.anchor if label.parsed else f"BL_ORD_ID:{targets.numbers[place]}"
 
 
 def _page(label: Label, lines: Lines, where: str, rank: int, number: str) -> str:
@@ -149,13 +149,13 @@ def _page(label: Label, lines: Lines, where: str, rank: int, number: str) -> str
 
 
 def _title(label: Label, lines: Lines) -> str:
-    return label.title or (untitled(lines.alphabet) if label.parsed else "")
+    return label.title or (untitled(label, lines.alphabet) if label.parsed else "")
 
 
 def _headings(lines: Lines, target: int, rank: int, html: bool) -> Iterator[str]:
     """The definitions of a target, broken into lines."""
-    query = lines.reports[0]
-    for label in of_target(query.targets, target, lines.alphabet):
+    targets = lines.block.targets
+    for label in of_target(targets, target, lines.alphabet):
         shown, title = label.shown, _title(label, lines)
         if not label.parsed:
             shown, title = "", label.heading
@@ -164,7 +164,7 @@ def _headings(lines: Lines, target: int, rank: int, html: bool) -> Iterator[str]
             yield f"{shown} {title}" if label.parsed else title
             continue
         link = f"{_page(label, lines, 'align', rank, '0')}{shown}</a>" if label.linked else shown
-        yield f"{link}<a name={_anchor(query, target, label)}></a> {_escaped(title)}"
+        yield f"{link}<a name={_anchor(targets, target, label)}></a> {_escaped(title)}"
 
 
 def _bits(bits: float, score: float) -> str:
@@ -178,7 +178,7 @@ def _alignments(lines: Lines, similar: np.ndarray | None, masked: np.ndarray, la
 
     shown: hits whose alignments are wanted, None for all.
     """
-    targets = lines.reports[0].targets
+    targets = lines.block.targets
     former = -1
     for row, (hit, target) in enumerate(zip(lines.hit.tolist(), lines.target.tolist())):
         if shown is not None and hit >= shown:
@@ -234,7 +234,7 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarr
     if aligned is None:
         return ""
     marked = ""
-    if lines.reports[0].residues is None:
+    if lines.block.residues is None:
         aligned, middle = _of_model(lines, row, *aligned)
     else:
         middle = midline(lines, *aligned, similar)
@@ -255,9 +255,9 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarr
         for stretch in reversed([*_MASKED.finditer(marked[part])]):
             first, last = stretch.span()
             shown = f'{shown[:first]}<font color="#000000">{shown[first:last]}</font>{shown[last:]}'
-        text += (f"Query  {q_start:<{width}}  {shown}  {q_end}\n"
+        text += (f"Query  {q_start:<{width + 2}}{shown}  {q_end}\n"
                  f"{'':{width + 9}}{middle[part]}\n"
-                 f"Sbjct  {s_start:<{width}}  {aligned[1][part].decode()}  {s_end}\n\n")
+                 f"Sbjct  {s_start:<{width + 2}}{aligned[1][part].decode()}  {s_end}\n\n")
     return text
 
 
@@ -288,7 +288,7 @@ def _of_model(lines: Lines, row: int, upper: bytes, lower: bytes) -> tuple[tuple
     The line has the consensus letter where the residue is that one, ``+`` where it is likelier than by chance, as
     HMMER's. Of a model without a consensus the row stays as it is, and the line is blank.
     """
-    model = lines.reports[0].model
+    model: Any = lines.block.models[0] if lines.block.models else None
     above, below = np.frombuffer(upper, np.uint8).copy(), np.frombuffer(lower, np.uint8)
     marks = np.full(len(above), ord(" "), np.uint8)
     consensus = getattr(model, "consensus", "")

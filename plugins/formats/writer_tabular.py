@@ -6,10 +6,10 @@ from typing import IO
 import numpy as np
 
 from ...core.errors import OptionError
-from ...core.ports import QueryReport, Report
+from ...core.ports import Report
 from ...core.stages import Writer
 from .fields import FIELDS, Field, fields_of
-from .labels import of_query
+from .labels import of_queries
 from .lines import Lines, alphabet_of, lines_of
 
 
@@ -29,16 +29,14 @@ class Tabular(Writer):
         kind = alphabet_of(report.run)
         chosen: list[Field] | None = None
         queries = 0
-        for lines in lines_of(report.queries(residues), kind):
-            chosen = chosen or fields_of(names, lines.reports[0].hits)
+        for lines in lines_of(report.blocks(residues), kind):
+            chosen = chosen or fields_of(names, lines.block.hits)
             text, ends = _joined(lines, chosen, delimiter)
-            first = done = 0
-            for query, last in zip(lines.reports, lines.ends):
-                end = int(ends[last - 1]) if last else 0
-                comment = _comment(report, query, chosen, last - first) if self.comments else ""
-                stream.write(comment + _decoded(text[done:end]))
-                first, done = last, end
-            queries += len(lines.reports)
+            if self.comments:
+                _write_commented(stream, report, lines, chosen, text, ends)
+            else:
+                stream.write(_decoded(text))
+            queries += len(lines.block)
         if self.comments:
             stream.write(f"# {'BLAST' if report.method else 'seqloom'} processed {queries} queries\n")
 
@@ -77,12 +75,17 @@ def database_names(report: Report) -> str:
     return " ".join(d.get("title") or d.get("path") or "?" for d in report.run.get("databases", ()))
 
 
-def _comment(report: Report, query: QueryReport, fields: Sequence[Field], count: int) -> str:
-    title = of_query(query, alphabet_of(report.run)).heading
-    text = f"# {program_line(report)}\n# Query: {title}\n# Database: {database_names(report)}\n"
-    if count:
-        text += f"# Fields: {', '.join(f.title for f in fields)}\n"
-    return text + f"# {count} hits found\n"
+def _write_commented(stream: IO[str], report: Report, lines: Lines, fields: Sequence[Field], text: np.ndarray,
+                     ends: np.ndarray) -> None:
+    """The lines of every query behind comment lines of its own."""
+    first = done = 0
+    above, database = program_line(report), database_names(report)
+    for label, last in zip(of_queries(lines.block, lines.alphabet), lines.ends):
+        end, count = int(ends[last - 1]) if last else 0, last - first
+        known = f"# Fields: {', '.join(f.title for f in fields)}\n" if count else ""
+        stream.write(f"# {above}\n# Query: {label.heading}\n# Database: {database}\n{known}# {count} hits found\n"
+                     + _decoded(text[done:end]))
+        first, done = last, end
 
 
 def _joined(lines: Lines, fields: Sequence[Field], delimiter: str) -> tuple[np.ndarray, np.ndarray]:

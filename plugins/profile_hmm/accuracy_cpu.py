@@ -30,6 +30,7 @@ from seqloom.core.kernels.simd import (
 from .domains import Path
 from .exact_math import F32, Array32
 from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, B, C, E, J, Matrices, N, room
+from .labels_cpu import LETTERS, SKIPPED, fill_tenths
 from .profile import LANES
 from .residues import CODE_OF_RESIDUE, MEMBERS, N_CODES
 
@@ -243,11 +244,12 @@ def _way(transitions, which, k, slots, value):
 
 
 @kernel
-def _trace(transitions, slots, lanes, model_length, first, specials, around, cells, states, walk):
+def _trace(transitions, slots, lanes, model_length, first, specials, around, cells, tenths, states, labels, walk):
     """Walk back as far as row ``first``, the first one of ``cells``; whether that is all the way.
 
     specials, around, cells: those of the envelope in the first four of ``lanes`` lanes. states: u1[…], filled from the
-    last to the first match state with 0, 1, 2 for M, I, D. walk: i8[9], first and last residue and node of match
+    last to the first match state with 0, 1, 2 for M, I, D. tenths: of the rows of ``cells``; labels: u1[…], filled
+    with those of the states. walk: i8[9], first and last residue and node of match
     states, all 0 to begin with, the number of states up to the first match state and of all, then row, state and node
     that come next; the row is the last one of the envelope to begin with, the state −1.
     """
@@ -271,7 +273,9 @@ def _trace(transitions, slots, lanes, model_length, first, specials, around, cel
                         best, state, k = cells[here + deletes + q * lanes + lane], _D, node
     while i > first and state != _FROM_B:
         if state == _M or last_i:
-            states[count] = state
+            states[count], labels[count] = state, SKIPPED
+            if state != _D:
+                labels[count] = tenths[(2 * (i - first) + (state == _I)) * inserts // 2 + _cell(k, slots, lanes)]
             count += 1
         here = (i - first) * row
         if state == _M:
@@ -345,10 +349,11 @@ class Alignments:
     def __init__(self, matrices: Matrices) -> None:
         self._matrices = matrices
         self._around = self._specials = np.empty(0, F32)
+        self._tenths = np.empty(0, np.uint8)
 
-    def run(self, count: int, wants_null2: bool) -> dict[int, tuple[Path, Array32 | None]]:
-        """Path of each of the first ``count`` envelopes, and log odds f4[28] by residue code from the expected use of
-        each state if they are wanted. Those whose scaling overflowed are missing."""
+    def run(self, count: int, wants_null2: bool) -> dict[int, tuple[Path, str, Array32 | None]]:
+        """Path of each of the first ``count`` envelopes, labels of its states, and log odds f4[28] by residue code from
+        the expected use of each state if they are wanted. Those whose scaling overflowed are missing."""
         matrices = self._matrices
         odds, lanes, blocks = matrices.odds, matrices.lanes, matrices.blocks
         self._around = room(self._around, len(matrices.forward))
@@ -360,6 +365,8 @@ class Alignments:
             matrices.fill(block)
             if wants_null2:
                 _NULL2[lanes][0](odds.slots, matrices.lengths, first, last, matrices.cells, self._around, use, working)
+            if block + 1 == len(blocks):
+                self._take_tenths(block)
             self._fill(block, scores)
             scores.append(matrices.cells[(last - first) * matrices.row :][: matrices.row].copy())
         logs: Array32 | None = None
@@ -370,20 +377,24 @@ class Alignments:
             _logs(logs.reshape(-1))
         walks = {number: np.array([0, 0, 0, 0, 0, 0, matrices.lengths[number], -1, 0]) for number in fit}
         states = {number: np.empty(int(matrices.lengths[number]) + odds.length + 1, np.uint8) for number in fit}
+        labels = {number: np.empty(len(states[number]), np.uint8) for number in fit}
         for block in reversed(range(len(blocks))):
             if block + 1 < len(blocks):
                 matrices.fill(block)
+                self._take_tenths(block)
                 self._fill(block, scores)
-            ended = [self._traced(number, blocks[block][0], states[number], walks[number]) for number in fit]
+            ended = [self._traced(number, blocks[block][0], states[number], labels[number], walks[number])
+                     for number in fit]
             if all(ended):
                 break
-        found: dict[int, tuple[Path, Array32 | None]] = {}
+        found: dict[int, tuple[Path, str, Array32 | None]] = {}
         for number in fit:
             start, end, model_start, model_end, steps = walks[number][:5].tolist()
             text = _LETTERS[states[number][:steps][::-1]].tobytes().decode()
             place = (int(matrices.lengths[number]) * SPECIALS + C) * lanes + LANES * number
             path = Path(text, start, end, model_start, model_end, self._specials[place])
-            found[number] = path, None if logs is None else logs[number]
+            shown = LETTERS[labels[number][:steps][::-1]].tobytes().decode()
+            found[number] = path, shown, None if logs is None else logs[number]
         return found
 
     def _decoded(self, number: int) -> bool:
@@ -400,11 +411,20 @@ class Alignments:
         _FILL[matrices.lanes](matrices.odds.ways, matrices.odds.slots, first, last, _FIRST_LANE, self._specials,
                               self._around, matrices.cells)
 
-    def _traced(self, number: int, first: int, states: NDArray[np.uint8], walk: NDArray[np.int64]) -> bool:
+    def _take_tenths(self, block: int) -> None:
+        """Of the posteriors of a block, before scores take their place."""
+        matrices, (first, last) = self._matrices, self._matrices.blocks[block]
+        size = (last - first + 1) * 2 * matrices.odds.slots * matrices.lanes
+        if len(self._tenths) < size:
+            self._tenths = np.empty(size, np.uint8)
+        fill_tenths(matrices.cells, self._around, matrices.odds.slots, matrices.lanes, first, last, self._tenths)
+
+    def _traced(self, number: int, first: int, states: NDArray[np.uint8], labels: NDArray[np.uint8],
+                walk: NDArray[np.int64]) -> bool:
         matrices, lane = self._matrices, LANES * number
         odds = matrices.odds
         return bool(_trace(odds.transitions, odds.slots, matrices.lanes, odds.length, first, self._specials[lane:],
-                           self._around[lane:], matrices.cells[lane:], states, walk))
+                           self._around[lane:], matrices.cells[lane:], self._tenths[lane:], states, labels, walk))
 
 
 def correction(logs: Array32 | None, residues: NDArray[np.uint8], begin: int, end: int, null2: Array32) -> np.float32:

@@ -31,6 +31,7 @@ DOMAIN_COLUMNS = (
     Column("env_start", "i4", "start of the envelope on the target, 0-based"),
     Column("env_end", "i4", "end of the envelope on the target, exclusive"),
     Column("accuracy", "f4", "mean posterior probability of the aligned residues"),
+    Column("posterior", "str", "posterior probability of each column: 0…9 for tenths, * from 0.95 on, . where skipped"),
     Column("null2_correction", "f4", "sum of the null2 log odds over the envelope, nats"),
 )
 SCORE_COLUMNS = (

@@ -37,6 +37,7 @@ class Domain:
         score: f32 Forward score of the envelope alone, nats.
         correction: f32 sum of the null2 log odds over the envelope, nats.
         path: optimal accuracy alignment, counted in the envelope.
+        labels: posterior probability of each state of the path as a character, see ``labels_reference``.
     """
 
     start: int
@@ -44,6 +45,7 @@ class Domain:
     score: np.float32
     correction: np.float32
     path: Path
+    labels: str
 
     @property
     def alignment(self) -> tuple[int, int]:

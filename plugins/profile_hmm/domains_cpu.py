@@ -34,10 +34,12 @@ ALONE_BYTES = 16 << 20
 
 
 class _Scored(NamedTuple):
-    """What is known of an envelope by itself; ``logs`` f32[28], null2 log odds if they were wanted."""
+    """What is known of an envelope by itself; ``logs`` f32[28], null2 log odds if they were wanted; ``labels`` of its
+    path."""
 
     score: np.float32
     path: Path
+    labels: str
     logs: Array32 | None
 
 
@@ -76,7 +78,7 @@ class _Target:
                     continue
                 corrected = correction(one.logs if logs is None else None, residues, self.begin + start - 1,
                                        self.begin + end, null2[start - 1 : end])
-                domains.append(Domain(start, end, one.score, corrected, one.path))
+                domains.append(Domain(start, end, one.score, corrected, one.path, one.labels))
                 last_end = end
         return Domains(
             domains=tuple(domains),
@@ -171,7 +173,7 @@ class _Finder:
         for matrices, chosen in self._groups(stretches, False, whole=True):
             matrices.run_backward(whole=True)
             wanted = any(envelopes_[place][3] for place in chosen)
-            for number, (path, logs) in self._alignments[matrices.lanes].run(len(chosen), wanted).items():
+            for number, (path, labels, logs) in self._alignments[matrices.lanes].run(len(chosen), wanted).items():
                 n, start, end, _ = envelopes_[chosen[number]]
-                scored[n][start, end] = _Scored(matrices.scores[number], path, logs)
+                scored[n][start, end] = _Scored(matrices.scores[number], path, labels, logs)
         return scored

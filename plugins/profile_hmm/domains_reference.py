@@ -15,6 +15,7 @@ from .clusters import Envelope, envelopes
 from .domains import Domain, Domains
 from .exact_math import F32, logf
 from .forward_reference import DpMatrix, backward, backward_parser, forward
+from .labels_reference import labels
 from .null2_reference import null2_of_posterior, null2_of_trace
 from .profile import FloatProfile, LengthModel
 from .random_numbers import RandomNumbers
@@ -122,5 +123,6 @@ class _Finder:
             logs = np.array([logf(o) for o in null2_of_posterior(self._profile, posterior)], F32)
             self.null2[start - 1 : end] = logs[residues]
         correction = np.add.accumulate(self.null2[start - 1 : end], dtype=F32)[-1]
-        self.domains.append(Domain(start, end, score, correction, path))
+        text = labels(posterior, path, self._profile.length)
+        self.domains.append(Domain(start, end, score, correction, path, text))
         return True

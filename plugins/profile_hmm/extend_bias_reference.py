@@ -24,6 +24,7 @@ class BiasFilter(ExtendStage):
     reads = (KIND,)
     columns = PAIR_COLUMNS
     scoring = HmmScoring
+    counts_queries = True
 
     def run(self, context: Context, records: Records) -> Records:
         if not context.options.uses_bias_filter:

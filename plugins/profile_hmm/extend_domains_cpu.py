@@ -32,7 +32,8 @@ class DefineDomainsCpu(DefineDomains):
         kept = 3 * row * (matrix // ALONE_BYTES + 2) + 10 * WIDE // LANES * row
         around = 4 * SPECIALS * (2 * WIDE + 4 * LANES) * (shape.longest_target + 1)
         around += min(TOGETHER_BYTES, matrix * WIDE // LANES) // 8
-        return Footprint(host=shape.threads * (cells + kept + around + 1024 * shape.longest_query))
+        labels = cells // 6
+        return Footprint(host=shape.threads * (cells + labels + kept + around + 1024 * shape.longest_query))
 
     def run(self, context: Context, records: Records) -> Hits:
         def look(chunk: Chunk) -> list[Found]:

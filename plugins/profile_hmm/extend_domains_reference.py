@@ -110,6 +110,7 @@ def _domain_values(domain: Domain) -> dict[str, Any]:
         "env_start": domain.start - 1,
         "env_end": domain.end,
         "accuracy": domain.accuracy,
+        "posterior": domain.labels,
         "null2_correction": domain.correction,
     }
 

@@ -28,6 +28,7 @@ class ForwardFilter(ExtendStage):
     reads = (KIND,)
     columns = PAIR_COLUMNS
     scoring = HmmScoring
+    counts_queries = True
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=100 * shape.longest_query + 24 * shape.longest_target)

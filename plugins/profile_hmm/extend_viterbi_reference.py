@@ -24,6 +24,7 @@ class ViterbiFilter(ExtendStage):
     reads = (KIND,)
     columns = PAIR_COLUMNS
     scoring = HmmScoring
+    counts_queries = True
 
     def run(self, context: Context, records: Records) -> Records:
         largest = context.options.largest_p("F2")

@@ -18,7 +18,7 @@ import numpy as np
 from seqloom.core.errors import InputError
 
 from .match_scores import match_scores
-from .model_rows_cpu import expf, nodes
+from .model_rows_cpu import annotation_places, expf, nodes
 from .residues import MODEL_RESIDUES
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class ProfileHmm:
         msv_mu, msv_lambda, viterbi_mu, viterbi_lambda, forward_tau, forward_lambda: f32 score statistics, bits.
         gathering, trusted, noise: (sequence, domain) score cutoffs in bits, or None.
         consensus: M residues; upper case where the residue is well conserved.
+        structure, reference: M characters each, consensus structure (CS) and reference annotation (RF); "" without.
     """
 
     name: str
@@ -71,6 +72,8 @@ class ProfileHmm:
     trusted: tuple[float, float] | None
     noise: tuple[float, float] | None
     consensus: str
+    structure: str = ""
+    reference: str = ""
 
     def favours(self, positions: NDArray[np.int64], codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """bool[n]: whether residues are likelier at match states ``positions``, from 0, than by chance."""
@@ -195,20 +198,22 @@ def _read_model(source: _Lines) -> ProfileHmm:
     composition = _read_composition(source)
     match, transitions = np.full((length + 1, 20), np.inf), np.empty((length + 1, 7))
     transitions[0] = source.row("transitions of node 0", 7)
-    consensus = ""
+    annotation = ""
+    places = annotation_places(version)
     for first in range(1, length + 1, _AT_ONCE):
         last = min(length, first + _AT_ONCE - 1)
-        usual = nodes(source.look_ahead(3 * (last - first + 1)), first)
+        usual = nodes(source.look_ahead(3 * (last - first + 1)), first, places)
         if usual:
             source.pass_over()
-            match[first : last + 1], transitions[first : last + 1], residues = usual
-            consensus += residues
+            match[first : last + 1], transitions[first : last + 1], columns = usual
+            annotation += columns
             continue
         for node in range(first, last + 1):
-            match[node], residue = _read_match_line(source, node)
+            match[node], columns = _read_match_line(source, node, places)
             source.row(f"insert emissions of node {node}", 20)
             transitions[node] = source.row(f"transitions of node {node}", 7)
-            consensus += residue
+            annotation += columns
+    consensus, reference, structure = (annotation[column::3] for column in range(3))
     if source.take("'//'").strip() != "//":
         raise source.error(f"'//' must follow the {length} nodes announced by LENG")
     probabilities = _probabilities(match)
@@ -233,6 +238,8 @@ def _read_model(source: _Lines) -> ProfileHmm:
         trusted=_read_cutoffs(source, header, "TC"),
         noise=_read_cutoffs(source, header, "NC"),
         consensus=consensus,
+        structure=structure if header.get("CS", "no").lower() == "yes" else "",
+        reference=reference if header.get("RF", "no").lower() == "yes" else "",
     )
 
 
@@ -290,14 +297,14 @@ def _read_composition(source: _Lines) -> list[float] | None:
     return composition
 
 
-def _read_match_line(source: _Lines, node: int) -> tuple[list[float], str]:
-    """Match emissions of a node, and what formats from 3/e on have as its consensus residue."""
+def _read_match_line(source: _Lines, node: int, places: tuple[int, int, int]) -> tuple[list[float], str]:
+    """Match emissions of a node, and the letters at ``places``, "-" where there is none."""
     what = f"match emissions of node {node}"
     words = source.take(what).split()
     if words[:1] != [str(node)]:
         raise source.error(f"{what} must begin with {node}, not {words[0] if words else 'nothing'!r}")
-    consensus = words[22] if len(words) > 22 else "-"
-    return source.numbers(words[1:21], what, 20), consensus
+    columns = [words[place][:1] if 0 < place < len(words) else "-" for place in places]
+    return source.numbers(words[1:21], what, 20), "".join(columns)
 
 
 def _consensus_residue(match: NDArray[np.float32]) -> str:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _BLANK, _TAB, _LINE_END, _STAR, _POINT, _ZERO, _NINE, _NONE = (ord(c) for c in " \t\n*.09-")
 _MOST_DIGITS = 15
 _POWERS = 10.0 ** np.arange(_MOST_DIGITS + 1)
-_CONSENSUS = 22
-"""Word of a match line with the consensus, after the number of the node, 20 numbers and MAP."""
 
 
 @inline
@@ -63,11 +61,11 @@ def _numbers(text, at, found):
 
 
 @kernel
-def _nodes(text, first, match, inserts, transitions, consensus):
-    """Fill f8[n, 20], f8[20], f8[n, 7] and u1[n] from the lines of n nodes; whether all was usual. ``text`` ends with
-    a line."""
+def _nodes(text, first, places, match, inserts, transitions, annotation):
+    """Fill f8[n, 20], f8[20], f8[n, 7] and u1[n, 3] from the lines of n nodes; whether all was usual. ``text`` ends
+    with a line."""
     at = 0
-    for n in range(len(consensus)):
+    for n in range(len(annotation)):
         at, node = _word(text, at), 0
         if text[at] == _ZERO:
             return False
@@ -78,16 +76,17 @@ def _nodes(text, first, match, inserts, transitions, consensus):
         at = _numbers(text, at, match[n])
         if at < 0:
             return False
-        consensus[n] = _NONE
+        annotation[n] = _NONE
         words = 1 + match.shape[1]
         while True:
             at = _word(text, at)
             if text[at] == _LINE_END:
                 break
-            if words == _CONSENSUS:
-                consensus[n] = text[at]
-                if not _ends(text[at + 1]):
-                    return False
+            for column in range(len(places)):
+                if words == places[column]:
+                    annotation[n, column] = text[at]
+                    if not _ends(text[at + 1]):
+                        return False
             while not _ends(text[at]):
                 if not _BLANK < text[at] < 127:
                     return False
@@ -115,26 +114,36 @@ def _exponentials(values, found):
         found[n] = math.exp(values[n])
 
 
-def nodes(lines: list[str], first: int) -> tuple[NDArray[np.float64], NDArray[np.float64], str] | None:
+def annotation_places(version: str) -> tuple[int, int, int]:
+    """Words of a match line with consensus, RF and CS, by version of the format; 0 where it has none.
+
+    They stand behind the number of the node, 20 numbers and MAP: consensus from 3/e on, RF, MM from 3/f on, CS.
+    """
+    return (22, 23, 25) if version >= "f" else (22, 23, 24) if version >= "e" else (0, 22, 23)
+
+
+def nodes(lines: list[str], first: int,
+          places: tuple[int, int, int]) -> tuple[NDArray[np.float64], NDArray[np.float64], str] | None:
     """Numbers of nodes from their lines, three a node.
 
     Args:
         lines: with their ends.
         first: number of the first node.
+        places: of ``annotation_places``.
 
     Returns:
-        Match emissions f8[n, 20] and transitions f8[n, 7] as in the file, and the n letters of the column in which
-        formats from 3/e on have the consensus, "-" where there is none. None if something is missing, wrong or written
+        Match emissions f8[n, 20] and transitions f8[n, 7] as in the file, and the letters at the three places of
+        each node, "-" where there is none. None if something is missing, wrong or written
         in an unusual way.
     """
     count, rest = divmod(len(lines), 3)
     if rest or not count or not all(line.endswith("\n") for line in lines):
         return None
     text = np.frombuffer("".join(lines).encode("utf-8", "replace"), np.uint8)
-    match, transitions, consensus = np.empty((count, 20)), np.empty((count, 7)), np.empty(count, np.uint8)
-    if not _nodes(text, first, match, np.empty(20), transitions, consensus):
+    match, transitions, annotation = np.empty((count, 20)), np.empty((count, 7)), np.empty((count, 3), np.uint8)
+    if not _nodes(text, first, np.array(places), match, np.empty(20), transitions, annotation):
         return None
-    return match, transitions, consensus.tobytes().decode("ascii")
+    return match, transitions, annotation.tobytes().decode("ascii")
 
 
 def expf(values: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -17,5 +17,5 @@ HMMSEARCH = Pipeline(
         Slot("score.domains", "domain-statistics", scope="reduce"),
         Slot("sort.rank", "rank-hmm-targets", scope="reduce"),
     ),
-    writer="tblout",
+    writer="hmmer",
 )

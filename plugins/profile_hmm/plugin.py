@@ -55,6 +55,9 @@ def seqloom_readers() -> list[Deferred]:
 @hookimpl
 def seqloom_writers() -> list[Deferred]:
     return deferred(__package__, {
+        "hmmer": "writer_hmmer.HmmerReport",
         "tblout": "writers.TargetTable",
         "domtblout": "writers.DomainTable",
-    }, beside=dict.fromkeys(("tblout", "domtblout"), ("profile-hmm",)))
+        "pfamtblout": "writer_pfam.PfamTable",
+        "stockholm": "writer_stockholm.StockholmAlignment",
+    }, beside=dict.fromkeys(("tblout", "domtblout", "pfamtblout", "stockholm"), ("profile-hmm",)))

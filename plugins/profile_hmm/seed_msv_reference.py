@@ -30,6 +30,7 @@ class MsvFilter(SeedStage):
     reads = (KIND,)
     columns = PAIR_COLUMNS
     scoring = HmmScoring
+    counts_queries = True
     cells_per_second = 5e7
 
     def footprint(self, shape: Shape) -> Footprint:

@@ -1,18 +1,17 @@
-"""The output formats ``tblout`` and ``domtblout``: hmmsearch's tables, one line per target or per domain."""
+"""The output formats ``tblout`` and ``domtblout``: HMMER's tables, one line per target or per domain."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
-from seqloom.core.errors import UsageError
 from seqloom.core.ports import QueryReport, Report
-from seqloom.core.records import children_order
-from seqloom.core.stages import Writer
+
+from .report_rows import FAMILIES, HmmerWriter, closing, hit_rows, scores
 
 _LEAST_NAME, _LEAST_ACCESSION = 20, 10
 _STRETCHES = (("query_start", "query_end"), ("target_start", "target_end"), ("env_start", "env_end"))
+_COUNTS = ("regions", "clustered_regions", "overlaps", "envelopes", "domains", "reported_domains", "included_domains")
 
 
 class _Widths(NamedTuple):
@@ -23,14 +22,13 @@ class _Widths(NamedTuple):
     accession: int
 
 
-class _HmmerTable(Writer):
+class _HmmerTable(HmmerWriter):
     """Names and accessions in columns of their own width, a heading before the first query, provenance at the end."""
 
-    families = beside = ("profile-hmm",)
+    beside = FAMILIES
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
-        if fields:
-            raise UsageError(f"--outfmt {self.name} has fixed columns; leave '{' '.join(fields)}' out")
+        self.options(fields)
         for number, query in enumerate(report.queries()):
             widths = _Widths(
                 target=max([_LEAST_NAME, *map(len, query.targets.names)]),
@@ -41,7 +39,7 @@ class _HmmerTable(Writer):
                 stream.write(self.heading(widths))
             for line in self.lines(query, widths):
                 stream.write(line + "\n")
-        stream.write(_closing(report))
+        stream.write(closing(report))
 
     def heading(self, widths: _Widths) -> str:
         raise NotImplementedError
@@ -51,7 +49,7 @@ class _HmmerTable(Writer):
 
 
 class TargetTable(_HmmerTable):
-    """Targets with scores of the whole target and of the best domain (hmmsearch --tblout)."""
+    """Targets with scores of the whole target and of the best domain (--tblout of HMMER)."""
 
     name = "tblout"
 
@@ -68,21 +66,21 @@ class TargetTable(_HmmerTable):
         )
 
     def lines(self, query: QueryReport, widths: _Widths) -> Iterator[str]:
-        counts = ("regions", "clustered_regions", "overlaps", "envelopes", "domains", "reported_domains")
-        for hit, target in _hits(query):
+        for target in hit_rows(query, domains=False):
+            hit = target.values
             words = [
-                f"{target['name']:<{widths.target}} {'-':<10} {_query_columns(query, widths)}",
-                _scores(hit["evalue"], hit["bit_score"], hit["bias"]),
-                _scores(hit["best_evalue"], hit["best_bit_score"], hit["best_bias"]),
+                f"{target.name:<{widths.target}} {'-':<10} {_query_columns(query, widths)}",
+                scores(hit["evalue"], hit["bit_score"], hit["bias"]),
+                scores(hit["best_evalue"], hit["best_bit_score"], hit["best_bias"]),
                 f"{hit['expected_domains']:5.1f}",
-                *(f"{hit[name]:3d}" for name in (*counts, "included_domains")),
-                target["description"] or "-",
+                *(f"{hit[name]:3d}" for name in _COUNTS),
+                target.description or "-",
             ]
             yield " ".join(words)
 
 
 class DomainTable(_HmmerTable):
-    """Domains with their coordinates (hmmsearch --domtblout)."""
+    """Domains with their coordinates (--domtblout of HMMER)."""
 
     name = "domtblout"
 
@@ -100,56 +98,21 @@ class DomainTable(_HmmerTable):
         )
 
     def lines(self, query: QueryReport, widths: _Widths) -> Iterator[str]:
-        domains = iter(query.hits.alignments.take(children_order(query.hits, query.hits.alignments)).rows())
-        for hit, target in _hits(query):
-            shown = hit["reported_domains"]
-            for number, domain in enumerate(islice(domains, shown), start=1):
+        for target in hit_rows(query):
+            hit, shown = target.values, len(target.domains)
+            for number, domain in enumerate(target.domains, start=1):
                 words = [
-                    f"{target['name']:<{widths.target}} {'-':<10} {target['length']:5d}",
+                    f"{target.name:<{widths.target}} {'-':<10} {target.length:5d}",
                     f"{_query_columns(query, widths)} {query.length:5d}",
-                    _scores(hit["evalue"], hit["bit_score"], hit["bias"]),
+                    scores(hit["evalue"], hit["bit_score"], hit["bias"]),
                     f"{number:3d} {shown:3d} {domain['conditional_evalue']:9.2g}",
-                    _scores(domain["evalue"], domain["bit_score"], domain["bias"]),
+                    scores(domain["evalue"], domain["bit_score"], domain["bias"]),
                     *(f"{domain[a] + 1:5d} {domain[b]:5d}" for a, b in _STRETCHES),
                     f"{domain['accuracy']:4.2f}",
-                    target["description"] or "-",
+                    target.description or "-",
                 ]
                 yield " ".join(words)
 
 
-def _closing(report: Report) -> str:
-    """What made the table; its last line says that it is whole."""
-    databases = ", ".join(str(database.get("path", "")) for database in report.run.get("databases", ()))
-    return (
-        "#\n"
-        "# Program:         seqloom\n"
-        f"# Version:         {report.run.get('version', '')}\n"
-        f"# Pipeline mode:   {report.run.get('pipeline', '')}\n"
-        f"# Target file:     {databases}\n"
-        f"# Option settings: {report.run.get('command', '')}\n"
-        "# [ok]\n"
-    )
-
-
-def _hits(query: QueryReport) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Hits of a query in order of rank, each with name, description and length of its target."""
-    info = query.targets
-    targets = {
-        number: {"name": name, "description": description, "length": length}
-        for number, name, description, length in zip(
-            info.numbers.tolist(), info.names, info.descriptions, info.lengths.tolist(), strict=True
-        )
-    }
-    missing = {"best_evalue", "reported_domains"} - set(query.hits.schema)
-    if missing:
-        raise UsageError("tblout and domtblout need the results of a profile HMM search; choose another --outfmt")
-    for hit in query.hits.rows():
-        yield hit, targets[hit["target"]]
-
-
 def _query_columns(query: QueryReport, widths: _Widths) -> str:
     return f"{query.name:<{widths.query}} {query.accession or '-':<{widths.accession}}"
-
-
-def _scores(evalue: float, score: float, bias: float) -> str:
-    return f"{evalue:9.2g} {score:6.1f} {bias:5.1f}"

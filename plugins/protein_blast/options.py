@@ -46,7 +46,8 @@ class BlastpOptions:
     gapopen: int | None = option(None, "cost to open a gap; none = the matrix's default", minimum=0)
     gapextend: int | None = option(None, "cost per residue of a gap; none = the matrix's default", minimum=1)
     word_size: int = option(3, "residues of a word; from 6 on of classes of residues", minimum=2, maximum=7)
-    threshold: float | None = option(None, "least score of a neighbour word, truncated; none = by matrix", minimum=1,
+    threshold: float | None = option(None, "least score of a neighbour word, truncated, above 0; none = by matrix",
+                                     minimum=1e-300,
                                      maximum=MOST_BITS)
     window_size: int | None = option(None, "window for two hits; 0 = one hit; none = by matrix", minimum=0)
     xdrop_ungap: float = option(7.0, "X-drop of ungapped extensions, bits; above 0", minimum=1e-300,

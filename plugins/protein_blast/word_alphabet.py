@@ -68,6 +68,9 @@ class WordAlphabet:
         """Number of different words."""
         return self.symbols**self.size
 
+ABOVE_ALL = 1 << 20
+"""A threshold that no word reaches."""
+
 
 def word_alphabet(options: BlastpOptions) -> WordAlphabet:
     """Of the words that a search with these options looks for."""
@@ -77,6 +80,7 @@ def word_alphabet(options: BlastpOptions) -> WordAlphabet:
     else:
         codes, scores, unit = np.arange(len(PROTEIN), dtype=np.uint8), protein_matrix(options.matrix), 1
     threshold = int(unit * options.word_threshold()) if unit > 1 else options.neighbour_threshold()
+    threshold = threshold or ABOVE_ALL  # as the peer has it: words without neighbours
     return WordAlphabet(options.word_size, scores.shape[1], codes, scores, threshold)
 
 

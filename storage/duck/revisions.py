@@ -4,7 +4,7 @@
 the revisions in ``READABLE`` can be read without migrating them.
 """
 
-HEAD = {"sequences": "0007", "results": "0005"}
+HEAD = {"sequences": "0007", "results": "0006"}
 KNOWN = {"sequences": ("0001", "0002", "0003", "0004", "0005", "0006", "0007"),
-         "results": ("0001", "0002", "0003", "0004", "0005")}
+         "results": ("0001", "0002", "0003", "0004", "0005", "0006")}
 READABLE = dict(KNOWN)

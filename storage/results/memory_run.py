@@ -5,17 +5,18 @@ whose making, filling and reading would take longer than many a search. Results 
 once, since DuckDB puts on disk what exceeds the memory that it may take.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.engine.memory import MemorySink
 from ...core.ports import SlotStats, TargetInfo, UnitPlan, VolumeSource
-from ...core.records import Hits, Records, children_order
+from ...core.records import Hits, Ragged, Records, children_order
 from ...core.sequences import ModelBatch, SequenceBatch
-from .report import Reporting, picked
+from .report import Asked, Reporting
 from .run_row import INCOMPLETE, NUMBER, OF_RUN, begun, new_run_id, numbered, utc_now
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class MemoryRun:
         row = {**begun(self.id, self._provenance, self._queries), **self._row}
         later = {**self._later, "provenance": self._whole_provenance, "databases": lambda: self._databases}
         known = {**row["provenance"], **{name: row[name] for name in OF_RUN if name not in later}}
-        return _HeldReport(known, source, plan, later, self._queries, self._held)
+        return _HeldReport(known, source, plan, later, self._queries, self._held, self._totals)
 
     def finish(self, state: str, seconds: float = 0.0, error: str | None = None,
                indexes: Mapping[str, SlotStats] | None = None) -> None:
@@ -165,24 +166,21 @@ class _HeldReport(Reporting):
     """Of a run whose results are as the engine gave them."""
 
     def __init__(self, known: dict[str, Any], source: VolumeSource | None, plan: "Plan | None",
-                 later: Mapping[str, Callable[[], Any]], queries: SequenceBatch | ModelBatch, held: MemorySink) -> None:
+                 later: Mapping[str, Callable[[], Any]], queries: SequenceBatch | ModelBatch, held: MemorySink,
+                 totals: Mapping[str, SlotStats]) -> None:
         super().__init__(known, source, plan, later)
-        self._queries, self._held = queries, held
+        self._queries, self._held, self._totals = queries, held, totals
 
     def sizes(self) -> np.ndarray:
-        count = len(self._queries)
-        return sum((np.bincount(records.query, minlength=count) for batch in self._held.batches.values()
-                    for records in (batch, batch.alignments)), np.zeros(count, np.int64))
+        owners = [records.query for batch in self._held.batches.values() for records in (batch, batch.alignments)]
+        return np.bincount(np.concatenate([np.empty(0, np.int32), *owners]), minlength=len(self._queries))
 
-    def query_rows(self, first: int, last: int, residues: bool) -> list[tuple[int, str, str, str, int, Any]]:
-        batch = self._queries.take(first, min(last, len(self._queries)))
+    def asked(self, first: int, last: int, residues: bool) -> Asked:
+        batch = self._queries.take(first, last)
         nothing = [""] * len(batch)
-        accessions = getattr(batch, "accessions", None) or nothing
-        codes: list[Any] = [None] * len(batch)
-        if residues and isinstance(batch, SequenceBatch):
-            codes = [batch[n] for n in range(len(batch))]
-        return list(zip(batch.ordinals.tolist(), batch.names, accessions, batch.descriptions or nothing,
-                        batch.lengths.tolist(), codes, strict=True))
+        known = Ragged(batch.offsets, batch.residues) if residues and isinstance(batch, SequenceBatch) else None
+        return Asked(batch.ordinals, batch.names, batch.descriptions or nothing,
+                     getattr(batch, "accessions", None) or nothing, batch.lengths, known)
 
     def sequence(self, number: int) -> SequenceBatch:
         assert isinstance(self._queries, SequenceBatch)
@@ -191,14 +189,17 @@ class _HeldReport(Reporting):
     def models(self, first: int, last: int) -> Sequence[Any]:
         return self._queries.models[first:last] if isinstance(self._queries, ModelBatch) else ()
 
+    def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
+        return [(query, slot, totals.passed[query]) for slot, totals in self._totals.items()
+                for query in range(first, last) if query in totals.passed]
+
     def hits(self, first: int, last: int) -> Hits:
-        low, high = np.searchsorted(self._all.query, [first, last])
-        begin, end = np.searchsorted(self._all.alignments.query, [first, last])
-        alone = self._all.with_alignments(Hits.empty().alignments).between(low, high)
-        return alone.with_alignments(self._all.alignments.between(begin, end))
+        bounds = (np.searchsorted(records.query, [first, last]).tolist()
+                  for records in (self._all, self._all.alignments))
+        return self._all.cut(*chain.from_iterable(bounds))
 
     def targets(self, numbers: np.ndarray) -> TargetInfo:
-        return picked(self._known, np.searchsorted(self._known.numbers, numbers))
+        return self._known.take(np.searchsorted(self._known.numbers, numbers))
 
     @cached_property
     def _all(self) -> Hits:
@@ -224,7 +225,7 @@ class _HeldReport(Reporting):
         taxa = [taxon for part in parts for taxon in part.taxa or [None] * len(part.names)]
         whole = TargetInfo(numbers, names, descriptions, together("lengths"), together("databases"),
                            together("ordinals"), taxa if any(taxa) else ())
-        return picked(whole, np.argsort(numbers, kind="stable")) if len(parts) > 1 else whole
+        return whole.take(np.argsort(numbers, kind="stable")) if len(parts) > 1 else whole
 
 
 def _ascending(values: np.ndarray) -> bool:

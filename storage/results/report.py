@@ -1,13 +1,13 @@
 """Results of one run as writers and people get them, from memory or from whatever file the run is in."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,14 +16,24 @@ from ...core.context import SearchSpace
 from ...core.distinct import distinct
 from ...core.engine.location import cut
 from ...core.errors import StoreError, UnknownNameError
-from ...core.ports import Method, QueryReport, QueryStatistics, ResultSink, SlotStats, TargetInfo, Taxon, VolumeSource
+from ...core.ports import (
+    Method,
+    QueryBlock,
+    QueryReport,
+    QueryStatistics,
+    ResultSink,
+    SlotStats,
+    TargetInfo,
+    Taxon,
+    VolumeSource,
+)
 from ...core.records import Alignments, Column, Hits, Ragged, children_order
 from ...core.sequences import Intervals, SequenceBatch, offsets_of
 from ..duck.connection import translated
 from ..duck.literals import identifier, literal
 from .columns import LEVELS, TAXA, records_from, stored_name
 from .run_row import OF_DATABASE, OF_RUN
-from .views import taxa_are_kept
+from .views import tables_of, taxa_are_kept
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,7 +42,7 @@ if TYPE_CHECKING:
 
 NO_SEQUENCES = ("this output needs the sequences of the databases, which are not there any more or not what they were; "
                 "put them back, or search again")
-QUERIES_AT_ONCE, ROWS_AT_ONCE = 500, 50_000
+QUERIES_AT_ONCE, ROWS_AT_ONCE = 20_000, 50_000
 """Queries whose hits are in memory together, at most, and their hits and alignments, unless one query has more."""
 RESIDUES_AT_ONCE = 32 << 20
 """Residues of their targets up to which these are read together."""
@@ -86,6 +96,17 @@ OF_TAXON = tuple(TAXA.values())
 """Columns of ``targets`` that hold the fields of a ``Taxon``, in its order."""
 
 
+class Asked(NamedTuple):
+    """Queries as the first columns of a ``QueryBlock``."""
+
+    numbers: np.ndarray
+    names: Sequence[str]
+    descriptions: Sequence[str]
+    accessions: Sequence[str]
+    lengths: np.ndarray
+    residues: Ragged | None
+
+
 class Reporting:
     """``Report`` of ``core.ports``, whatever keeps the rows: classes that derive from it say how they are read.
 
@@ -121,8 +142,8 @@ class Reporting:
         """i8[queries]: hits and alignments of each query."""
         raise NotImplementedError
 
-    def query_rows(self, first: int, last: int, residues: bool) -> list[tuple[int, str, str, str, int, Any]]:
-        """Number, name, accession, description, length and, where asked for, codes of queries first … last − 1."""
+    def asked(self, first: int, last: int, residues: bool) -> "Asked":
+        """Queries first … last − 1, with residues where these are asked for."""
         raise NotImplementedError
 
     def sequence(self, number: int) -> SequenceBatch:
@@ -141,8 +162,12 @@ class Reporting:
         """Of targets that have hits, by ascending number."""
         raise NotImplementedError
 
-    def queries(self, residues: bool = False) -> Iterator[QueryReport]:
-        """Every query in order, also those without hits.
+    def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
+        """Query, slot and number of records that came out of it, of queries first … last − 1; each pair once."""
+        raise NotImplementedError
+
+    def blocks(self, residues: bool = False) -> Iterator[QueryBlock]:
+        """Every query in order, also those without hits, many at a time.
 
         Args:
             residues: give residues of queries and, in ``sequences``, of the targets of their hits.
@@ -153,30 +178,35 @@ class Reporting:
         if residues:
             self._databases()
         rows = np.concatenate([[0], np.cumsum(self.sizes())])
+        parsed = bool((self.run.get("options") or {}).get("parse_deflines"))
         first = 0
         while first < len(rows) - 1:
             last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
-            last = min(max(last, first + 1), first + QUERIES_AT_ONCE)
-            yield from self._some(first, last, residues)
+            last = min(max(last, first + 1), first + QUERIES_AT_ONCE, len(rows) - 1)
+            hits = self.hits(first, last)
+            passed: dict[int, dict[str, int]] = {}
+            for query, slot, records in self.passed(first, last):
+                passed.setdefault(query, {})[slot] = records
+            block = QueryBlock(
+                *self.asked(first, last, residues), hits, self._with_parsed(self.targets(distinct(hits.target))),
+                models=self.models(first, last) if residues else (), stretch=self.stretch, parsed=parsed,
+                passed=passed)
+            yield from self._with_targets(block) if residues else (block,)
             first = last
 
-    def _some(self, first: int, last: int, residues: bool) -> Iterator[QueryReport]:
-        rows, hits = self.query_rows(first, last, residues), self.hits(first, last)
-        alone, children = hits.with_alignments(Alignments.empty()), hits.alignments
-        known = self._with_parsed(self.targets(distinct(hits.target)))
-        together = int(known.lengths.sum()) <= RESIDUES_AT_ONCE
-        bounds = zip(*(np.searchsorted(records.query, [row[0] for row in rows], side).tolist()
-                       for records in (hits, children) for side in ("left", "right")), strict=True)
-        models = self.models(first, last) if residues else ()
-        parsed = bool((self.run.get("options") or {}).get("parse_deflines"))
-        for row, (low, high, begin, end), model in zip(rows, bounds, models or [None] * len(rows)):
-            number, name, accession, description, length, codes_read = row
-            own = alone.between(low, high).with_alignments(children.between(begin, end))
-            info = picked(known, np.searchsorted(known.numbers, distinct(own.target)))
-            sequences = self._fetch((known if together else info).numbers) if residues else None
-            codes = None if codes_read is None else np.frombuffer(codes_read, np.uint8)
-            yield QueryReport(number, name, description or "", length, codes, own, info, sequences, accession or "",
-                              model, self.stretch, parsed)
+    def queries(self, residues: bool = False) -> Iterator[QueryReport]:
+        """The same, one at a time."""
+        for block in self.blocks(residues):
+            yield from block.queries()
+
+    def _with_targets(self, block: QueryBlock) -> Iterator[QueryBlock]:
+        """A block with residues of its targets; cut where these would be too many together."""
+        first = 0
+        while first < len(block):
+            last = len(block) if int(block.targets.lengths.sum()) <= RESIDUES_AT_ONCE else _in_reach(block, first)
+            part = block.between(first, last)
+            yield replace(part, sequences=self._fetch(part.targets.numbers))
+            first = last
 
     def _with_parsed(self, targets: TargetInfo) -> TargetInfo:
         """The same, and whether their names are taken apart."""
@@ -270,11 +300,14 @@ class RunReport(Reporting):
             sizes[found["query"]] += found["size"]
         return sizes
 
-    def query_rows(self, first: int, last: int, residues: bool) -> list[tuple[int, str, str, str, int, Any]]:
+    def asked(self, first: int, last: int, residues: bool) -> "Asked":
         rows = self._ask(
-            f"SELECT query, name, accession, description, length, {'residues' if residues else 'NULL'} FROM queries "
+            f"SELECT query, name, description, accession, length, {'residues' if residues else 'NULL'} FROM queries "
             f"WHERE run = {self.number} AND query >= {first} AND query < {last}").fetchall()
-        return sorted(rows, key=lambda row: row[0])
+        numbers, *texts, lengths, codes = zip(*sorted(rows, key=lambda row: row[0]), strict=True)
+        names, descriptions, accessions = ([text or "" for text in column] for column in texts)
+        known = None if codes[0] is None else Ragged(offsets_of(lengths), np.frombuffer(b"".join(codes), np.uint8))
+        return Asked(np.array(numbers), names, descriptions, accessions, np.array(lengths), known)
 
     def sequence(self, number: int) -> SequenceBatch:
         return kept_queries(self.connection, self.run["query_type"], f"WHERE run = {self.number} AND query = {number}")
@@ -285,6 +318,12 @@ class RunReport(Reporting):
         rows = self._ask(f"SELECT query, source FROM queries WHERE run = {self.number} AND query >= {first} "
                          f"AND query < {last}").fetchall()
         return self.read_models("".join(source or "" for _, source in sorted(rows)))
+
+    def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
+        if "passed" not in tables_of(self.connection):
+            return ()
+        return self._ask(f"SELECT query, slot, sum(records)::BIGINT FROM passed WHERE run = {self.number} "
+                         f"AND query >= {first} AND query < {last} GROUP BY query, slot").fetchall()
 
     def hits(self, first: int, last: int) -> Hits:
         hits = self._records("hit", first, last, "query, rank")
@@ -360,12 +399,24 @@ def _posted(source: VolumeSource) -> list[datetime | None]:
     return [base.get("created") for base in source.fingerprints()]
 
 
-def picked(info: TargetInfo, index: np.ndarray) -> TargetInfo:
-    places = index.tolist()
-    return TargetInfo(info.numbers[index], [info.names[i] for i in places], [info.descriptions[i] for i in places],
-                      info.lengths[index], info.databases[index], info.ordinals[index],
-                      [info.taxa[i] for i in places] if info.taxa else (),
-                      [info.parsed[i] for i in places] if info.parsed else ())
+def _in_reach(block: QueryBlock, first: int) -> int:
+    """Behind how many queries from ``first`` on their targets have more residues than may be in memory.
+
+    One query is always within reach, and so are others with no other targets.
+    """
+    owners, lengths = np.searchsorted(block.targets.numbers, block.hits.target), block.targets.lengths
+    seen = np.zeros(len(lengths), np.bool_)
+    together, most = 0, RESIDUES_AT_ONCE
+    for n in range(first, len(block)):
+        own = owners[slice(*block.first_hits[[n, n + 1]].tolist())]
+        new = distinct(own[~seen[own]])
+        together += int(lengths[new].sum())
+        seen[new] = True
+        if n == first:
+            most = max(most, together)
+        elif together > most:
+            return n
+    return len(block)
 
 
 def kept_queries(connection: "duckdb.DuckDBPyConnection", kind: str, which: str = "") -> SequenceBatch:

@@ -52,6 +52,13 @@ CREATE TABLE run_slots (
 	counters JSON
 );
 
+CREATE TABLE passed (
+	run INTEGER NOT NULL,
+	slot VARCHAR NOT NULL,
+	query INTEGER NOT NULL,
+	records BIGINT NOT NULL
+);
+
 CREATE TABLE queries (
 	run INTEGER NOT NULL,
 	query INTEGER NOT NULL,

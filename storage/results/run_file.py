@@ -275,6 +275,10 @@ class RunFile:
             total.add(new)
             rows.append(f"({literal(name)}, {literal(float(total.seconds))}, {total.records_in}, {total.records_out}, "
                         f"{literal(json.dumps(total.counters))})")
+        for name, new in stats.items():
+            if new.passed:
+                insert(self.connection, "passed", {"query": ("INTEGER", list(new.passed)),
+                       "records": ("BIGINT", list(new.passed.values()))}, {"run": NUMBER, "slot": name})
         if rows:
             self.connection.execute(
                 "UPDATE run_slots SET seconds = n.seconds, records_in = n.records_in, records_out = n.records_out, "

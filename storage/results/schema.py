@@ -78,6 +78,13 @@ run_slots = _table(
     sa.Column("counters", sa.JSON),
 )
 
+passed = _table(
+    "passed",
+    _required("slot", sa.String),
+    _required("query", sa.Integer),
+    _required("records", sa.BigInteger),  # that came out; of several rows for a query and slot the sum counts
+)
+
 queries = _table(
     "queries",
     _required("query", sa.Integer),

@@ -44,7 +44,7 @@ from .columns import wider
 from .report import run_description
 from .run_file import DONE_SUFFIX, SUFFIX, RunFile, mark_done, mark_of, remove
 from .run_row import COMPLETE
-from .views import TABLES, create_views, drop_views, shadow
+from .views import TABLES, create_views, drop_views, shadow, tables_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -252,7 +252,7 @@ class ResultStore:
         if changes:
             drop_views(store)
             store.execute(";".join(changes))
-        for table in TABLES:
+        for table in tables_of(store, run):
             store.execute(f"INSERT INTO {table} BY NAME SELECT * REPLACE ({number} AS run) "
                           f"FROM {identifier(run)}.{table}")
         if changes:

@@ -23,7 +23,7 @@ from .columns import TAXA, base_names, sql_name
 if TYPE_CHECKING:
     import duckdb
 
-TABLES = ("runs", "run_databases", "run_slots", "queries", "targets", "hit", "alignment", "extra_columns")
+TABLES = ("runs", "run_databases", "run_slots", "passed", "queries", "targets", "hit", "alignment", "extra_columns")
 """Tables whose rows belong to a run; the others hold progress and stay in run files."""
 VIEWS = ("last_hits", "last_hsps", "reciprocal_best_hits", "best_hits", "coverage", "hsps", "hits")
 
@@ -114,6 +114,13 @@ CREATE OR REPLACE VIEW last_hsps AS SELECT * FROM hsps WHERE run = (SELECT max(r
 """
 
 
+def tables_of(connection: "duckdb.DuckDBPyConnection", database: str = "") -> list[str]:
+    """Those of ``TABLES`` that an attached file has, or the only one; one of an earlier revision lacks some."""
+    chosen = f"AND database_name = {literal(database)}" if database else ""
+    rows = connection.execute(f"SELECT table_name FROM duckdb_tables() WHERE NOT temporary {chosen}").fetchall()
+    return [table for table in TABLES if (table,) in rows]
+
+
 def taxa_are_kept(connection: "duckdb.DuckDBPyConnection") -> bool:
     """Whether the file is of a revision that says which organisms its targets are of."""
     return bool(connection.execute("SELECT 1 FROM duckdb_columns() WHERE NOT internal AND table_name = 'targets' "
@@ -160,7 +167,7 @@ def shadow(connection: "duckdb.DuckDBPyConnection", run: int | None = None) -> N
                           "seqloom, or somebody has changed it")
     views = _with_extra(connection)
     if run is not None:
-        for table in TABLES:
+        for table in tables_of(connection, database):
             connection.execute(f"CREATE OR REPLACE TEMP VIEW {table} AS SELECT * FROM {identifier(database)}.main."
                                f"{table} WHERE run = {run}")
     connection.execute(views.replace("CREATE OR REPLACE VIEW", "CREATE OR REPLACE TEMP VIEW"))

@@ -132,4 +132,6 @@ def test_alias_tables_name_things_that_exist() -> None:
     assert set(aliases.RUN_OPTIONS) <= set(search.RUN_OPTIONS)
     assert set(aliases.PIPELINE_OPTIONS) <= names
     families = {p.family for p in plugins.pipelines()}
-    assert set(aliases.POSITIONAL) | set(aliases.FORMAT_WORDS) <= families
+    assert set(aliases.OUTPUTS) <= {name for family in families for name in plugins.outputs(family)}
+    assert set(aliases.FORMAT_OPTIONS) == set(aliases.FOR_PEOPLE)
+    assert set(aliases.POSITIONAL) | set(aliases.FORMAT_WORDS) | set(aliases.FOR_PEOPLE) <= families

@@ -191,9 +191,14 @@ def test_explain_tells_where_a_target_was_lost(session: Callable) -> None:
 def test_hmmsearch_and_its_tables(session: Callable, tmp_path: Path) -> None:
     (tmp_path / "ids").write_text("HBB_MANSP\nMYG_MUSAN\nsp|A8GMN6|EFP_RICAH\n")
     result = session("hmmsearch", "-q", "globins4.hmm", "-d", "proteins.duckdb", "--target-ids", "ids", "-o", "main",
-                     "--tblout", "t", "--domtblout", "d")
+                     "--tblout", "t", "--domtblout", "d", "--pfamtblout", "p", "-A", "a")
     assert (result.status, result.out, result.err) == (0, "", "")
-    assert (tmp_path / "main").read_text() == (tmp_path / "t").read_text() != (tmp_path / "d").read_text()
+    main, *tables = ((tmp_path / name).read_text() for name in ("main", "t", "d", "p", "a"))
+    assert len(set(tables)) == 4 and all("HBB_MANSP" in text for text in (main, *tables))
+    passed = [line.split()[3] for line in main.splitlines() if line.startswith("Passed ")]
+    assert passed == ["2", "2", "2", "2"]
+    for name, text in zip(("hmmer", "tblout", "domtblout", "pfamtblout", "stockholm"), (main, *tables), strict=True):
+        assert session("runs", "write", "last", "-f", name).out == text
     kept = json.loads(session("runs", "show", "last", "--format", "json").out)
     assert (kept["query_type"], kept["target_type"]) == ("model", "protein")
     profile = next(slot for slot in kept["slots"] if slot["slot"] == "index.profile")

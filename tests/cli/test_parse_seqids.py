@@ -15,7 +15,7 @@ NAMES = ("sp|P53508|CSSA1_ECOLX first one", "gi|129295|sp|P01013.2|OVAX_CHICK GE
          "NP_000469.1 bare", "gnl|mydb|id7 general", "lcl|local1 own", "pdb|1AO6|A chain A", "1AO6_B chain B",
          "bare name", "P02768 of UniProt", "tr|A0A024|A0A024_HUMAN unreviewed", "gb|AAA12346.1|LOCUS x",
          "AAA99999.1 bare", "sp|P53509 <short> & 'so'", "pir||A12345 z", "tpg|DAA12345.1| y", "bbs|123 x", "noTitle",
-         "pat|US|1234567|3 patent", "sp|Q11111|NOTI_TLE",
+         "pat|US|1234567|3 patent", "sp|Q11111|NOTI_TLE", "pdb|1AO6|C",
          "sp|P22222|LO_NG " + "a long title, in so many words " * 6 + "end")
 FIELDS = "6 qseqid qgi qacc qaccver sseqid sallseqid sgi sallgi sacc saccver sallacc stitle salltitles evalue"
 
@@ -61,7 +61,7 @@ def test_kept_runs_several_databases_and_files(bases: Path, seqloom: Callable) -
     assert seqloom(*search, "-d", "o", "-d", "p.duckdb").out.splitlines()[:2] == [
         "gi|77|ref|NP_111111.2|\tsp|P77777|OTHER", "gi|77|ref|NP_111111.2|\tP22222"]
     rows = seqloom("runs", "write", "last", "-f", "6 qaccver saccver").out.splitlines()
-    assert rows[0].endswith("sp|P77777|OTHER") and rows[21].endswith("\tP53508")
+    assert rows[0].endswith("sp|P77777|OTHER") and rows[22].endswith("\tP53508")
     assert seqloom(*search, "-d", "o", "-parse_deflines", "--no-store").out.splitlines()[0].endswith("\tP77777")
     assert re.search("parsed ids +True", seqloom("db", "info", "v.duckdb").out)
 

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Sequence
 
 from seqloom.plugins.common import matrix_tables, nucleotide_tables
 from seqloom.plugins.common.karlin_tables import GAPPED
@@ -33,7 +34,7 @@ COMMON = {
 PROTEIN = {
     **COMMON,
     "word_size": [2, 3, 4, 5, 6, 7],
-    "threshold": [9, 11, 14, 18],
+    "threshold": [0.5, 9, 11, 14, 18],
     "window_size": [0, 10, 40, 80],
     "xdrop_ungap": [1, 7, 20],
     "xdrop_gap": [5, 15, 40],
@@ -230,9 +231,15 @@ def pairwise(draw: Draw) -> Case:
         chosen = draw.some({name: NUCLEOTIDE[name] for name in SHOWN if name in NUCLEOTIDE}, 0.3)
         task = draw.random.choice(sorted(WORDS))
         case = _search(draw, "blastn", task, queries, targets, chosen, [])
+    parsed = draw.chance(0.3)
     for name in ("q.fa", "t.fa", "u.fa"):
         if (draw.folder / name).exists():
             _give_titles(draw, name)
+            if parsed:
+                _give_names(draw, name, KINDS_OF_NAMES[kind == BASES])
+    if parsed:
+        case.ours.append("-parse_deflines")
+        case.peer = [[*make, "-parse_seqids"] for make in case.peer[:-1]] + [[*case.peer[-1], "-parse_deflines"]]
     layout = _layout(draw)
     case.ours = [*case.ours, *layout]
     case.ours[case.ours.index("--outfmt") + 1] = "0"
@@ -262,6 +269,24 @@ def _give_titles(draw: Draw, name: str) -> None:
         if line.startswith(">"):
             chosen = draw.random.choices(words, k=draw.random.choice((0, 1, 3, 10, 20, 40)))
             lines[number] = " ".join([line.split()[0], *chosen])
+    (draw.folder / name).write_text("\n".join(lines) + "\n")
+
+
+KINDS_OF_NAMES = (
+    ("sp|P{:05}|NAME_YEAST", "ref|NP_{:06}.1|", "NP_{:06}.2", "gnl|own|{}", "lcl|{}", "pdb|1{:03}|A", "gb|AAA{:05}.1|",
+     "BAB{:05}.1", "pir||A{:05}", "A{}"),
+    ("ref|NC_{:06}.1|", "NM_{:06}.2", "gnl|own|{}", "lcl|{}", "emb|X{:05}.1|LOCUS", "U{:05}.1", "CP{:06}", "chr{}"))
+"""Names of proteins and of nucleotides in NCBI's notation, with a number in each."""
+
+
+def _give_names(draw: Draw, name: str, kinds: Sequence[str]) -> None:
+    """Names of such kinds in the place of those that are there; no two files have one in common."""
+    lines = (draw.folder / name).read_text().splitlines()
+    headers = [number for number, line in enumerate(lines) if line.startswith(">")]
+    for count, number in enumerate(headers):
+        _, blank, title = lines[number].partition(" ")
+        own = draw.random.choice(kinds).format(300 * "qtu".index(name[0]) + count)
+        lines[number] = f">{own}{blank}{title}"
     (draw.folder / name).write_text("\n".join(lines) + "\n")
 
 

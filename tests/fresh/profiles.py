@@ -1,4 +1,4 @@
-"""hmmsearch against that of HMMER 3.3.2: both tables, every column, in order."""
+"""hmmsearch against that of HMMER 3.3.2: report, tables and alignment of all hits, every line in order."""
 
 import gzip
 from functools import cache
@@ -21,6 +21,11 @@ INSTEAD = {"-T": ["-E"], "--domT": ["--domE"], "--incT": ["--incE"], "--incdomT"
 THRESHOLDS = ("-E", "-T", "--domE", "--domT", "--incE", "--incT", "--incdomE", "--incdomT")
 OWN_LIMITS = {"--cut_ga": "\nGA ", "--cut_nc": "\nNC ", "--cut_tc": "\nTC "}
 """Limits of the model itself, and the line of it that states them."""
+
+
+OUTPUTS = ("-o", "--tblout", "--domtblout", "--pfamtblout", "-A")
+LAYOUT = ("--noali", "--acc")
+ANNOTATION = ("#=GC", "#=GR", "#=GS")
 
 
 @cache
@@ -67,13 +72,20 @@ def search(draw: Draw) -> Case:
     (draw.folder / "q.hmm").write_text(model)
     draw.write("t.fa", targets, "t")
     words = _options(draw, model)
-    ours = ["hmmsearch", "-q", "q.hmm", "-d", "t.fa", "--no-store", "--quiet", "--backend", "cpu", "--domtblout",
-            "ours.dom", "-f", "tblout", "-o", "ours.tbl", *words]
-    tables = ["--tblout", "peer.tbl", "--domtblout", "peer.dom"]
-    join = ["sh", "-c", "cat peer.tbl peer.dom"]
-    case = Case(ours, [["hmmsearch", *tables, *words, "q.hmm", "t.fa"], join], compare=same_rows)
-    case.ours_files = ("ours.tbl", "ours.dom")
-    return case
+    words += [word for word in LAYOUT if draw.chance(0.2)]
+    return case_of("hmmsearch", "q.hmm", "t.fa", words)
+
+
+def case_of(program: str, queries: str, targets: str, words: list[str]) -> Case:
+    """A case of one of HMMER's programs, with all its outputs."""
+    outputs = [name for name in OUTPUTS if (program, name) != ("hmmscan", "-A")]
+    names = {name: name.strip("-") for name in outputs}
+    ours = [program, "-q", queries, "-d", targets, "--no-store", "--quiet", "--backend", "cpu", *words,
+            *(word for name in outputs for word in (name, f"ours.{names[name]}"))]
+    peer = [program, "--cpu", "0", *words, *(word for name in outputs for word in (name, f"peer.{names[name]}")),
+            *((targets, queries) if program == "hmmscan" else (queries, targets))]
+    join = ["sh", "-c", f"cat {' '.join(f'peer.{name}' for name in names.values())}"]
+    return Case(ours, [peer, join], [f"ours.{name}" for name in names.values()], same_rows)
 
 
 def _options(draw: Draw, model: str) -> list[str]:
@@ -88,8 +100,9 @@ def _options(draw: Draw, model: str) -> list[str]:
 
 
 def same_rows(ours: str, peer: str) -> str | None:
-    """Both tables without their comments."""
-    return same(*("".join(f"{line}\n" for line in text.splitlines() if line[:1] != "#") for text in (ours, peer)))
+    """All outputs without comments, but with those that belong to an alignment."""
+    return same(*("".join(f"{line}\n" for line in text.splitlines() if line[:1] != "#" or line[:4] in ANNOTATION)
+                  for text in (ours, peer)))
 
 
 def ready() -> bool:

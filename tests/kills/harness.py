@@ -30,7 +30,7 @@ KINDS = {"kill": 1, "tear": 2, "full": 3, "error": 4, "cut": 1}
 from there on; the call fails with an input/output error; the power is cut, and what wasn't brought to the disk is
 lost."""
 SOURCE = Path(__file__).with_name("faults.c")
-LIMIT = 120
+LIMIT = 600
 """Seconds after which a command that met a fault is taken for hanging."""
 
 

@@ -3,7 +3,7 @@
 import io
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,37 +12,30 @@ import numpy as np
 import pytest
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.engine.memory import MemorySource
-from seqloom.core.ports import QueryReport
 from seqloom.core.records import Hits
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.exact_match.mummer_writer import MummerWriter
 from seqloom.testing import run_pipeline
+
+from tests.reports import HeldReport
 
 needs_mummer = pytest.mark.skipif(not shutil.which("mummer"), reason="mummer is not installed")
 MODES = ("mum", "mumreference", "maxmatch")
 
 
 @dataclass
-class MemoryReport:
+class MemoryReport(HeldReport):
     """The ``Report`` of a run in memory."""
 
-    queries_given: SequenceBatch
+    queries_batch: SequenceBatch
     targets: SequenceBatch
     hits: Hits
     run: Mapping[str, Any]
     method: Any = None
 
-    def queries(self, residues: bool = False) -> Iterator[QueryReport]:
-        source = MemorySource(self.targets)
-        sequences = source.fetch(np.empty(0, np.int64))
-        for number in range(len(self.queries_given)):
-            hits = self.hits.take(self.hits.query == number)
-            numbers = np.unique(hits.target)
-            query = self.queries_given[number]
-            if residues and not np.array_equal(sequences.ordinals, numbers):
-                sequences = source.fetch(numbers)
-            yield QueryReport(number, self.queries_given.names[number], "", len(query), query if residues else None,
-                              hits, source.info(numbers), sequences if residues else None)
+    @property
+    def source(self) -> MemorySource:
+        return MemorySource(self.targets)
 
     def target(self, number: int) -> np.ndarray:
         return self.targets[number]

@@ -1,7 +1,6 @@
 """Records made from BLAST's own output (format 15), and a report of them, to compare writers with BLAST."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,18 +9,19 @@ import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import SearchSpace
 from seqloom.core.engine.memory import MemorySource
-from seqloom.core.ports import QueryReport
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Hits, Ragged
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlast, NucleotideBlastOptions
 from seqloom.plugins.protein_blast.family import ProteinBlast
 from seqloom.plugins.protein_blast.options import BlastpOptions
 
+from tests.reports import HeldReport
+
 DATA = Path(__file__).parent / "data"
 
 
 @dataclass
-class MemoryReport:
+class MemoryReport(HeldReport):
     """A report of hits in memory."""
 
     queries_batch: Any
@@ -42,16 +42,6 @@ class MemoryReport:
 
     def masked(self, number: int) -> np.ndarray:
         return np.array(self.masks, np.int32).reshape(-1, 2)
-
-    def queries(self, residues: bool = False) -> Iterator[QueryReport]:
-        batch = self.queries_batch
-        for index, number in enumerate(batch.ordinals.tolist()):
-            hits = self.hits.take(self.hits.query == number)
-            targets = self.source.info(np.unique(hits.target))
-            yield QueryReport(
-                number, batch.names[index], batch.descriptions[index] if batch.descriptions else "",
-                int(batch.lengths[index]), batch[index] if residues and isinstance(batch, SequenceBatch) else None,
-                hits, targets, self.source.fetch(targets.numbers) if residues else None)
 
 
 def read_fasta(path: Path, alphabet: Any) -> SequenceBatch:

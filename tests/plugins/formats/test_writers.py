@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -13,11 +12,10 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.engine.memory import MemorySource
 from seqloom.core.errors import OptionError, UnknownNameError
-from seqloom.core.ports import QueryReport
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Column, Hits, Ragged
 from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.plugins.common import numbers
 from seqloom.plugins.formats import lines as formats_lines
-from seqloom.plugins.formats import numbers
 from seqloom.plugins.formats.aligned_residues_cpu import aligned_rows, btops
 from seqloom.plugins.formats.fields import FIELDS, STANDARD
 from seqloom.plugins.formats.lines import alphabet_of, lines_of
@@ -139,39 +137,26 @@ def test_own_fields():
     assert turned.split("\t")[2:4] == ["2", "3"]
 
 
-class Together:
-    """A report that gives all queries the same batch of targets' residues."""
-
-    def __init__(self, report: MemoryReport) -> None:
-        self.run, self.method, self._report = report.run, report.method, report
-        self.masked = report.masked
-
-    def queries(self, residues: bool = False) -> Iterator[QueryReport]:
-        source = self._report.source
-        shared = source.fetch(np.arange(source.sequences)) if residues else None
-        return (replace(query, sequences=shared) for query in self._report.queries(residues))
-
-
 @pytest.mark.parametrize("fields", [[*FIELDS], [n for n, field in FIELDS.items() if not field.residues]])
 @pytest.mark.parametrize("make", [lambda: blast_report("protein"), lambda: blast_report("nucleotide"),
                                   lambda: blast_report("nucleotide", True), lambda: small_report(),
                                   lambda: small_report(queries=few_models())])
 def test_lines_of_many_queries_at_once_are_those_of_each(make, fields, monkeypatch):
-    report = Together(make())
+    report = make()
     for writer in Tabular, Commented:
-        assert len(list(lines_of(report.queries(True), alphabet_of(report.run)))) == 1
+        assert len(list(lines_of(report.blocks(True), alphabet_of(report.run)))) == 1
         together = written(writer, report, *fields)
         with monkeypatch.context() as patched:
             patched.setattr(formats_lines, "LINES_AT_ONCE", 0)
-            assert len(list(lines_of(report.queries(), alphabet_of(report.run)))) > 1
+            assert len(list(lines_of(report.blocks(), alphabet_of(report.run)))) > 1
             assert written(writer, report, *fields) == together
 
 
 def test_few_residues_are_kept_at_once(monkeypatch):
-    report = Together(blast_report("protein"))
+    report = blast_report("protein")
     monkeypatch.setattr(formats_lines, "RESIDUES_AT_ONCE", 0)
-    assert [len(lines.reports) for lines in lines_of(report.queries(True), PROTEIN)] == [1] * report.run["queries"]
-    assert len(list(lines_of(report.queries(), PROTEIN))) == 1
+    assert [len(lines.block) for lines in lines_of(report.blocks(True), PROTEIN)] == [1] * report.run["queries"]
+    assert len(list(lines_of(report.blocks(), PROTEIN))) == 1
 
 
 def few_models() -> ModelBatch:

@@ -181,16 +181,18 @@ def test_domains_are_those_of_the_reference(sizes, seed):
     assert_same_hits(scored, expected)
 
 
-@pytest.mark.parametrize("size", [20, 120])
-def test_domains_do_not_depend_on_how_much_is_held_at_once(size, monkeypatch):
-    model = random_model(size, size)
-    context = context_of([model], some_targets([model], size)[12:], EVERYTHING)
+def test_domains_do_not_depend_on_how_much_is_held_at_once(monkeypatch):
+    model = random_model(120, 120)
+    context = context_of([model], some_targets([model], 120)[12:15], EVERYTHING)
     pairs = ForwardFilterCpu().run(context, pairs_of(context))
     expected = DefineDomainsCpu().run(context, pairs)
     monkeypatch.setattr("seqloom.plugins.profile_hmm.domains_cpu.TOGETHER_BYTES", 0)
     assert_same_hits(DefineDomainsCpu().run(context, pairs), expected)
-    monkeypatch.setattr("seqloom.plugins.profile_hmm.domains_cpu.ALONE_BYTES", 12 * size * 30)
+    monkeypatch.setattr("seqloom.plugins.profile_hmm.domains_cpu.ALONE_BYTES", 12 * 120 * 40)
+    blocks, fill = [], forward_cpu.Matrices.fill
+    monkeypatch.setattr(forward_cpu.Matrices, "fill", lambda self, block: blocks.append(block) or fill(self, block))
     assert_same_hits(DefineDomainsCpu().run(context, pairs), expected)
+    assert max(blocks) >= 2 and len(blocks) > 200
 
 
 def test_clusters_are_those_of_the_reference():

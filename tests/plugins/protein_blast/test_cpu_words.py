@@ -56,8 +56,8 @@ def test_index(texts: list[str], mask: list | None, soft: bool, size: tuple[int,
     assert_same_index(context_of(queries, [], word_size=size[0], threshold=size[1] + more, matrix=matrix))
 
 
-@pytest.mark.parametrize("word_size, threshold", [(2, 1), (3, 1), (3, 40), (4, 1000), (6, 24), (7, 1000)])
-def test_thresholds_that_all_words_or_none_reach(word_size: int, threshold: int) -> None:
+@pytest.mark.parametrize("word_size, threshold", [(2, 1), (3, 0.5), (3, 1), (3, 40), (4, 1000), (6, 24), (7, 1000)])
+def test_thresholds_that_all_words_or_none_reach(word_size: int, threshold: float) -> None:
     assert_same_index(context_of(["WCWXA", "AAA", "MK*"], [], word_size=word_size, threshold=threshold))
 
 

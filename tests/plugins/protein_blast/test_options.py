@@ -41,7 +41,7 @@ def test_words_follow_the_matrix(matrix, threshold, window):
         ({"matrix": "PAM120"}, "BLOSUM62"),
         ({"word_size": 8}, "at most 7"),
         ({"word_size": 6, "matrix": "IDENTITY"}, "at most 5"),
-        ({"threshold": 0}, "at least 1"),
+        ({"threshold": 0}, "at least 1e-300"),
         ({"xdrop_ungap": 1e9}, "at most 1,000,000"),
         ({"xdrop_gap": 1e9}, "at most 1,000,000"),
         ({"xdrop_gap_final": 1e9}, "at most 1,000,000"),

@@ -20,7 +20,8 @@ from .test_run_file import hits_with_everything
 
 NAMES = [f"t{n}" for n in range(12)]
 VIEWS = {"hits": "qnumber, rank", "hsps": "qnumber, rank, number", "targets": "target", "queries": "query",
-         "run_slots": "position", "extra_columns": "level, position", "runs": "run", "run_databases": "number"}
+         "run_slots": "position", "extra_columns": "level, position", "runs": "run",
+         "run_databases": "number", "passed": "query, slot"}
 
 
 def targets() -> MemorySource:
@@ -133,13 +134,10 @@ def test_few_rows_are_read_at_once(make, rows, monkeypatch):
     toy_runs.work(run)
     whole = hits_of(run.report(None, None))
     monkeypatch.setattr(report, "ROWS_AT_ONCE", rows)
-    read = []
-    some = report.Reporting._some
-    monkeypatch.setattr(report.Reporting, "_some", lambda self, first, last, residues: (
-        read.append((first, last)), some(self, first, last, residues))[1])
-    queries = [query.number for query in run.report(None, None).queries()]
-    assert queries == list(range(toy_runs.BATCHES * toy_runs.QUERIES))
-    assert read[0][0] == 0 and [a for a, _ in read[1:]] == [b for _, b in read[:-1]] and len(read) > 1
+    blocks = list(run.report(None, None).blocks())
+    numbers = [number for block in blocks for number in block.numbers.tolist()]
+    assert numbers == list(range(toy_runs.BATCHES * toy_runs.QUERIES)) and len(blocks) > 1
+    assert all(len(block) == 1 or len(block.hits) + len(block.hits.alignments) <= rows for block in blocks)
     assert_same_hits(hits_of(run.report(None, None)), whole)
 
 

@@ -6,8 +6,8 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.ports import UnitPlan
 from seqloom.core.records import Alignments, Column, Hits
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common.numbers import coverage_text
 from seqloom.plugins.formats.aligned import count_path
-from seqloom.plugins.formats.numbers import coverage_text
 from seqloom.storage.results.columns import HIT_VIEW, HSP_VIEW
 from seqloom.storage.results.run_file import RunFile
 from seqloom.storage.results.store import ResultStore

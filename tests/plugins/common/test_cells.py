@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.records import Ragged
-from seqloom.plugins.formats import cells, numbers
+from seqloom.plugins.common import cells, numbers
+from seqloom.plugins.common.cells import ABSENT_CELL, LARGEST, SCIENTIFIC, TEXT, Texts
 from seqloom.plugins.formats.aligned import covered
-from seqloom.plugins.formats.cells import ABSENT_CELL, LARGEST, SCIENTIFIC, TEXT, Texts
 
 TIES = [0.5, 1.5, 2.5, 0.125, 0.375, 27.1875, 0.0625, 0.1875, 12.25, 12.75, 99.75, 10.5, 11.5, 0.0009765625,
         0.0029296875, 2.0**-20, 3.125e-2, 87 / 320 * 100]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from seqloom.core.records import Ragged
 
-from ...core.records import Ragged
 from .cell_forms import SCIENTIFIC, TEXT
 from .numbers import ABSENT, SMALLEST_EVALUE, bit_score_text, evalue_text, score_text
 

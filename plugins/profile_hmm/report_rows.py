@@ -1,0 +1,95 @@
+"""What all output formats of this family share: hits with their targets and domains, and which side the models are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from seqloom.core.errors import UsageError
+from seqloom.core.ports import QueryReport, Report
+from seqloom.core.records import children_order
+from seqloom.core.stages import Writer
+
+FAMILIES = ("profile-hmm",)
+
+
+class HmmerWriter(Writer):
+    """An output format of HMMER's programs."""
+
+    families = FAMILIES
+
+    def options(self, fields: Sequence[str], known: Sequence[str] = ()) -> dict[str, str]:
+        """The words behind the format's name: ``name`` or ``name=value``; raises ``UsageError`` for another name."""
+        found = {}
+        for field in fields:
+            name, _, value = field.partition("=")
+            if name not in known:
+                what = f"it takes {', '.join(known)}" if known else "it has fixed columns"
+                raise UsageError(f"--outfmt {self.name}: leave '{field}' out; {what}")
+            if value != "no":
+                found[name] = value
+        return found
+
+
+class HitRow(NamedTuple):
+    """A reported target.
+
+    Attributes:
+        number: of the target.
+        name, description, length: of the target.
+        values: columns of the hit.
+        domains: columns of each reported domain, in order of discovery.
+    """
+
+    number: int
+    name: str
+    description: str
+    length: int
+    values: Mapping[str, Any]
+    domains: list[dict[str, Any]]
+
+
+def hit_rows(query: QueryReport, domains: bool = True) -> Iterator[HitRow]:
+    """Hits of a query in order of rank, with their ``domains`` where they are wanted.
+
+    Raises:
+        UsageError: they aren't of a search with profile HMMs.
+    """
+    if {"best_evalue", "reported_domains"} - set(query.hits.schema):
+        raise UsageError("HMMER's output formats need the results of a profile HMM search; choose another --outfmt")
+    info = query.targets
+    targets = {number: (name, description, length) for number, name, description, length in zip(
+        info.numbers.tolist(), info.names, info.descriptions, info.lengths.tolist(), strict=True)}
+    children = query.hits.alignments
+    rows = iter(children.take(children_order(query.hits, children)).rows() if domains else ())
+    for hit in query.hits.rows():
+        number = int(hit["target"])
+        yield HitRow(number, *targets[number], hit, list(islice(rows, hit["reported_domains"])))
+
+
+def scores(evalue: float, score: float, bias: float) -> str:
+    """As they stand in all tables but Pfam's."""
+    return f"{evalue:9.2g} {score:6.1f} {bias:5.1f}"
+
+
+def database_names(report: Report) -> str:
+    return ", ".join(str(database.get("path", "")) for database in report.run.get("databases", ()))
+
+
+def query_names(report: Report) -> str:
+    return ", ".join(report.run.get("query_files") or ()) or "-"
+
+
+def closing(report: Report) -> str:
+    """What made the table; its last line says that it is whole."""
+    return (
+        "#\n"
+        "# Program:         seqloom\n"
+        f"# Version:         {report.run.get('version', '')}\n"
+        f"# Pipeline mode:   {report.run.get('pipeline', '')}\n"
+        f"# Query file:      {query_names(report)}\n"
+        f"# Target file:     {database_names(report)}\n"
+        f"# Option settings: {report.run.get('command', '')}\n"
+        "# [ok]\n"
+    )

@@ -1,0 +1,71 @@
+"""HMMER's report and alignments of hits: lines of a domain, inserted residues, labels, layout."""
+
+import io
+
+import numpy as np
+import pytest
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.errors import UsageError
+from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
+from seqloom.plugins.profile_hmm.domain_text import DomainText, ModelText
+from seqloom.plugins.profile_hmm.labels_cpu import fill_tenths
+from seqloom.plugins.profile_hmm.writer_hmmer import HmmerReport
+from seqloom.plugins.profile_hmm.writer_stockholm import Row, _alignment
+
+from .models import random_model
+
+
+def test_lines_of_a_domain():
+    model = random_model(6, 1)
+    residues = PROTEIN.encode(model.consensus[0] + "W" + model.consensus[2].upper() + "K" * 3)
+    path = np.array([1 << 4 | MATCH, 1 << 4 | DELETE, 1 << 4 | INSERT, 1 << 4 | MATCH], np.uint32)
+    lines = ModelText(model).domain(path, "9*.8", 0, residues, 0)
+    shown = model.consensus
+    assert (lines.model, lines.match) == (f"{shown[0]}.{shown[1]}{shown[2]}", f"{shown[0]}  {shown[2]}")
+    assert lines.target == f"{shown[0].upper()}w-{shown[2].upper()}"
+    assert (lines.structure, lines.reference, lines.model_start, lines.target_start) == ("", "", 1, 1)
+
+
+def test_a_residue_that_the_model_likes_is_a_plus():
+    model = random_model(3, 2)
+    liked = [letter for letter in "ACDEFGHIKLMNPQRSTVWY" if letter != model.consensus[0].upper()
+             and model.favours(np.array([0]), PROTEIN.encode(letter))[0]]
+    path = np.array([1 << 4 | MISMATCH], np.uint32)
+    found = [ModelText(model).domain(path, "*", 0, PROTEIN.encode(letter), 0).match for letter in (*liked[:1], "X")]
+    assert found == ["+"] * len(liked[:1]) + [" "]
+
+
+def test_long_alignments_stand_in_blocks():
+    lines = DomainText("", "", "a" * 100, " " * 100, "A" * 60 + "-" * 40, "9" * 60 + "." * 40, 1, 9)
+    blocks = list(lines.blocks("model", "t", 60))
+    assert [block.splitlines()[0] for block in blocks] == [
+        f"  model   1 {'a' * 44} 44 ", f"  model  45 {'a' * 44} 88 ", f"  model  89 {'a' * 12} 100"]
+    assert blocks[2].splitlines()[2] == f"      t   - {'-' * 12}   -"
+    assert len(list(lines.blocks("model", "t", 0))) == 1
+
+
+def test_inserted_residues_stand_half_left_and_half_right():
+    def row(name, nodes, text, labels):
+        letters = np.frombuffer(text.encode(), np.uint8)
+        return Row(name, "d", np.array(nodes), letters >= 97, letters, np.frombuffer(labels.encode(), np.uint8))
+
+    class Query:
+        name, accession, description, length = "q", "", "", 3
+
+    rows = [row("a/1-6", [1, 1, 1, 1, 2, 3], "ACDEFG"[:1] + "cde" + "FG", "99999*"), row("b/1-2", [1, 3], "AG", "0*")]
+    assert "".join(_alignment("hmmsearch", Query, rows, 200)).split("\n\n")[-1].splitlines() == [
+        "a/1-6         AcdeFG", "#=GR a/1-6 PP 99999*", "b/1-2         A...-G", "#=GR b/1-2 PP 0....*",
+        "#=GC PP_cons  5...9*", "#=GC RF       x...xx", "//"]
+
+
+@pytest.mark.parametrize(("probability", "label"), [(0.0, "0"), (0.049, "0"), (0.06, "1"), (0.94, "9"), (0.951, "*")])
+def test_labels(probability, label):
+    cells, tenths = np.full(2 * 3 * 2 * 4, probability, np.float32), np.zeros(2 * 2 * 2 * 4, np.uint8)
+    fill_tenths(cells, np.ones(2 * 6 * 4, np.float32), 2, 4, 0, 1, tenths)
+    assert {"0123456789*"[value] for value in tenths[16:].tolist()} == {label}
+
+
+@pytest.mark.parametrize("words", [["textw=119"], ["textw=x"], ["textw=130", "notextw=yes"], ["qseqid"]])
+def test_layouts_that_are_refused(words):
+    with pytest.raises(UsageError):
+        HmmerReport().write(None, io.StringIO(), words)
