@@ -69,7 +69,8 @@ class Dust(Masker):
         alone[unknown] = True
         rows = [intervals_by_definition(codes, offsets, ~alone, level, window, linker)]
         for sequence in np.flatnonzero(alone).tolist():
-            found = dust_intervals(codes[slice(*offsets[sequence : sequence + 2])], level, window, linker, chosen.runs)
+            found = dust_intervals(codes[slice(*offsets[sequence : sequence + 2])], chosen.level, chosen.window,
+                                   chosen.linker, chosen.runs)
             rows.append(np.column_stack([np.full(len(found), sequence), found]))
         table = np.concatenate(rows)
         if chosen.turned:

@@ -61,6 +61,11 @@ def test_runs_of_n_are_masked_at_the_ends_and_where_longer_than_the_window():
     assert dust_intervals(NUCLEOTIDE.encode(text)).tolist() == [[0, 3], [63, 128], [148, 149]]
 
 
+def test_a_window_out_of_range_still_says_which_runs_of_n_are_long():
+    core = "ACGTTGCATCAGGATCTACG"
+    assert Dust(DustOptions(window=6)).intervals(batch(core + "N" * 20 + core)).rows() == [(0, 20, 40)]
+
+
 def test_other_ambiguities_count_as_a():
     assert dust_intervals(NUCLEOTIDE.encode("CGTCTG" + "R" * 10 + "CGTCTG")).tolist() == [[6, 16]]
 
