@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python $(TESTS)
 PIP := bin/python -m pip install -qq --disable-pip-version-check
 FOLDERS := api benchmarks cli core migrations plugins storage tests
 
-.PHONY: demo test gold lowest newest kills check bench fuzz clean
+.PHONY: demo test gold plain lowest newest kills check bench fuzz clean
 
 demo: $(READY)  # build a small database, search it, query the hits by SQL
 	@$(BIN)/seqloom demo
@@ -20,7 +20,10 @@ test: $(READY)  # the tests
 	$(PYTEST) -m "not gold" $(ARGS)
 
 gold: $(READY)  # agreement with other programs on larger data, every width of vectors, more kills; slower
-	$(PYTEST) -m gold $(ARGS)
+	$(PYTEST) -m "gold and not plain" $(ARGS)
+
+plain: $(READY)  # kernels as numba alone compiles them give the same bytes; slower
+	$(PYTEST) -m plain $(ARGS)
 
 lowest: .venv-lowest/.ready  # the tests with the oldest versions that pyproject.toml allows
 	.venv-lowest/bin/python $(TESTS) -m "not gold" $(ARGS)

@@ -104,18 +104,40 @@ def _line_order(block: QueryBlock, matches: Alignments, sections: np.ndarray, st
     order = np.lexsort([starts, sections])
     if mode == "mumreference":
         return order
-    targets = block.sequences
-    assert targets is not None
-    places = np.stack([matches.target, matches.target_start], axis=1)
-
-    def compare(one: int, other: int) -> int:
-        return suffixes.compare(targets, tuple(places[one].tolist()), tuple(places[other].tolist()))
-
     same = (np.diff(starts[order]) == 0) & (np.diff(sections[order]) == 0)
     bounds = np.flatnonzero(np.diff(same.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
-    for first, last in bounds.tolist():
-        run = slice(first, last + 1)
-        order[run] = sorted(order[run].tolist(), key=cmp_to_key(compare))
+    bounds[:, 1] += 1
+    return _by_suffix(block, matches, order, bounds, suffixes) if len(bounds) else order
+
+
+def _by_suffix(block: QueryBlock, matches: Alignments, order: np.ndarray, bounds: np.ndarray,
+               suffixes: SuffixOrder) -> np.ndarray:
+    """``order`` with each run i8[r, 2] of rows with the same start in the order of the references' suffixes.
+
+    All of a run match the query as far as the shortest does, so keys of what is behind tell most of them apart.
+    """
+    targets, sizes = block.sequences, bounds[:, 1] - bounds[:, 0]
+    assert targets is not None
+    firsts = np.cumsum(sizes) - sizes
+    run = np.repeat(np.arange(len(bounds)), sizes)
+    places = np.arange(len(run)) - firsts[run] + bounds[run, 0]
+    rows = order[places]
+    shared = np.minimum.reduceat(matches.length[rows], firsts)[run]
+    positions = matches.target_start[rows].astype(np.int64)
+    keys, long = suffixes.windows(targets, matches.target[rows], positions + shared)
+    ranks = np.lexsort([keys[:, 1], keys[:, 0], run])
+    order, keys = order.copy(), keys[ranks]
+    order[places] = rows[ranks]
+    unsure = np.zeros(len(bounds), np.bool_)
+    unsure[run[~long]] = True
+    unsure[run[1:][(keys[1:] == keys[:-1]).all(axis=1) & (run[1:] == run[:-1])]] = True
+
+    def compare(one: int, other: int) -> int:
+        return suffixes.compare(targets, *((int(matches.target[row]), int(matches.target_start[row]))
+                                           for row in (one, other)))
+
+    for first, last in bounds[unsure].tolist():
+        order[first:last] = sorted(order[first:last].tolist(), key=cmp_to_key(compare))
     return order
 
 

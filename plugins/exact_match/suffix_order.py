@@ -1,12 +1,14 @@
 """The order of suffixes of all references joined in one text, of which only a few references are in memory."""
 
 import numpy as np
+from seqloom.core.distinct import distinct
 from seqloom.core.ports import Report
 from seqloom.core.sequences import SequenceBatch
 
 from .symbols import rejected, separator, symbol_table
 
 _FIRST_WINDOW = 64  # residues compared at first, twice as many each time
+_KEY = 16  # symbols of a key
 _KEPT = 64 << 20  # residues of references beside those in memory that are kept
 
 
@@ -33,10 +35,29 @@ class SuffixOrder:
         """−1 or 1 for the suffixes that begin at two places (target, position) of ``targets``; 0 for the same place."""
         if one == other:
             return 0
-        if self._targets is not targets:
-            self._targets, self._texts, self._residues = targets, {}, 0
+        self._take(targets)
         order = _compare(self._text(one[0]), one[1], self._text(other[0]), other[1])
         return order or self._follow(one[0] + 1, other[0] + 1)
+
+    def windows(self, targets: SequenceBatch, numbers: np.ndarray,
+                positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the suffixes at ``positions`` i8[n] of targets i8[n] begin with, as numbers in the order of suffixes.
+
+        Returns:
+            u8[n, 2] keys; bool[n], whether the reference is that long. Where one isn't, its key says nothing.
+        """
+        self._take(targets)
+        keys, long = np.zeros((len(numbers), 2), np.uint64), np.zeros(len(numbers), np.bool_)
+        for number in distinct(numbers).tolist():
+            text = np.frombuffer(self._text(number), np.uint8)
+            mine = np.flatnonzero((numbers == number) & (positions + _KEY < len(text)))
+            seen = text[positions[mine, None] + np.arange(_KEY)]
+            keys[mine], long[mine] = np.ascontiguousarray(seen).view(">u8"), True
+        return keys, long
+
+    def _take(self, targets: SequenceBatch) -> None:
+        if self._targets is not targets:
+            self._targets, self._texts, self._residues = targets, {}, 0
 
     def _follow(self, one: int, other: int) -> int:
         """−1 or 1 for the texts that begin with two references.

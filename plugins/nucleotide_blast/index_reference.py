@@ -10,6 +10,7 @@ so does this table, for each query alone. (BLAST counts the words of all queries
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 from seqloom.core.context import Context
@@ -38,6 +39,7 @@ _WIDTHS: dict[int, tuple[tuple[int, int], ...]] = {
 }
 
 
+@cache
 def table_width(word_size: int, words: int) -> int:
     """Bases of a table word for seeding words of ``word_size`` and about so many ``words`` in the query."""
     if word_size < min(_WIDTHS):

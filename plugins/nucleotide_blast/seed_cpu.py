@@ -21,6 +21,7 @@ from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
+from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     BYTES_PER_SEED,
@@ -35,6 +36,8 @@ from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 _ROOM = 4096
 """Hits of a chunk that there is room for at first, beside those to be expected."""
 BYTES_PER_ROW = 12
+ROLLED = 2
+"""Bases from one word of a target to the next up to which a word is made of the one before."""
 BLOCK = 64
 """Places for which there is one note of the query that they begin in."""
 
@@ -54,11 +57,13 @@ class WordTable(NamedTuple):
 class QueryTable(NamedTuple):
     """The strands of all queries: u1 bases, bool places of table words, bool places from which a whole word is open.
 
+    eights: u8, the eight bases from each place on.
     begins: i8[k + 1], where the strands of each query begin. blocks: i4, the query at the first of every ``BLOCK``
     places.
     """
 
     strands: np.ndarray
+    eights: np.ndarray
     indexed: np.ndarray
     opens: np.ndarray
     begins: np.ndarray
@@ -140,6 +145,15 @@ def query_at(query, place):
 
 
 @kernel
+def _may_grow(piece, query, place, target, width, size):
+    """Whether a word may be part of one of ``size`` bases: where that needs 15 more, 8 on one side are equal."""
+    q, t = place + width, target + width
+    if size - width < 15 or min(place, target) < 8 or q + 8 > len(query.strands) or t + 8 > len(piece.bases):
+        return True
+    return query.eights[q] == piece.words[t] or query.eights[place - 8] == piece.words[target - 8]
+
+
+@kernel
 def _whole_word(bases, query, place, target, width, size):
     """Mini-extension and skipping of masked bases: (whether a hit is left, its start in strands and bases, shift)."""
     number = query_at(query, place)
@@ -174,20 +188,45 @@ def _whole_word(bases, query, place, target, width, size):
 
 
 @kernel
-def _scan(bases, size, width, stride, table, query, found):
-    """Hits of a chunk: rows of place in the strands, place in ``bases``, shift; (their number, that of equal words)."""
+def _eight(bases):
+    """Eight bases, one in each byte of a u8 and the first one lowest, as a word of two bits each."""
+    bases = (bases << np.uint64(2) | bases >> np.uint64(8)) & np.uint64(0x000F000F000F000F)
+    bases = (bases << np.uint64(4) | bases >> np.uint64(16)) & np.uint64(0x000000FF000000FF)
+    return np.int64((bases << np.uint64(8) | bases >> np.uint64(32)) & np.uint64(0xFFFF))
+
+
+@kernel
+def _word_at(piece, place, width):
+    """The word of 8 to 16 bases there."""
+    more = np.int64(2 * (width - 8))
+    return (_eight(piece.words[place]) << more) | (_eight(piece.words[place + width - 8]) & ((np.int64(1) << more) - 1))
+
+
+@kernel
+def _scan(piece, length, size, width, stride, table, query, found):
+    """Hits of a chunk: rows of place in the strands, place in the chunk, shift; (their number, that of equal words).
+
+    piece: ``Sequence`` of the chunk, which has ``length`` bases.
+    """
+    bases = piece.bases[:length]
     count = looked_up = 0
-    word, taken, mask = 0, 0, (1 << (2 * width)) - 1
+    word, taken, mask = np.int64(0), 0, (np.int64(1) << np.int64(2 * width)) - 1
+    apart = stride > ROLLED and 8 <= width <= length
     for target in range(0, len(bases) - width + 1, stride):
-        for place in range(max(taken, target), target + width):
-            word = word << 2 | bases[place]
-        taken = target + width
-        word &= mask
+        if apart:
+            word = _word_at(piece, target, width)
+        else:
+            for place in range(max(taken, target), target + width):
+                word = word << 2 | bases[place]
+            taken = target + width
+            word &= mask
         if not is_present(table.bits, word):
             continue
         rank = rank_of(table.bits, table.ranks, word)
         for entry in range(table.starts[rank], table.starts[rank + 1]):
             looked_up += 1
+            if not _may_grow(piece, query, np.int64(table.entries[entry]), target, width, size):
+                continue
             whole, begin, opposite, shift = _whole_word(bases, query, np.int64(table.entries[entry]), target, width,
                                                         size)
             if whole:
@@ -201,14 +240,14 @@ def _scan(bases, size, width, stride, table, query, found):
 def _every(bases, width, stride, words, places):
     """Words of a chunk that begin at every ``stride``-th base, and where."""
     for number in range(len(words)):
-        word = 0
+        word = np.int64(0)
         for place in range(number * stride, number * stride + width):
             word = word << 2 | bases[place]
         words[number], places[number] = word, number * stride
 
 
 @kernel
-def _scan_words(queries, low, high, bases, size, table, query, found):
+def _scan_words(queries, low, high, piece, size, table, query, found):
     """As ``_scan``, of a chunk in the table for words ``low`` … ``high`` − 1 of the queries.
 
     queries: ``QueryWords``. A fourth column has where the chunk's word begins.
@@ -226,7 +265,9 @@ def _scan_words(queries, low, high, bases, size, table, query, found):
             for entry in range(table.starts[rank], table.starts[rank + 1]):
                 looked_up += 1
                 target = np.int64(table.entries[entry])
-                whole, begin, opposite, shift = _whole_word(bases, query, place, target, queries.width, size)
+                if not _may_grow(piece, query, place, target, queries.width, size):
+                    continue
+                whole, begin, opposite, shift = _whole_word(piece.bases, query, place, target, queries.width, size)
                 if whole:
                     if count < len(found):
                         found[count, 0], found[count, 1], found[count, 2] = begin, opposite, shift
@@ -286,11 +327,11 @@ def hits_of_query_words(threads: int, queries: QueryWords, piece: np.ndarray, si
     stride = size - width + 1
     own, begins = np.empty((2, max(0, (len(piece) - width) // stride + 1)), np.int32)
     _every(piece, width, stride, own, begins)
-    table = word_table(own, begins, 4**width)
+    table, chunk = word_table(own, begins, 4**width), sequence(piece)
 
     def part(rows: tuple[int, int]) -> tuple[np.ndarray, int]:
         room = _ROOM + 2 * (rows[1] - rows[0]) * len(own) // 4**width
-        return hits_in_room(room, 4, lambda found: _scan_words(queries, *rows, piece, size, table, query, found))
+        return hits_in_room(room, 4, lambda found: _scan_words(queries, *rows, chunk, size, table, query, found))
 
     parts = run_tasks(threads, part, even_parts(len(queries.words), threads))
     found = np.concatenate([np.empty((0, 4), np.int32), *(rows for rows, _ in parts)])
@@ -405,7 +446,7 @@ def _query_table(index: Index, size: int) -> QueryTable:
     opens = np.empty(len(strands), np.bool_)
     _mark_open(index["masked"], begins, size, opens)
     blocks = np.searchsorted(begins, np.arange(0, len(strands) + 1, BLOCK), "right") - 1
-    return QueryTable(strands, index["indexed"], opens, begins, blocks.astype(np.int32))
+    return QueryTable(strands, sequence(strands).words, index["indexed"], opens, begins, blocks.astype(np.int32))
 
 
 def shared_scan_seconds(shape: Shape) -> float:
@@ -442,6 +483,7 @@ class WordHitsCpu(WordHits):
         size = context.options.word_size
 
         def scanner(width: int, stride: int) -> Scan:
-            return lambda bases, table, query, found: _scan(bases, size, width, stride, table, query, found)
+            return lambda bases, table, query, found: _scan(sequence(bases), len(bases), size, width, stride, table,
+                                                            query, found)
 
         return word_seeds(context, WORDS, size, lambda width: 4**width, scanner, True)

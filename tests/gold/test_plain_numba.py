@@ -22,10 +22,13 @@ COMMANDS = {
     "exact": ("exact", "-q", "reads.fasta", "-d", SAMPLE / "mito_human.fasta"),
     "sort": ("sort", SAMPLE / "proteins.fasta", "-o", "out"),
 }
+QUICK = ("sw", "mum", "sort")
+"""Those that are compiled soon."""
 
 
 @pytest.mark.gold
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.plain)
+                                  for name in COMMANDS])
 def test_numba_alone_gives_the_same_bytes(tmp_path, name: str) -> None:
     residues = "".join((SAMPLE / "mito_human.fasta").read_text().split("\n")[1:])
     reads = [residues[start : start + 60] for start in range(0, len(residues) - 60, 500)]
