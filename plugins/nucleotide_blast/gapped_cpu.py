@@ -237,8 +237,7 @@ class GappedExtensionCpu(GappedExtension):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=3 * shape.target_residues + 12 * shape.query_residues
-                         + 16 * shape.threads * shape.longest_query)
+        return Footprint(host=12 * shape.query_residues + 16 * shape.threads * shape.longest_query)
 
     @abstractmethod
     def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray
@@ -370,6 +369,9 @@ def _records(context: Context, found: np.ndarray, query_of: np.ndarray, at: np.n
 class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
     __doc__ = XDropExtension.__doc__
     backend = "cpu"
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=super().footprint(shape).host + 3 * shape.target_residues)
 
     def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray
                  ) -> Callable[[], tuple[Extend, Callable[[int], None]]]:

@@ -362,14 +362,22 @@ Trace = Callable[[np.ndarray, np.ndarray, np.ndarray, Saved, Made, np.ndarray], 
 """Kernels for groups, their bounds, preliminary alignments, what saves, what is made, and how far they have come."""
 
 
+BYTES_PER_ROW = 600
+"""Choices that are kept of a row of an alignment, of which the longest is about as long as a sequence."""
+
+
+def first_codes(height: int, width: int) -> int:
+    """Codes of choices that a thread begins with on either side."""
+    return min(1 << 20, (height + 1) * (width // 16 + 8))
+
+
 class TracebackCpu(Traceback):
     """What both tracebacks share on the CPU."""
 
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=4 * shape.target_residues + 12 * shape.query_residues
-                         + 64 * shape.threads * shape.longest_query)
+        return Footprint(host=12 * shape.query_residues + 64 * shape.threads * shape.longest_query)
 
     @abstractmethod
     def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray
@@ -511,6 +519,11 @@ class XDropTracebackCpu(TracebackCpu, XDropTraceback):
     __doc__ = XDropTraceback.__doc__
     backend = "cpu"
 
+    def footprint(self, shape: Shape) -> Footprint:
+        least = super().footprint(shape).host + 3 * shape.target_residues
+        of_threads = 16 * shape.threads * first_codes(shape.longest_query, shape.longest_target)
+        return Footprint(host=least + of_threads + BYTES_PER_ROW * min(shape.longest_query, shape.longest_target))
+
     def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray
                ) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
         scoring, residues, percent = context.scoring, context.targets.residues, float(context.options.perc_identity)
@@ -529,7 +542,7 @@ class XDropTracebackCpu(TracebackCpu, XDropTraceback):
             row_codes = np.empty((2, height + 1), np.int64)
             steps, outwards = np.empty((2, height + width + 1), np.uint8)
             script = np.empty((height + width + 1, 2), np.int32)
-            codes = np.empty((2, min(1 << 20, (height + 1) * (width // 16 + 8))), np.uint64)
+            codes = np.empty((2, first_codes(height, width)), np.uint64)
 
             def trace(groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, saved: Saved, made: Made,
                       progress: np.ndarray) -> int:

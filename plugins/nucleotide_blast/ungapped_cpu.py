@@ -8,6 +8,7 @@ from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Records, Seeds
+from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
@@ -228,9 +229,16 @@ def strand_limits(context: Context) -> np.ndarray:
     return limits
 
 
+BYTES_PER_BASE = 8
+"""Of the queries: the seeds of a sequence that is searched in one like it, at the strides of megablast."""
+
+
 class UngappedExtensionCpu(UngappedExtension):
     __doc__ = UngappedExtension.__doc__
     backend = "cpu"
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=BYTES_PER_BASE * shape.query_residues + 2 * min(CHUNK, shape.longest_target))
 
     def run(self, context: Context, records: Records) -> Seeds:
         assert isinstance(records, Seeds)
