@@ -146,7 +146,7 @@ def test_tables(search):
     targets = replace(targets, descriptions=["", "first one", "second", "", ""])
     hits = run_pipeline("hmmsearch", queries, targets)
     lines = table(TargetTable, queries, targets, hits)
-    assert [line.startswith("#") for line in lines] == [True] * 3 + [False] * 3 + [True] * 7
+    assert [line.startswith("#") for line in lines] == [True] * 3 + [False] * 3 + [True] * 8
     assert lines[-1] == "# [ok]"
     rows = [line.split(maxsplit=18) for line in lines if not line.startswith("#")]
     assert [row[0] for row in rows] == ["two", "one", "half"]
