@@ -283,17 +283,14 @@ class GappedExtensionCpu(GappedExtension):
             own, starts = groups[span[0] : span[1]], bounds[span[0] : span[1] + 1]
             extend, grow = begin()
             parts, first, extensions = [], 0, 0
-            most = int(np.diff(starts).max())
-            saved = saved_room(most, longest)
+            saved = saved_room(int(np.diff(starts).max()), longest)
             while first < len(own):
                 found = np.empty((starts[-1] - starts[first], 8), np.int64)
                 state, first, count, extended = extend(own, starts, segments, saved, found, first)
                 parts.append(found[:count])
                 extensions += extended
                 if state == MORE_SAVED:
-                    grown = saved_room(most, longest)
-                    entries = np.empty((4 * len(saved.entries), 2), np.int32)
-                    saved = grown._replace(entries=entries)
+                    saved = saved.grown()
                 elif state != DONE:
                     grow(state)
             context.advance(int(starts[-1] - starts[0]), len(records))
