@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import (
-    aligned,
     choose_greater,
     greater_lanes,
     load,
@@ -30,7 +29,7 @@ from seqloom.core.kernels.simd import (
 
 from .domains import Path
 from .exact_math import F32, Array32
-from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, B, C, E, J, Matrices, N, room
+from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, B, C, E, J, Matrices, N
 from .labels_cpu import LETTERS, SKIPPED, TENTH, tenths_of
 from .profile import LANES
 from .residues import CODE_OF_RESIDUE, MEMBERS, N_CODES
@@ -347,23 +346,18 @@ def _correct(logs, residues, begin, end, null2, keep):
 
 
 class Alignments:
-    """Optimal accuracy paths and null2 of unihit envelopes side by side, of which there are Forward and Backward.
-
-    Room is used again for all envelopes of some matrices.
-    """
+    """Optimal accuracy paths and null2 of unihit envelopes side by side, of which there are Forward and Backward."""
 
     def __init__(self, matrices: Matrices) -> None:
         self._matrices = matrices
-        self._around = self._specials = np.empty(0, F32)
-        self._tenths = np.empty(0, np.uint8)
 
     def run(self, count: int, wants_null2: bool) -> dict[int, tuple[Path, str, Array32 | None]]:
         """Path of each of the first ``count`` envelopes, labels of its states, and log odds f4[28] by residue code from
         the expected use of each state if they are wanted. Those whose scaling overflowed are missing."""
         matrices = self._matrices
         odds, lanes, blocks = matrices.odds, matrices.lanes, matrices.blocks
-        self._around = room(self._around, len(matrices.forward))
-        self._specials = room(self._specials, len(matrices.forward))
+        self._around = matrices.rooms.of("around", len(matrices.forward))
+        self._specials = matrices.rooms.of("specials", len(matrices.forward))
         fit = [number for number in range(count) if self._decoded(number)]
         use, working = np.zeros(2 * odds.slots * lanes, F32), np.empty(lanes, F32)
         scores: list[Array32] = []
@@ -411,9 +405,7 @@ class Alignments:
         matrices, (first, last) = self._matrices, self._matrices.blocks[block]
         if block:
             matrices.cells[: matrices.row] = scores[block - 1]
-        size = (last - first + 1) * 2 * matrices.odds.slots * matrices.lanes
-        if len(self._tenths) < size:
-            self._tenths = aligned(size, np.uint8)
+        self._tenths = matrices.rooms.of("tenths", (last - first + 1) * 2 * matrices.row // 3, np.uint8)
         _FILL[matrices.lanes](matrices.odds.ways, matrices.odds.slots, first, last, _FIRST_LANE, self._specials,
                               self._around, matrices.cells, self._tenths)
 

@@ -15,7 +15,7 @@ from .clusters_cpu import envelopes
 from .domains import Domain, Domains, Path
 from .domains_reference import TRACES
 from .exact_math import F32, Array32
-from .forward_cpu import WIDE, Matrices, StripedOdds, longest_first
+from .forward_cpu import WIDE, Matrices, Rooms, StripedOdds, longest_first
 from .profile import LANES
 from .random_numbers import RandomNumbers
 from .regions_cpu import regions_of
@@ -92,19 +92,20 @@ class _Target:
 
 
 def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
-                   seed: int, check: Callable[[], None]) -> list[tuple[np.float32, Domains | None]]:
+                   seed: int, check: Callable[[], None], rooms: Rooms) -> list[tuple[np.float32, Domains | None]]:
     """Forward scores and domains of targets ``residues[begins[n]:ends[n]]``.
 
     Args:
         odds: of the model.
         seed: of the random numbers, which start anew in each region; 0 for arbitrary ones.
         check: called now and then; it raises to stop.
+        rooms: to work in, for this thread alone.
 
     Returns:
         For each target its score in nats and its domains, None where f32 overflowed beyond repair (HMMER drops such a
         target as well).
     """
-    finder = _Finder(odds, residues, check)
+    finder = _Finder(odds, residues, check, rooms)
     targets = [_Target(begin, end - begin) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
     finder.parse(targets)
     finder.resolve(targets, seed)
@@ -113,11 +114,13 @@ def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
 
 
 class _Finder:
-    """Goes through stretches of targets, with room that is used again."""
+    """Goes through stretches of targets."""
 
-    def __init__(self, odds: StripedOdds, residues: NDArray[np.uint8], check: Callable[[], None]) -> None:
+    def __init__(self, odds: StripedOdds, residues: NDArray[np.uint8], check: Callable[[], None],
+                 rooms: Rooms) -> None:
         self._odds, self._residues, self._check = odds, residues, check
-        self._wide, self._alone = Matrices(odds, WIDE, TOGETHER_BYTES), Matrices(odds, LANES, ALONE_BYTES)
+        self._wide = Matrices(odds, WIDE, TOGETHER_BYTES, rooms)
+        self._alone = Matrices(odds, LANES, ALONE_BYTES, rooms)
         self._alignments = {WIDE: Alignments(self._wide), LANES: Alignments(self._alone)}
 
     def _groups(self, stretches: list[tuple[_Target, int, int]], multihit: bool,
@@ -134,7 +137,7 @@ class _Finder:
             self._check()
             side_by_side = fits[some[0]] and (len(some) > 1 or not whole)
             matrices, other = (self._wide, self._alone) if side_by_side else (self._alone, self._wide)
-            other.cells = other.cells[:0]
+            other.clear()
             matrices.run_forward(self._residues, firsts[some], lengths[some], wholes[some], multihit, whole)
             yield matrices, some.tolist()
 

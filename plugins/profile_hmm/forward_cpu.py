@@ -400,12 +400,13 @@ class Matrices:
     """Forward and Backward of as many stretches of residues side by side as fours of lanes.
 
     Cells of all rows are kept where ``most`` bytes hold them, in one block. Else the last rows of some blocks are kept,
-    and a block is made again when it is needed. Room is used again for every run.
+    and a block is made again when it is needed.
 
     Args:
         odds: of the model.
         lanes: ``LANES`` or ``WIDE``.
         most: bytes of the cells of a block, about.
+        rooms: of which other matrices may have the same, if they aren't used at the same time.
 
     Attributes:
         together: how many stretches.
@@ -420,10 +421,10 @@ class Matrices:
         own_scales: bool[together], whether Backward left Forward's scales.
     """
 
-    def __init__(self, odds: StripedOdds, lanes: int, most: int) -> None:
-        self.odds, self.lanes, self.together, self._most = odds, lanes, lanes // LANES, most
+    def __init__(self, odds: StripedOdds, lanes: int, most: int, rooms: Rooms) -> None:
+        self.odds, self.lanes, self.together, self._most, self.rooms = odds, lanes, lanes // LANES, most, rooms
         self.row = 3 * odds.slots * lanes
-        self.cells = self.forward = self.backward = np.empty(0, F32)
+        self.clear()
         self.blocks = [(0, 0)]
         self._last = aligned(self.row, F32)
         self._places, self._room = np.empty(self.together, np.int64), np.empty(lanes, F32)
@@ -431,6 +432,10 @@ class Matrices:
         self._below: list[tuple[Array32, NDArray[np.bool_]]] = []
         self.scores = np.empty(self.together, F32)
         self.own_scales = np.zeros(self.together, np.bool_)
+
+    def clear(self) -> None:
+        """Let go of what there is room for."""
+        self.cells = self.forward = self.backward = np.empty(0, F32)
 
     def run_forward(self, residues: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64],
                     targets: NDArray[np.int64], multihit: bool, whole: bool) -> None:
@@ -444,12 +449,12 @@ class Matrices:
         self.moves = np.repeat((ways / (targets.astype(F32) + ways)).astype(F32), LANES)
         self.loops = F32(1.0) - self.moves
         longest = int(self.lengths.max())
-        self.forward = room(self.forward, (longest + 1) * SPECIALS * self.lanes)
+        self.forward = self.rooms.of("forward", (longest + 1) * SPECIALS * self.lanes)
         step = max(8, self._most // (4 * self.row)) if whole else longest
         self.blocks = [(first, min(first + step, longest)) for first in range(0, longest, step)]
         self._above, self._below = [self._last[:0]], []
         if whole:
-            self.cells = room(self.cells, (self.blocks[0][1] + 1) * self.row)
+            self.cells = self.rooms.of("cells", (self.blocks[0][1] + 1) * self.row)
         if len(self.blocks) == 1:
             self._forward(0, longest, self.cells if whole else self._last, longest + 1 if whole else 1)
         else:
@@ -460,7 +465,7 @@ class Matrices:
 
     def run_backward(self, whole: bool) -> None:
         """Backward of the same stretches; with ``whole`` its cells are multiplied into those of Forward."""
-        self.backward = room(self.backward, len(self.forward))
+        self.backward = self.rooms.of("backward", len(self.forward))
         self._below = []
         for first, last in reversed(self.blocks):
             self._below.insert(0, (self._last.copy(), self.own_scales.copy()))
@@ -493,9 +498,19 @@ class Matrices:
             self.own_scales, self._places, self._room)
 
 
-def room(before: Array32, size: int) -> Array32:
-    """``before`` if it is large enough, else a new array: fresh memory takes as long to come by as to fill."""
-    return before if len(before) >= size else aligned(max(size, len(before) * 5 // 4), F32)
+class Rooms:
+    """Arrays by name, used again and again: fresh memory takes as long to come by as to fill. For one thread."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def of(self, name: str, size: int, dtype: Any = F32) -> NDArray[Any]:
+        """A flat array of this size at least, with anything in it."""
+        before = len(self._arrays.get(name, ()))
+        if before < size:
+            self._arrays.pop(name, None)
+            self._arrays[name] = aligned(max(size, before * 5 // 4), dtype)
+        return self._arrays[name]
 
 
 def longest_first(lengths: NDArray[np.int64], together: int) -> Iterator[NDArray[np.int64]]:
@@ -510,7 +525,7 @@ def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
     """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
     of f32."""
     lengths, scores = ends - begins, np.empty(len(begins), F32)
-    matrices = Matrices(odds, WIDE, 0)
+    matrices = Matrices(odds, WIDE, 0, Rooms())
     for chosen in longest_first(lengths, matrices.together):
         matrices.run_forward(residues, begins[chosen], lengths[chosen], lengths[chosen], multihit=True, whole=False)
         scores[chosen] = matrices.scores[: len(chosen)]

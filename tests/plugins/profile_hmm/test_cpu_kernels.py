@@ -215,7 +215,7 @@ def test_backward_leaves_scales_that_do_not_suffice():
     _, matrix = forward(profile, lengths, target)
     matrix.scale[:] = 1.0
     expected = backward(profile, lengths, target, matrix.scale)
-    found = forward_cpu.Matrices(StripedOdds(profile), forward_cpu.LANES, 1 << 20)
+    found = forward_cpu.Matrices(StripedOdds(profile), forward_cpu.LANES, 1 << 20, forward_cpu.Rooms())
     size = np.array([len(target)])
     found.run_forward(target, np.array([0]), size, size, multihit=True, whole=False)
     found.forward.reshape(-1, 6, 4)[:, forward_cpu.SCALE] = 1.0
