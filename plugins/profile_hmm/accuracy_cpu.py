@@ -397,7 +397,7 @@ class Alignments:
     def _decoded(self, number: int) -> bool:
         matrices, lane = self._matrices, LANES * number
         return not _decode(matrices.forward[lane:], matrices.backward[lane:], matrices.lanes,
-                           int(matrices.lengths[number]), matrices.own_scales[number], matrices.loops[lane],
+                           int(matrices.lengths[number]), matrices.own_scales[number], matrices.loops[number],
                            self._around[lane:])
 
     def _fill(self, block: int, scores: list[Array32]) -> None:

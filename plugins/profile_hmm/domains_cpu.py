@@ -15,7 +15,7 @@ from .clusters_cpu import envelopes
 from .domains import Domain, Domains, Path
 from .domains_reference import TRACES
 from .exact_math import F32, Array32
-from .forward_cpu import WIDE, Matrices, Rooms, StripedOdds, longest_first
+from .forward_cpu import STREAM_ROWS, WIDE, Matrices, Rooms, StripedOdds, longest_first
 from .profile import LANES
 from .random_numbers import RandomNumbers
 from .regions_cpu import regions_of
@@ -132,7 +132,8 @@ class _Finder:
         cells = 3 * 4 * WIDE * self._odds.slots * (lengths + 1)
         fits = (cells <= TOGETHER_BYTES) | (not whole)
         together = np.flatnonzero(fits)
-        groups = [together[some] for some in longest_first(lengths[together], self._wide.together)]
+        rows = 0 if whole else STREAM_ROWS
+        groups = [together[some] for some in longest_first(lengths[together], self._wide.together, rows)]
         for some in (*groups, *(np.array([n]) for n in np.flatnonzero(~fits).tolist())):
             self._check()
             side_by_side = fits[some[0]] and (len(some) > 1 or not whole)

@@ -12,10 +12,10 @@ from .domain_path_cpu import compensated_sum, describe_path
 from .domains_cpu import ALONE_BYTES, TOGETHER_BYTES, define_domains
 from .exact_math import F32
 from .extend_domains_reference import DefineDomains, Found, as_hits
-from .forward_cpu import SPECIALS, WIDE, Rooms, StripedOdds
+from .forward_cpu import SPECIALS, STREAM_ROWS, WIDE, Rooms, StripedOdds
 from .profile import LANES
 
-_SHARE = 16
+_SHARE = 2
 
 
 class DefineDomainsCpu(DefineDomains):
@@ -30,7 +30,7 @@ class DefineDomainsCpu(DefineDomains):
         matrix = row * (shape.longest_target + 1)
         cells = max(min(TOGETHER_BYTES, matrix * WIDE // LANES) * 5 // 4, min(max(ALONE_BYTES, 16 * row), matrix))
         kept = 3 * row * (matrix // ALONE_BYTES + 2) + 10 * WIDE // LANES * row
-        around = 4 * SPECIALS * (2 * WIDE + 4 * LANES) * (shape.longest_target + 1)
+        around = 4 * SPECIALS * (2 * WIDE * (STREAM_ROWS + shape.longest_target) + 4 * LANES * shape.longest_target)
         around += min(TOGETHER_BYTES, matrix * WIDE // LANES) // 8
         labels = cells // 6
         return Footprint(host=shape.threads * (cells + labels + kept + around + 1024 * shape.longest_query))
