@@ -29,7 +29,7 @@ from seqloom.core.kernels.simd import (
 
 from .domains import Path
 from .exact_math import F32, Array32
-from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, B, C, E, J, Matrices, N
+from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, WIDTHS, B, C, E, J, Matrices, N
 from .labels_cpu import LETTERS, SKIPPED, TENTH, tenths_of
 from .profile import LANES
 from .residues import CODE_OF_RESIDUE, MEMBERS, N_CODES
@@ -231,8 +231,8 @@ def _null2_kernels(lanes: int) -> Any:
     return add_use, null2
 
 
-_FILL = {LANES: _alignment_kernel(LANES), WIDE: _alignment_kernel(WIDE)}
-_NULL2 = {LANES: _null2_kernels(LANES), WIDE: _null2_kernels(WIDE)}
+_FILL = {lanes: _alignment_kernel(lanes) for lanes in WIDTHS}
+_NULL2 = {lanes: _null2_kernels(lanes) for lanes in WIDTHS}
 
 
 @kernel

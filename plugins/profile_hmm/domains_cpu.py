@@ -15,7 +15,7 @@ from .clusters_cpu import envelopes
 from .domains import Domain, Domains, Path
 from .domains_reference import TRACES
 from .exact_math import F32, Array32
-from .forward_cpu import STREAM_ROWS, WIDE, Matrices, Rooms, StripedOdds, longest_first
+from .forward_cpu import STREAM_ROWS, WIDE, WIDTHS, Matrices, Rooms, StripedOdds, longest_first
 from .profile import LANES
 from .random_numbers import RandomNumbers
 from .regions_cpu import regions_of
@@ -119,9 +119,9 @@ class _Finder:
     def __init__(self, odds: StripedOdds, residues: NDArray[np.uint8], check: Callable[[], None],
                  rooms: Rooms) -> None:
         self._odds, self._residues, self._check = odds, residues, check
-        self._wide = Matrices(odds, WIDE, TOGETHER_BYTES, rooms)
-        self._alone = Matrices(odds, LANES, ALONE_BYTES, rooms)
-        self._alignments = {WIDE: Alignments(self._wide), LANES: Alignments(self._alone)}
+        self._matrices = {lanes: Matrices(odds, lanes, ALONE_BYTES if lanes == LANES else TOGETHER_BYTES, rooms)
+                          for lanes in WIDTHS}
+        self._alignments = {lanes: Alignments(matrices) for lanes, matrices in self._matrices.items()}
 
     def _groups(self, stretches: list[tuple[_Target, int, int]], multihit: bool,
                 whole: bool) -> Iterator[tuple[Matrices, list[int]]]:
@@ -129,18 +129,24 @@ class _Finder:
         firsts = np.array([target.begin + first - 1 for target, first, _ in stretches], np.int64)
         lengths = np.array([last - first + 1 for _, first, last in stretches], np.int64)
         wholes = np.array([target.length for target, _, _ in stretches], np.int64)
-        cells = 3 * 4 * WIDE * self._odds.slots * (lengths + 1)
-        fits = (cells <= TOGETHER_BYTES) | (not whole)
-        together = np.flatnonzero(fits)
-        rows = 0 if whole else STREAM_ROWS
-        groups = [together[some] for some in longest_first(lengths[together], self._wide.together, rows)]
-        for some in (*groups, *(np.array([n]) for n in np.flatnonzero(~fits).tolist())):
-            self._check()
-            side_by_side = fits[some[0]] and (len(some) > 1 or not whole)
-            matrices, other = (self._wide, self._alone) if side_by_side else (self._alone, self._wide)
-            other.clear()
-            matrices.run_forward(self._residues, firsts[some], lengths[some], wholes[some], multihit, whole)
-            yield matrices, some.tolist()
+        for lanes, some in self._dealt(lengths) if whole else [(WIDE, np.arange(len(lengths)))]:
+            for group in longest_first(lengths[some], lanes // LANES, 0 if whole else STREAM_ROWS):
+                self._check()
+                chosen = some[group]
+                matrices = self._matrices[min(n for n in WIDTHS if n >= LANES * len(chosen)) if whole else lanes]
+                for other in self._matrices.values():
+                    other.clear()
+                matrices.run_forward(self._residues, firsts[chosen], lengths[chosen], wholes[chosen], multihit, whole)
+                yield matrices, chosen.tolist()
+
+    def _dealt(self, lengths: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Places of stretches by the lanes of as many of them as may be gone through together."""
+        bytes_of_lane = 3 * 4 * self._odds.slots * (lengths + 1)
+        lanes = np.full(len(lengths), LANES)
+        for more in WIDTHS[1:]:
+            lanes[bytes_of_lane * more <= TOGETHER_BYTES] = more
+        for each in reversed(WIDTHS):
+            yield each, np.flatnonzero(lanes == each)
 
     def parse(self, targets: list[_Target]) -> None:
         """Find the regions of each target, and the envelopes of those that hold one domain."""

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 WIDE = BYTE_LANES // 2
 """Lanes of vectors of several stretches: two registers."""
+WIDTHS = tuple(sorted({LANES, max(LANES, WIDE // 2), WIDE}))
+"""Lanes of all vectors: those of one stretch, of as many as fill a register, or two."""
 SPECIALS = 6
 N, B, E, J, C, SCALE = range(SPECIALS)
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD, _OUT_MM, _OUT_IM, _OUT_DM, _NONE = (4 * n for n in range(12))
@@ -471,8 +473,8 @@ def _backward_kernel(lanes: int) -> Any:
     return fill_backward
 
 
-_FORWARD = {LANES: _forward_kernel(LANES), WIDE: _forward_kernel(WIDE)}
-_BACKWARD = {LANES: _backward_kernel(LANES), WIDE: _backward_kernel(WIDE)}
+_FORWARD = {lanes: _forward_kernel(lanes) for lanes in WIDTHS}
+_BACKWARD = {lanes: _backward_kernel(lanes) for lanes in WIDTHS}
 
 
 class Matrices:
@@ -483,7 +485,7 @@ class Matrices:
 
     Args:
         odds: of the model.
-        lanes: ``LANES`` or ``WIDE``.
+        lanes: one of ``WIDTHS``.
         most: bytes of the cells of a block, about.
         rooms: of which other matrices may have the same, if they aren't used at the same time.
 
