@@ -135,6 +135,7 @@ SAMPLES = {"protein": ("queries.fasta", "proteins.duckdb"), "nucleotide": ("quer
 def example(name: str, family: "type[Family]") -> str:
     """A command line that searches with the pipeline ``name``."""
     query, database = SAMPLES.get(family.query, SAMPLES["protein"])
+    database = "models.hmm" if family.target == "model" else database
     return f"seqloom {name} -q {query} -d {database} -p 4 -o hits.txt"
 
 

@@ -316,6 +316,18 @@ class ModelBatch:
         """Positions in this batch of global ``ordinals``, which must be in it."""
         return _places(self.ordinals, ordinals)
 
+    def by_ordinal(self, ordinal: int) -> Any:
+        """The model with global number ``ordinal``."""
+        return self[int(self.locate(ordinal))]
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the models are in memory."""
+        return True
+
+    def load(self) -> None:
+        """Read now what would be read when it is first asked for."""
+
     def renumbered(self, ordinals: np.ndarray) -> "ModelBatch":
         """The same models with other global numbers."""
         return replace(self, ordinals=ordinals)
