@@ -62,12 +62,13 @@ _HMMER = {
     "textw": ("N", "format hmmer: characters of a line, 120 at least  [default: 120]"),
 }
 _BLAST = ("protein-blast", "nucleotide-blast", "discontiguous-blast")
-_PROFILES = ("profile-hmm", "profile-hmm-scan")
+PROFILES = ("profile-hmm", "profile-hmm-scan")
+"""Families of HMMER's programs."""
 FORMAT_OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
-    **dict.fromkeys(_BLAST, _LAYOUT), **dict.fromkeys(_PROFILES, _HMMER)}
+    **dict.fromkeys(_BLAST, _LAYOUT), **dict.fromkeys(PROFILES, _HMMER)}
 """By family: options that add "name=value" to the output format for people: their placeholder ("" for those without a
 value) and help."""
-FOR_PEOPLE = {**dict.fromkeys(_BLAST, "0"), **dict.fromkeys(_PROFILES, "hmmer")}
+FOR_PEOPLE = {**dict.fromkeys(_BLAST, "0"), **dict.fromkeys(PROFILES, "hmmer")}
 """By family: that format."""
 
 TRUE = ("true", "t", "yes", "y", "1")

@@ -25,7 +25,7 @@ from .turned import VOLUME_NODES, Turned, turned_shape
 
 MODEL_BYTES = 192
 """Of a node of a model, about, beside its profile."""
-ACCESSION = Column("model_accession", "str", "accession of the model")
+ACCESSION = Column("model_accession", "str", "accession of the model", nullable=True)
 
 
 class ScanProfiles(HmmProfiles):
@@ -82,7 +82,7 @@ class ScanDomains(Turned, DefineDomains):
 def with_accessions(context: Context, hits: Hits) -> Hits:
     """Hits with the accession of each one's model."""
     places = context.targets.locate(hits.target)
-    accessions = [context.targets[n].accession for n in np.atleast_1d(places).tolist()]
+    accessions = [context.targets[n].accession or None for n in np.atleast_1d(places).tolist()]
     return hits.replace((ACCESSION,), model_accession=np.array(accessions, object))
 
 

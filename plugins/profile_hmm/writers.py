@@ -22,6 +22,14 @@ class _Widths(NamedTuple):
     query: int
     accession: int
 
+    def titles(self) -> str:
+        """Above the columns of the target."""
+        return f"{'target name':<{self.target - 2}} {'accession':<{self.target_accession}}"
+
+    def rules(self) -> str:
+        """Below these."""
+        return f"{'-' * 19:>{self.target - 1}} {'-' * self.target_accession}"
+
 
 class _HmmerTable(HmmerWriter):
     """Names and accessions in columns of their own width, a heading before the first query, provenance at the end."""
@@ -57,8 +65,8 @@ class TargetTable(_HmmerTable):
     name = "tblout"
 
     def heading(self, widths: _Widths) -> str:
-        names = f"{'target name':<{widths.target - 2}} {'accession':<{widths.target_accession}} {'query name':<{widths.query}}"
-        rules = f"{'-' * 19:>{widths.target - 1}} {'-' * widths.target_accession} {'-' * widths.query} {'-' * widths.accession}"
+        names = f"{widths.titles()} {'query name':<{widths.query}}"
+        rules = f"{widths.rules()} {'-' * widths.query} {'-' * widths.accession}"
         blank = " " * (widths.target + widths.query + widths.accession + widths.target_accession + 2)
         return (
             f"#{blank} --- full sequence ---- --- best 1 domain ---- --- domain number estimation ----\n"
@@ -88,8 +96,8 @@ class DomainTable(_HmmerTable):
     name = "domtblout"
 
     def heading(self, widths: _Widths) -> str:
-        names = f"{'target name':<{widths.target - 2}} {'accession':<{widths.target_accession}}  tlen {'query name':<{widths.query}}"
-        rules = f"{'-' * 19:>{widths.target - 1}} {'-' * widths.target_accession} ----- {'-' * widths.query} {'-' * widths.accession} -----"
+        names = f"{widths.titles()}  tlen {'query name':<{widths.query}}"
+        rules = f"{widths.rules()} ----- {'-' * widths.query} {'-' * widths.accession} -----"
         blank = " " * (widths.target + widths.query + widths.accession + widths.target_accession + 15)
         return (
             f"#{blank} --- full sequence --- -------------- this domain -------------   hmm coord   ali coord   "
