@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,7 @@ class ModelSource:
         import hashlib
 
         digest = hashlib.blake2b(digest_size=16)
-        for text in (*batch.names, *batch.accessions, *batch.sources):
+        for text in chain(batch.names, batch.accessions, batch.sources):
             digest.update(text.encode("utf-8", "replace") + b"\0")
         digest.update(np.ascontiguousarray(batch.lengths, "<i8").data)
         # The texts are for runs whose queries are models; here nobody reads them.

@@ -84,7 +84,8 @@ def test_models_are_wanted(scan):
 
 
 @pytest.mark.parametrize("text, line", [
-    (model_text()[: model_text().index("      2   ")], "the file ends where"), (model_text().replace("amino", "DNA"), "ALPH must be amino"),
+    (model_text()[: model_text().index("      2   ")], "the file ends where"),
+    (model_text().replace("amino", "DNA"), "ALPH must be amino"),
     (model_text().replace("STATS LOCAL MSV -8.0 0.70000\n", ""), "lacks its score statistics"),
     (model_text(length=4).replace("LENG  4", "LENG  3"), "must follow the 3 nodes"),
 ])
