@@ -93,6 +93,9 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
     "hmmsearch": {
         "tformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
     },
+    "hmmscan": {
+        "qformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
+    },
     "mummer": {},
     "makeblastdb": {
         "in": Foreign("files stand without an option: seqloom db create NAME.duckdb FILE"),
@@ -148,7 +151,8 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
 
 PEERS: dict[str, tuple[str, ...]] = {
     "protein-blast": ("blastp",), "nucleotide-blast": ("blastn",), "discontiguous-blast": ("blastn",),
-    "profile-hmm": ("hmmsearch",), "exact-match": ("mummer",), "exact-match-protein": ("mummer",),
+    "profile-hmm": ("hmmsearch",), "profile-hmm-scan": ("hmmscan",), "exact-match": ("mummer",),
+    "exact-match-protein": ("mummer",),
     "db create": ("makeblastdb",), "db append": ("makeblastdb",), "db extract": ("blastdbcmd",),
     "db info": ("blastdbcmd",), "db list-sequences": ("blastdbcmd",), "mask": ("dustmasker", "segmasker", "windowmasker"),
 }
@@ -192,12 +196,10 @@ _TRANSLATED = "a translated search isn't there; translate the sequences and use 
 _ITERATED = "searches aren't repeated with what was found; seqloom blastp or seqloom hmmsearch searches once"
 PROGRAMS: dict[str, str] = {
     "makeblastdb": "", "blastdbcmd": "", "segmasker": "", "dustmasker": "", "windowmasker": "",
-    "hmmscan": "seqloom hmmsearch MODELS.hmm SEQUENCES.fasta compares the same; it lists sequences by model, and "
-               "E-values count sequences (-Z N sets their number)",
     "phmmer": "seqloom blastp or seqloom sw -q QUERIES -d SEQUENCES compares proteins with proteins",
     "jackhmmer": _ITERATED,
     "nhmmer": "profiles of nucleotides aren't there; seqloom blastn compares sequences",
-    "hmmpress": "models are read as they are: seqloom hmmsearch MODELS.hmm SEQUENCES.fasta",
+    "hmmpress": "models are read as they are: seqloom hmmscan MODELS.hmm SEQUENCES.fasta",
     "hmmbuild": "profiles are made by HMMER's own hmmbuild; seqloom hmmsearch reads them",
     "blastx": _TRANSLATED, "tblastn": _TRANSLATED, "tblastx": _TRANSLATED,
     "psiblast": _ITERATED, "deltablast": _ITERATED,

@@ -72,3 +72,8 @@ class HmmsearchOptions:
     def largest_p(self, name: str) -> float:
         """P-value threshold "F1", "F2" or "F3" in force, at most 1."""
         return 1.0 if self.max else min(1.0, getattr(self, name))
+
+
+@dataclass(frozen=True)
+class HmmscanOptions(HmmsearchOptions):
+    """Pipeline options of hmmscan: those of hmmsearch, where targets are models."""

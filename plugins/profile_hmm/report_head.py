@@ -12,7 +12,9 @@ from .report_rows import database_names, query_names
 
 RULE = "# - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -\n"
 _PROGRAMS = {"hmmsearch": ("search profile(s) against a sequence database", "query HMM file",
-                           "target sequence database")}
+                           "target sequence database"),
+             "hmmscan": ("search sequence(s) against a profile database", "query sequence file",
+                         "target HMM database")}
 """By pipeline: what it does, and what its two inputs are called."""
 _THRESHOLDS = {"E": "sequence reporting threshold", "T": "sequence reporting threshold",
                "domE": "domain reporting threshold", "domT": "domain reporting threshold",

@@ -21,12 +21,16 @@ class PfamTable(HmmerWriter):
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         self.options(fields)
+        given = report.run["options"]
+        by_score = given.get("incT") is not None or any(given.get(name) for name in ("cut_ga", "cut_nc", "cut_tc"))
         for query in report.queries():
-            stream.writelines(_lines(query))
+            stream.writelines(_lines(query, by_score))
         stream.write(closing(report))
 
 
-def _lines(query: QueryReport) -> Iterator[str]:
+def _lines(query: QueryReport, by_score: bool) -> Iterator[str]:
+    """Domains of several models stand in another order by score than by significance, which goes by score where
+    inclusion does."""
     hits = list(hit_rows(query))
     width = max([_LEAST_NAME, *(len(hit.name) for hit in hits)])
     rule = f"# {'-' * (_LEAST_NAME - 1):>{width - 1}}"
@@ -42,8 +46,8 @@ def _lines(query: QueryReport) -> Iterator[str]:
            f"{'ali-st':>6} {'ali-en':>6} {'hmm-st':>6} {'hmm-en':>6}     description\n")
     yield (f"{rule} ------ --------- ----- ----- ------ ------ ------ ------ ------ ------"
            "      ---------------------\n")
-    domains = [(domain["log_p"], hit.name.encode(), domain["target_start"], number, hit, domain)
-               for hit in hits for number, domain in enumerate(hit.domains, start=1)]
+    domains = [(-domain["bit_score"] if by_score else domain["log_p"], hit.name.encode(), domain["target_start"],
+                number, hit, domain) for hit in hits for number, domain in enumerate(hit.domains, start=1)]
     for _, _, _, number, hit, domain in sorted(domains, key=lambda row: row[:4]):
         places = " ".join(f"{domain[a] + 1:6d} {domain[b]:6d}" for a, b in _STRETCHES)
         yield (f"{hit.name:<{width}}  {domain['bit_score']:6.1f} {domain['evalue']:9.2g} {number:5d} "

@@ -41,7 +41,7 @@ class StockholmAlignment(HmmerWriter):
     """Included domains of each query, aligned to its model (-A of HMMER)."""
 
     name = "stockholm"
-    beside = FAMILIES
+    families = beside = FAMILIES[:1]
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         width = 0 if "notextw" in self.options(fields, ("notextw",)) else _COLUMNS
