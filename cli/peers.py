@@ -93,6 +93,10 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
     "hmmsearch": {
         "tformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
     },
+    "phmmer": {
+        "qformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
+        "tformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
+    },
     "mummer": {},
     "makeblastdb": {
         "in": Foreign("files stand without an option: seqloom db create NAME.duckdb FILE"),
@@ -142,7 +146,8 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
 
 PEERS: dict[str, tuple[str, ...]] = {
     "protein-blast": ("blastp",), "nucleotide-blast": ("blastn",), "discontiguous-blast": ("blastn",),
-    "profile-hmm": ("hmmsearch",), "exact-match": ("mummer",), "exact-match-protein": ("mummer",),
+    "profile-hmm": ("hmmsearch",), "sequence-profile": ("phmmer",), "exact-match": ("mummer",),
+    "exact-match-protein": ("mummer",),
     "db create": ("makeblastdb",), "db append": ("makeblastdb",), "db extract": ("blastdbcmd",),
     "db info": ("blastdbcmd",), "db list-sequences": ("blastdbcmd",), "mask": ("dustmasker", "segmasker"),
 }
@@ -188,7 +193,6 @@ PROGRAMS: dict[str, str] = {
     "makeblastdb": "", "blastdbcmd": "", "segmasker": "", "dustmasker": "",
     "hmmscan": "seqloom hmmsearch MODELS.hmm SEQUENCES.fasta compares the same; it lists sequences by model, and "
                "E-values count sequences (-Z N sets their number)",
-    "phmmer": "seqloom blastp or seqloom sw -q QUERIES -d SEQUENCES compares proteins with proteins",
     "jackhmmer": _ITERATED,
     "nhmmer": "profiles of nucleotides aren't there; seqloom blastn compares sequences",
     "hmmpress": "models are read as they are: seqloom hmmsearch MODELS.hmm SEQUENCES.fasta",

@@ -272,7 +272,7 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     keep_freed_memory()
     if values["on_bad"] not in ("error", "skip"):
         raise UsageError(f"--on-bad must be error or skip, not '{values['on_bad']}'")
-    if values["num_threads"] == "0" and registry().family(pipeline.family).query == "model":
+    if values["num_threads"] == "0" and pipeline.writer == "hmmer":
         values["num_threads"] = "1"  # HMMER's way to ask for no threads beside the first
     numbers = {name: number(values[name], f"--{name.replace('_', '-')}")
                for name in ("num_threads", "volume_residues", "batch_queries")}

@@ -8,8 +8,8 @@ from seqloom.core.context import SearchSpace
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Family
 
-from .options import HmmsearchOptions
-from .scoring import HmmScoring, hmm_scoring
+from .options import HmmsearchOptions, PhmmerOptions
+from .scoring import HmmScoring, hmm_scoring, sequence_scoring
 
 
 class ProfileHmmFamily(Family):
@@ -24,3 +24,17 @@ class ProfileHmmFamily(Family):
     def scoring(self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any) -> HmmScoring:
         assert isinstance(queries, ModelBatch)
         return hmm_scoring(queries, space, options)
+
+
+class SequenceProfileFamily(Family):
+    """Protein sequences, each made into a profile, against protein databases, as phmmer."""
+
+    name = "sequence-profile"
+    Options = PhmmerOptions
+    query = "protein"
+    target = "protein"
+    Scoring = HmmScoring
+
+    def scoring(self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any) -> HmmScoring:
+        assert isinstance(queries, SequenceBatch)
+        return sequence_scoring(queries, space, options)

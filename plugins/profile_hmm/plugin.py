@@ -4,7 +4,7 @@ from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import Pipeline
 
-from .pipelines import HMMSEARCH
+from .pipelines import HMMSEARCH, PHMMER
 
 SEQLOOM_API = 1
 
@@ -14,6 +14,8 @@ def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
         "hmm-profiles reference": "index_reference.HmmProfiles",
         "hmm-profiles cpu": "index_cpu.HmmProfilesCpu",
+        "sequence-profiles reference": "query_index_reference.SequenceProfiles",
+        "sequence-profiles cpu": "query_index_cpu.SequenceProfilesCpu",
         "msv reference": "seed_msv_reference.MsvFilter",
         "msv cpu": "seed_msv_cpu.MsvFilterCpu",
         "bias-filter reference": "extend_bias_reference.BiasFilter",
@@ -37,12 +39,13 @@ def seqloom_stages() -> list[Deferred]:
 def seqloom_families() -> list[Deferred]:
     return deferred(__package__, {
         "profile-hmm": "family.ProfileHmmFamily",
+        "sequence-profile": "family.SequenceProfileFamily",
     })
 
 
 @hookimpl
 def seqloom_pipelines() -> list[Pipeline]:
-    return [HMMSEARCH]
+    return [HMMSEARCH, PHMMER]
 
 
 @hookimpl
@@ -60,4 +63,4 @@ def seqloom_writers() -> list[Deferred]:
         "domtblout": "writers.DomainTable",
         "pfamtblout": "writer_pfam.PfamTable",
         "stockholm": "writer_stockholm.StockholmAlignment",
-    }, beside=dict.fromkeys(("tblout", "domtblout", "pfamtblout", "stockholm"), ("profile-hmm",)))
+    }, beside=dict.fromkeys(("tblout", "domtblout", "pfamtblout", "stockholm"), ("profile-hmm", "sequence-profile")))

@@ -11,7 +11,7 @@ from seqloom.core.ports import QueryReport, Report
 from seqloom.core.records import children_order
 from seqloom.core.stages import Writer
 
-FAMILIES = ("profile-hmm",)
+FAMILIES = ("profile-hmm", "sequence-profile")
 
 
 class HmmerWriter(Writer):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.errors import OptionError
-from seqloom.core.sequences import ModelBatch
+from seqloom.core.sequences import ModelBatch, SequenceBatch
 
 from .hmmfile import ProfileHmm
-from .options import HmmsearchOptions
+from .options import HmmsearchOptions, ProfileOptions
 
 _CUTOFFS = {"cut_ga": ("GA", "gathering"), "cut_nc": ("NC", "noise"), "cut_tc": ("TC", "trusted")}
 
@@ -56,13 +56,22 @@ class HmmScoring(Scoring):
     thresholds: Mapping[int, Thresholds] = field(default_factory=dict)
 
 
+def sequence_scoring(queries: SequenceBatch, space: SearchSpace, options: ProfileOptions) -> HmmScoring:
+    """Scoring of a batch of sequences, which have no cutoffs of their own."""
+    return _scoring(dict.fromkeys(queries.ordinals.tolist(), given_thresholds(options)), space, options)
+
+
 def hmm_scoring(queries: ModelBatch, space: SearchSpace, options: HmmsearchOptions) -> HmmScoring:
     """Scoring of a batch; raises ``OptionError`` if a model lacks the cutoffs that the options ask for."""
     numbered = zip(queries.ordinals.tolist(), queries.models, strict=True)
+    return _scoring({number: thresholds(model, options) for number, model in numbered}, space, options)
+
+
+def _scoring(limits: dict[int, Thresholds], space: SearchSpace, options: ProfileOptions) -> HmmScoring:
     return HmmScoring(
         n_targets=float(space.sequences) if options.Z is None else options.Z,
         n_reported=options.domZ,
-        thresholds={number: thresholds(model, options) for number, model in numbered},
+        thresholds=limits,
     )
 
 
@@ -77,6 +86,11 @@ def thresholds(model: ProfileHmm, options: HmmsearchOptions) -> Thresholds:
                 )
             target, domain = (Threshold(None, cutoff) for cutoff in cutoffs)
             return Thresholds(target, domain, target, domain, from_model=True)
+    return given_thresholds(options)
+
+
+def given_thresholds(options: ProfileOptions) -> Thresholds:
+    """Thresholds of every query that the options state."""
     return Thresholds(
         target=_threshold(options.E, options.T),
         domain=_threshold(options.domE, options.domT),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ from seqloom.core.errors import UsageError
 from seqloom.core.ports import QueryReport, Report
 
 from .domain_text import ModelText
-from .options import HmmsearchOptions
+from .hmmfile import ProfileHmm
+from .options import HmmsearchOptions, PhmmerOptions
 from .report_head import heading
 from .report_rows import HitRow, HmmerWriter, hit_rows, scores
 
@@ -68,7 +70,7 @@ class HmmerReport(HmmerWriter):
 def _query(report: Report, query: QueryReport, layout: Layout) -> Iterator[str]:
     options: Mapping[str, Any] = report.run["options"]
     hits = list(hit_rows(query))
-    yield f"Query:       {query.name}  [M={query.length}]\n"
+    yield f"Query:       {query.name}  [{'M' if report.run['query_type'] == 'model' else 'L'}={query.length}]\n"
     if query.accession:
         yield f"Accession:   {query.accession}\n"
     if query.description:
@@ -76,7 +78,7 @@ def _query(report: Report, query: QueryReport, layout: Layout) -> Iterator[str]:
     yield "Scores for complete sequences (score includes all domains):\n"
     yield from _targets(hits, layout)
     yield f"\n\nDomain annotation for each sequence{' (and alignments)' if layout.alignments else ''}:\n"
-    text = ModelText(query.model) if layout.alignments and hits else None
+    text = ModelText(query.model or _model(query, options)) if layout.alignments and hits else None
     for hit in hits:
         yield from _domains(query, hit, layout, text)
     if not hits:
@@ -84,6 +86,15 @@ def _query(report: Report, query: QueryReport, layout: Layout) -> Iterator[str]:
     yield "\n\nInternal pipeline statistics summary:\n-------------------------------------\n"
     yield from _statistics(report, query, options, len(hits))
     yield "//\n"
+
+
+def _model(query: QueryReport, options: Mapping[str, Any]) -> ProfileHmm:
+    """Of a query that is a sequence, without statistics."""
+    from .query_model import QueryModels
+
+    known = {field.name: options[field.name] for field in fields(PhmmerOptions) if field.name in options}
+    assert query.residues is not None
+    return QueryModels(PhmmerOptions(**known)).model(query.residues)
 
 
 def _cut(text: str, width: int) -> str:

@@ -15,6 +15,7 @@ KINDS = {
     **masks.DRAWS,
     **texts.DRAWS,
     "hmmsearch": (blast.AMINO_ACIDS, profiles.search),
+    "phmmer": (blast.AMINO_ACIDS, profiles.sequence_search),
 }
 NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide")
 PROGRAMS = {
@@ -27,6 +28,7 @@ PROGRAMS = {
     "exact": ("mummer",),
     "sort": ("sort", "uniq", "sed"),
     "hmmsearch": ("hmmsearch",),
+    "phmmer": ("phmmer",),
 }
 
 

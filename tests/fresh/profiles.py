@@ -1,4 +1,4 @@
-"""hmmsearch against that of HMMER 3.3.2: report, tables and alignment of all hits, every line in order."""
+"""hmmsearch and phmmer against those of HMMER 3.3.2: report, tables and alignment of all hits, every line in order."""
 
 import gzip
 from functools import cache
@@ -74,6 +74,37 @@ def search(draw: Draw) -> Case:
     words = _options(draw, model)
     words += [word for word in LAYOUT if draw.chance(0.2)]
     return case_of("hmmsearch", "q.hmm", "t.fa", words)
+
+
+CALIBRATION: dict[str, list] = {
+    "--popen": [0.001, 0.01, 0.05, 0.1], "--pextend": [0.1, 0.5, 0.8], "--EmL": [30, 250], "--EmN": [20, 210],
+    "--EvL": [30, 250], "--EvN": [20, 210], "--EfL": [30, 150], "--EfN": [30, 210], "--Eft": [0.01, 0.1],
+}  # fmt: skip
+MATRICES = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "PAM30", "PAM70", "PAM120", "PAM240")
+
+
+def sequence_search(draw: Draw) -> Case:
+    """Proteins against their relatives: mutated, cut, repeated, and other proteins."""
+    queries, targets = [], []
+    for _ in range(draw.random.choice((1, 1, 1, 2, 4))):
+        origin = draw.sequence(draw.length(5, 2500 if draw.chance(0.1) else 300))
+        query = draw.odd(origin, draw.random.choice((0.01, 0.1))) if draw.chance(0.3) else origin
+        queries.append(query)
+        for _ in range(draw.random.choice((0, 1, 2, 4))):
+            copies = "".join(draw.mutated(origin, draw.random.choice((0, 0.1, 0.3, 0.6))) +
+                             draw.sequence(draw.length(1, 40)) for _ in range(draw.random.choice((1, 1, 2, 3))))
+            start = draw.random.randrange(len(copies) // 2 + 1)
+            targets.append(copies[start : start + draw.length(2, len(copies) + 2)] or "MK")
+    targets += [draw.sequence(draw.length(2, 150)) for _ in range(draw.random.randint(1, 20))]
+    if draw.chance(0.2):
+        targets = [draw.odd(text, 0.05) for text in targets]
+    draw.write("q.fa", queries, "q")
+    draw.write("t.fa", targets, "t")
+    words = _options(draw, "")
+    words += [word for given in draw.some(CALIBRATION, 0.07).items() for word in given]
+    words += ["--mx", draw.random.choice(MATRICES)] if draw.chance(0.3) else []
+    words += [word for word in LAYOUT if draw.chance(0.2)]
+    return case_of("phmmer", "q.fa", "t.fa", words)
 
 
 def case_of(program: str, queries: str, targets: str, words: list[str]) -> Case:
