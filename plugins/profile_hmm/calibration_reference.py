@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .exact_math import F32, LN2
+from .exact_math import F32, LN2, log
 from .forward_reference import forward_parser
 from .msv_reference import msv_scores
 from .profile import BYTE_BASE, BYTE_SCALE, WORD_BASE, WORD_SCALE, LengthModel, SearchProfile, null_score
@@ -89,7 +89,13 @@ def statistics(profile: SearchProfile, rate: float, sequences: RandomSequences, 
 
 def fitted(rate: float, sequences: RandomSequences, msv: NDArray[np.float32],
            viterbi: NDArray[np.float32], forward: NDArray[np.float32], tail: float) -> Statistics:
-    """Statistics from the raw scores, nats, of the random sequences."""
+    """Statistics from the raw scores, nats, of the random sequences.
+
+    Raises:
+        FloatingPointError: a sequence has no Forward score.
+    """
+    if np.isnan(forward).any():
+        raise FloatingPointError("a random sequence has no Forward score")
     most_msv = F32((F32(255.0) - F32(BYTE_BASE)) / BYTE_SCALE)
     most_viterbi = F32((F32(32767.0) - F32(WORD_BASE)) / WORD_SCALE)
     null_msv, null_viterbi, null_forward = (null_score(part.shape[1]) for part in sequences)
@@ -123,12 +129,17 @@ def relative_entropy(row: NDArray[np.float32]) -> np.float32:
     return total
 
 
+def _exp(x: float) -> float:
+    """As C's: inf beyond the range of f64, which a model that says nothing leads to."""
+    return math.exp(x) if x < 709.0 else math.inf
+
+
 def gumbel_place(scores: Sequence[float], rate: float) -> float:
     """Maximum-likelihood mu of a Gumbel distribution whose lambda is known."""
     total = 0.0
     for score in scores:
-        total += math.exp(-rate * score)
-    return -math.log(total / float(len(scores))) / rate
+        total += _exp(-rate * score)
+    return -log(total / float(len(scores))) / rate
 
 
 def gumbel_fit(scores: Sequence[float]) -> tuple[float, float]:
@@ -154,7 +165,7 @@ def _lawless(scores: Sequence[float], rate: float) -> tuple[float, float]:
     """The equation that lambda solves, and its derivative."""
     total = weights = weighted = squares = 0.0
     for score in scores:
-        weight = math.exp(-1.0 * rate * score)
+        weight = _exp(-1.0 * rate * score)
         total += score
         weighted += score * weight
         squares += score * score * weight

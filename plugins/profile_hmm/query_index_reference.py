@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from seqloom.core.context import Context
+from seqloom.core.errors import InputError
 from seqloom.core.index import Index
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, Shape
@@ -52,8 +53,17 @@ class SequenceProfiles(IndexStage):
 def of_query(models: QueryModels, batch: SequenceBatch, number: int,
              configure: Callable[[ProfileHmm], SearchProfile],
              calibrate: Callable[[SearchProfile, NDArray[np.uint8]], dict[str, float]]) -> SearchProfile:
-    """Profile of a query of a batch: its model is configured, calibrated, and carries what was found."""
+    """Profile of a query of a batch: its model is configured, calibrated, and carries what was found.
+
+    Raises:
+        InputError: random sequences have no score with the model.
+    """
     codes = batch[number]
     plain = models.model(codes, batch.names[number], batch.descriptions[number] if batch.descriptions else "")
     profile = configure(plain)
-    return replace(profile, model=replace(plain, **calibrate(profile, codes)))
+    try:
+        found = calibrate(profile, codes)
+    except FloatingPointError:
+        raise InputError(f"query '{plain.name}' can't be calibrated: random sequences have no score with it; leave it "
+                         "out, or write X for its '*'") from None
+    return replace(profile, model=replace(plain, **found))

@@ -14,7 +14,7 @@ import numpy as np
 from seqloom.core.errors import InputError, OptionError
 from seqloom.plugins.common import matrix_tables
 
-from . import pam_tables
+from . import hmmer_matrices
 from .exact_math import F32, Array32
 from .residues import BACKGROUND, MEMBERS, MODEL_RESIDUES, N_CODES, STORED_RESIDUES
 
@@ -31,7 +31,7 @@ _NEAR = 1e-15
 @cache
 def named_scores(name: str) -> NDArray[np.int64]:
     """i8[20, 20] of one of ``matrix_names.NAMES``, in ``MODEL_RESIDUES`` order."""
-    tables = pam_tables if name in pam_tables.TRIANGLES else matrix_tables
+    tables = hmmer_matrices if name in hmmer_matrices.TRIANGLES else matrix_tables
     lines = [line.split() for line in tables.TRIANGLES[name].strip().split("\n")]
     rows = [row for row in lines if row[0] in MODEL_RESIDUES]
     order = [row[0] for row in rows]

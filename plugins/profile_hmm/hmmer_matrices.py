@@ -1,11 +1,34 @@
-"""Scoring matrices that HMMER has and BLAST hasn't: lower triangles over ``RESIDUES``, half-bit and third-bit units.
+"""Scoring matrices of HMMER that BLAST hasn't, or has in other units: lower triangles over ``RESIDUES``.
 
-Source: Dayhoff, Schwartz & Orcutt 1978, as the files PAM120 and PAM240 that NCBI distributes.
+Sources: BLOSUM80 in third-bits, Henikoff & Henikoff 1992; PAM120 in half-bits and PAM240 in third-bits, Dayhoff,
+Schwartz & Orcutt 1978; as in the files of these names that NCBI distributes.
 """
 
 RESIDUES = "ARNDCQEGHILKMFPSTWYV"
 
 TRIANGLES = {
+    "BLOSUM80": """
+        A 7
+        R -3 9
+        N -3 -1 9
+        D -3 -3 2 10
+        C -1 -6 -5 -7 13
+        Q -2 1 0 -1 -5 9
+        E -2 -1 -1 2 -7 3 8
+        G 0 -4 -1 -3 -6 -4 -4 9
+        H -3 0 1 -2 -7 1 0 -4 12
+        I -3 -5 -6 -7 -2 -5 -6 -7 -6 7
+        L -3 -4 -6 -7 -3 -4 -6 -7 -5 2 6
+        K -1 3 0 -2 -6 2 1 -3 -1 -5 -4 8
+        M -2 -3 -4 -6 -3 -1 -4 -5 -4 2 3 -3 9
+        F -4 -5 -6 -6 -4 -5 -6 -6 -2 -1 0 -5 0 10
+        P -1 -3 -4 -3 -6 -3 -2 -5 -4 -5 -5 -2 -4 -6 12
+        S 2 -2 1 -1 -2 -1 -1 -1 -2 -4 -4 -1 -3 -4 -2 7
+        T 0 -2 0 -2 -2 -1 -2 -3 -3 -2 -3 -1 -1 -4 -3 2 8
+        W -5 -5 -7 -8 -5 -4 -6 -6 -4 -5 -4 -6 -3 0 -7 -6 -5 16
+        Y -4 -4 -4 -6 -5 -3 -5 -6 3 -3 -2 -4 -3 4 -6 -3 -3 3 11
+        V -1 -4 -5 -6 -2 -4 -4 -6 -5 4 1 -4 1 -2 -4 -3 0 -5 -3 7
+    """,
     "PAM120": """
         A 3
         R -3 6
