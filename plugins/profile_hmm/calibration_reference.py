@@ -117,7 +117,8 @@ def gumbel_rate(information: NDArray[np.float32]) -> float:
     for entropy in information.tolist():
         total += entropy
     length = float(len(information))
-    return LN2 + 1.44 / (length * (total / length))
+    said = length * (total / length)
+    return LN2 + 1.44 / said if said else math.inf
 
 
 def relative_entropy(row: NDArray[np.float32]) -> np.float32:
@@ -143,7 +144,11 @@ def gumbel_place(scores: Sequence[float], rate: float) -> float:
 
 
 def gumbel_fit(scores: Sequence[float]) -> tuple[float, float]:
-    """Maximum-likelihood mu and lambda of a Gumbel distribution (Lawless 1982, equation 4.1.6)."""
+    """Maximum-likelihood mu and lambda of a Gumbel distribution (Lawless 1982, equation 4.1.6).
+
+    Raises:
+        ZeroDivisionError: the scores are all the same.
+    """
     number = float(len(scores))
     total = squares = 0.0
     for score in scores:

@@ -56,14 +56,14 @@ def of_query(models: QueryModels, batch: SequenceBatch, number: int,
     """Profile of a query of a batch: its model is configured, calibrated, and carries what was found.
 
     Raises:
-        InputError: random sequences have no score with the model.
+        InputError: random sequences have no scores with the model, or all the same.
     """
     codes = batch[number]
     plain = models.model(codes, batch.names[number], batch.descriptions[number] if batch.descriptions else "")
     profile = configure(plain)
     try:
         found = calibrate(profile, codes)
-    except FloatingPointError:
-        raise InputError(f"query '{plain.name}' can't be calibrated: random sequences have no score with it; leave it "
-                         "out, or write X for its '*'") from None
+    except ArithmeticError:
+        raise InputError(f"query '{plain.name}' can't be calibrated: random sequences have no scores with it, or all "
+                         "the same; leave it out, or write X for its '*', or take another matrix") from None
     return replace(profile, model=replace(plain, **found))

@@ -78,9 +78,9 @@ class QueryModels:
         return total / compensated_sum(total)
 
     def occupancies(self, length: int) -> Array32:
-        """f32[length]: probability that each match state is used; it soon stops changing."""
-        known = self._occupancy
-        return np.append(known, np.full(max(0, length - len(known)), known[-1], F32))[:length]
+        """f32[length]: probability that each match state is used."""
+        known, period = self._occupancy
+        return np.append(known, np.resize(known[-period:], max(0, length - len(known))))[:length]
 
 
 @cache
@@ -96,16 +96,16 @@ def transitions(popen: float, pextend: float) -> Array32:
     return step
 
 
-def _occupancies(mm: float, mi: float, dm: float) -> Array32:
-    """Occupancies of the first match states, up to one that is followed by the same for ever."""
+def _occupancies(mm: float, mi: float, dm: float) -> tuple[Array32, int]:
+    """Occupancies of the first match states, and how many of the last ones are repeated for ever."""
     stay = F32(mm) + F32(mi)
-    found = [F32(mi) + F32(mm)]
-    while len(found) < 2 or found[-1] != found[-2]:
-        staying = found[-1] * stay
-        found.append(F32(float(staying) + (1.0 - float(found[-1])) * dm))
-        if len(found) > 3 and found[-1] == found[-3]:  # it goes to and fro between two neighbours
-            break
-    return np.array(found, F32)
+    value, places, found = F32(mi) + F32(mm), {}, []
+    while float(value) not in places:
+        places[float(value)] = len(found)
+        found.append(value)
+        staying = value * stay
+        value = F32(float(staying) + (1.0 - float(value)) * dm)
+    return np.array(found, F32), len(found) - places[float(value)]
 
 
 def consensus(codes: NDArray[np.uint8], match: Array32) -> str:

@@ -50,8 +50,7 @@ def scores_of_file(path: str) -> NDArray[np.int64]:
     The first line names the columns; a row may begin with its residue. What follows ``#`` is a comment.
 
     Raises:
-        InputError: the file can't be read, or isn't a symmetric matrix of whole numbers for all 20 residues; names
-            file and line.
+        InputError: the file can't be read, or isn't a matrix of whole numbers for all 20 residues; names file and line.
     """
     try:
         with open(path, encoding="latin-1") as stream:
@@ -66,7 +65,7 @@ def _read_scores(lines: Iterable[str], path: str) -> NDArray[np.int64]:
     remedy = "write a line of residues, then a line of whole numbers for each"
     for number, line in enumerate(lines, 1):
         where, words = f"{path}, line {number}", line.partition("#")[0].split()
-        if not words or len(rows) == len(columns) > 0:
+        if not words:
             continue
         if not columns:
             columns = [word.upper() for word in words]
@@ -74,26 +73,23 @@ def _read_scores(lines: Iterable[str], path: str) -> NDArray[np.int64]:
             if wrong or len(set(columns)) < len(columns) or not set(MODEL_RESIDUES) <= set(columns):
                 raise InputError(f"{where}: columns must be the 20 residues, others at will, once each; {remedy}")
             continue
+        if len(rows) == len(columns):
+            raise InputError(f"{where}: there is a row too many; {remedy}")
         residue = columns[len(rows)]
-        if len(words) == len(columns) + 1:
+        if words[0].upper() in STORED_RESIDUES and words[0] != "-":
             if words[0].upper() != residue:
                 raise InputError(f"{where}: the row of {residue} begins with '{words[0]}'; order rows as columns are")
             words = words[1:]
+        if len(words) != len(columns):
+            raise InputError(f"{where}: {len(columns)} scores are wanted for {residue}, not {len(words)}; {remedy}")
         try:
             rows[residue] = [int(word) for word in words]
         except ValueError:
             raise InputError(f"{where}: scores must be whole numbers; {remedy}") from None
-        if len(words) != len(columns):
-            raise InputError(f"{where}: {len(columns)} scores are wanted for {residue}, not {len(words)}; {remedy}")
     if not columns or len(rows) < len(columns):
         raise InputError(f"{path}: it has {len(rows)} of {len(columns) or 20} rows; {remedy}")
     places = [columns.index(residue) for residue in MODEL_RESIDUES]
-    scores = np.array([[rows[residue][place] for place in places] for residue in MODEL_RESIDUES], np.int64)
-    a, b = (int(place[0]) if len(place) else 0 for place in np.nonzero(scores != scores.T))
-    if a != b:
-        raise InputError(f"{path}: the matrix isn't symmetric: {MODEL_RESIDUES[a]} with {MODEL_RESIDUES[b]} is "
-                         f"{scores[a, b]} and {scores[b, a]}; correct it")
-    return scores
+    return np.array([[rows[residue][place] for place in places] for residue in MODEL_RESIDUES], np.int64)
 
 
 def rate(scores: NDArray[np.int64], what: str) -> float:
@@ -113,7 +109,7 @@ def rate(scores: NDArray[np.int64], what: str) -> float:
     refused = OptionError(f"{what}: no scale makes its scores probabilities; its scores must be below 0 on average and "
                           "some above 0")
     largest = int(scores.max())
-    if largest <= 0:
+    if largest <= 0 or sum(weight * score for weight, score in pairs) >= 0.0:
         raise refused
     x = 1.0 / largest
     while x < _LARGEST_RATE and excess(x)[0] <= 0.0:

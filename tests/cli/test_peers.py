@@ -14,7 +14,8 @@ from typer.main import get_command
 LISTS = {words[0]: words[1:] for line in (Path(__file__).parent / "data" / "peer_options.txt").read_text().splitlines()
          if (words := line.split()) and words[0] != "#"}
 COMMANDS = {
-    "blastp": ["blastp"], "blastn": ["blastn"], "hmmsearch": ["hmmsearch"], "mummer": ["mum"],
+    "blastp": ["blastp"], "blastn": ["blastn"], "hmmsearch": ["hmmsearch"],
+    "phmmer": ["phmmer"], "mummer": ["mum"],
     "makeblastdb": ["db", "create"], "blastdbcmd": ["db", "extract"], "segmasker": ["mask"], "dustmasker": ["mask"],
 }
 """Our command for each program."""
