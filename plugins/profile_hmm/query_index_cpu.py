@@ -38,7 +38,7 @@ class SequenceProfilesCpu(SequenceProfiles):
         assert isinstance(batch, SequenceBatch)
         models, targets, tail = QueryModels(context.options), _targets(context.options), context.options.Eft
 
-        def calibrated(profile: SearchProfile, codes: NDArray[np.uint8]) -> dict[str, float]:
+        def calibrated(profile: SearchProfile, codes: NDArray[np.uint8]) -> dict[str, Any]:
             return statistics(profile, models.rate(codes), targets, tail)._asdict()
 
         def profile_of(number: int) -> SearchProfile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seqloom.core.context import Context
 from seqloom.core.errors import InputError
@@ -40,7 +40,7 @@ class SequenceProfiles(IndexStage):
         assert isinstance(batch, SequenceBatch)
         models, sequences = QueryModels(context.options), random_sequences(context.options)
 
-        def calibrated(profile: SearchProfile, codes: NDArray[np.uint8]) -> dict[str, float]:
+        def calibrated(profile: SearchProfile, codes: NDArray[np.uint8]) -> dict[str, Any]:
             return statistics(profile, models.rate(codes), sequences, context.options.Eft)._asdict()
 
         profiles = {}
@@ -52,7 +52,7 @@ class SequenceProfiles(IndexStage):
 
 def of_query(models: QueryModels, batch: SequenceBatch, number: int,
              configure: Callable[[ProfileHmm], SearchProfile],
-             calibrate: Callable[[SearchProfile, NDArray[np.uint8]], dict[str, float]]) -> SearchProfile:
+             calibrate: Callable[[SearchProfile, NDArray[np.uint8]], dict[str, Any]]) -> SearchProfile:
     """Profile of a query of a batch: its model is configured, calibrated, and carries what was found.
 
     Raises:

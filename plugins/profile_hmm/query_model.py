@@ -20,7 +20,7 @@ from .substitution import conditional_probabilities, named_scores, scores_of_fil
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-UNCALIBRATED: dict[str, float] = {"msv_mu": 0.0, "msv_lambda": 1.0, "viterbi_mu": 0.0, "viterbi_lambda": 1.0,
+UNCALIBRATED: dict[str, Any] = {"msv_mu": 0.0, "msv_lambda": 1.0, "viterbi_mu": 0.0, "viterbi_lambda": 1.0,
                                   "forward_tau": 0.0, "forward_lambda": 1.0}
 _CONSERVED = F32(0.5)
 _PLACE = {residue: place for place, residue in enumerate("ACDEFGHIKLMNPQRSTVWY-BJZOUX*")}
@@ -48,7 +48,7 @@ class QueryModels:
         self._occupancy = _occupancies(float(self.step[MM]), float(self.step[MI]), float(self.step[DM]))
 
     def model(self, codes: NDArray[np.uint8], name: str = "", description: str = "",
-              statistics: dict[str, float] | None = None) -> ProfileHmm:
+              statistics: dict[str, Any] | None = None) -> ProfileHmm:
         """The profile HMM of a query of u8 residue ``codes``; ``statistics`` are its mu, tau and lambda."""
         length = len(codes)
         match = np.zeros((length + 1, 20), F32)
@@ -99,7 +99,9 @@ def transitions(popen: float, pextend: float) -> Array32:
 def _occupancies(mm: float, mi: float, dm: float) -> tuple[Array32, int]:
     """Occupancies of the first match states, and how many of the last ones are repeated for ever."""
     stay = F32(mm) + F32(mi)
-    value, places, found = F32(mi) + F32(mm), {}, []
+    places: dict[float, int] = {}
+    found: list[np.float32] = []
+    value = F32(mi) + F32(mm)
     while float(value) not in places:
         places[float(value)] = len(found)
         found.append(value)
