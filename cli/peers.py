@@ -188,7 +188,7 @@ COMMANDS = {"mummer": "mum"}
 """Names of other programs that are names of our commands as well."""
 
 _TRANSLATED = "a translated search isn't there; translate the sequences and use seqloom blastp"
-_ITERATED = "searches aren't repeated with what was found; seqloom blastp or seqloom hmmsearch searches once"
+_ITERATED = "searches aren't repeated with what was found; seqloom phmmer or seqloom hmmsearch searches once"
 PROGRAMS: dict[str, str] = {
     "makeblastdb": "", "blastdbcmd": "", "segmasker": "", "dustmasker": "",
     "hmmscan": "seqloom hmmsearch MODELS.hmm SEQUENCES.fasta compares the same; it lists sequences by model, and "
