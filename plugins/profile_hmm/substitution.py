@@ -7,6 +7,7 @@ Scores S and background frequencies f are those of joint probabilities p(a,b) = 
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _LARGEST_RATE = 50.0
 _STEPS = 100
 _NEAR = 1e-15
+_SCORE = re.compile(r"[+-]?[0-9]{1,4}")
 
 
 @cache
@@ -82,10 +84,9 @@ def _read_scores(lines: Iterable[str], path: str) -> NDArray[np.int64]:
             words = words[1:]
         if len(words) != len(columns):
             raise InputError(f"{where}: {len(columns)} scores are wanted for {residue}, not {len(words)}; {remedy}")
-        try:
-            rows[residue] = [int(word) for word in words]
-        except ValueError:
-            raise InputError(f"{where}: scores must be whole numbers; {remedy}") from None
+        if not all(map(_SCORE.fullmatch, words)):
+            raise InputError(f"{where}: scores must be whole numbers of up to four digits; {remedy}")
+        rows[residue] = [int(word) for word in words]
     if not columns or len(rows) < len(columns):
         raise InputError(f"{path}: it has {len(rows)} of {len(columns) or 20} rows; {remedy}")
     places = [columns.index(residue) for residue in MODEL_RESIDUES]

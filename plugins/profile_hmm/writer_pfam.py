@@ -14,19 +14,21 @@ _STRETCHES = (("env_start", "env_end"), ("target_start", "target_end"), ("query_
 
 
 class PfamTable(HmmerWriter):
-    """Targets and domains, each sorted by significance (--pfamtblout of HMMER)."""
+    """Targets and domains, each sorted by significance, or by score if that includes them (--pfamtblout of HMMER)."""
 
     name = "pfamtblout"
     beside = FAMILIES
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         self.options(fields)
+        options = report.run.get("options") or {}
+        by_score = options.get("incT") is not None or any(map(options.get, ("cut_ga", "cut_nc", "cut_tc")))
         for query in report.queries():
-            stream.writelines(_lines(query))
+            stream.writelines(_lines(query, by_score))
         stream.write(closing(report))
 
 
-def _lines(query: QueryReport) -> Iterator[str]:
+def _lines(query: QueryReport, by_score: bool) -> Iterator[str]:
     hits = list(hit_rows(query))
     width = max([_LEAST_NAME, *(len(hit.name) for hit in hits)])
     rule = f"# {'-' * (_LEAST_NAME - 1):>{width - 1}}"
@@ -43,8 +45,8 @@ def _lines(query: QueryReport) -> Iterator[str]:
     yield (f"{rule} ------ --------- ----- ----- ------ ------ ------ ------ ------ ------"
            "      ---------------------\n")
     # Among equals HMMER has domains of a single residue last, as if they lay on the other strand.
-    domains = [((domain["log_p"], hit.name.encode(), domain["target_end"] - domain["target_start"] == 1,
-                 domain["target_start"], number), hit, domain)
+    domains = [((-domain["bit_score"] if by_score else domain["log_p"], hit.name.encode(),
+                 domain["target_end"] - domain["target_start"] == 1, domain["target_start"], number), hit, domain)
                for hit in hits for number, domain in enumerate(hit.domains, start=1)]
     for (*_, number), hit, domain in sorted(domains, key=lambda row: row[0]):
         places = " ".join(f"{domain[a] + 1:6d} {domain[b]:6d}" for a, b in _STRETCHES)

@@ -49,6 +49,7 @@ def test_probabilities_of_degenerate_residues_are_those_of_their_members():
     (f"{' '.join(MODEL_RESIDUES)}\nA 1 2\n", "line 2: 20 scores are wanted for A, not 2"),
     (f"# so\n{' '.join(MODEL_RESIDUES)}\nC {'1 ' * 20}\n", "line 3: the row of A begins with 'C'"),
     (f"{' '.join(MODEL_RESIDUES)}\nA {'1.5 ' * 20}\n", "line 2: scores must be whole numbers"),
+    (f"{' '.join(MODEL_RESIDUES)}\nA {'1_0 ' * 20}\n", "line 2: scores must be whole numbers of up to four digits"),
     (f"{' '.join(MODEL_RESIDUES)}\n{('1 ' * 20 + chr(10)) * 21}", "line 22: there is a row too many"),
 ])
 def test_bad_matrix_files(tmp_path, text, told):
@@ -156,6 +157,30 @@ def test_report_of_a_stored_run(tmp_path: Path):
     assert "Query:       one  [L=60]" in lines and "# subst score matrix (built-in):   PAM30" in lines
     assert any(line.split()[:3] == ["one", "1", QUERY] for line in lines)
     assert run.hits["evalue"].to_pylist() == sorted(run.hits["evalue"].to_pylist())
+
+
+def domains_of(query, targets, **options):
+    """(E-value, target, whether it is a single residue, score) of the domains of a Pfam table, in its order."""
+    run = seqloom.search("phmmer", {"q": query}, SequenceBatch.of(PROTEIN, targets), backend="cpu", store=False,
+                         max=True, E=1e9, domE=1e9, **options)
+    text = io.StringIO()
+    run.write(text, "pfamtblout")
+    rows = [line.split() for line in text.getvalue().split("# Domain scores")[1].splitlines() if line[:1] not in "#"]
+    return [(float(row[2]), row[0], row[7] == row[8], float(row[1])) for row in rows]
+
+
+def test_domains_of_pfams_table_by_significance_or_by_score():
+    targets = ["SELFGTIPEANFPLIQSIYECLIWYECLIWYECLIWLEEADGSGARFVEDVWSR",
+               "MDCNKEFIFADNPESKWHNALKHLGIDEIHFSSQIGNAMIELHQVS"]
+    by_evalue, by_score = domains_of("GIDFVW", targets), domains_of("GIDFVW", targets, incT=5.0)
+    assert sorted(by_evalue) == sorted(by_score) and by_evalue != by_score
+    assert [row[:2] for row in by_evalue] == sorted(row[:2] for row in by_evalue)
+    assert [row[3] for row in by_score] == sorted((row[3] for row in by_score), reverse=True)
+
+
+def test_domains_of_one_residue_stand_last_among_equals():
+    found = domains_of("VAWRPH", ["CSHQLSKNCSSSPGYFLR"])
+    assert [single for *_, single, _ in found] == [False, True] and found[0][0] == found[1][0]
 
 
 RBFA = ("MAKHRLQQVADTMQRVLGDVIQKELKDPRVGFATVTGVEVSADLQHAKVRISVMGSPEEREAAMAALQRARGFLRKRVAEEMSYMRFVPELHLIQDTSLD"
