@@ -143,6 +143,16 @@ def test_evalues_are_the_peers():
         "4.3e-37 111.0", "6.5e-37 110.5"]  # of phmmer 3.3.2
 
 
+def test_evalues_too_small_for_all_their_digits_are_0():
+    text = (RBFA * 4)[:420]
+    found = {}
+    for size in (1.0, 1e-290):
+        hits = run_pipeline("phmmer", SequenceBatch.of(PROTEIN, [text]), SequenceBatch.of(PROTEIN, [RBFA, text]),
+                            {"Z": size, "mx": "PAM30"}, backend="cpu")
+        found[size] = dict(zip(hits.target.tolist(), hits.evalue.tolist(), strict=True))
+    assert 0 < found[1.0][0] < 1e-20 and found[1e-290][0] == 0.0 and found[1.0][1] == 0.0
+
+
 def test_queries_without_scores_are_refused():
     with pytest.raises(InputError, match="query 'odd' can't be calibrated"):
         run_pipeline("phmmer", SequenceBatch.of(PROTEIN, ["***"], ["odd"]), TARGETS, FEW, backend="cpu")
