@@ -95,7 +95,7 @@ def _repeated(domains: Alignments, places: Sequence[int]) -> set[int]:
 
 
 def _expected(log_p: NDArray[np.float64], size: float) -> NDArray[np.float64]:
-    """E-values among so many targets; 0 where a number is too small for all its digits, as HMMER's processor does it."""
+    """E-values among so many targets; 0 where a number is too small for all its digits, as HMMER has it."""
     found = []
     for value in log_p.tolist():
         p = math.exp(value) if value < _OVERFLOWS else math.inf
