@@ -92,7 +92,11 @@ class HmmsearchOptions(ProfileOptions):
 
 @dataclass(frozen=True)
 class PhmmerOptions(ProfileOptions):
-    """Pipeline options of phmmer."""
+    """Pipeline options of phmmer.
+
+    ``mxfile`` is read when the options are made, and holds the matrix from then on (``substitution.matrix_text``), so
+    that a run can be resumed and written without the file.
+    """
 
     popen: float = option(0.02, "probability to open a gap, below 0.5", minimum=0, group=_SCORING)
     pextend: float = option(0.4, "probability to extend a gap, below 1", minimum=0, group=_SCORING)
@@ -110,6 +114,12 @@ class PhmmerOptions(ProfileOptions):
     EfN: int = option(200, "number of these, at least 2", minimum=2, maximum=_MOST, group=_CALIBRATION)
     Eft: float = option(0.04, "tail of Forward scores that is taken for exponential, between 0 and 1", minimum=0,
                         maximum=1, group=_CALIBRATION)
+
+    def __post_init__(self) -> None:
+        if self.mxfile and "\n" not in self.mxfile:
+            from .substitution import matrix_text
+
+            object.__setattr__(self, "mxfile", matrix_text(self.mxfile))
 
     def check(self) -> None:
         """Refuse options that contradict each other or make no model; raises ``OptionError``."""

@@ -15,7 +15,7 @@ from .calibration_reference import gumbel_rate, relative_entropy
 from .exact_math import F32, Array32, compensated_sum, running_sum
 from .hmmfile import DD, DM, II, IM, MD, MI, MM, ProfileHmm
 from .residues import BACKGROUND, STORED_RESIDUES
-from .substitution import conditional_probabilities, named_scores, scores_of_file
+from .substitution import conditional_probabilities, file_of, named_scores, scores_of_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,13 +34,13 @@ class QueryModels:
         options: ``PhmmerOptions``.
 
     Raises:
-        InputError, OptionError: the matrix can't be used.
+        OptionError: there is no scale that makes probabilities of the matrix.
     """
 
     def __init__(self, options: Any) -> None:
         self.popen, self.pextend = float(options.popen), float(options.pextend)
         if options.mxfile:
-            self.emissions = conditional_probabilities(scores_of_file(options.mxfile), options.mxfile)
+            self.emissions = conditional_probabilities(scores_of_text(options.mxfile), file_of(options.mxfile))
         else:
             self.emissions = _named_emissions(options.mx)
         self.information = np.array([relative_entropy(row) for row in self.emissions], F32)

@@ -55,6 +55,8 @@ def heading(report: Report, alignments: bool, accessions: bool, width: int, usua
 def _unusual(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     usual = PhmmerOptions() if "popen" in options else HmmsearchOptions()
     given = {name: value for name, value in options.items() if value != getattr(usual, name, value)}
+    if given.get("mxfile"):
+        given["mxfile"] = given["mxfile"].partition("\n")[0].removeprefix("# ")
     yield from ((what, str(given[name])) for name, what in {**_SCORING, **_CALIBRATION}.items() if name in given)
     for name, what in _THRESHOLDS.items():
         if name in given:

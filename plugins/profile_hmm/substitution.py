@@ -46,8 +46,8 @@ def named_scores(name: str) -> NDArray[np.int64]:
     return scores
 
 
-def scores_of_file(path: str) -> NDArray[np.int64]:
-    """i8[20, 20] in ``MODEL_RESIDUES`` order of a matrix in a text file, as BLAST and HMMER read them.
+def matrix_text(path: str) -> str:
+    """The matrix of a text file, as BLAST and HMMER read them, in the form that ``scores_of_text`` reads.
 
     The first line names the columns; a row may begin with its residue. What follows ``#`` is a comment.
 
@@ -56,9 +56,21 @@ def scores_of_file(path: str) -> NDArray[np.int64]:
     """
     try:
         with open(path, encoding="latin-1") as stream:
-            return _read_scores(stream, path)
+            scores = _read_scores(stream, path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}; give --mxfile a file with a scoring matrix") from None
+    rows = [" ".join(map(str, row)) for row in scores.tolist()]
+    return "\n".join([f"# {' '.join(path.split())}", " ".join(MODEL_RESIDUES), *rows])
+
+
+def file_of(text: str) -> str:
+    """The path that a text of ``matrix_text`` comes from."""
+    return text.partition("\n")[0].removeprefix("# ")
+
+
+def scores_of_text(text: str) -> NDArray[np.int64]:
+    """i8[20, 20] in ``MODEL_RESIDUES`` order of a text of ``matrix_text``."""
+    return _read_scores(text.splitlines(), file_of(text))
 
 
 def _read_scores(lines: Iterable[str], path: str) -> NDArray[np.int64]:

@@ -102,9 +102,20 @@ def sequence_search(draw: Draw) -> Case:
     draw.write("t.fa", targets, "t")
     words = _options(draw, "")
     words += [word for given in draw.some(CALIBRATION, 0.07).items() for word in given]
-    words += ["--mx", draw.random.choice(MATRICES)] if draw.chance(0.3) else []
+    words += draw.random.choice((["--mx", draw.random.choice(MATRICES)], [], [], _matrix_file(draw)))
     words += [word for word in LAYOUT if draw.chance(0.2)]
     return case_of("phmmer", "q.fa", "t.fa", words)
+
+
+def _matrix_file(draw: Draw) -> list[str]:
+    """A matrix of whole numbers, below 0 on average."""
+    letters = draw.random.sample(AMINO_ACIDS, 20)
+    rows = [[draw.random.randint(-4, 1) for _ in letters] for _ in letters]
+    for place, row in enumerate(rows):
+        row[place] = draw.random.randint(3, 9)
+    lines = [" ".join(map(str, row)) for row in rows]
+    (draw.folder / "m.txt").write_text("\n".join([" ".join(letters), *lines]) + "\n")
+    return ["--mxfile", "m.txt"]
 
 
 def case_of(program: str, queries: str, targets: str, words: list[str]) -> Case:

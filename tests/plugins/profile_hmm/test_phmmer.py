@@ -17,7 +17,13 @@ from seqloom.plugins.profile_hmm.matrix_names import NAMES
 from seqloom.plugins.profile_hmm.options import PhmmerOptions
 from seqloom.plugins.profile_hmm.query_model import QueryModels
 from seqloom.plugins.profile_hmm.residues import BACKGROUND, MODEL_RESIDUES
-from seqloom.plugins.profile_hmm.substitution import conditional_probabilities, named_scores, rate, scores_of_file
+from seqloom.plugins.profile_hmm.substitution import (
+    conditional_probabilities,
+    matrix_text,
+    named_scores,
+    rate,
+    scores_of_text,
+)
 from seqloom.testing import check_pipeline, run_pipeline
 
 FEW = {"EmN": 20, "EmL": 40, "EvN": 10, "EvL": 30, "EfN": 10, "EfL": 20}
@@ -55,7 +61,7 @@ def test_probabilities_of_degenerate_residues_are_those_of_their_members():
 def test_bad_matrix_files(tmp_path, text, told):
     (tmp_path / "m").write_text(text)
     with pytest.raises(InputError, match=told):
-        scores_of_file(str(tmp_path / "m"))
+        matrix_text(str(tmp_path / "m"))
 
 
 def test_matrix_files(tmp_path):
@@ -63,9 +69,9 @@ def test_matrix_files(tmp_path):
     rows = named_scores("PAM70")[::-1, ::-1]
     lines = [" ".join([residue.lower(), *map(str, row)]) for residue, row in zip(order, rows.tolist(), strict=True)]
     (tmp_path / "m").write_text("# PAM70\n" + " ".join(order) + "\n\n" + "\n".join(lines) + "\n")
-    assert (scores_of_file(str(tmp_path / "m")) == named_scores("PAM70")).all()
+    assert (scores_of_text(matrix_text(str(tmp_path / "m"))) == named_scores("PAM70")).all()
     with pytest.raises(InputError, match="missing: No such file"):
-        scores_of_file("missing")
+        matrix_text("missing")
 
 
 @pytest.mark.parametrize("scores", [np.ones((20, 20), int), -np.ones((20, 20), int), np.zeros((20, 20), int)])
@@ -76,7 +82,7 @@ def test_matrices_without_a_scale(scores):
 
 @pytest.mark.parametrize("options, told", [
     ({"popen": 0.5}, "--popen must be"), ({"pextend": 1.0}, "--pextend must be"), ({"Eft": 0.0}, "--Eft must lie"),
-    ({"mx": "PAM30", "mxfile": "m"}, "--mx and --mxfile"), ({"E": 1.0, "T": 5.0}, "--E and --T"),
+    ({"mx": "PAM30", "mxfile": "# m\n"}, "--mx and --mxfile"), ({"E": 1.0, "T": 5.0}, "--E and --T"),
 ])
 def test_options_that_make_no_sense(options, told):
     with pytest.raises(OptionError, match=told):
@@ -156,6 +162,21 @@ def test_evalues_too_small_for_all_their_digits_are_0():
 def test_queries_without_scores_are_refused():
     with pytest.raises(InputError, match="query 'odd' can't be calibrated"):
         run_pipeline("phmmer", SequenceBatch.of(PROTEIN, ["***"], ["odd"]), TARGETS, FEW, backend="cpu")
+
+
+def test_matrix_of_a_file_is_kept_with_the_run(tmp_path: Path):
+    path, texts = tmp_path / "m.txt", []
+    rows = [" ".join(map(str, row)) for row in named_scores("PAM30").tolist()]
+    path.write_text("\n".join([" ".join(MODEL_RESIDUES), *rows]))
+    for matrix in ({"mxfile": str(path)}, {"mx": "PAM30"}):
+        run = seqloom.search("phmmer", {"one": QUERY}, TARGETS, results=tmp_path / "store.duckdb", backend="cpu",
+                             **matrix)
+        path.unlink(missing_ok=True)
+        text = io.StringIO()
+        run.write(text, "hmmer")
+        texts.append(text.getvalue().splitlines())
+    assert f"# subst score matrix (file):       {path}" in texts[0]
+    assert [line for line in texts[0] if line[:1] != "#"] == [line for line in texts[1] if line[:1] != "#"]
 
 
 def test_report_of_a_stored_run(tmp_path: Path):
