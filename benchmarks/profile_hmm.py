@@ -1,8 +1,8 @@
-"""Profile HMM search beside HMMER's hmmsearch: whole commands in turns, pinned to a core; same rows, which is checked.
+"""Profile HMM search beside HMMER's hmmsearch and phmmer: whole commands in turns, pinned to a core.
 
-Searches `../shared/data/proteins/main.fasta.gz` (20,000 proteins, 9.06 M residues) for fifty models together and for
-three single ones. Seconds are those of the processor, as other work on the machine matters less to them. Then what two
-threads gain, and the time of every slot.
+Both programs must print the same rows, which is checked. Searched are `../shared/data/proteins/main.fasta.gz` (20,000
+proteins, 9.06 M residues) for fifty models together, for three single ones, and for a protein. Seconds are those of the
+processor, as other work on the machine matters less to them. Then what two threads gain, and the time of every slot.
 """
 
 import gzip
@@ -20,6 +20,8 @@ from .timing import SEQLOOM, SHARED, Timing, alone, pinned, used
 MANY = "multi50"
 MODELS = {MANY: 3, "Pkinase": 5, "fn3": 5, "globins4": 5}
 """Model files, and how many rounds they are timed."""
+PROTEIN, PROTEIN_ROUNDS = "q514", 3
+"""The protein that phmmer makes a model of."""
 _COLUMNS = {"tblout": 18, "domtblout": 22}
 """Of each table those before the description, which may hold blanks."""
 
@@ -27,7 +29,7 @@ SLOTS = """
 import json, sys
 import seqloom
 for _ in range(2):
-    run = seqloom.search("hmmsearch", *sys.argv[1:3], backend="cpu", threads=1, store=False)
+    run = seqloom.search(*sys.argv[1:4], backend="cpu", threads=1, store=False)
 print(json.dumps(run.slots.to_pylist(), default=str))
 """
 """Searches twice in one process and prints the slots of the second time."""
@@ -41,18 +43,19 @@ def prepare(folder: Path) -> None:
         path = SHARED / f"data/hmms/{name}.hmm"
         text = path.read_bytes() if path.exists() else gzip.decompress(path.with_suffix(".hmm.gz").read_bytes())
         (folder / path.name).write_bytes(text)
+    shutil.copy(SHARED / f"data/proteins/{PROTEIN}.fasta", folder)
     subprocess.run([*SEQLOOM, "db", "create", "main.duckdb", "main.fasta"], cwd=folder, check=True, capture_output=True)
 
 
-def commands(model: str) -> dict[str, tuple[str, ...]]:
-    """Our command and the peer's for one file of models."""
+def commands(program: str, queries: str) -> dict[str, tuple[str, ...]]:
+    """Our command and the peer's for one file of queries."""
     def tables(who: str) -> tuple[str, ...]:
         return tuple(word for kind in _COLUMNS for word in (f"--{kind}", f"{who}.{kind}"))
 
-    ours = (*SEQLOOM, "hmmsearch", "-q", f"{model}.hmm", "-d", "main.duckdb", "--backend", "cpu", "-p", "1",
+    ours = (*SEQLOOM, program, "-q", queries, "-d", "main.duckdb", "--backend", "cpu", "-p", "1",
             "--no-store", "--quiet", "-o", "ours.txt", *tables("ours"))
-    peer = ("hmmsearch", "--cpu", "0", "--noali", "-o", "peer.txt", *tables("peer"), f"{model}.hmm", "main.fasta")
-    return {"seqloom": pinned([0], ours), "hmmsearch": pinned([0], peer)}
+    peer = (program, "--cpu", "0", "--noali", "-o", "peer.txt", *tables("peer"), queries, "main.fasta")
+    return {"seqloom": pinned([0], ours), program: pinned([0], peer)}
 
 
 def compare(folder: Path, model: str) -> int:
@@ -66,29 +69,41 @@ def compare(folder: Path, model: str) -> int:
     return len(rows)
 
 
+def in_turns(program: str, what: str, queries: str, rounds: int, folder: Path) -> Iterator[Timing]:
+    """Whole commands of both programs, whose rows must be the same."""
+    both = commands(program, queries)
+    used(both["seqloom"], folder)  # compiles what has to be
+    taken: dict[str, list[tuple[float, int]]] = {who: [] for who in both}
+    for _ in range(rounds):
+        for who, words in both.items():
+            taken[who].append(used(words, folder))
+    rows, least = compare(folder, what), {who: min(found) for who, found in taken.items()}
+    gain = f"{least[program][0] / least['seqloom'][0]:.2f} times the peer's speed; {rows:,} equal domains"
+    for who, (seconds, mebibytes) in least.items():
+        note = f"to {max(taken[who])[0]:.2f} in {rounds}; {mebibytes:,} MiB"
+        yield Timing(f"{what}: {who}", seconds, f"{note}; {gain}" if who == "seqloom" else note)
+
+
+def slots(program: str, queries: str, folder: Path) -> Iterator[Timing]:
+    """What each slot takes."""
+    words = (sys.executable, "-c", SLOTS, program, queries, "main.duckdb")
+    done = subprocess.run(pinned([0], words), cwd=folder, check=True, capture_output=True, text=True)
+    for slot in json.loads(done.stdout):
+        yield Timing(f"  {slot['slot']}", slot["seconds"], f"{slot['records_out']:,} out")
+
+
 def measure() -> Iterator[Timing]:
     """Whole commands of both programs, threads, then slots."""
-    if not ((SHARED / "data").is_dir() and shutil.which("hmmsearch")):
-        print("benchmark profile_hmm needs ../shared/data and hmmsearch", file=sys.stderr)
+    if not ((SHARED / "data").is_dir() and shutil.which("hmmsearch") and shutil.which("phmmer")):
+        print("benchmark profile_hmm needs ../shared/data, hmmsearch and phmmer", file=sys.stderr)
         return
     print(f"load of the machine before: {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores", file=sys.stderr)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         prepare(folder)
         for model, rounds in MODELS.items():
-            both = commands(model)
-            used(both["seqloom"], folder)  # compiles what has to be
-            taken: dict[str, list[tuple[float, int]]] = {what: [] for what in both}
-            for _ in range(rounds):
-                for what, words in both.items():
-                    taken[what].append(used(words, folder))
-            rows, least = compare(folder, model), {what: min(found) for what, found in taken.items()}
-            gain = f"{least['hmmsearch'][0] / least['seqloom'][0]:.2f} times the peer's speed; {rows:,} equal domains"
-            for what, (seconds, mebibytes) in least.items():
-                note = f"to {max(taken[what])[0]:.2f} in {rounds}; {mebibytes:,} MiB"
-                yield Timing(f"{model}: {what}", seconds, f"{note}; {gain}" if what == "seqloom" else note)
+            yield from in_turns("hmmsearch", model, f"{model}.hmm", rounds, folder)
         yield from alone("hmmsearch", f"{MANY}.hmm", "main.duckdb", folder, 3)
-        words = (sys.executable, "-c", SLOTS, f"{MANY}.hmm", "main.duckdb")
-        done = subprocess.run(pinned([0], words), cwd=folder, check=True, capture_output=True, text=True)
-        for slot in json.loads(done.stdout):
-            yield Timing(f"  {slot['slot']}", slot["seconds"], f"{slot['records_out']:,} out")
+        yield from slots("hmmsearch", f"{MANY}.hmm", folder)
+        yield from in_turns("phmmer", PROTEIN, f"{PROTEIN}.fasta", PROTEIN_ROUNDS, folder)
+        yield from slots("phmmer", f"{PROTEIN}.fasta", folder)

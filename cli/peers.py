@@ -96,6 +96,10 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
     "hmmscan": {
         "qformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
     },
+    "phmmer": {
+        "qformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
+        "tformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
+    },
     "mummer": {},
     "makeblastdb": {
         "in": Foreign("files stand without an option: seqloom db create NAME.duckdb FILE"),
@@ -141,7 +145,8 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
                            same=("false", "f", "0")),
         **_values("counts take what memory they need, 4 bytes for each unit that there may be", "mem", "smem"),
         "meta": Foreign("counts say how they were made, and no more"),
-        "t-low": Foreign("thresholds of counts are found from them; -set_t_low N sets the score of units without counts"),
+        "t-low": Foreign("thresholds of counts are found from them; -set_t_low N sets the score of "
+                                 "units without counts"),
         **_values("pick sequences by name: seqloom db extract NAME.duckdb --ids FILE", "exclude-ids", "ids"),
         "text-match": Foreign("names are compared as text", same=("true", "t", "1")),
         "convert": _flag("counts of all kinds are read as they are; --mk-counts with --sformat makes ascii or binary"),
@@ -151,10 +156,12 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
 
 PEERS: dict[str, tuple[str, ...]] = {
     "protein-blast": ("blastp",), "nucleotide-blast": ("blastn",), "discontiguous-blast": ("blastn",),
-    "profile-hmm": ("hmmsearch",), "profile-hmm-scan": ("hmmscan",), "exact-match": ("mummer",),
+    "profile-hmm": ("hmmsearch",), "profile-hmm-scan": ("hmmscan",), "sequence-profile": ("phmmer",),
+    "exact-match": ("mummer",),
     "exact-match-protein": ("mummer",),
     "db create": ("makeblastdb",), "db append": ("makeblastdb",), "db extract": ("blastdbcmd",),
-    "db info": ("blastdbcmd",), "db list-sequences": ("blastdbcmd",), "mask": ("dustmasker", "segmasker", "windowmasker"),
+    "db info": ("blastdbcmd",), "db list-sequences": ("blastdbcmd",),
+    "mask": ("dustmasker", "segmasker", "windowmasker"),
 }
 """Programs whose options may be typed, by family of the pipeline or by command."""
 
@@ -193,10 +200,9 @@ COMMANDS = {"mummer": "mum"}
 """Names of other programs that are names of our commands as well."""
 
 _TRANSLATED = "a translated search isn't there; translate the sequences and use seqloom blastp"
-_ITERATED = "searches aren't repeated with what was found; seqloom blastp or seqloom hmmsearch searches once"
+_ITERATED = "searches aren't repeated with what was found; seqloom phmmer or seqloom hmmsearch searches once"
 PROGRAMS: dict[str, str] = {
     "makeblastdb": "", "blastdbcmd": "", "segmasker": "", "dustmasker": "", "windowmasker": "",
-    "phmmer": "seqloom blastp or seqloom sw -q QUERIES -d SEQUENCES compares proteins with proteins",
     "jackhmmer": _ITERATED,
     "nhmmer": "profiles of nucleotides aren't there; seqloom blastn compares sequences",
     "hmmpress": "models are read as they are: seqloom hmmscan MODELS.hmm SEQUENCES.fasta",

@@ -17,6 +17,7 @@ BUILT_IN: dict[str, str] = {
     "megablast": "nucleotide BLAST for very similar sequences, greedy, as blastn -task megablast",
     "mum": "maximal exact matches of nucleotide sequences, unique or all",
     "mum-protein": "maximal exact matches of proteins, unique or all",
+    "phmmer": "proteins, each made into a profile, against protein sequences, as phmmer of HMMER 3.3",
     "sw": "exact Smith–Waterman search of protein databases",
     "sw-nucleotide": "exact Smith–Waterman search of nucleotide databases",
 }

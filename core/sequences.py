@@ -337,11 +337,13 @@ class ModelBatch:
     @staticmethod
     def concat(batches: Sequence["ModelBatch"]) -> "ModelBatch":
         """One or more batches of models one behind the other, each model with the ordinal that it has."""
+        sources = [batch.sources or [""] * len(batch) for batch in batches] if any(b.sources for b in batches) else []
         return ModelBatch(
             batches[0].alphabet, [model for batch in batches for model in batch.models],
             np.concatenate([batch.lengths for batch in batches]), np.concatenate([batch.ordinals for batch in batches]),
             *(_chained(batches, name) for name in ("names", "accessions", "descriptions")),
-            PackedTexts.concat([b.sources or [""] * len(b) for b in batches]) if any(b.sources for b in batches) else [])
+            PackedTexts.concat(sources) if sources else [],
+        )
 
     def take(self, low: int, high: int) -> "ModelBatch":
         """Models low…high−1 as a batch of their own."""

@@ -8,8 +8,8 @@ from seqloom.core.context import SearchSpace
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Family
 
-from .options import HmmscanOptions, HmmsearchOptions
-from .scoring import HmmScoring, ScanScoring, hmm_scoring, scan_scoring
+from .options import HmmscanOptions, HmmsearchOptions, PhmmerOptions
+from .scoring import HmmScoring, ScanScoring, hmm_scoring, scan_scoring, sequence_scoring
 
 
 class ProfileHmmFamily(Family):
@@ -38,3 +38,17 @@ class ProfileScanFamily(Family):
     def scoring(self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any) -> ScanScoring:
         assert isinstance(queries, SequenceBatch)
         return scan_scoring(queries, space, options)
+
+
+class SequenceProfileFamily(Family):
+    """Protein sequences, each made into a profile, against protein databases, as phmmer."""
+
+    name = "sequence-profile"
+    Options = PhmmerOptions
+    query = "protein"
+    target = "protein"
+    Scoring = HmmScoring
+
+    def scoring(self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any) -> HmmScoring:
+        assert isinstance(queries, SequenceBatch)
+        return sequence_scoring(queries, space, options)

@@ -4,7 +4,7 @@ from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import Pipeline
 
-from .pipelines import HMMSCAN, HMMSEARCH
+from .pipelines import HMMSCAN, HMMSEARCH, PHMMER
 
 SEQLOOM_API = 1
 
@@ -14,6 +14,8 @@ def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
         "hmm-profiles reference": "index_reference.HmmProfiles",
         "hmm-profiles cpu": "index_cpu.HmmProfilesCpu",
+        "sequence-profiles reference": "query_index_reference.SequenceProfiles",
+        "sequence-profiles cpu": "query_index_cpu.SequenceProfilesCpu",
         "msv reference": "seed_msv_reference.MsvFilter",
         "msv cpu": "seed_msv_cpu.MsvFilterCpu",
         "bias-filter reference": "extend_bias_reference.BiasFilter",
@@ -54,12 +56,13 @@ def seqloom_families() -> list[Deferred]:
     return deferred(__package__, {
         "profile-hmm": "family.ProfileHmmFamily",
         "profile-hmm-scan": "family.ProfileScanFamily",
+        "sequence-profile": "family.SequenceProfileFamily",
     })
 
 
 @hookimpl
 def seqloom_pipelines() -> list[Pipeline]:
-    return [HMMSEARCH, HMMSCAN]
+    return [HMMSEARCH, HMMSCAN, PHMMER]
 
 
 @hookimpl
@@ -71,11 +74,12 @@ def seqloom_readers() -> list[Deferred]:
 
 @hookimpl
 def seqloom_writers() -> list[Deferred]:
+    sequences = ("profile-hmm", "sequence-profile")
     return deferred(__package__, {
         "hmmer": "writer_hmmer.HmmerReport",
         "tblout": "writers.TargetTable",
         "domtblout": "writers.DomainTable",
         "pfamtblout": "writer_pfam.PfamTable",
         "stockholm": "writer_stockholm.StockholmAlignment",
-    }, beside={**dict.fromkeys(("tblout", "domtblout", "pfamtblout"), ("profile-hmm", "profile-hmm-scan")),
-               "stockholm": ("profile-hmm",)})
+    }, beside={**dict.fromkeys(("tblout", "domtblout", "pfamtblout"), (*sequences, "profile-hmm-scan")),
+               "stockholm": sequences})

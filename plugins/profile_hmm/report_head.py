@@ -7,15 +7,23 @@ from typing import Any
 
 from seqloom.core.ports import Report
 
-from .options import HmmsearchOptions
+from .options import HmmsearchOptions, PhmmerOptions
 from .report_rows import database_names, query_names
 
 RULE = "# - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -\n"
 _PROGRAMS = {"hmmsearch": ("search profile(s) against a sequence database", "query HMM file",
                            "target sequence database"),
              "hmmscan": ("search sequence(s) against a profile database", "query sequence file",
-                         "target HMM database")}
+                         "target HMM database"),
+             "phmmer": ("search a protein sequence against a protein database", "query sequence file",
+                        "target sequence database")}
 """By pipeline: what it does, and what its two inputs are called."""
+_SCORING = {"popen": "gap open probability", "pextend": "gap extend probability",
+            "mx": "subst score matrix (built-in)", "mxfile": "subst score matrix (file)"}
+_CALIBRATION = {"EmL": "seq length, MSV Gumbel mu fit", "EmN": "seq number, MSV Gumbel mu fit",
+                "EvL": "seq length, Vit Gumbel mu fit", "EvN": "seq number, Vit Gumbel mu fit",
+                "EfL": "seq length, Fwd exp tau fit", "EfN": "seq number, Fwd exp tau fit",
+                "Eft": "tail mass for Fwd exp tau fit"}
 _THRESHOLDS = {"E": "sequence reporting threshold", "T": "sequence reporting threshold",
                "domE": "domain reporting threshold", "domT": "domain reporting threshold",
                "incE": "sequence inclusion threshold", "incT": "sequence inclusion threshold",
@@ -47,8 +55,11 @@ def heading(report: Report, alignments: bool, accessions: bool, width: int, usua
 
 
 def _unusual(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    usual = HmmsearchOptions()
+    usual = PhmmerOptions() if "popen" in options else HmmsearchOptions()
     given = {name: value for name, value in options.items() if value != getattr(usual, name, value)}
+    if given.get("mxfile"):
+        given["mxfile"] = given["mxfile"].partition("\n")[0].removeprefix("# ")
+    yield from ((what, str(given[name])) for name, what in {**_SCORING, **_CALIBRATION}.items() if name in given)
     for name, what in _THRESHOLDS.items():
         if name in given:
             yield what, f"{'E-value <=' if name.endswith('E') else 'score >='} {given[name]:g}"

@@ -11,7 +11,7 @@ from seqloom.core.ports import QueryReport, Report
 from seqloom.core.records import DELETE, INSERT, children_order
 from seqloom.core.stages import Writer
 
-FAMILIES = ("profile-hmm", "profile-hmm-scan")
+FAMILIES = ("profile-hmm", "profile-hmm-scan", "sequence-profile")
 
 
 class HmmerWriter(Writer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
@@ -17,6 +18,9 @@ from .scoring import HmmScoring, ProfileScoring, Thresholds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_SMALLEST = sys.float_info.min
+_OVERFLOWS = 709.0
 
 
 class DomainStatistics(ScoreStage):
@@ -94,7 +98,13 @@ def _repeated(domains: Alignments, places: Sequence[int]) -> set[int]:
 
 
 def _expected(log_p: NDArray[np.float64], size: float) -> NDArray[np.float64]:
-    return np.array([math.exp(v) * size for v in log_p.tolist()], np.float64)
+    """E-values among so many targets; 0 where a number is too small for all its digits, as HMMER has it."""
+    found = []
+    for value in log_p.tolist():
+        p = math.exp(value) if value < _OVERFLOWS else math.inf
+        expected = p * size if p >= _SMALLEST else 0.0
+        found.append(expected if expected >= _SMALLEST else 0.0)
+    return np.array(found, np.float64)
 
 
 def _count(flags: NDArray[np.bool_], bounds: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from seqloom.core.errors import OptionError
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 
 from .hmmfile import ProfileHmm
-from .options import HmmsearchOptions
+from .options import HmmsearchOptions, ProfileOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,19 +77,28 @@ class ScanScoring(ProfileScoring):
     """Scoring of a batch of sequences that are queries, whose targets are models."""
 
 
+def sequence_scoring(queries: SequenceBatch, space: SearchSpace, options: ProfileOptions) -> HmmScoring:
+    """Scoring of a batch of sequences, which have no cutoffs of their own."""
+    return _scoring(dict.fromkeys(queries.ordinals.tolist(), given_thresholds(options)), space, options)
+
+
 def hmm_scoring(queries: ModelBatch, space: SearchSpace, options: HmmsearchOptions) -> HmmScoring:
     """Scoring of a batch; raises ``OptionError`` if a model lacks the cutoffs that the options ask for."""
     numbered = zip(queries.ordinals.tolist(), queries.models, strict=True)
+    return _scoring({number: thresholds(model, options) for number, model in numbered}, space, options)
+
+
+def _scoring(limits: dict[int, Thresholds], space: SearchSpace, options: ProfileOptions) -> HmmScoring:
     return HmmScoring(
         n_targets=float(space.sequences) if options.Z is None else options.Z,
         n_reported=options.domZ,
-        thresholds={number: thresholds(model, options) for number, model in numbered},
+        thresholds=limits,
     )
 
 
 def scan_scoring(queries: SequenceBatch, space: SearchSpace, options: HmmsearchOptions) -> ScanScoring:
     """Scoring of a batch of sequences against models."""
-    rules = option_thresholds(options)
+    rules = given_thresholds(options)
     if _asked(options):
         by_score = Threshold(None)
         rules = Thresholds(by_score, by_score, by_score, by_score, from_model=True)
@@ -104,7 +113,7 @@ def thresholds(model: ProfileHmm, options: HmmsearchOptions) -> Thresholds:
     """Thresholds of one query; raises ``OptionError`` if the model lacks the cutoffs asked for."""
     cutoffs = model_cutoffs(model, options)
     if cutoffs is None:
-        return option_thresholds(options)
+        return given_thresholds(options)
     target, domain = (Threshold(None, cutoff) for cutoff in cutoffs)
     return Thresholds(target, domain, target, domain, from_model=True)
 
@@ -130,8 +139,8 @@ def model_cutoffs(model: ProfileHmm, options: HmmsearchOptions) -> tuple[float, 
     return cutoffs
 
 
-def option_thresholds(options: HmmsearchOptions) -> Thresholds:
-    """Thresholds that the options state, where no model does."""
+def given_thresholds(options: ProfileOptions) -> Thresholds:
+    """Thresholds of every query that the options state."""
     return Thresholds(
         target=_threshold(options.E, options.T),
         domain=_threshold(options.domE, options.domT),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ from seqloom.core.errors import UsageError
 from seqloom.core.ports import QueryReport, Report
 
 from .domain_text import ModelText
-from .options import HmmsearchOptions
+from .hmmfile import ProfileHmm
+from .options import HmmsearchOptions, PhmmerOptions
 from .report_head import heading
 from .report_rows import HitRow, HmmerWriter, hit_rows, models_are_targets, scores
 
@@ -76,13 +78,15 @@ class Words(NamedTuple):
 
 
 SEARCH = Words("Query model(s):", "M", "sequences", "Sequence", "sequence")
+SEQUENCE_SEARCH = SEARCH._replace(length="L")
 SCAN = Words("Query sequence(s):", "L", "sequence", "Model", "model")
 
 
 def _query(report: Report, query: QueryReport, layout: Layout) -> Iterator[str]:
     options: Mapping[str, Any] = report.run["options"]
     hits = list(hit_rows(query))
-    words = SCAN if models_are_targets(query) else SEARCH
+    of_models = report.run["query_type"] == "model"
+    words = SCAN if models_are_targets(query) else SEARCH if of_models else SEQUENCE_SEARCH
     yield f"Query:       {query.name}  [{words.length}={query.length}]\n"
     if query.accession:
         yield f"Accession:   {query.accession}\n"
@@ -91,7 +95,9 @@ def _query(report: Report, query: QueryReport, layout: Layout) -> Iterator[str]:
     yield f"Scores for complete {words.scores} (score includes all domains):\n"
     yield from _targets(hits, layout, words)
     yield f"\n\nDomain annotation for each {words.target}{' (and alignments)' if layout.alignments else ''}:\n"
-    text = ModelText(query.model) if layout.alignments and hits and words is SEARCH else None
+    text = None
+    if layout.alignments and hits and words is not SCAN:
+        text = ModelText(query.model or _model(query, options))
     for hit in hits:
         if layout.alignments and words is SCAN:
             assert query.sequences is not None
@@ -102,6 +108,15 @@ def _query(report: Report, query: QueryReport, layout: Layout) -> Iterator[str]:
     yield "\n\nInternal pipeline statistics summary:\n-------------------------------------\n"
     yield from _statistics(report, query, options, len(hits), words)
     yield "//\n"
+
+
+def _model(query: QueryReport, options: Mapping[str, Any]) -> ProfileHmm:
+    """Of a query that is a sequence, without statistics."""
+    from .query_model import QueryModels
+
+    known = {field.name: options[field.name] for field in fields(PhmmerOptions) if field.name in options}
+    assert query.residues is not None
+    return QueryModels(PhmmerOptions(**known)).model(query.residues)
 
 
 def _cut(text: str, width: int) -> str:

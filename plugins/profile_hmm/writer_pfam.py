@@ -14,7 +14,7 @@ _STRETCHES = (("env_start", "env_end"), ("target_start", "target_end"), ("query_
 
 
 class PfamTable(HmmerWriter):
-    """Targets and domains, each sorted by significance (--pfamtblout of HMMER)."""
+    """Targets and domains, each sorted by significance, or by score if that includes them (--pfamtblout of HMMER)."""
 
     name = "pfamtblout"
     beside = FAMILIES
@@ -46,9 +46,11 @@ def _lines(query: QueryReport, by_score: bool) -> Iterator[str]:
            f"{'ali-st':>6} {'ali-en':>6} {'hmm-st':>6} {'hmm-en':>6}     description\n")
     yield (f"{rule} ------ --------- ----- ----- ------ ------ ------ ------ ------ ------"
            "      ---------------------\n")
-    domains = [(-domain["bit_score"] if by_score else domain["log_p"], hit.name.encode(), domain["target_start"],
-                number, hit, domain) for hit in hits for number, domain in enumerate(hit.domains, start=1)]
-    for _, _, _, number, hit, domain in sorted(domains, key=lambda row: row[:4]):
+    # Among equals HMMER has domains of a single residue last, as if they lay on the other strand.
+    domains = [((-domain["bit_score"] if by_score else domain["log_p"], hit.name.encode(),
+                 domain["target_end"] - domain["target_start"] == 1, domain["target_start"], number), hit, domain)
+               for hit in hits for number, domain in enumerate(hit.domains, start=1)]
+    for (*_, number), hit, domain in sorted(domains, key=lambda row: row[0]):
         places = " ".join(f"{domain[a] + 1:6d} {domain[b]:6d}" for a, b in _STRETCHES)
         yield (f"{hit.name:<{width}}  {domain['bit_score']:6.1f} {domain['evalue']:9.2g} {number:5d} "
                f"{domain['bias']:5.1f} {places}     {hit.description or '-'}\n")

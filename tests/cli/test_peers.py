@@ -15,7 +15,7 @@ LISTS = {words[0]: words[1:] for line in (Path(__file__).parent / "data" / "peer
          if (words := line.split()) and words[0] != "#"}
 COMMANDS = {
     "blastp": ["blastp"], "blastn": ["blastn"], "hmmsearch": ["hmmsearch"], "hmmscan": ["hmmscan"],
-    "mummer": ["mum"],
+    "phmmer": ["phmmer"], "mummer": ["mum"],
     "makeblastdb": ["db", "create"], "blastdbcmd": ["db", "extract"], "segmasker": ["mask"], "dustmasker": ["mask"],
     "windowmasker": ["mask"],
 }

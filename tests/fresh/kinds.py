@@ -16,6 +16,7 @@ KINDS = {
     **texts.DRAWS,
     "hmmsearch": (blast.AMINO_ACIDS, profiles.search),
     "hmmscan": (blast.AMINO_ACIDS, profiles.scan),
+    "phmmer": (blast.AMINO_ACIDS, profiles.sequence_search),
 }
 NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide")
 PROGRAMS = {
@@ -29,6 +30,7 @@ PROGRAMS = {
     "sort": ("sort", "uniq", "sed"),
     "hmmsearch": ("hmmsearch",),
     "hmmscan": ("hmmpress", "hmmscan"),
+    "phmmer": ("phmmer",),
 }
 
 

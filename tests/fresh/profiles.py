@@ -1,4 +1,4 @@
-"""hmmsearch and hmmscan against those of HMMER 3.3.2: report, tables and alignment of all hits, lines in order."""
+"""hmmsearch, hmmscan and phmmer against those of HMMER 3.3.2: report, tables, alignment of all hits, lines in order."""
 
 import gzip
 from dataclasses import replace
@@ -100,6 +100,48 @@ def scan(draw: Draw) -> Case:
     case = case_of("hmmscan", "q.fa", "lib.hmm", words)
     press = ["sh", "-c", "hmmpress -f lib.hmm > pressed"]
     return replace(case, peer=[press, *case.peer])
+
+
+CALIBRATION: dict[str, list] = {
+    "--popen": [0.001, 0.01, 0.05, 0.1], "--pextend": [0.1, 0.5, 0.8], "--EmL": [30, 250], "--EmN": [20, 210],
+    "--EvL": [30, 250], "--EvN": [20, 210], "--EfL": [30, 150], "--EfN": [30, 210], "--Eft": [0.01, 0.1],
+}  # fmt: skip
+MATRICES = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "PAM30", "PAM70", "PAM120", "PAM240")
+
+
+def sequence_search(draw: Draw) -> Case:
+    """Proteins against their relatives: mutated, cut, repeated, and other proteins."""
+    queries, targets = [], []
+    for _ in range(draw.random.choice((1, 1, 1, 2, 4))):
+        origin = draw.sequence(draw.length(5, 2500 if draw.chance(0.1) else 300))
+        query = draw.odd(origin, draw.random.choice((0.01, 0.1))) if draw.chance(0.3) else origin
+        queries.append(query)
+        for _ in range(draw.random.choice((0, 1, 2, 4))):
+            copies = "".join(draw.mutated(origin, draw.random.choice((0, 0.1, 0.3, 0.6))) +
+                             draw.sequence(draw.length(1, 40)) for _ in range(draw.random.choice((1, 1, 2, 3))))
+            start = draw.random.randrange(len(copies) // 2 + 1)
+            targets.append(copies[start : start + draw.length(2, len(copies) + 2)] or "MK")
+    targets += [draw.sequence(draw.length(2, 150)) for _ in range(draw.random.randint(1, 20))]
+    if draw.chance(0.2):
+        targets = [draw.odd(text, 0.05) for text in targets]
+    draw.write("q.fa", queries, "q")
+    draw.write("t.fa", targets, "t")
+    words = _options(draw, "")
+    words += [word for given in draw.some(CALIBRATION, 0.07).items() for word in given]
+    words += draw.random.choice((["--mx", draw.random.choice(MATRICES)], [], [], _matrix_file(draw)))
+    words += [word for word in LAYOUT if draw.chance(0.2)]
+    return case_of("phmmer", "q.fa", "t.fa", words)
+
+
+def _matrix_file(draw: Draw) -> list[str]:
+    """A matrix of whole numbers, below 0 on average."""
+    letters = draw.random.sample(AMINO_ACIDS, 20)
+    rows = [[draw.random.randint(-4, 1) for _ in letters] for _ in letters]
+    for place, row in enumerate(rows):
+        row[place] = draw.random.randint(3, 9)
+    lines = [" ".join(map(str, row)) for row in rows]
+    (draw.folder / "m.txt").write_text("\n".join([" ".join(letters), *lines]) + "\n")
+    return ["--mxfile", "m.txt"]
 
 
 def case_of(program: str, queries: str, targets: str, words: list[str]) -> Case:

@@ -408,6 +408,33 @@ class ModelSearch(Models):
             raise Wrong("not a number in the output")
 
 
+class Matrix(Target):
+    """Substitution matrices for phmmer: read, and a protein made into a model with them."""
+
+    name = "matrix"
+
+    def prepare(self) -> None:
+        from seqloom.core.options import build_options
+        from seqloom.plugins.profile_hmm.hmmer_matrices import RESIDUES
+        from seqloom.plugins.profile_hmm.options import PhmmerOptions
+        from seqloom.plugins.profile_hmm.query_model import QueryModels
+
+        self.options, self.models, self.build = PhmmerOptions, QueryModels, build_options
+        lines = [f"{a} " + " ".join(str(4 if a == b else -1) for b in RESIDUES) for a in RESIDUES]
+        head = f"# of residues\n  {' '.join(RESIDUES)}\n"
+        self.seeds = [(head + "\n".join(lines)).encode(), (head + "\n".join(line[2:] for line in lines)).encode()]
+
+    def case(self, rng: random.Random) -> None:
+        import numpy as np
+
+        path = self.put("matrix", mutated(rng, rng.choice(self.seeds)))
+        models = self.models(self.build(self.options, {"mxfile": path}))
+        model = models.model(np.arange(1, 24, dtype=np.uint8))
+        emitted = model.match[1:].sum(axis=1)
+        if not (np.isclose(emitted, 1, atol=1e-3)).all() or not np.isfinite(model.composition).all():
+            raise Wrong("no probabilities")
+
+
 class Toml(Target):
     """TOML pipelines: read and composed."""
 
@@ -719,4 +746,4 @@ class Sort(Target):
 
 
 TEXTS = (Fasta, FastaNucleotide, Fastq, Packed, BlastDatabase, IdList, TaxidMap, TaxonomyDump, Models, ModelSearch,
-         Toml, TomlCommand, Options, Formats, Sort)
+         Matrix, Toml, TomlCommand, Options, Formats, Sort)

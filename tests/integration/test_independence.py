@@ -19,10 +19,12 @@ def queries_and_targets(name: str):
     if name == "hmmscan":
         return proteins().take(240, 262), globin_model()
     sample = proteins()
+    if name == "phmmer":
+        return sample.take(3, 6), sample.take(0, 20)
     return sample.take(3, 12), sample.take(0, 60)
 
 
-@pytest.mark.parametrize("name", ["blastp", "sw", "blastn", "megablast", "hmmsearch", "mum"])
+@pytest.mark.parametrize("name", ["blastp", "sw", "blastn", "megablast", "hmmsearch", "phmmer", "mum"])
 def test_same_rows_for_any_cut(name: str) -> None:
     queries, targets = queries_and_targets(name)
     check_pipeline(name, queries, targets, least=5)
