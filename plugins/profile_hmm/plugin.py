@@ -74,12 +74,12 @@ def seqloom_readers() -> list[Deferred]:
 
 @hookimpl
 def seqloom_writers() -> list[Deferred]:
-    sequences = ("profile-hmm", "sequence-profile")
+    by_model = ("profile-hmm", "sequence-profile")
+    every = ("profile-hmm", "profile-hmm-scan", "sequence-profile")
     return deferred(__package__, {
         "hmmer": "writer_hmmer.HmmerReport",
         "tblout": "writers.TargetTable",
         "domtblout": "writers.DomainTable",
         "pfamtblout": "writer_pfam.PfamTable",
         "stockholm": "writer_stockholm.StockholmAlignment",
-    }, beside={**dict.fromkeys(("tblout", "domtblout", "pfamtblout"), (*sequences, "profile-hmm-scan")),
-               "stockholm": sequences})
+    }, beside={**dict.fromkeys(("tblout", "domtblout", "pfamtblout"), every), "stockholm": by_model})
