@@ -38,6 +38,7 @@ from seqloom.core.kernels.simd import (
     store,
     widened,
 )
+from seqloom.plugins.common.culling_cpu import QUERY_END, QUERY_START, SCORE, TARGET_END, TARGET_START
 
 LANES = BYTE_LANES
 HALF = LANES // 2
@@ -50,6 +51,9 @@ FORBIDDEN = -32768
 CHOICES = 4
 """Sets of lanes that a traceback keeps of a vector: column gap chosen over the diagonal, row gap chosen over both, row
 gap continued, column gap continued."""
+
+LEFT, RIGHT = 1, 0
+"""Sides of an extension: rows of ``both_ways``, and its passes."""
 
 (ROW_START, HEIGHT, COLUMN_START, WIDTH, TOP, TOP_ROW, TOP_COLUMN, _MIDDLE, _BASE, _ROW, _LOW, _HIGH, _LENGTH, _USED,
  _ALIVE) = range(15)
@@ -375,6 +379,45 @@ def walk_back(passes, side, codes, row_codes, steps):
         column -= step != ROW_ONLY
     steps[count : count + column] = COLUMN_ONLY
     return count + column
+
+
+@kernel
+def joined_path(passes, row, column, gap_open, gap_extend, codes, row_codes, outwards, steps, hsp):
+    """The path of both passes of ``extend``, from (``row``, ``column``) of query and target, without gaps at its ends.
+
+    Fills score and ends of ``hsp`` (i8, as in ``culling_cpu``); returns where in ``steps`` the path begins and ends.
+    codes, row_codes: as for ``walk_back``. outwards, steps: u1, room for all steps of the right and of both passes.
+    """
+    # Walking back gives the outermost step first: right for the left half, else the wrong way round.
+    size = walk_back(passes, LEFT, codes, row_codes, steps)
+    outer = walk_back(passes, RIGHT, codes, row_codes, outwards)
+    for step in range(outer):
+        steps[size + step] = outwards[outer - 1 - step]
+    size += outer
+    left, right = passes[LEFT], passes[RIGHT]
+    score = left[TOP] + right[TOP]
+    query_start, query_end = row - left[TOP_ROW], row + right[TOP_ROW]
+    target_start, target_end = column - left[TOP_COLUMN], column + right[TOP_COLUMN]
+    begin, end = 0, size
+    while begin < end and steps[begin] == steps[0] != BOTH:
+        begin += 1
+    while end > begin and steps[end - 1] == steps[size - 1] != BOTH:
+        end -= 1
+    if begin > 0:
+        score += gap_open + begin * gap_extend
+        if steps[0] == ROW_ONLY:
+            query_start += begin
+        else:
+            target_start += begin
+    if end < size:
+        score += gap_open + (size - end) * gap_extend
+        if steps[size - 1] == ROW_ONLY:
+            query_end -= size - end
+        else:
+            target_end -= size - end
+    hsp[SCORE], hsp[QUERY_START], hsp[QUERY_END] = score, query_start, query_end
+    hsp[TARGET_START], hsp[TARGET_END] = target_start, target_end
+    return begin, end
 
 
 @kernel

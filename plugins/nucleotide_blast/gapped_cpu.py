@@ -32,7 +32,9 @@ from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
 from seqloom.plugins.common.xdrop_cpu import (
     COLUMN_START,
     HEIGHT,
+    LEFT,
     PADDING,
+    RIGHT,
     ROW_START,
     TOP,
     TOP_COLUMN,
@@ -73,7 +75,6 @@ SEGMENT_QUERY, SEGMENT_TARGET, LENGTH, SEGMENT_SCORE, WORD_QUERY, WORD_TARGET = 
 STRAND, LOW, HIGH, CUTOFF, X_DROP = range(5)
 """Columns of a group: number of its strand, first and last base of its chunk, least score, X-drop."""
 MORE_SAVED = 9
-LEFT, RIGHT = 1, 0
 FIRST_CELLS, FIRST_ROWS = 1 << 16, 1 << 10
 _AMBIGUOUS_QUERY, _AMBIGUOUS_TARGET = 0xFE, 0xFF
 

@@ -31,12 +31,10 @@ from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
-from seqloom.plugins.common.xdrop_cpu import BOTH, ROW_ONLY, TOP, TOP_COLUMN, TOP_ROW, walk_back
+from seqloom.plugins.common.xdrop_cpu import BOTH, LEFT, RIGHT, ROW_ONLY, joined_path
 from seqloom.plugins.common.xdrop_cpu import extend as extend_by_scores
 from seqloom.plugins.nucleotide_blast.gapped_cpu import (
-    LEFT,
     MORE_SAVED,
-    RIGHT,
     GreedyRoom,
     matchable_strands,
     matchable_targets,
@@ -181,34 +179,7 @@ def _trace(query, begin, size, target, low, width, hsp, costs, x_drop, reward, s
     if not extend_by_scores(query, target, (matrix, tables, highest, gap_open, gap_extend, x_drop), None, space, False,
                             codes, row_codes):
         return -1
-    left, right = space.passes[LEFT], space.passes[RIGHT]
-    count = walk_back(space.passes, LEFT, codes, row_codes, steps)
-    outer = walk_back(space.passes, RIGHT, codes, row_codes, outwards)
-    for step in range(outer):
-        steps[count + step] = outwards[outer - 1 - step]
-    count += outer
-    score = left[TOP] + right[TOP]
-    query_start, query_end = q - left[TOP_ROW], q + right[TOP_ROW]
-    target_start, target_end = t - left[TOP_COLUMN], t + right[TOP_COLUMN]
-    first, last = 0, count
-    while first < last and steps[first] == steps[0] and steps[0] != BOTH:
-        first += 1
-    while last > first and steps[last - 1] == steps[count - 1] and steps[count - 1] != BOTH:
-        last -= 1
-    if first:
-        score += gap_open + first * gap_extend
-        if steps[0] == ROW_ONLY:
-            query_start += first
-        else:
-            target_start += first
-    if last < count:
-        score += gap_open + (count - last) * gap_extend
-        if steps[count - 1] == ROW_ONLY:
-            query_end -= count - last
-        else:
-            target_end -= count - last
-    hsp[SCORE], hsp[QUERY_START], hsp[QUERY_END] = score, query_start, query_end
-    hsp[TARGET_START], hsp[TARGET_END] = target_start, target_end
+    first, last = joined_path(space.passes, q, t, gap_open, gap_extend, codes, row_codes, outwards, steps, hsp)
     runs = 0
     for step in range(first, last):
         operation = PAIRS if steps[step] == BOTH else INSERT if steps[step] == ROW_ONLY else DELETE

@@ -22,7 +22,7 @@ from seqloom.plugins.common.culling_cpu import (
 from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
 from seqloom.plugins.common.seg_cpu import mask_low_complexity
-from seqloom.plugins.common.xdrop_cpu import PADDING, Costs, set_fine_tables
+from seqloom.plugins.common.xdrop_cpu import PADDING, RIGHT, Costs, set_fine_tables
 from seqloom.plugins.protein_blast.adjusted_reference import (
     FINE_SCORE,
     LEAST_SPAN,
@@ -36,7 +36,6 @@ from seqloom.plugins.protein_blast.composition import NO_SCORES, SCALE, Adjuster
 from seqloom.plugins.protein_blast.composition_cpu import CODES, SIZE, Room, Rules, adjusted, composition, room
 from seqloom.plugins.protein_blast.gapped_cpu import (
     NONE,
-    RIGHT,
     extension_footprint,
     packed,
 )

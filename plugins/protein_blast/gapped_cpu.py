@@ -23,7 +23,9 @@ from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.xdrop_cpu import (
     COLUMN_START,
     HEIGHT,
+    LEFT,
     PADDING,
+    RIGHT,
     ROW_START,
     TOP,
     TOP_COLUMN,
@@ -38,9 +40,6 @@ from seqloom.plugins.protein_blast.words import HITS_PER_CELL, segment_excess
 
 NONE = np.int64(0)
 """Where counts start: a literal 0 would have functions compiled for that, too."""
-
-LEFT, RIGHT = 1, 0
-"""Sides of an extension: rows of ``both_ways``, and its passes."""
 
 SEGMENTS_PER_CELL = 4e-7
 """Ungapped segments per pair of residues that are extended with gaps, of real proteins with default options."""

@@ -27,19 +27,15 @@ from seqloom.plugins.common.xdrop_cpu import (
     BOTH,
     COLUMN_ONLY,
     HEIGHT,
+    LEFT,
     PADDING,
-    ROW_ONLY,
-    TOP,
-    TOP_COLUMN,
-    TOP_ROW,
+    RIGHT,
     WIDTH,
     extend,
-    walk_back,
+    joined_path,
 )
 from seqloom.plugins.protein_blast.gapped_cpu import (
-    LEFT,
     NONE,
-    RIGHT,
     alignments_of_rows,
     contained,
     extension_footprint,
@@ -79,17 +75,6 @@ class Made(NamedTuple):
 
 
 @kernel
-def _trimmed(steps, size):
-    """Where ``steps[:size]`` begin and end without the single gap at either end."""
-    begin, end = NONE, size
-    while begin < end and steps[begin] == steps[0] != BOTH:
-        begin += 1
-    while end > begin and steps[end - 1] == steps[size - 1] != BOTH:
-        end -= 1
-    return begin, end
-
-
-@kernel
 def trace(query, real, seen, target, number, place, hsp, height, width, costs, uppers, similar, space, choices, made,
           count, used):
     """The alignment that is extended from the anchor of an HSP, written to row ``count`` of what is made.
@@ -103,7 +88,7 @@ def trace(query, real, seen, target, number, place, hsp, height, width, costs, u
     """
     codes, row_codes, outwards, steps = choices
     found, counts, path_offsets, paths, _, _ = made
-    gap_open, gap_extend, passes = costs.gap_open, costs.gap_extend, space.passes
+    passes = space.passes
     split_query, split_target = hsp[ANCHOR_QUERY] + 1, hsp[ANCHOR_TARGET] + 1
     set_out(passes, query, number, split_query, target, place, split_target)
     if height:
@@ -111,40 +96,16 @@ def trace(query, real, seen, target, number, place, hsp, height, width, costs, u
         passes[RIGHT, HEIGHT], passes[RIGHT, WIDTH] = height, width
     if not extend(query.residues, seen, costs, uppers, space, False, codes, row_codes):
         return MORE_CHOICES, used
-    score = passes[LEFT, TOP] + passes[RIGHT, TOP]
-    # Walking back gives the outermost step first: right for the left half, else the wrong way round.
-    size = walk_back(passes, LEFT, codes, row_codes, steps)
-    outer = walk_back(passes, RIGHT, codes, row_codes, outwards)
-    for step in range(outer):
-        steps[size + step] = outwards[outer - 1 - step]
-    size += outer
-    query_start, query_end = split_query - passes[LEFT, TOP_ROW], split_query + passes[RIGHT, TOP_ROW]
-    target_start = split_target - passes[LEFT, TOP_COLUMN]
-    target_end = split_target + passes[RIGHT, TOP_COLUMN]
-    begin, end = _trimmed(steps, size)
+    result = found[count]
+    begin, end = joined_path(passes, split_query, split_target, costs.gap_open, costs.gap_extend, codes, row_codes,
+                             outwards, steps, result)
     if begin == end:
         return NOTHING, used
-    if begin > 0:
-        score += gap_open + begin * gap_extend
-        if steps[0] == ROW_ONLY:
-            query_start += begin
-        else:
-            target_start += begin
-    if end < size:
-        score += gap_open + (size - end) * gap_extend
-        if steps[size - 1] == ROW_ONLY:
-            query_end -= size - end
-        else:
-            target_end -= size - end
     if used + end - begin > len(paths):
         return MORE_RUNS, used
-    result = found[count]
-    result[SCORE] = score
-    result[QUERY_START], result[QUERY_END] = query_start, query_end
-    result[TARGET_START], result[TARGET_END] = target_start, target_end
     result[ANCHOR_QUERY], result[ANCHOR_TARGET] = hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET]
-    i = PADDING + query.offsets[number] + query_start
-    j = PADDING + target.offsets[place] + target_start
+    i = PADDING + query.offsets[number] + result[QUERY_START]
+    j = PADDING + target.offsets[place] + result[TARGET_START]
     identities = positives = mismatches = opens = gapped = 0
     operation = run = 0
     for step in range(begin, end):
