@@ -25,8 +25,7 @@ class BiasFilterCpu(BiasFilter):
 
         def look(chunk: Chunk) -> None:
             model, rows = chunk.profile.model, chunk.rows
-            found = np.empty(len(rows), np.float32)
-            bias_scores(bias_odds(model), model.length, chunk.residues, chunk.begins, chunk.ends, found)
+            found = bias_scores(bias_odds(model), model.length, chunk.residues, chunk.begins, chunk.ends)
             nulls[rows] = found
             p_values[rows] = gumbel_p_values(records.score[rows], found, model.msv_mu, model.msv_lambda)
 
