@@ -5,22 +5,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .core.alphabet import alphabet
-from .core.errors import CompositionError
+from .core.alphabet import Alphabet, alphabet
+from .core.errors import CompositionError, UsageError
 from .core.options import build_options
+from .core.output_files import is_database
 from .core.progress import Progress
 from .core.sequences import SequenceBatch
+from .core.stages import Masker
 from .inputs import begin_reading, read_sequences
 from .installed import registry
 
+RESIDUES = 4 << 20
+"""Residues of a database that are read at once, about."""
 
-def mask(path: str | Path, masker: str, type: str | None = None, options: Mapping[str, Any] | None = None,
+
+def made(masker: str, options: Mapping[str, Any] | None = None) -> Masker:
+    """A masker by name, with options by name.
+
+    Raises:
+        OptionError: an option that it doesn't have, or a value that isn't possible.
+    """
+    kind = registry().masker(masker)
+    return kind(build_options(kind.Options, options or {}, masker))
+
+
+def mask(path: str | Path, masker: str | Masker, type: str | None = None, options: Mapping[str, Any] | None = None,
          on_bad: str = "error", progress: Progress | None = None) -> Iterator[SequenceBatch]:
     """Batches of the sequences of a file with the stretches that ``masker`` finds in ``soft``.
 
     Args:
-        path: FASTA or FASTQ file; "-" is standard input.
-        masker: its name, such as "seg" or "dust".
+        path: FASTA or FASTQ file, or a sequence database; "-" is standard input.
+        masker: its name, such as "seg" or "dust", or one that was `made`.
         type: "protein" or "nucleotide"; what the masker is for, or found out from the residues, when left out.
         options: of the masker, by name.
         on_bad: "error", "skip" or "rename".
@@ -29,13 +44,64 @@ def mask(path: str | Path, masker: str, type: str | None = None, options: Mappin
     Raises:
         CompositionError: the masker isn't for such sequences.
     """
+    chosen = made(masker, options) if isinstance(masker, str) else masker
+    for batch in _sequences(path, chosen.__class__, type, on_bad, progress):
+        yield replace(batch, soft=chosen.intervals(batch))
+
+
+def learn(path: str | Path, masker: str, options: Mapping[str, Any] | None = None, on_bad: str = "error",
+          progress: Progress | None = None) -> bytes:
+    """The file that a masker must have of a genome, such as WindowMasker's counts of units.
+
+    Args:
+        path: the genome: FASTA or FASTQ file, which is read twice, or a sequence database.
+        options: of learning, by name.
+
+    Raises:
+        UsageError: the masker needs no such file, or the genome can't be read twice.
+    """
     kind = registry().masker(masker)
+    if kind.Learning is None:
+        raise UsageError(f"masker '{masker}' needs to know nothing of a genome; leave --mk-counts out")
+    if str(path) == "-":
+        raise UsageError("a genome is read twice, which standard input can't be; give a file")
+    return kind.learned(lambda: _sequences(path, kind, None, on_bad, progress),
+                        build_options(kind.Learning, options or {}, masker))
+
+
+def learned_file(path: str | Path, masker: str) -> Path | None:
+    """Where such a file belongs: beside a database; None for other files."""
+    return Path(f"{path}{registry().masker(masker).BESIDE}") if is_database(path) else None
+
+
+def _sequences(path: str | Path, kind: type[Masker], type: str | None, on_bad: str, progress: Progress | None,
+               ) -> Iterator[SequenceBatch]:
     if type is None and len(kind.alphabets) == 1:
         type = kind.alphabets[0]
-    chosen = kind(build_options(kind.Options, options or {}, masker))
-    begin_reading(progress, [path])
     wanted = alphabet(type) if type else None
-    for batch in read_sequences(str(path), registry(), wanted, on_bad=on_bad, progress=progress):
+    if str(path) != "-" and is_database(path):
+        batches = _of_database(path, wanted)
+    else:
+        begin_reading(progress, [path])
+        batches = read_sequences(str(path), registry(), wanted, on_bad=on_bad, progress=progress)
+    for batch in batches:
         if batch.alphabet.name not in kind.alphabets:
-            raise CompositionError(f"masker '{masker}' is not for {batch.alphabet.name} sequences")
-        yield replace(batch, soft=chosen.intervals(batch))
+            raise CompositionError(f"masker '{kind.name}' is not for {batch.alphabet.name} sequences")
+        yield batch
+
+
+def _of_database(path: str | Path, wanted: Alphabet | None) -> Iterator[SequenceBatch]:
+    import numpy as np
+
+    from .storage.sequences.database import SequenceDatabase
+
+    with SequenceDatabase.open(path) as database:
+        if wanted is not None and database.alphabet.name != wanted.name:
+            raise CompositionError(f"{path} holds {database.alphabet.name} sequences, and these must be {wanted.name}")
+        ends = np.cumsum(database.lengths(), dtype=np.int64)
+        first = 0
+        while first < len(ends):
+            before = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, before + RESIDUES, "right")))
+            yield database.fetch(np.arange(first, last, dtype=np.int64))
+            first = last

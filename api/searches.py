@@ -18,7 +18,7 @@ from .core.alphabet import alphabet
 from .core.backends import check_available
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import Engine, check_queries
-from .core.engine.memory import MemorySource
+from .core.engine.memory import MemorySource, ModelSource
 from .core.engine.planning import Settings
 from .core.engine.threads import bounded_threads
 from .core.errors import (
@@ -36,7 +36,7 @@ from .core.options import option_infos
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import SlotStats, VolumeSource
 from .core.progress import Progress
-from .core.sequences import SequenceBatch
+from .core.sequences import ModelBatch, SequenceBatch
 from .core.units import parse_bytes
 from .database import Database
 from .installed import find_pipeline, registry
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 DEFAULT_RESULTS = "seqloom.duckdb"
 
-DatabaseInput = str | Path | Database | SequenceBatch
+DatabaseInput = str | Path | Database | SequenceBatch | ModelBatch
 
 def results_path(results: "str | Path | None") -> Path:
     """The results store: as given, else ``SEQLOOM_RESULTS``, else ``seqloom.duckdb`` in the working directory."""
@@ -390,16 +390,18 @@ def _named(text: str) -> list[str]:
     return parts if len(parts) > 1 and not is_there(whole) and all(map(is_there, parts)) else [whole]
 
 
-def kept_stream(database: DatabaseInput, kind: str) -> "DatabaseInput | MemorySource":
+def kept_stream(database: DatabaseInput, kind: str) -> "DatabaseInput | MemorySource | ModelSource":
     """``database``, or what is read of it if it can be read once only."""
     if isinstance(database, str | Path) and inputs.is_stream(str(database)):
         where = "standard input" if str(database) == "-" else str(database)
+        if kind == "model":
+            return ModelSource(inputs.load_models(str(database), registry()), where)
         return MemorySource(inputs.load_sequences(str(database), registry(), alphabet(kind)), where)
     return database
 
 
 @contextmanager
-def opened(databases: "Sequence[DatabaseInput | MemorySource]", kind: str, pick: Pick | None,
+def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", kind: str, pick: Pick | None,
            memory: int | None, threads: int) -> Iterator[VolumeSource]:
     """All databases as one source, closed again at the end; ``threads`` read them."""
     mine: list[SequenceDatabase] = []
@@ -408,17 +410,25 @@ def opened(databases: "Sequence[DatabaseInput | MemorySource]", kind: str, pick:
         for database in databases:
             if isinstance(database, Database):
                 sources.append(DatabaseSource(database._database, threads))
-            elif isinstance(database, MemorySource):
+            elif isinstance(database, MemorySource | ModelSource):
                 sources.append(database)
+            elif isinstance(database, ModelBatch):
+                sources.append(ModelSource(database))
             elif isinstance(database, SequenceBatch):
                 sources.append(MemorySource(database))
             elif is_database(database):
                 mine.append(SequenceDatabase.open(database, read_only=True, memory=reading_share(memory)))
                 sources.append(DatabaseSource(mine[-1], threads))
+            elif kind == "model":
+                sources.append(ModelSource(inputs.load_models(str(database), registry()),
+                                           str(Path(database).resolve())))
             else:
                 batch = inputs.load_sequences(str(database), registry(), alphabet(kind))
                 facts = inputs.facts_of(str(database), registry(), batch.alphabet)
                 sources.append(MemorySource(batch, str(Path(database).resolve()), facts))
+        if kind == "model" and len(sources) > 1:
+            raise InputError("models are searched in one file at a time; put the files one behind the other, as with "
+                             "cat, into one")
         source: VolumeSource = sources[0] if len(sources) == 1 else ChainedSource(sources)
         yield source if pick is None else PickedSource(source, pick)
     finally:

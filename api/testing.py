@@ -23,14 +23,14 @@ import numpy as np
 from .core.alphabet import PROTEIN, Alphabet, alphabet
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import Engine, check_queries
-from .core.engine.memory import MemorySink, MemorySource
+from .core.engine.memory import MemorySink, MemorySource, ModelSource
 from .core.engine.planning import Settings
 from .core.errors import InputError, SeqloomError, UsageError
 from .core.options import build_options, option_infos
 from .core.pipeline import Pipeline, compose
 from .core.records import Hits, Ragged, Records
 from .core.registry import Registry
-from .core.sequences import Intervals, SequenceBatch
+from .core.sequences import Intervals, ModelBatch, SequenceBatch
 from .core.stages import BACKENDS, IndexStage, Masking, Reader, Shape, Writer
 from .inputs import on_bad_of
 from .installed import registry as installed
@@ -42,7 +42,7 @@ __all__ = ["assert_same_hits", "assert_same_records", "check_family", "check_mas
            "check_sorter", "check_stage", "check_writer", "run_pipeline"]
 
 
-def run_pipeline(pipeline: "str | Pipeline", queries: Queries, targets: SequenceBatch,
+def run_pipeline(pipeline: "str | Pipeline", queries: Queries, targets: "SequenceBatch | ModelBatch",
                  options: Mapping[str, Any] | None = None, stages: Sequence[str] = (), settings: Sequence[str] = (),
                  backend: str = "reference", threads: int = 1, volume_residues: int = 64_000_000,
                  batch_queries: int = 20_000, space: SearchSpace | None = None, registry: Registry | None = None,
@@ -60,7 +60,7 @@ def run_pipeline(pipeline: "str | Pipeline", queries: Queries, targets: Sequence
     if isinstance(pipeline, str):
         pipeline = registry.pipeline(pipeline)
     plan = compose(registry, pipeline, options, backend, stages, settings)
-    source = MemorySource(targets)
+    source = ModelSource(targets) if isinstance(targets, ModelBatch) else MemorySource(targets)
     check_queries(plan, queries, source)
     space = space or SearchSpace(source.total_residues, source.sequences, source.longest)
     sink = sink or MemorySink()
@@ -161,7 +161,7 @@ def check_sorter(name: str, registry: Registry | None = None) -> None:
     assert tried, f"no sorter named '{name}' is registered"
 
 
-def check_pipeline(pipeline: "str | Pipeline", queries: Queries, targets: SequenceBatch,
+def check_pipeline(pipeline: "str | Pipeline", queries: Queries, targets: "SequenceBatch | ModelBatch",
                    options: Mapping[str, Any] | None = None, backends: Sequence[str] = ("reference",),
                    registry: Registry | None = None, stages: Sequence[str] = (), settings: Sequence[str] = (),
                    least: int = 1) -> Hits:
@@ -194,7 +194,7 @@ def check_family(name: str, registry: Registry | None = None) -> None:
     family, where = registry.family(name)(), f"family '{name}'"
     _check_options(family.Options, where)
     assert family.query == "model" or alphabet(family.query), where
-    assert alphabet(family.target), where
+    assert family.target == "model" or alphabet(family.target), where
     for request in family.masking(family.Options()):
         assert isinstance(request, Masking), f"{where}: masking gives {request!r}, which is no Masking"
         masker = registry.masker(request.masker)
@@ -202,11 +202,17 @@ def check_family(name: str, registry: Registry | None = None) -> None:
 
 
 def check_masker(name: str, registry: Registry | None = None) -> None:
-    """Check that a masker gives stretches in order, inside of their sequences, whatever else is in the batch."""
+    """Check that a masker gives stretches in order, inside of their sequences, whatever else is in the batch.
+
+    Of one that must know a genome first only its declarations are checked.
+    """
     masker, where = (registry or installed()).masker(name), f"masker '{name}'"
     _check_options(masker.Options, where)
     assert masker.help(), f"{where}: its class needs a docstring; the first line is its help"
     assert masker.alphabets, f"{where}: alphabets is empty"
+    if masker.Learning is not None:  # there is nothing that it could find without a genome
+        _check_options(masker.Learning, where)
+        return
     for kind in masker.alphabets:
         batch = _masked_sequences(alphabet(kind))
         before = batch.residues.copy()
@@ -327,13 +333,15 @@ def _sample_runs(family: str) -> "tuple[Run, ...]":
     pipeline = next((p for p in plugins.pipelines() if p.family == family), None)
     if pipeline is None:
         return ()
-    kind = alphabet(plugins.family(family).target)
+    own = plugins.family(family)
+    kind = alphabet(own.target if own.query == "model" else own.query)
     file = SAMPLE / ("proteins.fasta" if kind is PROTEIN else "mito_human.fasta")
     records = [text.partition("\n") for text in file.read_text(encoding="utf-8").split(">")[1:]]
     texts = [rest.replace("\n", "")[:600] for header, _, rest in records if kind is not PROTEIN or "Globin" in header]
     targets = SequenceBatch.of(kind, texts[:3])
     nothing = SequenceBatch.of(kind, [("X" if kind is PROTEIN else "N") * 50])
-    queries: Any = SAMPLE / "globins4.hmm"
-    if plugins.family(family).query != "model":
-        queries = SequenceBatch.of(kind, [text[:60] for text in texts[:2]])
+    models: Any = SAMPLE / "globins4.hmm"
+    if own.target == "model":
+        return tuple(search(pipeline, some, models, store=False, backend="reference") for some in (targets, nothing))
+    queries = models if own.query == "model" else SequenceBatch.of(kind, [text[:60] for text in texts[:2]])
     return tuple(search(pipeline, queries, some, store=False, backend="reference") for some in (targets, nothing))

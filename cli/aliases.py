@@ -34,8 +34,8 @@ PIPELINE_OPTIONS: dict[str, tuple[str, ...]] = {
 OUTPUTS: dict[str, tuple[str, ...]] = {"stockholm": ("-A",)}
 """Options that write a file in a format of their name: HMMER's short names."""
 
-POSITIONAL: dict[str, tuple[str, ...]] = {"profile-hmm": ("query", "db"), "sequence-profile": ("query", "db"),
-                                          "exact-match": ("db", "query"),
+POSITIONAL: dict[str, tuple[str, ...]] = {"profile-hmm": ("query", "db"), "profile-hmm-scan": ("db", "query"),
+                                          "sequence-profile": ("query", "db"), "exact-match": ("db", "query"),
                                           "exact-match-protein": ("db", "query")}
 """By family: options whose values may stand without a flag, in the peer's order; the last takes all that are left."""
 
@@ -63,12 +63,13 @@ _HMMER = {
     "textw": ("N", "format hmmer: characters of a line, 120 at least  [default: 120]"),
 }
 _BLAST = ("protein-blast", "nucleotide-blast", "discontiguous-blast")
-_PROFILES = ("profile-hmm", "sequence-profile")
+PROFILES = ("profile-hmm", "profile-hmm-scan", "sequence-profile")
+"""Families of HMMER's programs."""
 FORMAT_OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
-    **dict.fromkeys(_BLAST, _LAYOUT), **dict.fromkeys(_PROFILES, _HMMER)}
+    **dict.fromkeys(_BLAST, _LAYOUT), **dict.fromkeys(PROFILES, _HMMER)}
 """By family: options that add "name=value" to the output format for people: their placeholder ("" for those without a
 value) and help."""
-FOR_PEOPLE = {**dict.fromkeys(_BLAST, "0"), **dict.fromkeys(_PROFILES, "hmmer")}
+FOR_PEOPLE = {**dict.fromkeys(_BLAST, "0"), **dict.fromkeys(PROFILES, "hmmer")}
 """By family: that format."""
 
 TRUE = ("true", "t", "yes", "y", "1")

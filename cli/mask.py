@@ -1,6 +1,6 @@
 """``seqloom mask``: what maskers find in a file."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from seqloom.core.errors import OptionError, UsageError
 
@@ -10,15 +10,42 @@ from .progress import working
 
 app = group("")
 
-FORMATS = "stretches (0-based first and last residue), or sequences with them in lower case"
+FORMATS = "stretches (0-based first and last residue), or sequences with them in lower case  [default: interval]"
+WANTED = "interval|fasta|acclist|maskinfo_asn1_text|seqloc_asn1_text"
+_DUST, _SEG, _WINDOW = "dust: ", "seg: ", "windowmasker: "
+
+
+def _value(metavar: str, help: str, *flags: str) -> Any:
+    return Annotated[str | None, option(*flags, metavar=metavar, help=help)]
 
 
 @command(app, "mask", "mask proteins.fasta --masker seg --outfmt fasta -o masked.fasta")
 def mask(
-    file: Annotated[str, argument(INPUT, "FASTA or FASTQ file; - is standard input")],
-    masker: Annotated[str, option("--masker", metavar="NAME", help="seg, dust, lower-case, or a plugin's")],
-    outfmt: Annotated[str, option("-f", "--outfmt", metavar="interval|fasta", help=FORMATS)] = "interval",
+    file: Annotated[str | None, argument(INPUT, "FASTA or FASTQ file, or a database; - is standard input")] = None,
+    input: Annotated[str | None, option("--in", metavar=INPUT, help="the same by a flag")] = None,
+    masker: Annotated[str, option("--masker", metavar="NAME",
+                                  help="seg, dust, windowmasker, lower-case, or a plugin's")] = "",
+    outfmt: _value(WANTED, FORMATS, "-f", "--outfmt") = None,
     hard: Annotated[bool, option("--hard", help="with fasta: X or N instead of lower case")] = False,
+    window: _value("N", "residues of a window", "--window") = None,
+    locut: _value("BITS", _SEG + "entropy at which a window triggers", "--locut") = None,
+    hicut: _value("BITS", _SEG + "entropy up to which a stretch goes on", "--hicut") = None,
+    level: _value("N", _DUST + "ten times the score from which on an interval is masked", "--level") = None,
+    linker: _value("N", _DUST + "intervals at most so many bases apart are joined", "--linker") = None,
+    ustat: Annotated[str | None, option("--ustat", metavar=INPUT, help=_WINDOW + "file of counts, or database with "
+                                        "counts")] = None,
+    t_thres: _value("N", _WINDOW + "score of a window that is masked", "--t-thres") = None,
+    t_extend: _value("N", _WINDOW + "score of windows over which masking goes on", "--t-extend") = None,
+    t_high: _value("N", _WINDOW + "counts above this score set_t_high", "--t-high") = None,
+    set_t_high: _value("N", _WINDOW + "score of units with counts above t_high", "--set-t-high") = None,
+    set_t_low: _value("N", _WINDOW + "score of units without counts", "--set-t-low") = None,
+    dust: _value("yes|no", _WINDOW + "mask by DUST as well", "--dust") = None,
+    dust_level: _value("N", _WINDOW + "level of DUST", "--dust-level") = None,
+    mk_counts: Annotated[bool, option("--mk-counts", help=_WINDOW + "make counts of a genome instead, by default "
+                                      "beside it if it is a database")] = False,
+    unit: _value("N", _WINDOW + "bases of a unit of counts", "--unit") = None,
+    genome_size: _value("N", _WINDOW + "bases of the genome, instead of counting them", "--genome-size") = None,
+    sformat: _value("ascii|binary", _WINDOW + "kind of file of counts", "--sformat") = None,
     set: Annotated[list[str] | None, option("--set", metavar="OPTION=VALUE",
                                             help="an option of the masker; may be repeated")] = None,
     type: KindOption = None,
@@ -26,28 +53,56 @@ def mask(
     on_bad: OnBadOption = "error",
     quiet: QuietOption = False,
 ) -> None:
-    """Find low-complexity or lower-case stretches; print them, or the sequences with them masked."""
-    from dataclasses import replace
+    """Find low-complexity, frequent or lower-case stretches; print them, or the sequences with them masked."""
+    from seqloom.masking import made
+    from seqloom.masking import mask as masked
 
-    from seqloom.fasta import write_fasta
-    from seqloom.masking import mask
+    if (file is None) == (input is None):
+        raise UsageError("give one file" if file is None else f"'{file}' stands without an option, and --in is given; "
+                         "give one of them")
+    if not masker:
+        raise UsageError("--masker is missing: seg for proteins, dust or windowmasker for nucleotides, lower-case")
+    path = file or input or ""
+    learning = {"unit": unit, "genome_size": genome_size, "sformat": sformat}
+    options = {"window": window, "locut": locut, "hicut": hicut, "level": level, "linker": linker, "counts": ustat,
+               "t_thres": t_thres, "t_extend": t_extend, "t_high": t_high, "set_t_high": set_t_high,
+               "set_t_low": set_t_low, "dust": dust, "dust_level": dust_level}
+    given = {name: value for name, value in options.items() if value is not None} | _assigned(set)
+    learnt = {name: value for name, value in learning.items() if value is not None}
+    if mk_counts:
+        _make_counts(path, masker, learnt, [*given, *(["outfmt"] if outfmt or hard else [])], out, on_bad, quiet)
+        return
+    if learnt:
+        raise UsageError(f"--{next(iter(learnt)).replace('_', '-')} is for making counts: give --mk-counts as well")
+    from seqloom.mask_formats import check_format, write
 
-    if outfmt not in ("interval", "fasta"):
-        raise UsageError(f"--outfmt must be interval or fasta, not '{outfmt}'")
+    chosen = made(masker, given)
+    check_format(outfmt or "interval", chosen)
+    with opened(out, [path]) as stream, working(quiet, "nothing more is written") as progress:
+        write(masked(path, chosen, type, None, on_bad, progress), stream, outfmt or "interval", chosen, hard)
+
+
+def _assigned(assignments: list[str] | None) -> dict[str, str]:
     options = {}
-    for assignment in set or ():
+    for assignment in assignments or ():
         name, equals, value = assignment.partition("=")
         if not equals:
             raise OptionError(f"--set takes option=value, not '{assignment}'")
         options[name] = value
-    with opened(out, [file]) as stream, working(quiet, "nothing more is written") as progress:
-        for batch in mask(file, masker, type, options, on_bad, progress):
-            if outfmt == "fasta" and hard:
-                write_fasta(replace(batch, residues=replace(batch, hard=batch.soft).searched()), stream)
-            elif outfmt == "fasta":
-                write_fasta(replace(batch, lower=batch.soft), stream)
-            else:
-                for index, (name, description) in enumerate(zip(batch.names, batch.descriptions)):
-                    stream.write(f">{name} {description}\n" if description else f">{name}\n")
-                    for start, end in batch.soft.of_sequence(index).tolist():
-                        stream.write(f"{start} - {end - 1}\n")
+    return options
+
+
+def _make_counts(path: str, masker: str, options: dict[str, str], others: list[str], out: str | None, on_bad: str,
+                 quiet: bool) -> None:
+    from seqloom.masking import learn, learned_file
+
+    if others:
+        raise UsageError(f"--{others[0].replace('_', '-')} is for masking, and --mk-counts makes counts; do one after "
+                         "the other")
+    beside = learned_file(path, masker)
+    place = out or (str(beside) if beside else None)
+    with working(quiet, "no counts are made") as progress:
+        data = learn(path, masker, options, on_bad, progress)
+    with opened(place, [path]) as stream:
+        stream.flush()
+        stream.buffer.write(data)  # type: ignore[attr-defined]

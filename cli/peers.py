@@ -93,6 +93,9 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
     "hmmsearch": {
         "tformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
     },
+    "hmmscan": {
+        "qformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
+    },
     "phmmer": {
         "qformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
         "tformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
@@ -130,26 +133,35 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
         "logfile": Foreign("messages go to stderr: 2> FILE"),
     },
     "segmasker": {
-        "in": Foreign("the file stands without an option: seqloom mask FILE --masker seg"),
-        "infmt": Foreign("FASTA and FASTQ are read; of a database: seqloom db extract", same=("fasta",)),
-        **_values("--set OPTION=VALUE sets window, locut and hicut of --masker seg", "window", "locut", "hicut"),
+        "infmt": Foreign("FASTA, FASTQ and databases of seqloom are told apart by themselves", same=("fasta",)),
         "parse-seqids": _flag("names are the first words of titles", harmless=True),
         "xmlhelp": _flag("seqloom mask --help"),
         **_flags("seqloom --version", "version-full", "version-full-xml", "version-full-json"),
     },
-    "dustmasker": {
-        **_values("--set OPTION=VALUE sets window, level and linker of --masker dust; window, locut and hicut of seg",
-                  "window", "level", "linker"),
+    "dustmasker": {},
+    "windowmasker": {
+        "checkdup": Foreign("names of a file are each there once, or an error", same=("false", "f", "0")),
+        "fa-list": Foreign("files of a genome are put together in a database: seqloom db create GENOME.duckdb FILES",
+                           same=("false", "f", "0")),
+        **_values("counts take what memory they need, 4 bytes for each unit that there may be", "mem", "smem"),
+        "meta": Foreign("counts say how they were made, and no more"),
+        "t-low": Foreign("thresholds of counts are found from them; -set_t_low N sets the score of "
+                                 "units without counts"),
+        **_values("pick sequences by name: seqloom db extract NAME.duckdb --ids FILE", "exclude-ids", "ids"),
+        "text-match": Foreign("names are compared as text", same=("true", "t", "1")),
+        "convert": _flag("counts of all kinds are read as they are; --mk-counts with --sformat makes ascii or binary"),
     },
 }
 """By program: what is said to each option that no command of ours has; dashes for underscores, none ahead."""
 
 PEERS: dict[str, tuple[str, ...]] = {
     "protein-blast": ("blastp",), "nucleotide-blast": ("blastn",), "discontiguous-blast": ("blastn",),
-    "profile-hmm": ("hmmsearch",), "sequence-profile": ("phmmer",), "exact-match": ("mummer",),
+    "profile-hmm": ("hmmsearch",), "profile-hmm-scan": ("hmmscan",), "sequence-profile": ("phmmer",),
+    "exact-match": ("mummer",),
     "exact-match-protein": ("mummer",),
     "db create": ("makeblastdb",), "db append": ("makeblastdb",), "db extract": ("blastdbcmd",),
-    "db info": ("blastdbcmd",), "db list-sequences": ("blastdbcmd",), "mask": ("dustmasker", "segmasker"),
+    "db info": ("blastdbcmd",), "db list-sequences": ("blastdbcmd",),
+    "mask": ("dustmasker", "segmasker", "windowmasker"),
 }
 """Programs whose options may be typed, by family of the pipeline or by command."""
 
@@ -190,18 +202,15 @@ COMMANDS = {"mummer": "mum"}
 _TRANSLATED = "a translated search isn't there; translate the sequences and use seqloom blastp"
 _ITERATED = "searches aren't repeated with what was found; seqloom phmmer or seqloom hmmsearch searches once"
 PROGRAMS: dict[str, str] = {
-    "makeblastdb": "", "blastdbcmd": "", "segmasker": "", "dustmasker": "",
-    "hmmscan": "seqloom hmmsearch MODELS.hmm SEQUENCES.fasta compares the same; it lists sequences by model, and "
-               "E-values count sequences (-Z N sets their number)",
+    "makeblastdb": "", "blastdbcmd": "", "segmasker": "", "dustmasker": "", "windowmasker": "",
     "jackhmmer": _ITERATED,
     "nhmmer": "profiles of nucleotides aren't there; seqloom blastn compares sequences",
-    "hmmpress": "models are read as they are: seqloom hmmsearch MODELS.hmm SEQUENCES.fasta",
+    "hmmpress": "models are read as they are: seqloom hmmscan MODELS.hmm SEQUENCES.fasta",
     "hmmbuild": "profiles are made by HMMER's own hmmbuild; seqloom hmmsearch reads them",
     "blastx": _TRANSLATED, "tblastn": _TRANSLATED, "tblastx": _TRANSLATED,
     "psiblast": _ITERATED, "deltablast": _ITERATED,
     "rpsblast": "profiles are searched by seqloom hmmsearch MODELS.hmm SEQUENCES.fasta",
     "blast_formatter": "seqloom runs write RUN -f FORMAT writes a kept run again",
-    "windowmasker": "seqloom mask FILE --masker dust finds low complexity",
     "nucmer": "seqloom mum REFERENCE QUERY finds exact matches; they aren't joined to alignments",
     "promer": _TRANSLATED,
     "ssearch36": "seqloom sw -q QUERIES -d SEQUENCES", "parasail": "seqloom sw -q QUERIES -d SEQUENCES",
@@ -222,10 +231,12 @@ def instead(program: str, args: Sequence[str]) -> str:
     return "; ".join([f"there is no {program} here; type: seqloom {line}", *notes])
 
 
-_SWITCHES = ("-target_only", "-ctrl_a", "-parse_seqids")
+_SWITCHES = ("-target_only", "-ctrl_a", "-parse_seqids", "-mk_counts")
 """Options without a value that a command of ours has as well."""
 _SAID = {"-range", "-strand", "-line_length", *_SWITCHES, "-in", "-out", "-dbtype", "-title", "-taxid", "-taxid_map",
-         "-db", "-entry", "-entry_batch", "-info", "-outfmt", "-window", "-locut", "-hicut", "-level", "-linker"}
+         "-db", "-entry", "-entry_batch", "-info", "-outfmt", "-window", "-locut", "-hicut", "-level", "-linker",
+         "-ustat", "-unit", "-genome_size", "-t_extend", "-t_thres", "-t_high", "-set_t_high", "-set_t_low", "-sformat",
+         "-dust", "-dust_level"}
 """Options that the command line which is named has in its own way."""
 _KINDS = {"prot": "protein", "nucl": "nucleotide"}
 
@@ -276,9 +287,9 @@ def _blastdbcmd(program: str, given: dict[str, str]) -> str:
 
 
 def _masker(program: str, given: dict[str, str]) -> str:
-    words = ["mask", given.get("-in", "FILE"), "--masker", program.removesuffix("masker")]
-    words += ["-f", given["-outfmt"]] if given.get("-outfmt") else []
-    for name in ("window", "locut", "hicut", "level", "linker"):
-        words += ["--set", f"{name}={given[f'-{name}']}"] if f"-{name}" in given else []
-    words += ["-o", given["-out"]] if given.get("-out") else []
+    masker = program if program == "windowmasker" else program.removesuffix("masker")
+    words = ["mask", given.pop("-in", "FILE"), "--masker", masker]
+    for name, value in given.items():
+        if dashed(name).lstrip("-") not in OPTIONS[program] | OPTIONS["segmasker"]:
+            words += [name, *([value] if name not in _SWITCHES else [])]
     return shlex.join(words)

@@ -12,6 +12,7 @@ BUILT_IN: dict[str, str] = {
     "dc-megablast": "nucleotide BLAST with discontiguous words, two on a diagonal, as blastn -task dc-megablast",
     "exact": "places where short nucleotide sequences occur whole",
     "exact-protein": "places where short proteins occur whole",
+    "hmmscan": "protein sequences against profile HMMs, as hmmscan of HMMER 3.3",
     "hmmsearch": "profile HMMs against protein sequences, as hmmsearch of HMMER 3.3",
     "megablast": "nucleotide BLAST for very similar sequences, greedy, as blastn -task megablast",
     "mum": "maximal exact matches of nucleotide sequences, unique or all",

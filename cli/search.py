@@ -135,6 +135,7 @@ SAMPLES = {"protein": ("queries.fasta", "proteins.duckdb"), "nucleotide": ("quer
 def example(name: str, family: "type[Family]") -> str:
     """A command line that searches with the pipeline ``name``."""
     query, database = SAMPLES.get(family.query, SAMPLES["protein"])
+    database = "models.hmm" if family.target == "model" else database
     return f"seqloom {name} -q {query} -d {database} -p 4 -o hits.txt"
 
 
@@ -272,7 +273,7 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     keep_freed_memory()
     if values["on_bad"] not in ("error", "skip"):
         raise UsageError(f"--on-bad must be error or skip, not '{values['on_bad']}'")
-    if values["num_threads"] == "0" and pipeline.writer == "hmmer":
+    if values["num_threads"] == "0" and pipeline.family in aliases.PROFILES:
         values["num_threads"] = "1"  # HMMER's way to ask for no threads beside the first
     numbers = {name: number(values[name], f"--{name.replace('_', '-')}")
                for name in ("num_threads", "volume_residues", "batch_queries")}

@@ -83,13 +83,17 @@ def check_place(path: PathLike) -> None:
         raise StoreError(f"{path} can't be written: permission denied")
 
 
-def _spare_databases(name: str, real: str) -> None:
-    start = b""
+def is_database(path: PathLike) -> bool:
+    """Whether there is a DuckDB file at ``path``."""
     with suppress(OSError):
-        if os.path.isfile(real):
-            with open(real, "rb") as file:
-                start = file.read(12)
-    if start[8:] == _DUCKDB:
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                return file.read(12)[8:] == _DUCKDB
+    return False
+
+
+def _spare_databases(name: str, real: str) -> None:
+    if is_database(real):
         raise UsageError(f"{name} is a database, whose place no output takes; give the output another name, or remove "
                          "the database first")
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .alphabet import Alphabet
+from .packed_texts import PackedTexts
 
 
 @dataclass(frozen=True)
@@ -306,8 +307,9 @@ class ModelBatch:
 
     @property
     def nbytes(self) -> int:
-        """Estimate of the host memory of the models, in bytes (48 four-byte numbers per position)."""
-        return 192 * self.total_residues
+        """Estimate of the host memory of the models, in bytes (48 four-byte numbers per position), and of texts."""
+        texts = self.sources.nbytes if isinstance(self.sources, PackedTexts) else sum(map(len, self.sources))
+        return 192 * self.total_residues + texts
 
     def __getitem__(self, index: int) -> Any:
         return self.models[index]
@@ -316,6 +318,18 @@ class ModelBatch:
         """Positions in this batch of global ``ordinals``, which must be in it."""
         return _places(self.ordinals, ordinals)
 
+    def by_ordinal(self, ordinal: int) -> Any:
+        """The model with global number ``ordinal``."""
+        return self[int(self.locate(ordinal))]
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the models are in memory."""
+        return True
+
+    def load(self) -> None:
+        """Read now what would be read when it is first asked for."""
+
     def renumbered(self, ordinals: np.ndarray) -> "ModelBatch":
         """The same models with other global numbers."""
         return replace(self, ordinals=ordinals)
@@ -323,10 +337,13 @@ class ModelBatch:
     @staticmethod
     def concat(batches: Sequence["ModelBatch"]) -> "ModelBatch":
         """One or more batches of models one behind the other, each model with the ordinal that it has."""
+        sources = [batch.sources or [""] * len(batch) for batch in batches] if any(b.sources for b in batches) else []
         return ModelBatch(
             batches[0].alphabet, [model for batch in batches for model in batch.models],
             np.concatenate([batch.lengths for batch in batches]), np.concatenate([batch.ordinals for batch in batches]),
-            *(_chained(batches, name) for name in ("names", "accessions", "descriptions", "sources")))
+            *(_chained(batches, name) for name in ("names", "accessions", "descriptions")),
+            PackedTexts.concat(sources) if sources else [],
+        )
 
     def take(self, low: int, high: int) -> "ModelBatch":
         """Models low…high−1 as a batch of their own."""

@@ -6,7 +6,7 @@ has at most one implementation per back end, and all implementations of one name
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Literal
 
@@ -286,6 +286,10 @@ class Masker(ABC):
     name: ClassVar[str]
     alphabets: ClassVar[tuple[str, ...]] = ("protein", "nucleotide")
     Options: ClassVar[type] = NoOptions
+    Learning: ClassVar[type | None] = None
+    """Options of `learned`; None for a masker that needs to know nothing of a genome."""
+    BESIDE: ClassVar[str] = ""
+    """Ending of the file beside a database that holds what was learned of it."""
 
     def __init__(self, options: Any = None) -> None:
         self.options = self.Options() if options is None else options
@@ -293,6 +297,15 @@ class Masker(ABC):
     @classmethod
     def help(cls) -> str:
         return (cls.__doc__ or "").strip().split("\n")[0]
+
+    @classmethod
+    def learned(cls, batches: Callable[[], Iterable[SequenceBatch]], options: Any) -> bytes:
+        """A file of what a masker has to know of a genome, from its sequences: ``batches`` gives them at every call."""
+        raise NotImplementedError
+
+    def described(self) -> tuple[int, str, str]:
+        """The program's number, name and settings in NCBI's mask files; 0 and nothing where it has none there."""
+        return 0, "", ""
 
     @abstractmethod
     def intervals(self, batch: SequenceBatch) -> Intervals:

@@ -375,8 +375,10 @@ def check_queries(plan: Plan, queries: Queries, source: VolumeSource) -> None:
     kind = "model" if not isinstance(queries, SequenceBatch) else queries.alphabet.name
     if kind != plan.family.query:
         raise InputError(f"pipeline '{plan.pipeline.name}' takes {plan.family.query} queries, these are {kind} ones")
-    if source.alphabet.name != plan.family.target:
+    held = getattr(source, "kind", source.alphabet.name)
+    if held != plan.family.target:
+        what = "models" if held == "model" else f"{held} sequences"
         raise InputError(f"pipeline '{plan.pipeline.name}' searches {plan.family.target} databases, this one holds "
-                         f"{source.alphabet.name} sequences")
+                         f"{what}")
     if isinstance(queries, SequenceBatch):
         check_stretch(queries, plan.family.location(plan.options))

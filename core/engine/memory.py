@@ -1,6 +1,8 @@
 """The engine's ports in plain memory: targets held in one batch, results held in lists."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..ports import ResultSink, SlotStats, SourceFacts, Span, TargetInfo, TaxaFound, Taxon, UnitPlan
 from ..records import Hits, Records
-from ..sequences import SequenceBatch
+from ..sequences import ModelBatch, SequenceBatch
 
 _TOGETHER = 1 << 12
 """Targets whose longest one is found beforehand."""
@@ -60,8 +62,6 @@ class MemorySource:
     """
 
     def __init__(self, batch: SequenceBatch, label: str = "memory", facts: SourceFacts | None = None) -> None:
-        from dataclasses import replace
-
         self._batch = replace(batch, ordinals=np.arange(len(batch), dtype=np.int64))
         self._label, self._facts = label, facts or SourceFacts()
         self.alphabet = batch.alphabet
@@ -131,6 +131,71 @@ class MemorySource:
         own[: len(self._batch.taxids)] = self._batch.taxids
         return TaxaFound(np.flatnonzero(np.isin(own, taxids)), frozenset(taxids) & frozenset(own.tolist()),
                          (self._label,))
+
+
+class ModelSource:
+    """Models in memory as targets: a ``VolumeSource`` whose volumes are batches of models, measured in positions.
+
+    Args:
+        batch: all of them; they are numbered anew from 0.
+        label: stands for the path of a file.
+    """
+
+    kind = "model"
+
+    def __init__(self, batch: ModelBatch, label: str = "memory") -> None:
+        import hashlib
+
+        digest = hashlib.blake2b(digest_size=16)
+        for text in chain(batch.names, batch.accessions, batch.sources):
+            digest.update(text.encode("utf-8", "replace") + b"\0")
+        digest.update(np.ascontiguousarray(batch.lengths, "<i8").data)
+        # The texts are for runs whose queries are models; here nobody reads them.
+        self._batch = replace(batch, ordinals=np.arange(len(batch), dtype=np.int64), sources=())
+        self._label, self._digest = label, digest.hexdigest()
+        self.alphabet = batch.alphabet
+        self.sequences, self.total_residues = len(batch), batch.total_residues
+        self.longest = int(batch.lengths.max(initial=0))
+
+    def fingerprints(self) -> list[dict[str, Any]]:
+        return [{"path": self._label, "fingerprint": self._digest, "title": self._label, "created": None,
+                 "parsed_names": None, "first_target": 0, "sequences": self.sequences,
+                 "letters": self.total_residues}]
+
+    def plan(self, residues: int) -> list[Span]:
+        return cut_spans(self._batch.lengths, residues)
+
+    def read(self, span: Span) -> ModelBatch:
+        return self._batch.take(span.first, span.last)
+
+    def fetch(self, numbers: np.ndarray) -> ModelBatch:
+        """Models, names and descriptions of single targets (i8, ascending)."""
+        own, places = self._batch, np.asarray(numbers, np.int64).tolist()
+
+        def chosen(texts: Sequence[str]) -> list[str]:
+            return [texts[n] for n in places] if len(texts) else []
+
+        return ModelBatch(own.alphabet, [own.models[n] for n in places], own.lengths[places],
+                          np.array(places, np.int64), chosen(own.names), chosen(own.accessions),
+                          chosen(own.descriptions))
+
+    def info(self, numbers: np.ndarray) -> TargetInfo:
+        numbers = np.asarray(numbers, np.int64)
+        batch = self.fetch(numbers)
+        return TargetInfo(numbers, list(batch.names), list(batch.descriptions) or [""] * len(batch), batch.lengths,
+                          np.zeros(len(numbers), np.int64), numbers)
+
+    def find(self, names: Sequence[str]) -> dict[str, int]:
+        """Numbers of those of ``names`` that are there, as names or accessions, with or without version."""
+        known: dict[str, int] = {}
+        for number, (name, own) in enumerate(zip(self._batch.names, self._batch.accessions or self._batch.names)):
+            for text in (name, own, own.rpartition(".")[0]):
+                known.setdefault(text, number)
+        return {name: known[name] for name in names if name and name in known}
+
+    def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
+        """Models are of no organism."""
+        return TaxaFound(np.empty(0, np.int64), frozenset(), (self._label,))
 
 
 class MemorySink:

@@ -485,6 +485,29 @@ def joined(typing_context: Any, low: Any, high: Any, like: Any) -> Any:
     return like(low, high, like), build
 
 
+@intrinsic
+def whole_numbers(typing_context: Any, vector: Any) -> Any:
+    """f32 lanes as i32, rounded towards 0; of numbers beyond its range and of NaN it doesn't matter which."""
+    if not isinstance(vector, Vector) or not vector.floating or vector.bits != 32:
+        return None
+    whole = Vector(vector.lanes, 32, True)
+    return whole(vector), lambda context, builder, signature, arguments: builder.fptosi(arguments[0], whole.ir)
+
+
+@intrinsic
+def highest_bytes(typing_context: Any, vector: Any) -> Any:
+    """The highest 8 bits of each lane, unsigned."""
+    if not isinstance(vector, Vector) or vector.floating:
+        return None
+    bytes_ = Vector(vector.lanes, 8, False)
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        below = _constant(vector.ir, [vector.bits - 8] * vector.lanes)
+        return builder.trunc(builder.lshr(arguments[0], below), bytes_.ir)
+
+    return bytes_(vector), build
+
+
 def _moved(vector: Vector, first: int) -> Any:
     """Lanes ``first``… of two vectors side by side."""
     order = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [first + lane for lane in range(vector.lanes)])

@@ -28,6 +28,8 @@ splat: Any = Operation("splat")
 spread: Any = Operation("spread")
 widened: Any = Operation("widened")
 joined: Any = Operation("joined")
+whole_numbers: Any = Operation("whole_numbers")
+highest_bytes: Any = Operation("highest_bytes")
 wrapped_sum: Any = Operation("wrapped_sum")
 wrapped_difference: Any = Operation("wrapped_difference")
 lowered: Any = Operation("lowered")
@@ -96,8 +98,8 @@ LOOKUP_STRIDE: int = 64 if HAS_BYTE_PERMUTE else 2 * BYTE_LANES if HAS_SSSE3 els
 __all__ = [  # handed on by the package as well
     "ALL_LANES", "BYTE_LANES", "CACHE_LINE", "HAS_AVX2", "HAS_BYTE_PERMUTE", "HAS_SSSE3", "LOOKUP_ENTRIES",
     "LOOKUP_STRIDE", "SATURATES_ON_ONE_PORT", "aligned", "choose_greater", "greater_lanes", "highest",
-    "highest_bit", "in_place", "joined", "load", "lookup", "lookup_tables", "lowered", "lowered_to", "lowest_bit",
-    "maximum", "minimum", "move_down", "move_up", "not_greater_lanes", "prefetch", "quads", "quads_down",
-    "quads_halves", "quads_pairs", "quads_up", "same_quads", "shift_in", "splat", "spread", "squeezed", "store",
-    "widened", "wrapped_difference", "wrapped_sum",
+    "highest_bit", "highest_bytes", "in_place", "joined", "load", "lookup", "lookup_tables", "lowered",
+    "lowered_to", "lowest_bit", "maximum", "minimum", "move_down", "move_up", "not_greater_lanes", "prefetch", "quads",
+    "quads_down", "quads_halves", "quads_pairs", "quads_up", "same_quads", "shift_in", "splat", "spread", "squeezed",
+    "store", "whole_numbers", "widened", "wrapped_difference", "wrapped_sum",
 ]

@@ -153,6 +153,10 @@ class Seg(Masker):
     alphabets = ("protein",)
     Options = SegOptions
 
+    def described(self) -> tuple[int, str, str]:
+        chosen = self.options
+        return 1, "seg", f"window={chosen.window}; locut={chosen.locut:g}; hicut={chosen.hicut:g}"
+
     def intervals(self, batch: SequenceBatch) -> Intervals:
         chosen = self.options
         rows = []

@@ -57,6 +57,10 @@ class Dust(Masker):
     alphabets = ("nucleotide",)
     Options = DustOptions
 
+    def described(self) -> tuple[int, str, str]:
+        chosen = self.options
+        return 2, "dust", f"window={chosen.window}; level={chosen.level}; linker={chosen.linker}"
+
     def intervals(self, batch: SequenceBatch) -> Intervals:
         """Sequences without N all at once, the others one by one."""
         chosen = self.options

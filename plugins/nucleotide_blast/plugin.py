@@ -56,4 +56,5 @@ def seqloom_pipelines() -> list[Pipeline]:
 def seqloom_maskers() -> list[Deferred]:
     return deferred(__package__, {
         "dust": "dust.Dust",
+        "windowmasker": "windowmasker.WindowMasker",
     })

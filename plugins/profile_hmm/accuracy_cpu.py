@@ -29,8 +29,8 @@ from seqloom.core.kernels.simd import (
 
 from .domains import Path
 from .exact_math import F32, Array32
-from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, B, C, E, J, Matrices, N, room
-from .labels_cpu import LETTERS, SKIPPED, fill_tenths
+from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, WIDTHS, B, C, E, J, Matrices, N
+from .labels_cpu import LETTERS, SKIPPED, TENTH, tenths_of
 from .profile import LANES
 from .residues import CODE_OF_RESIDUE, MEMBERS, N_CODES
 
@@ -81,10 +81,10 @@ def _alignment_kernel(lanes: int) -> Any:
         return maximum(maximum(from_begin, from_match), maximum(from_insert, from_delete))
 
     @kernel
-    def fill(ways, slots, first, last, first_lane, specials, around, cells):
+    def fill(ways, slots, first, last, first_lane, specials, around, cells, tenths):
         """Optimal accuracy scores of rows ``first`` + 1 to ``last`` into ``cells`` of rows from ``first`` on, in place
         of what posteriors are made of, and ``specials``; unihit, a way that doesn't exist counts 0. Row ``first`` holds
-        scores already, unless it is 0.
+        scores already, unless it is 0. Of the posteriors of M and I u1[rows, 2, Q, lanes] ``tenths`` are kept.
 
         No score of a match or delete state is below 0 behind the first residue, so that the less of a score and 0 or ∞
         is the score of a way that exists, or 0. N, J and C can loop, as every target has a residue.
@@ -106,6 +106,7 @@ def _alignment_kernel(lanes: int) -> Any:
         j, c = load(specials, at + J * lanes, lanes), load(specials, at + C * lanes, lanes)
         for i in range(first + 1, last + 1):
             here, above, at = (i - first) * row, (i - first - 1) * row, i * SPECIALS * lanes
+            of_matches, of_inserts = 2 * (i - first) * deletes, (2 * (i - first) + 1) * deletes
             factor = load(around, at + SCALE * lanes, lanes)
             # Lane 0 gets 0 from the left, where nothing is: −∞.
             m = quads_up(load(cells, above + deletes - lanes, lanes)) + only
@@ -120,13 +121,17 @@ def _alignment_kernel(lanes: int) -> Any:
             opened = never
             for q in range(slots):
                 t, place = q * WAYS, q * lanes
-                cell = best_match(ways, q, b, m, s, d) + load(cells, here + place, lanes) * factor
+                posterior = load(cells, here + place, lanes) * factor
+                store(tenths, of_matches + place, tenths_of(posterior, lanes))
+                cell = best_match(ways, q, b, m, s, d) + posterior
                 m, d = load(cells, above + place, lanes), load(cells, above + deletes + place, lanes)
                 s = load(cells, above + inserts + place, lanes)
                 inserted = maximum(minimum(m, same_quads(ways, t + _MI, lanes)),
                                    minimum(s, same_quads(ways, t + _II, lanes)))
                 store(cells, here + place, cell)
-                store(cells, here + inserts + place, inserted + load(cells, here + inserts + place, lanes) * factor)
+                posterior = load(cells, here + inserts + place, lanes) * factor
+                store(tenths, of_inserts + place, tenths_of(posterior, lanes))
+                store(cells, here + inserts + place, inserted + posterior)
                 deleted = maximum(carry, opened)
                 store(cells, here + deletes + place, deleted)
                 best = maximum(best, maximum(cell, deleted))
@@ -226,8 +231,8 @@ def _null2_kernels(lanes: int) -> Any:
     return add_use, null2
 
 
-_FILL = {LANES: _alignment_kernel(LANES), WIDE: _alignment_kernel(WIDE)}
-_NULL2 = {LANES: _null2_kernels(LANES), WIDE: _null2_kernels(WIDE)}
+_FILL = {lanes: _alignment_kernel(lanes) for lanes in WIDTHS}
+_NULL2 = {lanes: _null2_kernels(lanes) for lanes in WIDTHS}
 
 
 @kernel
@@ -275,7 +280,7 @@ def _trace(transitions, slots, lanes, model_length, first, specials, around, cel
         if state == _M or last_i:
             states[count], labels[count] = state, SKIPPED
             if state != _D:
-                labels[count] = tenths[(2 * (i - first) + (state == _I)) * inserts // 2 + _cell(k, slots, lanes)]
+                labels[count] = tenths[(2 * (i - first) + (state == _I)) * deletes + _cell(k, slots, lanes)] >> TENTH
             count += 1
         here = (i - first) * row
         if state == _M:
@@ -341,23 +346,18 @@ def _correct(logs, residues, begin, end, null2, keep):
 
 
 class Alignments:
-    """Optimal accuracy paths and null2 of unihit envelopes side by side, of which there are Forward and Backward.
-
-    Room is used again for all envelopes of some matrices.
-    """
+    """Optimal accuracy paths and null2 of unihit envelopes side by side, of which there are Forward and Backward."""
 
     def __init__(self, matrices: Matrices) -> None:
         self._matrices = matrices
-        self._around = self._specials = np.empty(0, F32)
-        self._tenths = np.empty(0, np.uint8)
 
     def run(self, count: int, wants_null2: bool) -> dict[int, tuple[Path, str, Array32 | None]]:
         """Path of each of the first ``count`` envelopes, labels of its states, and log odds f4[28] by residue code from
         the expected use of each state if they are wanted. Those whose scaling overflowed are missing."""
         matrices = self._matrices
         odds, lanes, blocks = matrices.odds, matrices.lanes, matrices.blocks
-        self._around = room(self._around, len(matrices.forward))
-        self._specials = room(self._specials, len(matrices.forward))
+        self._around = matrices.rooms.of("around", len(matrices.forward))
+        self._specials = matrices.rooms.of("specials", len(matrices.forward))
         fit = [number for number in range(count) if self._decoded(number)]
         use, working = np.zeros(2 * odds.slots * lanes, F32), np.empty(lanes, F32)
         scores: list[Array32] = []
@@ -365,8 +365,6 @@ class Alignments:
             matrices.fill(block)
             if wants_null2:
                 _NULL2[lanes][0](odds.slots, matrices.lengths, first, last, matrices.cells, self._around, use, working)
-            if block + 1 == len(blocks):
-                self._take_tenths(block)
             self._fill(block, scores)
             scores.append(matrices.cells[(last - first) * matrices.row :][: matrices.row].copy())
         logs: Array32 | None = None
@@ -381,7 +379,6 @@ class Alignments:
         for block in reversed(range(len(blocks))):
             if block + 1 < len(blocks):
                 matrices.fill(block)
-                self._take_tenths(block)
                 self._fill(block, scores)
             ended = [self._traced(number, blocks[block][0], states[number], labels[number], walks[number])
                      for number in fit]
@@ -400,24 +397,17 @@ class Alignments:
     def _decoded(self, number: int) -> bool:
         matrices, lane = self._matrices, LANES * number
         return not _decode(matrices.forward[lane:], matrices.backward[lane:], matrices.lanes,
-                           int(matrices.lengths[number]), matrices.own_scales[number], matrices.loops[lane],
+                           int(matrices.lengths[number]), matrices.own_scales[number], matrices.loops[number],
                            self._around[lane:])
 
     def _fill(self, block: int, scores: list[Array32]) -> None:
-        """Scores in place of the cells of a block, those of ``scores`` behind the blocks before."""
+        """Scores and tenths in place of the cells of a block, those of ``scores`` behind the blocks before."""
         matrices, (first, last) = self._matrices, self._matrices.blocks[block]
         if block:
             matrices.cells[: matrices.row] = scores[block - 1]
+        self._tenths = matrices.rooms.of("tenths", (last - first + 1) * 2 * matrices.row // 3, np.uint8)
         _FILL[matrices.lanes](matrices.odds.ways, matrices.odds.slots, first, last, _FIRST_LANE, self._specials,
-                              self._around, matrices.cells)
-
-    def _take_tenths(self, block: int) -> None:
-        """Of the posteriors of a block, before scores take their place."""
-        matrices, (first, last) = self._matrices, self._matrices.blocks[block]
-        size = (last - first + 1) * 2 * matrices.odds.slots * matrices.lanes
-        if len(self._tenths) < size:
-            self._tenths = np.empty(size, np.uint8)
-        fill_tenths(matrices.cells, self._around, matrices.odds.slots, matrices.lanes, first, last, self._tenths)
+                              self._around, matrices.cells, self._tenths)
 
     def _traced(self, number: int, first: int, states: NDArray[np.uint8], labels: NDArray[np.uint8],
                 walk: NDArray[np.int64]) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CHUNK_CELLS = 1 << 27
 """Model positions × target residues of a chunk, about."""
+_CHUNKS_PER_THREAD, _LEAST_SHARE = 4, 16
 
 
 class Chunk(NamedTuple):
@@ -37,17 +38,21 @@ def over_chunks(context: Context, records: Records, chosen: NDArray[np.int64],
                 work: Callable[[Chunk], Any], share: int = 1) -> list[Any]:
     """What ``work`` gives for each chunk of the ``chosen`` rows, in order of queries, and of rows within them.
 
-    ``share``: how many times as long a cell takes as one of a filter; chunks are smaller by as much.
+    ``share``: how many times as long a cell takes as one of a filter; chunks are smaller by as much. They are smaller
+    still where threads would be idle otherwise.
     """
-    cells = max(1, CHUNK_CELLS // share)
     targets = context.targets
     residues = targets.searched()
-    tasks = []
+    tasks, work_of = [], []
     for query, rows in by_query(records.take(chosen)):
         profile = profile_of(context, query)
         places = targets.locate(records.target[chosen[rows]])
-        lengths = targets.lengths[places]
-        sums = np.cumsum(lengths) * profile.length
+        work_of.append((query, profile, rows, places, np.cumsum(targets.lengths[places]) * profile.length))
+    cells = max(1, CHUNK_CELLS // share)
+    if context.threads > 1:
+        each = sum(int(sums[-1]) for *_, sums in work_of) // (context.threads * _CHUNKS_PER_THREAD)
+        cells = max(1, min(cells, max(each, cells // _LEAST_SHARE)))
+    for query, profile, rows, places, sums in work_of:
         cuts = np.searchsorted(sums, np.arange(cells, int(sums[-1]), cells), side="right")
         for part in np.split(np.arange(len(rows)), distinct(cuts)):
             if len(part):

@@ -15,7 +15,7 @@ from .clusters_cpu import envelopes
 from .domains import Domain, Domains, Path
 from .domains_reference import TRACES
 from .exact_math import F32, Array32
-from .forward_cpu import WIDE, Matrices, StripedOdds, longest_first
+from .forward_cpu import STREAM_ROWS, WIDE, WIDTHS, Matrices, Rooms, StripedOdds, longest_first
 from .profile import LANES
 from .random_numbers import RandomNumbers
 from .regions_cpu import regions_of
@@ -92,19 +92,20 @@ class _Target:
 
 
 def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
-                   seed: int, check: Callable[[], None]) -> list[tuple[np.float32, Domains | None]]:
+                   seed: int, check: Callable[[], None], rooms: Rooms) -> list[tuple[np.float32, Domains | None]]:
     """Forward scores and domains of targets ``residues[begins[n]:ends[n]]``.
 
     Args:
         odds: of the model.
         seed: of the random numbers, which start anew in each region; 0 for arbitrary ones.
         check: called now and then; it raises to stop.
+        rooms: to work in, for this thread alone.
 
     Returns:
         For each target its score in nats and its domains, None where f32 overflowed beyond repair (HMMER drops such a
         target as well).
     """
-    finder = _Finder(odds, residues, check)
+    finder = _Finder(odds, residues, check, rooms)
     targets = [_Target(begin, end - begin) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
     finder.parse(targets)
     finder.resolve(targets, seed)
@@ -113,12 +114,14 @@ def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
 
 
 class _Finder:
-    """Goes through stretches of targets, with room that is used again."""
+    """Goes through stretches of targets."""
 
-    def __init__(self, odds: StripedOdds, residues: NDArray[np.uint8], check: Callable[[], None]) -> None:
+    def __init__(self, odds: StripedOdds, residues: NDArray[np.uint8], check: Callable[[], None],
+                 rooms: Rooms) -> None:
         self._odds, self._residues, self._check = odds, residues, check
-        self._wide, self._alone = Matrices(odds, WIDE, TOGETHER_BYTES), Matrices(odds, LANES, ALONE_BYTES)
-        self._alignments = {WIDE: Alignments(self._wide), LANES: Alignments(self._alone)}
+        self._matrices = {lanes: Matrices(odds, lanes, ALONE_BYTES if lanes == LANES else TOGETHER_BYTES, rooms)
+                          for lanes in WIDTHS}
+        self._alignments = {lanes: Alignments(matrices) for lanes, matrices in self._matrices.items()}
 
     def _groups(self, stretches: list[tuple[_Target, int, int]], multihit: bool,
                 whole: bool) -> Iterator[tuple[Matrices, list[int]]]:
@@ -126,17 +129,24 @@ class _Finder:
         firsts = np.array([target.begin + first - 1 for target, first, _ in stretches], np.int64)
         lengths = np.array([last - first + 1 for _, first, last in stretches], np.int64)
         wholes = np.array([target.length for target, _, _ in stretches], np.int64)
-        cells = 3 * 4 * WIDE * self._odds.slots * (lengths + 1)
-        fits = (cells <= TOGETHER_BYTES) | (not whole)
-        together = np.flatnonzero(fits)
-        groups = [together[some] for some in longest_first(lengths[together], self._wide.together)]
-        for some in (*groups, *(np.array([n]) for n in np.flatnonzero(~fits).tolist())):
-            self._check()
-            side_by_side = fits[some[0]] and (len(some) > 1 or not whole)
-            matrices, other = (self._wide, self._alone) if side_by_side else (self._alone, self._wide)
-            other.cells = other.cells[:0]
-            matrices.run_forward(self._residues, firsts[some], lengths[some], wholes[some], multihit, whole)
-            yield matrices, some.tolist()
+        for lanes, some in self._dealt(lengths) if whole else [(WIDE, np.arange(len(lengths)))]:
+            for group in longest_first(lengths[some], lanes // LANES, 0 if whole else STREAM_ROWS):
+                self._check()
+                chosen = some[group]
+                matrices = self._matrices[min(n for n in WIDTHS if n >= LANES * len(chosen)) if whole else lanes]
+                for other in self._matrices.values():
+                    other.clear()
+                matrices.run_forward(self._residues, firsts[chosen], lengths[chosen], wholes[chosen], multihit, whole)
+                yield matrices, chosen.tolist()
+
+    def _dealt(self, lengths: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Places of stretches by the lanes of as many of them as may be gone through together."""
+        bytes_of_lane = 3 * 4 * self._odds.slots * (lengths + 1)
+        lanes = np.full(len(lengths), LANES)
+        for more in WIDTHS[1:]:
+            lanes[bytes_of_lane * more <= TOGETHER_BYTES] = more
+        for each in reversed(WIDTHS):
+            yield each, np.flatnonzero(lanes == each)
 
     def parse(self, targets: list[_Target]) -> None:
         """Find the regions of each target, and the envelopes of those that hold one domain."""

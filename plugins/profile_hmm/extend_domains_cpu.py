@@ -12,10 +12,10 @@ from .domain_path_cpu import compensated_sum, describe_path
 from .domains_cpu import ALONE_BYTES, TOGETHER_BYTES, define_domains
 from .exact_math import F32
 from .extend_domains_reference import DefineDomains, Found, as_hits
-from .forward_cpu import SPECIALS, WIDE, StripedOdds
+from .forward_cpu import SPECIALS, STREAM_ROWS, WIDE, Rooms, StripedOdds
 from .profile import LANES
 
-_SHARE = 16
+_SHARE = 2
 
 
 class DefineDomainsCpu(DefineDomains):
@@ -30,16 +30,23 @@ class DefineDomainsCpu(DefineDomains):
         matrix = row * (shape.longest_target + 1)
         cells = max(min(TOGETHER_BYTES, matrix * WIDE // LANES) * 5 // 4, min(max(ALONE_BYTES, 16 * row), matrix))
         kept = 3 * row * (matrix // ALONE_BYTES + 2) + 10 * WIDE // LANES * row
-        around = 4 * SPECIALS * (2 * WIDE + 4 * LANES) * (shape.longest_target + 1)
+        around = 4 * SPECIALS * (2 * WIDE * (STREAM_ROWS + shape.longest_target) + 4 * LANES * shape.longest_target)
         around += min(TOGETHER_BYTES, matrix * WIDE // LANES) // 8
         labels = cells // 6
         return Footprint(host=shape.threads * (cells + labels + kept + around + 1024 * shape.longest_query))
 
     def run(self, context: Context, records: Records) -> Hits:
+        unused: list[Rooms] = []  # by a thread at the moment
+
         def look(chunk: Chunk) -> list[Found]:
+            try:
+                rooms = unused.pop()
+            except IndexError:
+                rooms = Rooms()
             odds, found = StripedOdds(chunk.profile.floats), []
             defined = define_domains(odds, chunk.residues, chunk.begins, chunk.ends, context.options.seed,
-                                     context.cancellation.check)
+                                     context.cancellation.check, rooms)
+            unused.append(rooms)
             for row, begin, (score, domains) in zip(chunk.rows.tolist(), chunk.begins.tolist(), defined, strict=True):
                 paths, null2_sum = [], F32(0.0)
                 if domains is not None:

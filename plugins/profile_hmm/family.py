@@ -8,8 +8,8 @@ from seqloom.core.context import SearchSpace
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Family
 
-from .options import HmmsearchOptions, PhmmerOptions
-from .scoring import HmmScoring, hmm_scoring, sequence_scoring
+from .options import HmmscanOptions, HmmsearchOptions, PhmmerOptions
+from .scoring import HmmScoring, ScanScoring, hmm_scoring, scan_scoring, sequence_scoring
 
 
 class ProfileHmmFamily(Family):
@@ -24,6 +24,20 @@ class ProfileHmmFamily(Family):
     def scoring(self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any) -> HmmScoring:
         assert isinstance(queries, ModelBatch)
         return hmm_scoring(queries, space, options)
+
+
+class ProfileScanFamily(Family):
+    """Proteins against libraries of profile HMMs, as hmmscan."""
+
+    name = "profile-hmm-scan"
+    Options = HmmscanOptions
+    query = "protein"
+    target = "model"
+    Scoring = ScanScoring
+
+    def scoring(self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any) -> ScanScoring:
+        assert isinstance(queries, SequenceBatch)
+        return scan_scoring(queries, space, options)
 
 
 class SequenceProfileFamily(Family):

@@ -2,7 +2,9 @@
 
 A model fills four lanes, no more, as the order of its sums asks for; wider vectors hold several targets, each in four
 lanes of its own. What a row's delete states wait for is mostly the carry from slot to slot, so that vectors of several
-registers, and with them more targets, cost little.
+registers, and with them more targets, cost little. Four lanes take a stream of targets, one after the other, so that
+lanes aren't idle where targets differ in length: a target of L residues takes L + 1 rows, the first of which has
+nothing in its cells.
 
 Deletions are extended three times more, from lane to lane. A carry that is less than 2⁻²⁷ of its delete state in all
 lanes changes no sum any more, neither in this pass nor in a later one: a delete state is at least the one before it
@@ -18,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
+from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 
 WIDE = BYTE_LANES // 2
 """Lanes of vectors of several stretches: two registers."""
+WIDTHS = tuple(sorted({LANES, max(LANES, WIDE // 2), WIDE}))
+"""Lanes of all vectors: those of one stretch, of as many as fill a register, or two."""
 SPECIALS = 6
 N, B, E, J, C, SCALE = range(SPECIALS)
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD, _OUT_MM, _OUT_IM, _OUT_DM, _NONE = (4 * n for n in range(12))
@@ -99,8 +104,31 @@ def _of_next(row: Array32) -> Array32:
     return moved
 
 
+@kernel
+def spread_ways(moves, loops, current, room):
+    """Put those of the targets that the streams are at into the first and second numbers of ``room`` for all lanes."""
+    lanes = 4 * len(current)
+    for lane in range(lanes):
+        target = current[lane // 4]
+        room[lane], room[lanes + lane] = moves[target], loops[target]
+
+
+def _lanes_at(lanes: int) -> Any:
+    """Function for vectors of ``lanes`` lanes."""
+
+    @inline
+    def lanes_at(rows, i, room):
+        """1 in the lanes of streams whose target begins in row i, else 0; by the third numbers of ``room``."""
+        for lane in range(lanes):
+            room[2 * lanes + lane] = _ONE if rows[lane // 4] == i else _ZERO
+        return load(room, 2 * lanes, lanes)
+
+    return lanes_at
+
+
 def _forward_kernel(lanes: int) -> Any:
     """Kernel for vectors of ``lanes`` lanes."""
+    lanes_at = _lanes_at(lanes)
 
     @inline
     def entered(match, transitions, q, places, b, m, s, d):
@@ -113,20 +141,24 @@ def _forward_kernel(lanes: int) -> Any:
         return cell * quads(match, places, q * 4, lanes)
 
     @kernel
-    def fill_forward(match, transitions, slots, stops, residues, begins, lengths, moves, loops, end_move, end_loop,
-                     first, last, kept, cells, specials, places, active):
-        """Fill rows ``first`` + 1 to ``last`` of ``specials`` f4[(L + 1) · 6 · lanes] and ``cells`` f4[kept · 3 · Q ·
-        lanes], of which row i stands at i − ``first`` modulo ``kept``, for lanes / 4 targets of at most L residues. Row
-        ``first`` is there already, unless it is 0.
+    def fill_forward(match, transitions, slots, stops, residues, begins, lengths, moves, loops, heads, following,
+                     end_move, end_loop, first, last, kept, cells, specials, places, current, rows, room):
+        """Fill rows ``first`` + 1 to ``last`` of ``specials`` f4[rows · 6 · lanes] and ``cells`` f4[kept · 3 · Q ·
+        lanes], of which row i stands at i − ``first`` modulo ``kept``, for lanes / 4 streams of targets. Row ``first``
+        is there already, unless it is 0; if it isn't 0, a stream is one target.
 
-        stops: whether deletions stop being extended when nothing changes. moves, loops: f4[lanes]. places: i8[lanes /
-        4], active: f4[lanes], working space.
+        stops: whether deletions stop being extended when nothing changes. begins, lengths, moves, loops: of each
+        target. heads: the first target of each stream; following: the one behind each target, or −1. places, current,
+        rows: i8[lanes / 4], room: f4[3 · lanes], working space.
         """
         zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
         share, least = splat(_NOTHING, lanes), splat(_NORMAL, lanes)
         to_c, to_j = splat(end_move, lanes), splat(end_loop, lanes)
-        move, loop = load(moves, 0, lanes), load(loops, 0, lanes)
         targets, row = lanes // 4, 3 * slots * lanes
+        for t in range(targets):
+            current[t], rows[t] = heads[t], 0
+        spread_ways(moves, loops, current, room)
+        move, loop = load(room, 0, lanes), load(room, lanes, lanes)
         deletes, inserts, end = slots * lanes, 2 * slots * lanes, (slots - 1) * lanes
         if first == 0:
             for place in range(0, row, lanes):
@@ -141,9 +173,15 @@ def _forward_kernel(lanes: int) -> Any:
         n, b = load(specials, at + N * lanes, lanes), load(specials, at + B * lanes, lanes)
         j, c = load(specials, at + J * lanes, lanes), load(specials, at + C * lanes, lanes)
         for i in range(first + 1, last + 1):
+            beginning = False
             for t in range(targets):
-                # A target that has ended goes on with its last residue, which nobody looks at.
-                places[t] = np.int64(residues[begins[t] + min(i, lengths[t]) - 1]) * slots * 4
+                target = current[t]
+                if i - rows[t] > lengths[target] and following[target] >= 0:
+                    target = following[target]
+                    current[t], rows[t], beginning = target, i, True
+                # A stream that has ended goes on with its last residue, which nobody looks at.
+                place = min(max(i - rows[t], 1), lengths[target])
+                places[t] = np.int64(residues[begins[target] + place - 1]) * slots * 4
             above, here = (i - 1 - first) % kept * row, (i - first) % kept * row
             m = quads_up(load(cells, above + end, lanes))
             d = quads_up(load(cells, above + deletes + end, lanes))
@@ -174,7 +212,7 @@ def _forward_kernel(lanes: int) -> Any:
             for _ in range(3):
                 carry = quads_up(carry)
                 if running < targets:
-                    carry = carry * load(active, 0, lanes)
+                    carry = carry * load(room, 2 * lanes, lanes)
                 grown, ends, done, matters = zero, of_matches, 0, True
                 while done < slots and matters:
                     begin, done = done, min(done + _CHECKED, slots)
@@ -202,7 +240,7 @@ def _forward_kernel(lanes: int) -> Any:
                         on = (changed >> np.uint64(4 * t)) & np.uint64(15) != 0
                         running += on
                         for lane in range(4 * t, 4 * t + 4):
-                            active[lane] = _ONE if on else _ZERO
+                            room[2 * lanes + lane] = _ONE if on else _ZERO
             ends = ends + quads_pairs(ends)
             ends = ends + quads_halves(ends)
             n = n * loop
@@ -216,6 +254,15 @@ def _forward_kernel(lanes: int) -> Any:
                 inverse = one / scale
                 for place in range(here, here + row, lanes):
                     store(cells, place, load(cells, place, lanes) * inverse)
+            if beginning:
+                spread_ways(moves, loops, current, room)
+                move, loop = load(room, 0, lanes), load(room, lanes, lanes)
+                new = lanes_at(rows, i, room)
+                n, b = choose_greater(new, zero, one, n), choose_greater(new, zero, move, b)
+                ends, j = choose_greater(new, zero, zero, ends), choose_greater(new, zero, zero, j)
+                c, scale = choose_greater(new, zero, zero, c), choose_greater(new, zero, one, scale)
+                for place in range(here, here + row, lanes):
+                    store(cells, place, choose_greater(new, zero, zero, load(cells, place, lanes)))
             at = i * SPECIALS * lanes
             store(specials, at + N * lanes, n)
             store(specials, at + B * lanes, b)
@@ -228,15 +275,16 @@ def _forward_kernel(lanes: int) -> Any:
 
 
 @kernel
-def _scores(specials, lanes, lengths, moves, scores):
-    """Forward scores f4[targets] from the states around the model; NaN where they leave the range of f32."""
+def _scores(specials, lanes, firsts, lengths, moves, scores):
+    """Forward scores f4[targets] from the states around the model, which begin at ``firsts`` of each target; NaN where
+    they leave the range of f32."""
     for t in range(len(lengths)):
-        at, total = 4 * t, np.float32(0.0)
+        at, total = firsts[t], np.float32(0.0)
         for i in range(1, lengths[t] + 1):
-            scale = specials[(i * SPECIALS + SCALE) * lanes + at]
+            scale = specials[at + (i * SPECIALS + SCALE) * lanes]
             if scale > _ONE:
                 total = np.float32(np.float64(total) + math.log(np.float64(scale)))
-        final = specials[(lengths[t] * SPECIALS + C) * lanes + at] * moves[at]
+        final = specials[at + (lengths[t] * SPECIALS + C) * lanes] * moves[t]
         scores[t] = np.float32(np.nan)
         if final > _ZERO and final < np.float32(np.inf):
             scores[t] = np.float32(np.float64(total) + math.log(np.float64(final)))
@@ -244,31 +292,45 @@ def _scores(specials, lanes, lengths, moves, scores):
 
 def _backward_kernel(lanes: int) -> Any:
     """Kernel for vectors of ``lanes`` lanes."""
+    lanes_at = _lanes_at(lanes)
+
+    @inline
+    def entered_at_first(match, transitions, slots, places, cells):
+        """B before the first residue: other than behind it, match states are summed from the first slot on."""
+        total = splat(_ZERO, lanes)
+        for q in range(slots):
+            emitted = load(cells, q * lanes, lanes) * quads(match, places, q * 4, lanes)
+            total = total + emitted * same_quads(transitions, q * STEP + _ENTRY, lanes)
+        total = total + quads_pairs(total)
+        return total + quads_halves(total)
 
     @kernel
-    def fill_backward(match, transitions, slots, residues, begins, lengths, moves, loops, end_move, end_loop, forward,
-                      first, last, products, cells, specials, own_scales, places, room):
+    def fill_backward(match, transitions, slots, residues, begins, lengths, moves, loops, tails, preceding, firsts,
+                      end_move, end_loop, forward, first, last, products, cells, specials, own_scales, places, current,
+                      rows, room):
         """Fill rows ``last`` to ``first`` + 1, and then 0, of ``specials`` as for Forward, whose states are
         ``forward``; u1[targets] ``own_scales`` says which targets left Forward's scales. M and I are multiplied into
         ``products``, Forward's cells of rows from ``first`` on, unless it is empty.
 
-        A target that is shorter than another one has nothing in its lanes until its last residue comes.
+        A stream that is shorter than another one has nothing in its lanes until its last residue comes.
 
-        cells: f4[3 · Q · lanes], first the row below ``last`` and in the end row ``first`` + 1. room: f4[lanes],
-        working space.
+        tails: the last target of each stream; preceding: the one before each target; firsts: the row of each in which
+        it begins. cells: f4[3 · Q · lanes], first the row below ``last`` and in the end row ``first`` + 1. places,
+        current, rows: i8[lanes / 4], room: f4[3 · lanes], working space.
         """
         zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
         share, least, own_limit = splat(_NOTHING, lanes), splat(_NORMAL, lanes), splat(_OWN_SCALES_ABOVE, lanes)
         from_c, from_j = splat(end_move, lanes), splat(end_loop, lanes)
-        move, loop = load(moves, 0, lanes), load(loops, 0, lanes)
         targets, row = lanes // 4, 3 * slots * lanes
         deletes, inserts = slots * lanes, 2 * slots * lanes
         n = j = c = zero
         begun = False
         for t in range(targets):
-            begun |= lengths[t] > last
+            current[t], rows[t] = tails[t], firsts[tails[t]]
+            inside = rows[t] + lengths[tails[t]] > last
+            begun |= inside
             for lane in range(4 * t, 4 * t + 4):
-                room[lane] = _ZERO if lengths[t] > last else _ONE
+                room[lane] = _ZERO if inside else _ONE
         outside = load(room, 0, lanes)
         if begun:
             at = (last + 1) * SPECIALS * lanes
@@ -279,14 +341,33 @@ def _backward_kernel(lanes: int) -> Any:
                 store(cells, place, zero)
         for t in range(targets):
             for lane in range(4 * t, 4 * t + 4):
-                room[lane] = _ONE if begun and own_scales[t] else _ZERO
+                room[lane] = _ONE if begun and own_scales[current[t]] else _ZERO
         own = load(room, 0, lanes)
+        spread_ways(moves, loops, current, room)
+        move, loop = load(room, 0, lanes), load(room, lanes, lanes)
         for back_row in range(last - first):
             i = last - back_row
-            starting = False
+            starting = beginning = moved = False
             for t in range(targets):
-                places[t] = np.int64(residues[begins[t] + min(i, lengths[t] - 1)]) * slots * 4
-                starting |= lengths[t] == i
+                target = current[t]
+                if i < rows[t]:
+                    target = preceding[target]
+                    current[t], rows[t], moved = target, firsts[target], True
+                place = i - rows[t]
+                places[t] = np.int64(residues[begins[target] + min(place, lengths[target] - 1)]) * slots * 4
+                starting |= lengths[target] == place
+                beginning |= place == 0
+            if moved:
+                spread_ways(moves, loops, current, room)
+                move, loop = load(room, 0, lanes), load(room, lanes, lanes)
+            new = at_first = zero
+            if beginning:
+                store(room, 2 * lanes, own)
+                for t in range(targets):
+                    if rows[t] == i:
+                        own_scales[current[t]] = room[2 * lanes + 4 * t] > _ZERO
+                new = lanes_at(rows, i, room)
+                at_first = entered_at_first(match, transitions, slots, places, cells)
             next_match = quads_down(load(cells, 0, lanes) * quads(match, places, 0, lanes))
             total = zero
             for back in range(slots):
@@ -302,20 +383,20 @@ def _backward_kernel(lanes: int) -> Any:
                       + next_match * same_quads(transitions, t + _OUT_IM, lanes))
                 next_match = emitted
             total = total + quads_pairs(total)
-            b = total + quads_halves(total)
+            b = choose_greater(new, zero, at_first, total + quads_halves(total))
             c = c * loop
             started = zero
             if starting:
                 for t in range(targets):
                     for lane in range(4 * t, 4 * t + 4):
-                        room[lane] = moves[lane] if lengths[t] == i else _ZERO
-                started = load(room, 0, lanes)
+                        room[2 * lanes + lane] = room[lane] if lengths[current[t]] == i - rows[t] else _ZERO
+                started = load(room, 2 * lanes, lanes)
                 c = c + started
                 outside = choose_greater(started, zero, zero, outside)
             j = b * move + j * loop
             n = b * move + n * loop
             e = c * from_c + j * from_j
-            own = choose_greater(b, own_limit, one, own)
+            own = choose_greater(new, zero, zero, choose_greater(b, own_limit, one, own))
             # From delete state to delete state and to E; behind the last residue D is its way to E.
             to_end = e
             if starting:
@@ -358,30 +439,30 @@ def _backward_kernel(lanes: int) -> Any:
                 inverse = one / scale
                 for place in range(0, row, lanes):
                     store(cells, place, load(cells, place, lanes) * inverse)
+            if beginning:
+                e, j = choose_greater(new, zero, zero, e), choose_greater(new, zero, zero, j)
+                c = choose_greater(new, zero, zero, c)
+                for place in range(0, row, lanes):
+                    store(cells, place, choose_greater(new, zero, zero, load(cells, place, lanes)))
             store(specials, at + N * lanes, n)
             store(specials, at + B * lanes, b)
             store(specials, at + E * lanes, e)
             store(specials, at + J * lanes, j)
             store(specials, at + C * lanes, c)
             store(specials, at + SCALE * lanes, scale)
+            n = choose_greater(new, zero, zero, n)
             if len(products):
                 to = (i - first) * row
                 for place in range(0, deletes, lanes):
                     store(products, to + place, load(products, to + place, lanes) * load(cells, place, lanes))
                 for place in range(inserts, row, lanes):
                     store(products, to + place, load(products, to + place, lanes) * load(cells, place, lanes))
+        store(room, 2 * lanes, own)
         for t in range(targets):
-            places[t] = np.int64(residues[begins[t]]) * slots * 4
-        store(room, 0, own)
-        for t in range(targets):
-            own_scales[t] = room[4 * t] > _ZERO
+            places[t] = np.int64(residues[begins[current[t]]]) * slots * 4
+            own_scales[current[t]] = room[2 * lanes + 4 * t] > _ZERO
         if first == 0:
-            total = zero
-            for q in range(slots):
-                emitted = load(cells, q * lanes, lanes) * quads(match, places, q * 4, lanes)
-                total = total + emitted * same_quads(transitions, q * STEP + _ENTRY, lanes)
-            total = total + quads_pairs(total)
-            total = total + quads_halves(total)
+            total = entered_at_first(match, transitions, slots, places, cells)
             store(specials, N * lanes, total * move + n * loop)
             store(specials, B * lanes, total)
             store(specials, E * lanes, zero)
@@ -392,75 +473,85 @@ def _backward_kernel(lanes: int) -> Any:
     return fill_backward
 
 
-_FORWARD = {LANES: _forward_kernel(LANES), WIDE: _forward_kernel(WIDE)}
-_BACKWARD = {LANES: _backward_kernel(LANES), WIDE: _backward_kernel(WIDE)}
+_FORWARD = {lanes: _forward_kernel(lanes) for lanes in WIDTHS}
+_BACKWARD = {lanes: _backward_kernel(lanes) for lanes in WIDTHS}
 
 
 class Matrices:
-    """Forward and Backward of as many stretches of residues side by side as fours of lanes.
+    """Forward and Backward of stretches of residues, as many streams of them side by side as fours of lanes.
 
     Cells of all rows are kept where ``most`` bytes hold them, in one block. Else the last rows of some blocks are kept,
-    and a block is made again when it is needed. Room is used again for every run.
+    and a block is made again when it is needed.
 
     Args:
         odds: of the model.
-        lanes: ``LANES`` or ``WIDE``.
+        lanes: one of ``WIDTHS``.
         most: bytes of the cells of a block, about.
+        rooms: of which other matrices may have the same, if they aren't used at the same time.
 
     Attributes:
-        together: how many stretches.
-        lengths: i8[together], their residues; where there were fewer stretches the first ones again.
+        together: how many streams.
+        lengths: i8[n], residues of the stretches, at least as many as streams; where there were fewer the first ones
+            again.
         row: numbers of a row of cells.
         blocks: first and last row of each; the first one is the last of the block before, or 0.
-        forward, backward: f4[(L + 1) · 6 · lanes] flat, states around the model.
+        forward, backward: f4[rows · 6 · lanes] flat, states around the model.
+        firsts: i8[n], where those of each stretch begin.
         cells: f4[…] flat, rows of 3 · Q · lanes, of a block from its first row on: those of Forward, times those of
             Backward in M and I once there was Backward.
-        moves, loops: f4[lanes], of the states around the model.
-        scores: f4[together], Forward scores in nats, NaN where one leaves the range of f32.
-        own_scales: bool[together], whether Backward left Forward's scales.
+        moves, loops: f4[n], of the states around the model.
+        scores: f4[n], Forward scores in nats, NaN where one leaves the range of f32.
+        own_scales: bool[n], whether Backward left Forward's scales.
     """
 
-    def __init__(self, odds: StripedOdds, lanes: int, most: int) -> None:
-        self.odds, self.lanes, self.together, self._most = odds, lanes, lanes // LANES, most
+    def __init__(self, odds: StripedOdds, lanes: int, most: int, rooms: Rooms) -> None:
+        self.odds, self.lanes, self.together, self._most, self.rooms = odds, lanes, lanes // LANES, most, rooms
         self.row = 3 * odds.slots * lanes
-        self.cells = self.forward = self.backward = np.empty(0, F32)
+        self.clear()
         self.blocks = [(0, 0)]
         self._last = aligned(self.row, F32)
-        self._places, self._room = np.empty(self.together, np.int64), np.empty(lanes, F32)
+        self._working = (*np.empty((3, self.together), np.int64), np.empty(3 * lanes, F32))
         self._above: list[Array32] = []
         self._below: list[tuple[Array32, NDArray[np.bool_]]] = []
-        self.scores = np.empty(self.together, F32)
-        self.own_scales = np.zeros(self.together, np.bool_)
+
+    def clear(self) -> None:
+        """Let go of what there is room for."""
+        self.cells = self.forward = self.backward = np.empty(0, F32)
 
     def run_forward(self, residues: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64],
                     targets: NDArray[np.int64], multihit: bool, whole: bool) -> None:
-        """Forward of up to ``together`` stretches ``residues[begins[n]:][:lengths[n]]`` of targets of ``targets[n]``
-        residues; with ``whole`` the cells of all rows can be asked for."""
-        some = np.resize(np.arange(len(begins)), self.together)
+        """Forward of stretches ``residues[begins[n]:][:lengths[n]]``, longest first, of targets of ``targets[n]``
+        residues; with ``whole``, for up to ``together`` stretches, the cells of all rows can be asked for."""
+        some = np.arange(len(begins))
+        if len(some) < self.together:
+            some = np.resize(some, self.together)
         self._residues, self._begins, self.lengths, targets = residues, begins[some], lengths[some], targets[some]
+        self._streams = _Streams(self.lengths, self.together)
         model = LengthModel(1, multihit)
         self.end_move, self.end_loop = model.end_move, model.end_loop
         ways = F32(3.0 if multihit else 2.0)
-        self.moves = np.repeat((ways / (targets.astype(F32) + ways)).astype(F32), LANES)
+        self.moves = (ways / (targets.astype(F32) + ways)).astype(F32)
         self.loops = F32(1.0) - self.moves
-        longest = int(self.lengths.max())
-        self.forward = room(self.forward, (longest + 1) * SPECIALS * self.lanes)
+        self.own_scales, self.scores = np.zeros(len(some), np.bool_), np.empty(len(some), F32)
+        self.firsts = self._streams.firsts * (SPECIALS * self.lanes) + self._streams.stream * LANES
+        longest = int((self._streams.firsts + self.lengths).max())
+        self.forward = self.rooms.of("forward", (longest + 1) * SPECIALS * self.lanes)
         step = max(8, self._most // (4 * self.row)) if whole else longest
         self.blocks = [(first, min(first + step, longest)) for first in range(0, longest, step)]
         self._above, self._below = [self._last[:0]], []
         if whole:
-            self.cells = room(self.cells, (self.blocks[0][1] + 1) * self.row)
+            self.cells = self.rooms.of("cells", (self.blocks[0][1] + 1) * self.row)
         if len(self.blocks) == 1:
             self._forward(0, longest, self.cells if whole else self._last, longest + 1 if whole else 1)
         else:
             for first, last in self.blocks:
                 self._forward(first, last, self._last, 1)
                 self._above.append(self._last.copy())
-        _scores(self.forward, self.lanes, self.lengths, self.moves, self.scores)
+        _scores(self.forward, self.lanes, self.firsts, self.lengths, self.moves, self.scores)
 
     def run_backward(self, whole: bool) -> None:
         """Backward of the same stretches; with ``whole`` its cells are multiplied into those of Forward."""
-        self.backward = room(self.backward, len(self.forward))
+        self.backward = self.rooms.of("backward", len(self.forward))
         self._below = []
         for first, last in reversed(self.blocks):
             self._below.insert(0, (self._last.copy(), self.own_scales.copy()))
@@ -482,27 +573,71 @@ class Matrices:
         odds = self.odds
         _FORWARD[self.lanes](
             odds.match, odds.transitions, odds.slots, odds.length >= NO_CHANGES_FROM, self._residues, self._begins,
-            self.lengths, self.moves, self.loops, self.end_move, self.end_loop, first, last, kept, cells, self.forward,
-            self._places, self._room)
+            self.lengths, self.moves, self.loops, self._streams.heads, self._streams.following, self.end_move,
+            self.end_loop, first, last, kept, cells, self.forward, *self._working)
 
     def _backward(self, first: int, last: int, products: Array32) -> None:
         odds = self.odds
         _BACKWARD[self.lanes](
             odds.match, odds.transitions, odds.slots, self._residues, self._begins, self.lengths, self.moves,
-            self.loops, self.end_move, self.end_loop, self.forward, first, last, products, self._last, self.backward,
-            self.own_scales, self._places, self._room)
+            self.loops, self._streams.tails, self._streams.preceding, self._streams.firsts, self.end_move,
+            self.end_loop, self.forward, first, last, products, self._last, self.backward, self.own_scales,
+            *self._working)
 
 
-def room(before: Array32, size: int) -> Array32:
-    """``before`` if it is large enough, else a new array: fresh memory takes as long to come by as to fill."""
-    return before if len(before) >= size else aligned(max(size, len(before) * 5 // 4), F32)
+class Rooms:
+    """Arrays by name, used again and again: fresh memory takes as long to come by as to fill. For one thread."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def of(self, name: str, size: int, dtype: Any = F32) -> NDArray[Any]:
+        """A flat array of this size at least, with anything in it."""
+        before = len(self._arrays.get(name, ()))
+        if before < size:
+            self._arrays.pop(name, None)
+            self._arrays[name] = aligned(max(size, before * 5 // 4), dtype)
+        return self._arrays[name]
 
 
-def longest_first(lengths: NDArray[np.int64], together: int) -> Iterator[NDArray[np.int64]]:
-    """Places of stretches that are gone through together."""
+class _Streams:
+    """Stretches dealt to streams, each to the one that is shortest by then; there are no fewer than streams.
+
+    Attributes:
+        heads, tails: i8[streams], the first and last stretch of each.
+        following, preceding: i8[n], the stretch behind and before each in its stream, or −1.
+        stream, firsts: i8[n], of each stretch its stream, and its first row there.
+    """
+
+    def __init__(self, lengths: NDArray[np.int64], streams: int) -> None:
+        count = len(lengths)
+        self.following, self.preceding, self.stream, self.firsts = np.full((4, count), -1, np.int64)
+        self.heads, self.stream[:streams], self.firsts[:streams] = np.arange(streams), np.arange(streams), 0
+        self.tails = self.heads.copy()
+        ends = [(int(length) + 1, stream) for stream, length in enumerate(lengths[:streams])]
+        if count > streams:
+            heapify(ends)
+        for n in range(streams, count):
+            row, stream = ends[0]
+            self.stream[n], self.firsts[n], self.preceding[n] = stream, row, self.tails[stream]
+            self.following[self.tails[stream]] = self.tails[stream] = n
+            heapreplace(ends, (row + int(lengths[n]) + 1, stream))
+
+
+def longest_first(lengths: NDArray[np.int64], together: int, rows: int = 0) -> Iterator[NDArray[np.int64]]:
+    """Places of stretches that are gone through together: one in each of so many streams, or more as long as each
+    stream has about as many rows as wanted."""
     order = np.argsort(-lengths, kind="stable")
-    for first in range(0, len(order), together):
-        yield order[first : first + together]
+    ends, first = np.cumsum(lengths[order] + 1), 0
+    while first < len(order):
+        before = int(ends[first - 1]) if first else 0
+        behind = max(first + together, int(np.searchsorted(ends, before + together * rows, side="right")))
+        yield order[first:behind]
+        first = behind
+
+
+STREAM_ROWS = 4096
+"""Rows of streams of targets, about, if no target is longer."""
 
 
 def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64],
@@ -510,8 +645,8 @@ def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
     """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
     of f32."""
     lengths, scores = ends - begins, np.empty(len(begins), F32)
-    matrices = Matrices(odds, WIDE, 0)
-    for chosen in longest_first(lengths, matrices.together):
+    matrices = Matrices(odds, WIDE, 0, Rooms())
+    for chosen in longest_first(lengths, matrices.together, STREAM_ROWS):
         matrices.run_forward(residues, begins[chosen], lengths[chosen], lengths[chosen], multihit=True, whole=False)
         scores[chosen] = matrices.scores[: len(chosen)]
     return scores

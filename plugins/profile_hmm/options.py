@@ -91,6 +91,11 @@ class HmmsearchOptions(ProfileOptions):
 
 
 @dataclass(frozen=True)
+class HmmscanOptions(HmmsearchOptions):
+    """Pipeline options of hmmscan: those of hmmsearch, where targets are models."""
+
+
+@dataclass(frozen=True)
 class PhmmerOptions(ProfileOptions):
     """Pipeline options of phmmer.
 

@@ -28,3 +28,21 @@ PHMMER = Pipeline(
     slots=(Slot("index.profile", "sequence-profiles"), *_SEARCH),
     writer="hmmer",
 )
+
+HMMSCAN = Pipeline(
+    name="hmmscan",
+    help="protein sequences against profile HMMs, as hmmscan of HMMER 3.3",
+    family="profile-hmm-scan",
+    slots=(
+        Slot("index.profile", "scan-hmm-profiles"),
+        Slot("seed.msv", "scan-msv"),
+        Slot("extend.bias", "scan-bias-filter"),
+        Slot("extend.viterbi", "scan-viterbi-filter"),
+        Slot("extend.forward", "scan-forward-filter"),
+        Slot("extend.domains", "scan-define-domains"),
+        Slot("score.null2", "scan-null2"),
+        Slot("score.domains", "scan-domain-statistics", scope="reduce"),
+        Slot("sort.rank", "rank-hmm-targets", scope="reduce"),
+    ),
+    writer="hmmer",
+)

@@ -4,7 +4,7 @@ from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import Pipeline
 
-from .pipelines import HMMSEARCH, PHMMER
+from .pipelines import HMMSCAN, HMMSEARCH, PHMMER
 
 SEQLOOM_API = 1
 
@@ -32,6 +32,22 @@ def seqloom_stages() -> list[Deferred]:
         "domain-statistics cpu": "reduce_cpu.DomainStatisticsCpu",
         "rank-hmm-targets reference": "sort_rank_reference.RankTargets",
         "rank-hmm-targets cpu": "reduce_cpu.RankTargetsCpu",
+        "scan-hmm-profiles reference": "scan_reference.ScanProfiles",
+        "scan-hmm-profiles cpu": "scan_cpu.ScanProfilesCpu",
+        "scan-msv reference": "scan_reference.ScanMsv",
+        "scan-msv cpu": "scan_cpu.ScanMsvCpu",
+        "scan-bias-filter reference": "scan_reference.ScanBias",
+        "scan-bias-filter cpu": "scan_cpu.ScanBiasCpu",
+        "scan-viterbi-filter reference": "scan_reference.ScanViterbi",
+        "scan-viterbi-filter cpu": "scan_cpu.ScanViterbiCpu",
+        "scan-forward-filter reference": "scan_reference.ScanForward",
+        "scan-forward-filter cpu": "scan_cpu.ScanForwardCpu",
+        "scan-define-domains reference": "scan_reference.ScanDomains",
+        "scan-define-domains cpu": "scan_cpu.ScanDomainsCpu",
+        "scan-null2 reference": "scan_reference.ScanNull2",
+        "scan-null2 cpu": "scan_cpu.ScanNull2Cpu",
+        "scan-domain-statistics reference": "scan_reference.ScanStatistics",
+        "scan-domain-statistics cpu": "scan_cpu.ScanStatisticsCpu",
     })
 
 
@@ -39,13 +55,14 @@ def seqloom_stages() -> list[Deferred]:
 def seqloom_families() -> list[Deferred]:
     return deferred(__package__, {
         "profile-hmm": "family.ProfileHmmFamily",
+        "profile-hmm-scan": "family.ProfileScanFamily",
         "sequence-profile": "family.SequenceProfileFamily",
     })
 
 
 @hookimpl
 def seqloom_pipelines() -> list[Pipeline]:
-    return [HMMSEARCH, PHMMER]
+    return [HMMSEARCH, HMMSCAN, PHMMER]
 
 
 @hookimpl
@@ -57,10 +74,12 @@ def seqloom_readers() -> list[Deferred]:
 
 @hookimpl
 def seqloom_writers() -> list[Deferred]:
+    by_model = ("profile-hmm", "sequence-profile")
+    every = ("profile-hmm", "profile-hmm-scan", "sequence-profile")
     return deferred(__package__, {
         "hmmer": "writer_hmmer.HmmerReport",
         "tblout": "writers.TargetTable",
         "domtblout": "writers.DomainTable",
         "pfamtblout": "writer_pfam.PfamTable",
         "stockholm": "writer_stockholm.StockholmAlignment",
-    }, beside=dict.fromkeys(("tblout", "domtblout", "pfamtblout", "stockholm"), ("profile-hmm", "sequence-profile")))
+    }, beside={**dict.fromkeys(("tblout", "domtblout", "pfamtblout"), every), "stockholm": by_model})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN, Alphabet
+from seqloom.core.packed_texts import PackedTexts
 from seqloom.core.sequences import ModelBatch
 from seqloom.core.stages import OnBad, Reader
 
@@ -29,23 +30,23 @@ class Hmmer3Reader(Reader):
         """Batches of some ``residues`` match states each, numbered from 0; raises ``InputError`` for a bad model."""
         text = io.TextIOWrapper(stream, encoding="utf-8", errors="replace")
         models: list[ProfileHmm] = []
-        sources: list[str] = []
+        sources: list[PackedTexts] = []
         first = nodes = 0
         lines = iter(lambda: text.readline(LONGEST_LINE + 1), "")
         for model, source in read_models(lines, where):
             models.append(model)
-            sources.append(source)
+            sources.append(PackedTexts.of([source]))
             nodes += model.length
             if nodes >= residues:
-                yield model_batch(models, sources, first)
+                yield model_batch(models, PackedTexts.concat(sources), first)
                 first, nodes = first + len(models), 0
                 models, sources = [], []
         if models:
-            yield model_batch(models, sources, first)
+            yield model_batch(models, PackedTexts.concat(sources), first)
         text.detach()
 
 
-def model_batch(models: list[ProfileHmm], sources: list[str] | None = None, first: int = 0) -> ModelBatch:
+def model_batch(models: list[ProfileHmm], sources: Sequence[str] | None = None, first: int = 0) -> ModelBatch:
     """Models as a batch, numbered from ``first``."""
     return ModelBatch(
         alphabet=PROTEIN,

@@ -9,7 +9,6 @@ from seqloom.core.kernels.jit import kernel
 
 from .exact_math import F32
 from .forward_cpu import SCALE, SPECIALS, B, C, E, J, Matrices, N
-from .profile import LANES
 from .regions_reference import EXTEND, MULTIPLE, TRIGGER, Region
 
 if TYPE_CHECKING:
@@ -62,10 +61,10 @@ def regions_of(matrices: Matrices, number: int) -> tuple[np.float32, list[Region
 
     ``number``: of the target in the matrices, multihit.
     """
-    length, lane = int(matrices.lengths[number]), LANES * number
+    length, at = int(matrices.lengths[number]), matrices.firsts[number]
     begins, ends, inside = np.empty((3, length + 1), F32)
-    if _occupancy(matrices.forward[lane:], matrices.backward[lane:], matrices.lanes, length,
-                  matrices.own_scales[number], matrices.loops[lane], begins, ends, inside):
+    if _occupancy(matrices.forward[at:], matrices.backward[at:], matrices.lanes, length,
+                  matrices.own_scales[number], matrices.loops[number], begins, ends, inside):
         return None
     found: NDArray[np.int64] = np.empty((length // 2 + 1, 3), np.int64)
     count = _regions(begins, ends, inside, found)

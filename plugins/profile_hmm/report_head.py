@@ -13,6 +13,8 @@ from .report_rows import database_names, query_names
 RULE = "# - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -\n"
 _PROGRAMS = {"hmmsearch": ("search profile(s) against a sequence database", "query HMM file",
                            "target sequence database"),
+             "hmmscan": ("search sequence(s) against a profile database", "query sequence file",
+                         "target HMM database"),
              "phmmer": ("search a protein sequence against a protein database", "query sequence file",
                         "target sequence database")}
 """By pipeline: what it does, and what its two inputs are called."""

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from seqloom.core.errors import UsageError
 from seqloom.core.ports import QueryReport, Report
-from seqloom.core.records import children_order
+from seqloom.core.records import DELETE, INSERT, children_order
 from seqloom.core.stages import Writer
 
-FAMILIES = ("profile-hmm", "sequence-profile")
+FAMILIES = ("profile-hmm", "profile-hmm-scan", "sequence-profile")
 
 
 class HmmerWriter(Writer):
@@ -37,13 +37,15 @@ class HitRow(NamedTuple):
 
     Attributes:
         number: of the target.
-        name, description, length: of the target.
+        name, accession, description, length: of the target; accessions are those of models.
         values: columns of the hit.
-        domains: columns of each reported domain, in order of discovery.
+        domains: columns of each reported domain, in order of discovery; ``query_start`` and the like are places in the
+            model, ``target_start`` and the like in the sequence, whichever of the two is the query.
     """
 
     number: int
     name: str
+    accession: str
     description: str
     length: int
     values: Mapping[str, Any]
@@ -63,9 +65,28 @@ def hit_rows(query: QueryReport, domains: bool = True) -> Iterator[HitRow]:
         info.numbers.tolist(), info.names, info.descriptions, info.lengths.tolist(), strict=True)}
     children = query.hits.alignments
     rows = iter(children.take(children_order(query.hits, children)).rows() if domains else ())
+    scanned = models_are_targets(query)
     for hit in query.hits.rows():
         number = int(hit["target"])
-        yield HitRow(number, *targets[number], hit, list(islice(rows, hit["reported_domains"])))
+        name, description, length = targets[number]
+        own = list(islice(rows, hit["reported_domains"]))
+        accession = (hit["model_accession"] or "") if scanned else ""
+        yield HitRow(number, name, accession, description, length, hit, [_by_model(d) for d in own] if scanned else own)
+
+
+def models_are_targets(query: QueryReport) -> bool:
+    """Whether sequences were compared with models, not models with sequences."""
+    return "model_accession" in query.hits.schema
+
+
+def _by_model(domain: dict[str, Any]) -> dict[str, Any]:
+    """A domain of a sequence that is the query, as if the model were."""
+    found = dict(domain)
+    for end in ("start", "end"):
+        found[f"query_{end}"], found[f"target_{end}"] = domain[f"target_{end}"], domain[f"query_{end}"]
+    flipped = {INSERT: DELETE, DELETE: INSERT}
+    found["path"] = [run & ~15 | flipped.get(int(run) & 15, int(run) & 15) for run in map(int, domain["path"])]
+    return found
 
 
 def scores(evalue: float, score: float, bias: float) -> str:

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from seqloom.core.context import Context
@@ -14,7 +14,7 @@ from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import ScoreStage
 
 from .columns import DOMAIN_REPORT_COLUMNS, REPORT_COLUMNS, by_query
-from .scoring import HmmScoring, Threshold, Thresholds
+from .scoring import HmmScoring, ProfileScoring, Thresholds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,23 +31,30 @@ class DomainStatistics(ScoreStage):
     gives = Hits
     scopes = ("reduce",)
     columns = (*REPORT_COLUMNS, *DOMAIN_REPORT_COLUMNS)
-    scoring = HmmScoring
+    scoring: ClassVar[type[ProfileScoring]] = HmmScoring
+
+    def rules(self, context: Context, query: int, hits: Hits) -> Thresholds:
+        """Thresholds of the ``hits`` of a query; those of single rows in the order of these."""
+        rules: Thresholds = context.scoring.thresholds[query]
+        return rules
 
     def run(self, context: Context, records: Records) -> Hits:
         assert isinstance(records, Hits)
-        parts = [_report_query(context.scoring, query, records.take(rows)) for query, rows in by_query(records)]
+        parts = []
+        for query, rows in by_query(records):
+            hits = records.take(rows)
+            parts.append(_report_query(context.scoring, self.rules(context, query, hits), hits))
         if not parts:
             return records.replace(REPORT_COLUMNS).with_alignments(records.alignments.replace(DOMAIN_REPORT_COLUMNS))
         return Hits.concat(parts)
 
 
-def _report_query(scoring: HmmScoring, query: int, hits: Hits) -> Hits:
+def _report_query(scoring: ProfileScoring, rules: Thresholds, hits: Hits) -> Hits:
     """Reported targets of one query with their reported domains."""
-    rules = scoring.thresholds[query]
     evalue = _expected(hits.log_p, scoring.n_targets)
-    reported = _passing(rules.target, hits.bit_score, evalue)
+    reported = np.flatnonzero(rules.target.passing(hits.bit_score, evalue))
     hits = hits.replace(evalue=evalue).take(reported)
-    included = _passing(rules.included_target, hits.bit_score, hits.evalue)
+    included = rules.included_target.chosen(reported).passing(hits.bit_score, hits.evalue)
     n_reported = float(len(hits)) if scoring.n_reported is None else scoring.n_reported
 
     domains = hits.alignments
@@ -58,8 +65,11 @@ def _report_query(scoring: HmmScoring, query: int, hits: Hits) -> Hits:
         conditional_evalue=_expected(domains.log_p, n_reported),
         included=np.zeros(len(domains), bool),
     )
-    shown = _passing(rules.domain, domains.bit_score, domains.conditional_evalue)
-    significant = _significant_domains(rules, domains, np.repeat(included, hits.domains))
+    owners = np.repeat(reported, hits.domains)
+    shown = rules.domain.chosen(owners).passing(domains.bit_score, domains.conditional_evalue)
+    significant = rules.included_domain.chosen(owners).passing(domains.bit_score, domains.conditional_evalue)
+    if not rules.from_model:
+        significant &= np.repeat(included, hits.domains)
     for row in np.flatnonzero(hits.overlaps > 0).tolist():
         for place in _repeated(domains, range(bounds[row], bounds[row + 1])):
             shown[place] = significant[place] = False
@@ -74,13 +84,6 @@ def _report_query(scoring: HmmScoring, query: int, hits: Hits) -> Hits:
         included_domains=_count(significant, bounds),
     )
     return hits.with_alignments(domains.replace(included=significant).take(shown))
-
-
-def _significant_domains(
-    rules: Thresholds, domains: Alignments, target_included: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    passing = _passing(rules.included_domain, domains.bit_score, domains.conditional_evalue)
-    return passing if rules.from_model else passing & target_included
 
 
 def _repeated(domains: Alignments, places: Sequence[int]) -> set[int]:
@@ -102,10 +105,6 @@ def _expected(log_p: NDArray[np.float64], size: float) -> NDArray[np.float64]:
         expected = p * size if p >= _SMALLEST else 0.0
         found.append(expected if expected >= _SMALLEST else 0.0)
     return np.array(found, np.float64)
-
-
-def _passing(rule: Threshold, scores: NDArray[np.float64], evalues: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return np.array([rule.passes(s, e) for s, e in zip(scores.tolist(), evalues.tolist(), strict=True)], bool)
 
 
 def _count(flags: NDArray[np.bool_], bounds: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from seqloom.core.keys import byte_keys
 from seqloom.core.records import Hits, Ragged, Records
 from seqloom.core.stages import SortStage
 
-from .scoring import HmmScoring
+from .scoring import ProfileScoring
 
 
 class RankTargets(SortStage):
@@ -19,7 +19,7 @@ class RankTargets(SortStage):
     gives = Hits
     gives_order = ("query",)
     scopes = ("reduce",)
-    scoring = HmmScoring
+    scoring = ProfileScoring
 
     def run(self, context: Context, records: Records) -> Records:
         assert context.catalog is not None

@@ -312,8 +312,8 @@ def sampled(matrices: Matrices, number: int, residues: NDArray[np.uint8], begin:
         while not walk[0]:
             block, first, last = next((n, *rows) for n, rows in enumerate(matrices.blocks) if walk[1] <= rows[1])
             matrices.fill(block)
-            _sample(odds.match, odds.transitions, odds.slots, residues, begin, length, matrices.loops[lane],
-                    matrices.moves[lane], matrices.end_loop, matrices.end_move, matrices.forward[lane:],
+            _sample(odds.match, odds.transitions, odds.slots, residues, begin, length, matrices.loops[number],
+                    matrices.moves[number], matrices.end_loop, matrices.end_move, matrices.forward[lane:],
                     matrices.cells[lane:], matrices.lanes, first, last, traces, numbers, CODES, N_MEMBERS, MEMBERS_OF,
                     use, used, np.empty(N_CODES, F32), np.empty(4, F32), sums, owners, segments, walk)
         count = int(walk[2])

@@ -1,15 +1,17 @@
-"""The Viterbi filter in sixteen-bit lanes: one target at a time, the model striped over the lanes of a vector.
+"""The Viterbi filter in sixteen-bit lanes: two targets at a time, the model striped over the lanes of a vector.
 
 Node k sits in slot q = (k − 1) mod Q of lane r = (k − 1) div Q, so that the node before is in the slot before, and
-only at slot 0 a lane further down (Farrar 2007). A row is gone through once for match and insert states, with the way
-from delete state to delete state left out; that way is gone again, lane by lane, only where it can be worth it: where a
-delete state can lead to anything that entering the model anew wouldn't.
+only at slot 0 a lane further down (Farrar 2007). The way from delete state to delete state is gone from lane to lane
+only where it can be worth it: where a delete state can lead to anything that entering the model anew wouldn't.
+
+Two targets of about the same length share the transitions that are loaded for them, and while one waits for the
+greatest cell of its row, which decides how the next row is entered, there is work for the other.
 """
 
 import math
 
 import numpy as np
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import (
     BYTE_LANES,
     aligned,
@@ -28,7 +30,7 @@ from .profile import MINUS_INFINITY, WORD_BASE, WORD_SCALE, SearchProfile
 LANES = BYTE_LANES // 2
 END = -500
 """E → C and E → J of a multihit model: half a chance each, in 1/500 bits."""
-_LOWEST = np.int16(MINUS_INFINITY)
+_LOWEST, _OVERFLOW = np.int16(MINUS_INFINITY), np.int64(1 << 40)
 _SCALE, _BASE, _THREE = F32(WORD_SCALE), F32(WORD_BASE), F32(3.0)
 TRANSITIONS = 9
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MD, _MI, _II, _DD, _WORTH = range(TRANSITIONS)
@@ -84,82 +86,123 @@ def _moves(lengths, moves):
         moves[n] = np.int64(max(-math.floor(0.5 - scaled), np.float64(MINUS_INFINITY)))
 
 
+@inline
+def _entered(entering, m, inserted, deleted, entry, into_mm, into_im, into_dm, emission):
+    """Match states of a slot from B, M, I and D of the nodes and row before."""
+    return maximum(maximum(entering + entry, m + into_mm), maximum(inserted + into_im, deleted + into_dm)) + emission
+
+
 @kernel
-def _scores(match, transitions, slots, moves, residues, begins, ends, rows, scores):
+def _extend_deletes(transitions, slots, rows, deletes, carried):
+    """From delete state to delete state on through the lanes until nothing gets better.
+
+    deletes: where the delete states begin. carried: i2[LANES], what comes to those of slot 0.
+    """
+    carry, q = load(carried, 0, LANES), slots
+    for lane in range(LANES):
+        if lane:
+            if q < slots:
+                break
+            carry = shift_in(carry, _LOWEST)
+        q = 0
+        while q < slots:
+            place = deletes + q * LANES
+            before = load(rows, place, LANES)
+            if not greater_lanes(carry, before):
+                break
+            better = maximum(carry, before)
+            store(rows, place, better)
+            carry = better + load(transitions, (q * TRANSITIONS + _DD) * LANES, LANES)
+            q += 1
+
+
+@kernel
+def _score(best_j, move):
+    """Raw score, f4 nats; +inf for overflow, −inf without a path."""
+    if best_j == _OVERFLOW:
+        return np.float32(np.inf)
+    if best_j == np.int64(_LOWEST):
+        return np.float32(-np.inf)
+    return (np.float32(best_j) + np.float32(move) - _BASE) / _SCALE - _THREE
+
+
+@kernel
+def _scores(match, transitions, slots, moves, residues, begins, ends, order, rows, carried, scores):
     """Raw scores, f4[n] nats, of targets ``residues[begins[n]:ends[n]]``; +inf for overflow, −inf without a path.
 
-    match, transitions, slots: of ``StripedWords``. moves: i8[n], N, J, C → move of each. rows: i2[3 · Q ·
-    LANES], working space: match, insert and delete states of a row.
+    match, transitions, slots: of ``StripedWords``. moves: i8[n], N, J, C → move of each. order: i8[n], the targets,
+    the longest first. rows: i2[6 · Q · LANES], match, insert and delete states of a row of two targets, and carried:
+    i2[LANES], working space.
     """
     lowest = splat(_LOWEST, LANES)
-    inserts, deletes, last = slots * LANES, 2 * slots * LANES, (slots - 1) * LANES
-    for n in range(len(begins)):
-        move = moves[n]
-        for place in range(0, 3 * slots * LANES, LANES):
+    inserts, deletes, last, other = slots * LANES, 2 * slots * LANES, (slots - 1) * LANES, 3 * slots * LANES
+    for pair in range(0, len(order), 2):
+        one, two = order[pair], order[min(pair + 1, len(order) - 1)]
+        for place in range(0, 2 * other, LANES):
             store(rows, place, lowest)
-        begin = WORD_BASE + move
-        best_j = np.int64(_LOWEST)
-        overflow = False
-        for i in range(begins[n], ends[n]):
-            emission = np.int64(residues[i]) * slots * LANES
-            entering = splat(np.int16(max(begin, MINUS_INFINITY)), LANES)
-            m = shift_in(load(rows, last, LANES), _LOWEST)
-            ins = shift_in(load(rows, inserts + last, LANES), _LOWEST)
-            d = shift_in(load(rows, deletes + last, LANES), _LOWEST)
-            carried, best, opened = lowest, lowest, lowest
+        begin1, begin2 = WORD_BASE + moves[one], WORD_BASE + moves[two]
+        best1 = best2 = np.int64(_LOWEST)
+        length1, length2 = ends[one] - begins[one], ends[two] - begins[two]
+        i = 0
+        while i < length1 and (best1 != _OVERFLOW or (i < length2 and best2 != _OVERFLOW)):
+            emission1 = np.int64(residues[begins[one] + i]) * slots * LANES
+            emission2 = np.int64(residues[begins[two] + min(i, length2 - 1)]) * slots * LANES
+            entering1 = splat(np.int16(max(begin1, MINUS_INFINITY)), LANES)
+            entering2 = splat(np.int16(max(begin2, MINUS_INFINITY)), LANES)
+            m1 = shift_in(load(rows, last, LANES), _LOWEST)
+            s1 = shift_in(load(rows, inserts + last, LANES), _LOWEST)
+            d1 = shift_in(load(rows, deletes + last, LANES), _LOWEST)
+            m2 = shift_in(load(rows, other + last, LANES), _LOWEST)
+            s2 = shift_in(load(rows, other + inserts + last, LANES), _LOWEST)
+            d2 = shift_in(load(rows, other + deletes + last, LANES), _LOWEST)
+            carried1, highest1, opened1 = lowest, lowest, lowest
+            carried2, highest2, opened2 = lowest, lowest, lowest
             for q in range(slots):
                 place, t = q * LANES, q * TRANSITIONS * LANES
-                here = maximum(entering + load(transitions, t, LANES), m + load(transitions, t + LANES, LANES))
-                here = maximum(here, ins + load(transitions, t + 2 * LANES, LANES))
-                here = maximum(here, d + load(transitions, t + 3 * LANES, LANES))
-                here = here + load(match, emission + place, LANES)
-                best = maximum(best, here)
-                m, ins = load(rows, place, LANES), load(rows, inserts + place, LANES)
-                d = load(rows, deletes + place, LANES)
-                store(rows, place, here)
-                store(rows, deletes + place, carried)
-                carried = here + load(transitions, t + _MD * LANES, LANES)
-                opened = maximum(opened, carried + load(transitions, t + _WORTH * LANES, LANES))
-                inserted = maximum(m + load(transitions, t + _MI * LANES, LANES),
-                                   ins + load(transitions, t + _II * LANES, LANES))
-                store(rows, inserts + place, inserted)
-            end = np.int64(highest(best))
-            if end >= 32767:
-                overflow = True
-                break
-            best_j = max(best_j, end + END, np.int64(_LOWEST))
-            begin = max(max(best_j, WORD_BASE) + move, np.int64(_LOWEST))
+                entry, into_mm = load(transitions, t, LANES), load(transitions, t + _INTO_MM * LANES, LANES)
+                into_im = load(transitions, t + _INTO_IM * LANES, LANES)
+                into_dm = load(transitions, t + _INTO_DM * LANES, LANES)
+                here1 = _entered(entering1, m1, s1, d1, entry, into_mm, into_im, into_dm,
+                                 load(match, emission1 + place, LANES))
+                here2 = _entered(entering2, m2, s2, d2, entry, into_mm, into_im, into_dm,
+                                 load(match, emission2 + place, LANES))
+                highest1, highest2 = maximum(highest1, here1), maximum(highest2, here2)
+                m1, s1 = load(rows, place, LANES), load(rows, inserts + place, LANES)
+                d1, m2 = load(rows, deletes + place, LANES), load(rows, other + place, LANES)
+                s2, d2 = load(rows, other + inserts + place, LANES), load(rows, other + deletes + place, LANES)
+                store(rows, place, here1)
+                store(rows, other + place, here2)
+                store(rows, deletes + place, carried1)
+                store(rows, other + deletes + place, carried2)
+                md, worth = load(transitions, t + _MD * LANES, LANES), load(transitions, t + _WORTH * LANES, LANES)
+                new1, new2, dd = here1 + md, here2 + md, load(transitions, t + _DD * LANES, LANES)
+                carried1, carried2 = maximum(new1, carried1 + dd), maximum(new2, carried2 + dd)
+                opened1, opened2 = maximum(opened1, new1 + worth), maximum(opened2, new2 + worth)
+                mi, ii = load(transitions, t + _MI * LANES, LANES), load(transitions, t + _II * LANES, LANES)
+                store(rows, inserts + place, maximum(m1 + mi, s1 + ii))
+                store(rows, other + inserts + place, maximum(m2 + mi, s2 + ii))
             # The delete state of slot 0 is that of the last slot, a lane down.
-            carried = shift_in(carried, _LOWEST)
-            if np.int64(highest(opened)) > begin:
-                # From delete state to delete state, and then on through the lanes until nothing gets better.
-                for q in range(slots):
-                    place = deletes + q * LANES
-                    better = maximum(carried, load(rows, place, LANES))
-                    store(rows, place, better)
-                    carried = better + load(transitions, (q * TRANSITIONS + _DD) * LANES, LANES)
-                q = slots
-                for _ in range(LANES):
-                    if q < slots:
-                        break
-                    carried, q = shift_in(carried, _LOWEST), 0
-                    while q < slots:
-                        place = deletes + q * LANES
-                        before = load(rows, place, LANES)
-                        if not greater_lanes(carried, before):
-                            break
-                        better = maximum(carried, before)
-                        store(rows, place, better)
-                        carried = better + load(transitions, (q * TRANSITIONS + _DD) * LANES, LANES)
-                        q += 1
-            else:
-                store(rows, deletes, carried)
-        if overflow:
-            scores[n] = np.float32(np.inf)
-        elif best_j == np.int64(_LOWEST):
-            scores[n] = np.float32(-np.inf)
-        else:
-            scores[n] = (np.float32(best_j) + np.float32(move) - _BASE) / _SCALE - _THREE
+            carried1, carried2 = shift_in(carried1, _LOWEST), shift_in(carried2, _LOWEST)
+            end1, end2 = np.int64(highest(highest1)), np.int64(highest(highest2))
+            gain1, gain2 = np.int64(highest(opened1)), np.int64(highest(opened2))
+            if best1 != _OVERFLOW:
+                best1 = _OVERFLOW if end1 >= 32767 else max(best1, end1 + END, np.int64(_LOWEST))
+                begin1 = max(max(best1, WORD_BASE) + moves[one], np.int64(_LOWEST))
+                if gain1 > begin1:
+                    store(carried, 0, carried1)
+                    _extend_deletes(transitions, slots, rows, deletes, carried)
+                else:
+                    store(rows, deletes, carried1)
+            if i < length2 and best2 != _OVERFLOW:
+                best2 = _OVERFLOW if end2 >= 32767 else max(best2, end2 + END, np.int64(_LOWEST))
+                begin2 = max(max(best2, WORD_BASE) + moves[two], np.int64(_LOWEST))
+                if gain2 > begin2:
+                    store(carried, 0, carried2)
+                    _extend_deletes(transitions, slots, rows, other + deletes, carried)
+                else:
+                    store(rows, other + deletes, carried2)
+            i += 1
+        scores[one], scores[two] = _score(best1, moves[one]), _score(best2, moves[two])
 
 
 def viterbi_scores(words: StripedWords, residues: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -167,6 +210,7 @@ def viterbi_scores(words: StripedWords, residues: np.ndarray, begins: np.ndarray
     no path exists."""
     moves, scores = np.empty(len(begins), np.int64), np.empty(len(begins), np.float32)
     _moves(ends - begins, moves)
-    rows = aligned(3 * words.slots * LANES, np.int16)
-    _scores(words.match, words.transitions, words.slots, moves, residues, begins, ends, rows, scores)
+    rows, carried = aligned(6 * words.slots * LANES, np.int16), aligned(LANES, np.int16)
+    order = np.argsort(begins - ends, kind="stable")
+    _scores(words.match, words.transitions, words.slots, moves, residues, begins, ends, order, rows, carried, scores)
     return scores

@@ -14,7 +14,7 @@ from .domain_text import ModelText
 from .hmmfile import ProfileHmm
 from .options import HmmsearchOptions, PhmmerOptions
 from .report_head import heading
-from .report_rows import HitRow, HmmerWriter, hit_rows, scores
+from .report_rows import HitRow, HmmerWriter, hit_rows, models_are_targets, scores
 
 NARROWEST, WIDTH = 120, 120
 """Characters of a line that may be asked for at least, and that are usual."""
@@ -67,24 +67,46 @@ class HmmerReport(HmmerWriter):
         return Layout("noali" not in given, "acc" in given, 0 if "notextw" in given else int(width))
 
 
+class Words(NamedTuple):
+    """What a report calls its two sides: one query, and a column and two lists of targets."""
+
+    query: str
+    length: str
+    scores: str
+    column: str
+    target: str
+
+
+SEARCH = Words("Query model(s):", "M", "sequences", "Sequence", "sequence")
+SEQUENCE_SEARCH = SEARCH._replace(length="L")
+SCAN = Words("Query sequence(s):", "L", "sequence", "Model", "model")
+
+
 def _query(report: Report, query: QueryReport, layout: Layout) -> Iterator[str]:
     options: Mapping[str, Any] = report.run["options"]
     hits = list(hit_rows(query))
-    yield f"Query:       {query.name}  [{'M' if report.run['query_type'] == 'model' else 'L'}={query.length}]\n"
+    of_models = report.run["query_type"] == "model"
+    words = SCAN if models_are_targets(query) else SEARCH if of_models else SEQUENCE_SEARCH
+    yield f"Query:       {query.name}  [{words.length}={query.length}]\n"
     if query.accession:
         yield f"Accession:   {query.accession}\n"
     if query.description:
         yield f"Description: {query.description}\n"
-    yield "Scores for complete sequences (score includes all domains):\n"
-    yield from _targets(hits, layout)
-    yield f"\n\nDomain annotation for each sequence{' (and alignments)' if layout.alignments else ''}:\n"
-    text = ModelText(query.model or _model(query, options)) if layout.alignments and hits else None
+    yield f"Scores for complete {words.scores} (score includes all domains):\n"
+    yield from _targets(hits, layout, words)
+    yield f"\n\nDomain annotation for each {words.target}{' (and alignments)' if layout.alignments else ''}:\n"
+    text = None
+    if layout.alignments and hits and words is not SCAN:
+        text = ModelText(query.model or _model(query, options))
     for hit in hits:
+        if layout.alignments and words is SCAN:
+            assert query.sequences is not None
+            text = ModelText(query.sequences.by_ordinal(hit.number))
         yield from _domains(query, hit, layout, text)
     if not hits:
         yield "\n   [No targets detected that satisfy reporting thresholds]\n"
     yield "\n\nInternal pipeline statistics summary:\n-------------------------------------\n"
-    yield from _statistics(report, query, options, len(hits))
+    yield from _statistics(report, query, options, len(hits), words)
     yield "//\n"
 
 
@@ -102,10 +124,15 @@ def _cut(text: str, width: int) -> str:
     return text[:width] if width else text
 
 
-def _targets(hits: Sequence[HitRow], layout: Layout) -> Iterator[str]:
-    names = max([8, *(len(hit.name) for hit in hits)])
+def _shown(hit: HitRow, layout: Layout) -> str:
+    """The name of a target, or its accession."""
+    return hit.accession if layout.accessions and hit.accession else hit.name
+
+
+def _targets(hits: Sequence[HitRow], layout: Layout, words: Words) -> Iterator[str]:
+    names = max([8, *(len(_shown(hit, layout)) for hit in hits)])
     room = max(32, layout.width - names - 61) if layout.width else 0
-    yield _TABLE.format(name="Sequence", rule="-" * 8, width=names)
+    yield _TABLE.format(name=words.column, rule="-" * 8, width=names)
     cut_off = False
     for hit in hits:
         values = hit.values
@@ -114,7 +141,7 @@ def _targets(hits: Sequence[HitRow], layout: Layout) -> Iterator[str]:
             yield "  ------ inclusion threshold ------\n"
         yield (f"  {scores(values['evalue'], values['bit_score'], values['bias'])}  "
                f"{scores(values['best_evalue'], values['best_bit_score'], values['best_bias'])}  "
-               f"{values['expected_domains']:5.1f} {len(hit.domains):2d}  {hit.name:<{names}}  "
+               f"{values['expected_domains']:5.1f} {len(hit.domains):2d}  {_shown(hit, layout):<{names}}  "
                f"{_cut(hit.description, room)}\n")
     if not hits:
         yield "\n   [No hits detected that satisfy reporting thresholds]\n"
@@ -125,38 +152,46 @@ def _bounds(start: int, end: int, length: int) -> str:
 
 
 def _domains(query: QueryReport, hit: HitRow, layout: Layout, text: ModelText | None) -> Iterator[str]:
-    room = max(32, layout.width - len(hit.name) - 5) if layout.width else 0
-    yield f">> {hit.name}  {_cut(hit.description, room)}\n"
+    shown = _shown(hit, layout)
+    room = max(32, layout.width - len(shown) - 5) if layout.width else 0
+    yield f">> {shown}  {_cut(hit.description, room)}\n"
     if not hit.domains:
         yield "   [No individual domains that satisfy reporting thresholds (although complete target did)]\n\n"
         return
+    scanned = models_are_targets(query)
+    nodes, length = (hit.length, query.length) if scanned else (query.length, hit.length)
     yield _DOMAINS
     for number, domain in enumerate(hit.domains, start=1):
         yield (f" {number:3d} {'!' if domain['included'] else '?'} {domain['bit_score']:6.1f} {domain['bias']:5.1f} "
                f"{domain['conditional_evalue']:9.2g} {domain['evalue']:9.2g} "
-               f"{_bounds(domain['query_start'], domain['query_end'], query.length)} "
-               f"{_bounds(domain['target_start'], domain['target_end'], hit.length)} "
-               f"{_bounds(domain['env_start'], domain['env_end'], hit.length)} {domain['accuracy']:4.2f}\n")
+               f"{_bounds(domain['query_start'], domain['query_end'], nodes)} "
+               f"{_bounds(domain['target_start'], domain['target_end'], length)} "
+               f"{_bounds(domain['env_start'], domain['env_end'], length)} {domain['accuracy']:4.2f}\n")
     if text is None:
         yield "\n"
         return
     assert query.sequences is not None
-    residues = query.sequences.by_ordinal(hit.number)
+    residues = query.residues if scanned else query.sequences.by_ordinal(hit.number)
     name = query.accession if layout.accessions and query.accession else query.name
+    model, sequence = (shown, name) if scanned else (name, shown)
     yield "\n  Alignments for each domain:\n"
     for number, domain in enumerate(hit.domains, start=1):
         yield (f"  == domain {number}  score: {domain['bit_score']:.1f} bits;  "
                f"conditional E-value: {domain['conditional_evalue']:.2g}\n")
         lines = text.domain(np.array(domain["path"], np.uint32), domain["posterior"], domain["query_start"], residues,
                             domain["target_start"])
-        yield "\n".join(lines.blocks(name, hit.name, layout.width))
+        yield "\n".join(lines.blocks(model, sequence, layout.width))
         yield "\n"
 
 
-def _statistics(report: Report, query: QueryReport, options: Mapping[str, Any], reported: int) -> Iterator[str]:
+def _statistics(report: Report, query: QueryReport, options: Mapping[str, Any], reported: int,
+                words: Words) -> Iterator[str]:
     targets = report.run["sequences"]
-    yield f"Query model(s):              {1:15d}  ({query.length} nodes)\n"
-    yield f"Target sequences:            {targets:15d}  ({report.run['letters']} residues searched)\n"
+    of_query, target, of_targets = "nodes", "Target sequences:", "residues searched"
+    if words is SCAN:
+        of_query, target, of_targets = of_targets, "Target model(s):", of_query
+    yield f"{words.query:<28} {1:15d}  ({query.length} {of_query})\n"
+    yield f"{target:<28} {targets:15d}  ({report.run['letters']} {of_targets})\n"
     limits = HmmsearchOptions(**{name: options[name] for name in ("F1", "F2", "F3", "max") if name in options})
     for name, slot, limit in _FILTERS:
         passed, share = query.passed.get(slot, 0), limits.largest_p(limit)

@@ -21,14 +21,16 @@ class PfamTable(HmmerWriter):
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         self.options(fields)
-        options = report.run.get("options") or {}
-        by_score = options.get("incT") is not None or any(map(options.get, ("cut_ga", "cut_nc", "cut_tc")))
+        given = report.run["options"]
+        by_score = given.get("incT") is not None or any(given.get(name) for name in ("cut_ga", "cut_nc", "cut_tc"))
         for query in report.queries():
             stream.writelines(_lines(query, by_score))
         stream.write(closing(report))
 
 
 def _lines(query: QueryReport, by_score: bool) -> Iterator[str]:
+    """Domains of several models stand in another order by score than by significance, which goes by score where
+    inclusion does."""
     hits = list(hit_rows(query))
     width = max([_LEAST_NAME, *(len(hit.name) for hit in hits)])
     rule = f"# {'-' * (_LEAST_NAME - 1):>{width - 1}}"

@@ -10,7 +10,7 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.ports import QueryReport, Report
 from seqloom.core.records import DELETE, INSERT
 
-from .report_rows import FAMILIES, HitRow, HmmerWriter, hit_rows
+from .report_rows import HitRow, HmmerWriter, hit_rows
 
 _COLUMNS = 200
 """Of a block of lines."""
@@ -41,7 +41,7 @@ class StockholmAlignment(HmmerWriter):
     """Included domains of each query, aligned to its model (-A of HMMER)."""
 
     name = "stockholm"
-    beside = FAMILIES
+    families = beside = ("profile-hmm", "sequence-profile")
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         width = 0 if "notextw" in self.options(fields, ("notextw",)) else _COLUMNS

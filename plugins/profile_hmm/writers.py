@@ -7,7 +7,7 @@ from typing import IO, NamedTuple
 
 from seqloom.core.ports import QueryReport, Report
 
-from .report_rows import FAMILIES, HmmerWriter, closing, hit_rows, scores
+from .report_rows import FAMILIES, HitRow, HmmerWriter, closing, hit_rows, models_are_targets, scores
 
 _LEAST_NAME, _LEAST_ACCESSION = 20, 10
 _STRETCHES = (("query_start", "query_end"), ("target_start", "target_end"), ("env_start", "env_end"))
@@ -18,8 +18,17 @@ class _Widths(NamedTuple):
     """Columns of names and accessions, as wide as the longest of one query's hits."""
 
     target: int
+    target_accession: int
     query: int
     accession: int
+
+    def titles(self) -> str:
+        """Above the columns of the target."""
+        return f"{'target name':<{self.target - 2}} {'accession':<{self.target_accession}}"
+
+    def rules(self) -> str:
+        """Below these."""
+        return f"{'-' * 19:>{self.target - 1}} {'-' * self.target_accession}"
 
 
 class _HmmerTable(HmmerWriter):
@@ -30,8 +39,10 @@ class _HmmerTable(HmmerWriter):
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         self.options(fields)
         for number, query in enumerate(report.queries()):
+            accessions = [text or "" for text in query.hits.model_accession] if models_are_targets(query) else []
             widths = _Widths(
                 target=max([_LEAST_NAME, *map(len, query.targets.names)]),
+                target_accession=max([_LEAST_ACCESSION, *map(len, accessions)]),
                 query=max(_LEAST_NAME, len(query.name)),
                 accession=max(_LEAST_ACCESSION, len(query.accession)),
             )
@@ -54,9 +65,9 @@ class TargetTable(_HmmerTable):
     name = "tblout"
 
     def heading(self, widths: _Widths) -> str:
-        names = f"{'target name':<{widths.target - 2}} {'accession':<10} {'query name':<{widths.query}}"
-        rules = f"{'-' * 19:>{widths.target - 1}} {'-' * 10} {'-' * widths.query} {'-' * widths.accession}"
-        blank = " " * (widths.target + widths.query + widths.accession + 12)
+        names = f"{widths.titles()} {'query name':<{widths.query}}"
+        rules = f"{widths.rules()} {'-' * widths.query} {'-' * widths.accession}"
+        blank = " " * (widths.target + widths.query + widths.accession + widths.target_accession + 2)
         return (
             f"#{blank} --- full sequence ---- --- best 1 domain ---- --- domain number estimation ----\n"
             f"# {names} {'accession':<{widths.accession}}   E-value  score  bias   E-value  score  bias   exp reg clu "
@@ -69,7 +80,7 @@ class TargetTable(_HmmerTable):
         for target in hit_rows(query, domains=False):
             hit = target.values
             words = [
-                f"{target.name:<{widths.target}} {'-':<10} {_query_columns(query, widths)}",
+                f"{_target_columns(target, widths)} {_query_columns(query, widths)}",
                 scores(hit["evalue"], hit["bit_score"], hit["bias"]),
                 scores(hit["best_evalue"], hit["best_bit_score"], hit["best_bias"]),
                 f"{hit['expected_domains']:5.1f}",
@@ -85,9 +96,9 @@ class DomainTable(_HmmerTable):
     name = "domtblout"
 
     def heading(self, widths: _Widths) -> str:
-        names = f"{'target name':<{widths.target - 2}} {'accession':<10}  tlen {'query name':<{widths.query}}"
-        rules = f"{'-' * 19:>{widths.target - 1}} {'-' * 10} ----- {'-' * widths.query} {'-' * widths.accession} -----"
-        blank = " " * (widths.target + widths.query + widths.accession + 25)
+        names = f"{widths.titles()}  tlen {'query name':<{widths.query}}"
+        rules = f"{widths.rules()} ----- {'-' * widths.query} {'-' * widths.accession} -----"
+        blank = " " * (widths.target + widths.query + widths.accession + widths.target_accession + 15)
         return (
             f"#{blank} --- full sequence --- -------------- this domain -------------   hmm coord   ali coord   "
             "env coord\n"
@@ -102,7 +113,7 @@ class DomainTable(_HmmerTable):
             hit, shown = target.values, len(target.domains)
             for number, domain in enumerate(target.domains, start=1):
                 words = [
-                    f"{target.name:<{widths.target}} {'-':<10} {target.length:5d}",
+                    f"{_target_columns(target, widths)} {target.length:5d}",
                     f"{_query_columns(query, widths)} {query.length:5d}",
                     scores(hit["evalue"], hit["bit_score"], hit["bias"]),
                     f"{number:3d} {shown:3d} {domain['conditional_evalue']:9.2g}",
@@ -112,6 +123,10 @@ class DomainTable(_HmmerTable):
                     target.description or "-",
                 ]
                 yield " ".join(words)
+
+
+def _target_columns(target: HitRow, widths: _Widths) -> str:
+    return f"{target.name:<{widths.target}} {target.accession or '-':<{widths.target_accession}}"
 
 
 def _query_columns(query: QueryReport, widths: _Widths) -> str:

@@ -43,6 +43,8 @@ DONE_SUFFIX = ".done"
 """End of the name of the empty file that says that a run is finished and its file closed."""
 LOG_BYTES = 16 << 20
 """Size of a file's log from which it is brought into the file; opening a file reads its log."""
+_MODELS_TOGETHER = 64
+"""Models whose texts are written at a time."""
 THREADS = 1
 """Of DuckDB: rows come and go in small lots, and the thread that waits for a second one of DuckDB's takes the time that
 it waits from those that search."""
@@ -426,6 +428,14 @@ def _write_slots(connection: "duckdb.DuckDBPyConnection", slots: Sequence[Mappin
 
 
 def _write_queries(connection: "duckdb.DuckDBPyConnection", queries: SequenceBatch | ModelBatch) -> None:
+    if isinstance(queries, ModelBatch):  # whose texts are unpacked, some at a time
+        for first in range(0, len(queries), _MODELS_TOGETHER):
+            _write_some(connection, queries.take(first, first + _MODELS_TOGETHER))
+    else:
+        _write_some(connection, queries)
+
+
+def _write_some(connection: "duckdb.DuckDBPyConnection", queries: SequenceBatch | ModelBatch) -> None:
     count = len(queries)
     nothing: list[None] = [None] * count
     empty = [""] * count

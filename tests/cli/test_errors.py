@@ -67,7 +67,7 @@ USAGE = [
     (["db", "create", "x.duckdb", "y", "--type", "rna"], "--type must be protein or nucleotide, not 'rna'"),
     (["db", "extract", "x.duckdb"], "name the sequences to extract, or give --ids FILE"),
     (["mask", "x", "--masker", "sag"], "unknown masker 'sag'; did you mean 'seg'?"),
-    (["mask", "x", "--masker", "seg", "--outfmt", "html"], "--outfmt must be interval or fasta"),
+    (["mask", "x", "--masker", "seg", "--outfmt", "html"], "--outfmt must be interval, fasta, acclist"),
     (["mask", "x", "--masker", "seg", "--set", "window"], "--set takes option=value"),
     (["plugins", "show", "word-hit"], "unknown plugin 'word-hit'; did you mean 'word-hits'?"),
     (["plugins", "list", "--kind", "seeds"], "unknown kind 'seeds'; did you mean 'seed'?"),

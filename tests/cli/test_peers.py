@@ -14,9 +14,10 @@ from typer.main import get_command
 LISTS = {words[0]: words[1:] for line in (Path(__file__).parent / "data" / "peer_options.txt").read_text().splitlines()
          if (words := line.split()) and words[0] != "#"}
 COMMANDS = {
-    "blastp": ["blastp"], "blastn": ["blastn"], "hmmsearch": ["hmmsearch"],
+    "blastp": ["blastp"], "blastn": ["blastn"], "hmmsearch": ["hmmsearch"], "hmmscan": ["hmmscan"],
     "phmmer": ["phmmer"], "mummer": ["mum"],
     "makeblastdb": ["db", "create"], "blastdbcmd": ["db", "extract"], "segmasker": ["mask"], "dustmasker": ["mask"],
+    "windowmasker": ["mask"],
 }
 """Our command for each program."""
 
@@ -53,7 +54,7 @@ def test_answers_are_given_to_options_that_there_are() -> None:
     (["blastn", "-off_diagonal_range", "5"], "blastn's -off_diagonal_range isn't there"),
     (["db", "create", "-in", "x"], "makeblastdb's -in isn't there: files stand without an option"),
     (["db", "extract", "x.duckdb", "-mask_sequence_with", "11"], "blastdbcmd's -mask_sequence_with isn't there"),
-    (["mask", "x", "-window", "5"], "-window isn't there: --set OPTION=VALUE sets window"),
+    (["mask", "x", "-convert"], "windowmasker's -convert isn't there: counts of all kinds are read"),
 ], ids=lambda x: " ".join(x) if isinstance(x, list) else "")
 def test_what_is_not_there_is_said(seqloom: Callable, tmp_path: Path, words: list[str], line: str) -> None:
     files = ["-q", "x", "-d", "y"] if words[0] not in ("db", "mask") else []
@@ -85,8 +86,10 @@ def test_what_changes_nothing_is_passed_over_with_a_word(seqloom: Callable, samp
     (["blastdbcmd", "-db", "base", "-info"], "type: seqloom db info base.duckdb\n"),
     (["blastdbcmd", "-db", "base", "-entry_batch", "ids"], "type: seqloom db extract base.duckdb --ids ids\n"),
     (["segmasker", "-in", "a.fa", "-outfmt", "fasta", "-window", "10"],
-     "type: seqloom mask a.fa --masker seg -f fasta --set window=10\n"),
-    (["dustmasker", "-in", "a.fa", "-level", "30"], "type: seqloom mask a.fa --masker dust --set level=30\n"),
+     "type: seqloom mask a.fa --masker seg -outfmt fasta -window 10\n"),
+    (["dustmasker", "-in", "a.fa", "-level", "30"], "type: seqloom mask a.fa --masker dust -level 30\n"),
+    (["windowmasker", "-mk_counts", "-in", "a.fa", "-out", "a.counts"],
+     "type: seqloom mask a.fa --masker windowmasker -mk_counts -out a.counts\n"),
     *[([name, "x", "y"], f"there is no {name} here: ") for name, text in peers.PROGRAMS.items() if text],
 ], ids=lambda x: " ".join(x) if isinstance(x, list) else "")
 def test_programs_that_are_not_here_say_what_to_type(seqloom: Callable, words: list[str], line: str) -> None:

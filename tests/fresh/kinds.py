@@ -15,6 +15,7 @@ KINDS = {
     **masks.DRAWS,
     **texts.DRAWS,
     "hmmsearch": (blast.AMINO_ACIDS, profiles.search),
+    "hmmscan": (blast.AMINO_ACIDS, profiles.scan),
     "phmmer": (blast.AMINO_ACIDS, profiles.sequence_search),
 }
 NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide")
@@ -28,6 +29,7 @@ PROGRAMS = {
     "exact": ("mummer",),
     "sort": ("sort", "uniq", "sed"),
     "hmmsearch": ("hmmsearch",),
+    "hmmscan": ("hmmpress", "hmmscan"),
     "phmmer": ("phmmer",),
 }
 
@@ -37,6 +39,6 @@ def missing(pipeline: str) -> list[str]:
     lacking = [program for program in PROGRAMS.get(pipeline, ()) if not shutil.which(program)]
     if pipeline in alignments.DRAWS and importlib.util.find_spec("parasail") is None:
         lacking.append("parasail")
-    if pipeline == "hmmsearch" and not profiles.ready():
+    if pipeline in ("hmmsearch", "hmmscan") and not profiles.ready():
         lacking.append("the sample models")
     return lacking

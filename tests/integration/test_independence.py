@@ -16,6 +16,8 @@ def queries_and_targets(name: str):
         return pieces(human, 700, 9), pieces(orang, 1500, 10)
     if name == "hmmsearch":
         return globin_model(), proteins().take(240, 262)
+    if name == "hmmscan":
+        return proteins().take(240, 262), globin_model()
     sample = proteins()
     if name == "phmmer":
         return sample.take(3, 6), sample.take(0, 20)

@@ -13,7 +13,7 @@ from tests.integration.test_independence import queries_and_targets
 SAMPLES = {"dc-megablast": "blastn", "blastn-short": "blastn", "sw-nucleotide": "blastn", "blastp-short": "blastp",
            "blastp-fast": "blastp", "mum-protein": "sw"}
 PIPELINES = ["blastp", "blastp-short", "blastp-fast", "sw", "sw-nucleotide", "blastn", "blastn-short", "megablast",
-             "dc-megablast", "hmmsearch", "phmmer", "mum", "mum-protein"]
+             "dc-megablast", "hmmsearch", "hmmscan", "phmmer", "mum", "mum-protein"]
 
 
 def freeze(*things: Any) -> None:

@@ -13,6 +13,7 @@ from seqloom.core.kernels.simd import (
     greater_lanes,
     highest,
     highest_bit,
+    highest_bytes,
     in_place,
     load,
     lookup,
@@ -33,6 +34,7 @@ from seqloom.core.kernels.simd import (
     splat,
     squeezed,
     store,
+    whole_numbers,
     wrapped_difference,
     wrapped_sum,
 )
@@ -260,6 +262,23 @@ def test_lanes_move_within_their_four() -> None:
     expected = (fours, np.tile(values[2:6], (len(fours), 1)), np.hstack([zeros, fours[:, :3]]),
                 np.hstack([fours[:, 1:], zeros]), fours[:, [1, 0, 3, 2]], fours[:, [2, 3, 0, 1]])
     assert np.array_equal(results, np.array(expected))
+
+
+@kernel
+def _wholes(values, whole, bytes_):
+    numbers = whole_numbers(load(values, 0, FLOATS))
+    store(whole, 0, numbers)
+    store(bytes_, 0, highest_bytes(numbers))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_whole_numbers_and_their_highest_bytes(seed: int) -> None:
+    values = np.random.default_rng(seed).uniform(-2.0**31, 2.0**31 - 129, FLOATS).astype(np.float32)
+    values[0] = -0.75
+    whole, found = np.empty(FLOATS, np.int32), np.empty(FLOATS, np.uint8)
+    _wholes(values, whole, found)
+    assert np.array_equal(whole, values.astype(np.int32))
+    assert np.array_equal(found, whole.view(np.uint32) >> 24)
 
 
 @kernel

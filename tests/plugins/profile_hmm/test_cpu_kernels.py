@@ -215,7 +215,7 @@ def test_backward_leaves_scales_that_do_not_suffice():
     _, matrix = forward(profile, lengths, target)
     matrix.scale[:] = 1.0
     expected = backward(profile, lengths, target, matrix.scale)
-    found = forward_cpu.Matrices(StripedOdds(profile), forward_cpu.LANES, 1 << 20)
+    found = forward_cpu.Matrices(StripedOdds(profile), forward_cpu.LANES, 1 << 20, forward_cpu.Rooms())
     size = np.array([len(target)])
     found.run_forward(target, np.array([0]), size, size, multihit=True, whole=False)
     found.forward.reshape(-1, 6, 4)[:, forward_cpu.SCALE] = 1.0
@@ -224,6 +224,41 @@ def test_backward_leaves_scales_that_do_not_suffice():
     table = found.backward.reshape(-1, 6, 4)[:, :, 0]
     for column, name in enumerate(("n", "b", "e", "j", "c", "scale")):
         assert np.array_equal(table[:, column], getattr(expected, name)), name
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_targets_one_behind_the_other(scaled):
+    """In streams of several targets, of which some leave Forward's scales where there are none."""
+    model, together = random_model(30, 11), forward_cpu.WIDE // forward_cpu.LANES
+    profile = search_profile(model).floats
+    targets = [np.concatenate([random_target(60, 10 * n + part, model) for part in range(1 + n % 7)])[n % 50 :]
+               for n in range(3 * together + 1)]
+    targets.sort(key=len, reverse=True)
+    lengths = np.array([len(target) for target in targets])
+    found = forward_cpu.Matrices(StripedOdds(profile), forward_cpu.WIDE, 0, forward_cpu.Rooms())
+    found.run_forward(np.concatenate(targets), np.cumsum(lengths) - lengths, lengths, lengths, multihit=True,
+                      whole=False)
+    states = found.forward.reshape(-1, forward_cpu.SPECIALS, forward_cpu.WIDE)
+    forwards = states.copy()
+    if not scaled:
+        states[:, forward_cpu.SCALE] = 1.0
+    found.run_backward(whole=False)
+    backwards = found.backward.reshape(states.shape)
+    names, own = ("n", "b", "e", "j", "c", "scale"), set()
+    for number, target in enumerate(targets):
+        multihit = LengthModel(len(target), multihit=True)
+        score, matrix = forward(profile, multihit, target)
+        back = backward(profile, multihit, target, matrix.scale if scaled else np.ones_like(matrix.scale))
+        row, lane = divmod(int(found.firsts[number]), forward_cpu.SPECIALS * forward_cpu.WIDE)
+        rows = slice(row, row + len(target) + 1)
+        assert found.scores[number] == score
+        for column, name in enumerate(names):
+            assert np.array_equal(forwards[rows, column, lane], getattr(matrix, name)), name
+            assert np.array_equal(backwards[rows, column, lane], getattr(back, name)), name
+        assert found.own_scales[number] == back.own_scales
+        own.add(bool(back.own_scales))
+    assert own == {False} if scaled else True in own
+    assert np.count_nonzero(found.firsts >= forward_cpu.SPECIALS * forward_cpu.WIDE) > 2 * together
 
 
 @pytest.mark.parametrize("first", [1, 99_000])

@@ -100,7 +100,7 @@ def test_reader_makes_batches():
     batches = list(reader.read(io.BytesIO(content), "toy.hmm", None, None, 5))
     assert [b.ordinals.tolist() for b in batches] == [[0, 1], [2]]
     assert batches[0].lengths.tolist() == [3, 3]
-    assert batches[1].sources == [model_text()]
+    assert list(batches[1].sources) == [model_text()]
 
 
 @needs_shared

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.errors import UsageError
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.simd import load, store
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
 from seqloom.plugins.profile_hmm.domain_text import DomainText, ModelText
-from seqloom.plugins.profile_hmm.labels_cpu import fill_tenths
+from seqloom.plugins.profile_hmm.domains import Path
+from seqloom.plugins.profile_hmm.forward_reference import DpMatrix
+from seqloom.plugins.profile_hmm.labels_cpu import TENTH, tenths_of
+from seqloom.plugins.profile_hmm.labels_reference import labels
 from seqloom.plugins.profile_hmm.writer_hmmer import HmmerReport
 from seqloom.plugins.profile_hmm.writer_stockholm import Row, _alignment
 
@@ -58,11 +63,25 @@ def test_inserted_residues_stand_half_left_and_half_right():
         "#=GC PP_cons  5...9*", "#=GC RF       x...xx", "//"]
 
 
-@pytest.mark.parametrize(("probability", "label"), [(0.0, "0"), (0.049, "0"), (0.06, "1"), (0.94, "9"), (0.951, "*")])
-def test_labels(probability, label):
-    cells, tenths = np.full(2 * 3 * 2 * 4, probability, np.float32), np.zeros(2 * 2 * 2 * 4, np.uint8)
-    fill_tenths(cells, np.ones(2 * 6 * 4, np.float32), 2, 4, 0, 1, tenths)
-    assert {"0123456789*"[value] for value in tenths[16:].tolist()} == {label}
+@kernel
+def _tenths(posteriors, tenths):
+    for place in range(0, len(posteriors), 8):
+        store(tenths, place, tenths_of(load(posteriors, place, 8), 8))
+
+
+def test_tenths_on_the_cpu_are_those_of_the_reference():
+    """Both grow with the probability, so that it is enough to look where they change."""
+    def label(posterior):
+        matrix = DpMatrix.empty(1, 2)
+        matrix.match[1] = posterior
+        return "0123456789*".index(labels(matrix, Path("M", 1, 1, 1, 1, np.float32(0.0)), 5))
+
+    near = [np.nextafter(np.float32(n / 10 + 0.05), np.float32(side)) for n in range(10) for side in (0, 2)]
+    values = np.array([0.0, 1e-40, 1e-5, 0.3, 0.7, 1.0, 1.0000005, 1.2, *near, *[n / 10 + 0.05 for n in range(10)]],
+                      np.float32)
+    posteriors, tenths = np.resize(values, 40), np.empty(40, np.uint8)
+    _tenths(posteriors, tenths)
+    assert (tenths >> TENTH).tolist() == [label(posterior) for posterior in posteriors]
 
 
 @pytest.mark.parametrize("words", [["textw=119"], ["textw=x"], ["textw=130", "notextw=yes"], ["qseqid"]])

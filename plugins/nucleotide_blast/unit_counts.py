@@ -1,0 +1,288 @@
+"""How often each unit of a few bases occurs in a genome: what WindowMasker masks by (Morgulis et al. 2006).
+
+A unit and its reverse complement are one, of which the smaller stands for both. Only units that occur at least
+``t_low`` times are kept, and counts end at ``t_high``. Files are those of windowmasker, in its three kinds: text
+("ascii"), pairs of numbers ("binary"), and a hash table of its own ("obinary", or as text "oascii").
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from seqloom.core.errors import InputError, OptionError
+from seqloom.core.output_files import is_database
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.nucleotide_blast.unit_counts_cpu import count_units, reverse_complements
+
+LONGEST_UNIT = 16
+BESIDE = ".counts"
+"""Ending of the file beside a database that holds its counts."""
+FORMATS = ("ascii", "binary")
+"""Those that are written."""
+_MOST = 500
+"""Counts from here on are one when thresholds are looked for."""
+_SHARES = (90.0, 99.0, 99.5, 99.8)
+"""Percent of the different units that occur at most as often as t_low, t_extend, t_threshold and t_high say."""
+_BASES_PER_UNIT = 5
+_HAS_NOTES, _BINARY, _HASH, _HASH_WITH_BITS, _OASCII = 3, 0, 1, 2, b"AAAA"
+_WORD = np.dtype("<u4")
+
+
+@dataclass(frozen=True)
+class UnitCounts:
+    """Counts of a genome.
+
+    Attributes:
+        unit: bases of a unit.
+        units: u4[m], two bits a base, rising, each the smaller of a unit and its reverse complement.
+        counts: u4[m].
+        low, extend, threshold, high: counts by which masking goes; see ``WindowMaskerOptions``.
+    """
+
+    unit: int
+    units: np.ndarray
+    counts: np.ndarray
+    low: int
+    extend: int
+    threshold: int
+    high: int
+
+
+def unit_size(bases: int) -> int:
+    """Bases of a unit for a genome of so many: the least for which five bases or fewer come on every unit."""
+    size = 1
+    while size < LONGEST_UNIT - 1 and bases >> (2 * size) >= _BASES_PER_UNIT:
+        size += 1
+    return size
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was counted before anything is left out: units and counts as of ``UnitCounts``, and the thresholds."""
+
+    unit: int
+    units: np.ndarray
+    counts: np.ndarray
+    thresholds: tuple[int, ...]
+
+    def kept(self) -> UnitCounts:
+        """Units that occur often enough, with counts up to t_high."""
+        enough = self.counts >= max(1, self.thresholds[0])
+        return UnitCounts(self.unit, self.units[enough], np.minimum(self.counts[enough], self.thresholds[3]),
+                          *self.thresholds)
+
+
+def tally(batches: Iterable[SequenceBatch], unit: int) -> Tally:
+    """Count the units of sequences; takes 4 · 4^unit bytes.
+
+    Raises:
+        InputError: there is no unit without an ambiguity.
+    """
+    table = np.zeros(1 << 2 * unit, np.uint32)
+    for batch in batches:
+        count_units(batch.residues, batch.offsets, unit, table)
+    units = np.flatnonzero(table).astype(np.uint32)
+    counts = table[units]
+    if not len(units):
+        raise InputError(f"there are no {unit} bases in a row without an ambiguity, so there is nothing to count")
+    return Tally(unit, units, counts, _thresholds(unit, units, counts))
+
+
+def _weights(unit: int, units: np.ndarray) -> np.ndarray:
+    """i8[m]: 1 for a unit that is its own reverse complement, 2 for the others."""
+    return np.where(reverse_complements(units, unit) == units, 1, 2)
+
+
+def _thresholds(unit: int, units: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
+    shares = _shares(_weights(unit, units), counts, 1)[1]
+    return tuple(int(np.searchsorted(shares, share)) + 1 for share in _SHARES)
+
+
+def _shares(weights: np.ndarray, counts: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
+    """By count from 1 to 500: how many units occur at most so often, i8[500], and what percentage that is, f8[500].
+
+    Those that occur less than ``least`` times count from the beginning.
+    """
+    at = np.where(counts >= least, np.minimum(counts, _MOST) - 1, 0)
+    sums = np.cumsum(np.bincount(at, weights, _MOST)).astype(np.int64)
+    return sums, 100.0 * (sums / weights.sum())
+
+
+def ascii_text(found: Tally) -> str:
+    """As windowmasker writes counts as text."""
+    kept = found.kept()
+    lines = [f"##windowmasker-statistics-format-version:ascii 1.0.0\n{_notes(kept)}\n{found.unit}\n"]
+    lines += [f"{unit:x} {count}\n" for unit, count in zip(kept.units.tolist(), kept.counts.tolist(), strict=True)]
+    weights = _weights(found.unit, found.units)
+    sums, shares = _shares(weights, found.counts, max(1, kept.low))
+    lines.append(f"\n# {weights.sum()} ecodes\n")
+    lines += [f"# {count}\t{total}\t{share:.6g}\n"
+              for count, (total, share) in enumerate(zip(sums.tolist(), shares.tolist(), strict=True), 1)]
+    lines.append("#\n")
+    lines += [f"# {share:g}%% threshold at {value}\n" for share, value in zip(_SHARES, found.thresholds, strict=True)]
+    names = ("t_low", "t_extend", "t_threshold", "t_high")
+    lines.append("\n")
+    lines += [f">{name} {value}\n" for name, value in zip(names, found.thresholds, strict=True)]
+    return "".join([*lines, "\n"])
+
+
+def binary_bytes(found: Tally) -> bytes:
+    """As windowmasker writes counts as pairs of numbers."""
+    kept = found.kept()
+    first, *others = ["##windowmasker-statistics-format-version:binary 1.0.0", *_notes(kept).split("\n")]
+    notes = "".join(f"{line}\0" for line in (first, *others)).encode()
+    pairs = np.column_stack([kept.units, kept.counts]).astype(_WORD)
+    return b"".join([np.array([_HAS_NOTES, len(notes)], _WORD).tobytes(), notes,
+                     np.array([_BINARY, found.unit], _WORD).tobytes(), pairs.tobytes(),
+                     np.array(found.thresholds, _WORD).tobytes()])
+
+
+def _notes(kept: UnitCounts) -> str:
+    return ("##windowmasker-statistics-algorithm-version:1.0.0\n"
+            f"##parameters:unit={kept.unit} t_low={kept.low} t_high={kept.high}")
+
+
+# ---- reading
+
+
+def counts_file(path: str) -> str:
+    """The file with the counts that ``path`` names: that beside it if it is a database, else ``path`` itself.
+
+    Raises:
+        InputError: no counts were made of the database, or it has changed since.
+    """
+    if not os.path.isfile(path):
+        raise InputError(f"{path}: there is no such file; give one of counts, as seqloom mask GENOME.fasta "
+                         "--masker windowmasker --mk-counts makes")
+    if not is_database(path):
+        return path
+    beside = path + BESIDE
+    remedy = f"seqloom mask {path} --masker windowmasker --mk-counts"
+    if not os.path.exists(beside):
+        raise InputError(f"{path} has no counts of units; make them: {remedy}")
+    if os.stat(beside).st_mtime_ns < os.stat(path).st_mtime_ns:
+        raise InputError(f"{path} has changed since its counts were made; make them anew: {remedy}")
+    return beside
+
+
+def read_counts(path: str) -> UnitCounts:
+    """Counts from a file of windowmasker's or ours, or of a database.
+
+    Raises:
+        InputError: there is no such file, or it isn't one of counts, or is cut off.
+    """
+    path = counts_file(path)
+    about = os.stat(path)
+    return _read(path, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(2)
+def _read(path: str, changed: int, size: int) -> UnitCounts:
+    """Kept for the next batch of queries; other times and sizes are other files."""
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        found = _parsed(data)
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{path}: not a file of WindowMasker's counts, or a damaged one ({error}); seqloom mask "
+                         "GENOME.fasta --masker windowmasker --mk-counts makes one") from None
+    if not 1 <= found.unit <= LONGEST_UNIT or min(found.low, found.extend, found.threshold, found.high) < 1:
+        raise InputError(f"{path}: units of {found.unit} bases or a threshold of 0; give a whole file of counts")
+    return found
+
+
+def _parsed(data: bytes) -> UnitCounts:
+    if data[:4] == np.array([_HAS_NOTES], _WORD).tobytes():
+        data = data[8 + int(np.frombuffer(data, _WORD, 1, 4)[0]) :]
+    else:
+        while data[:2] == b"##":
+            data = data[data.index(b"\n") + 1 :]
+    if data[:4] == _OASCII:
+        return _hashed(np.array(data[4:].split(), np.int64), 0)
+    kind = int(np.frombuffer(data, _WORD, 1)[0])
+    if kind == _BINARY:
+        words = np.frombuffer(data, _WORD)
+        return _sorted(int(words[1]), words[2:-4].reshape(-1, 2), words[-4:])
+    if kind in (_HASH, _HASH_WITH_BITS):
+        return _hashed_binary(data, kind)
+    return _text(data.decode("ascii"))
+
+
+def _text(text: str) -> UnitCounts:
+    thresholds: dict[str, int] = {}
+    rows: list[list[str]] = []
+    for line in io.StringIO(text):
+        if line[0] == ">":
+            name, value = line[1:].split()
+            thresholds[name] = int(value)
+        elif line[0] not in "#\n":
+            rows.append(line.split())
+    values = [thresholds.get(name, 0) for name in ("t_low", "t_extend", "t_threshold", "t_high")]
+    units = np.array([(int(unit, 16), int(count)) for unit, count in rows[1:]], np.int64).reshape(-1, 2)
+    (unit,) = rows[0]
+    return _sorted(int(unit), units, values)
+
+
+def _sorted(unit: int, pairs: np.ndarray, thresholds: Iterable[int]) -> UnitCounts:
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    return UnitCounts(unit, pairs[:, 0].astype(np.uint32), pairs[:, 1].astype(np.uint32), *map(int, thresholds))
+
+
+def _hashed_binary(data: bytes, kind: int) -> UnitCounts:
+    head = np.frombuffer(data, _WORD, 10)
+    unit, values, key_bits = (int(head[place]) for place in (1, 2, 3))
+    at = 40
+    if kind == _HASH_WITH_BITS:
+        has_bits = int(np.frombuffer(data, _WORD, 1, at)[0])
+        at += 4 + (4 * ((1 << 2 * unit) // 32) if has_bits else 0)
+    table = np.frombuffer(data, _WORD, 1 << key_bits, at)
+    listed = np.frombuffer(data, "<u2", values, at + 4 * len(table))
+    return _hashed(np.concatenate([head[1:], table, listed]).astype(np.int64), 0)
+
+
+def _hashed(words: np.ndarray, at: int) -> UnitCounts:
+    """From unit, number of listed values, bits of a key, its offset, bits of a length, thresholds, table and list.
+
+    The key is cut out of the unit's bits; what is left, above and below it, tells units of one key apart. An entry of
+    the table says how many units have the key: one stands there itself, several in the list.
+    """
+    unit, values, key_bits, offset, length_bits, *thresholds = words[at : at + 9].tolist()
+    table = words[at + 9 : at + 9 + (1 << key_bits)]
+    listed = words[at + 9 + len(table) : at + 9 + len(table) + values]
+    if len(table) < 1 << key_bits or len(listed) < values:
+        raise ValueError("cut off")
+    lengths = table & ((1 << length_bits) - 1)
+    alone = np.flatnonzero(lengths == 1)
+    many = np.flatnonzero(lengths > 1)
+    keys = np.repeat(many, lengths[many])
+    within = np.arange(len(keys)) - np.repeat(np.cumsum(lengths[many]) - lengths[many], lengths[many])
+    rows = listed[np.repeat(table[many] >> length_bits, lengths[many]) + within]
+    keys = np.concatenate([alone, keys])
+    rest = np.concatenate([table[alone] >> 24, rows >> 9])
+    counts = np.concatenate([table[alone] >> length_bits & 0xFFF, rows & 0x1FF])
+    below = rest & ((1 << offset) - 1)
+    units = rest >> offset << (offset + key_bits) | keys << offset | below
+    return _sorted(unit, np.column_stack([units, counts]), thresholds)
+
+
+def make(batches: Callable[[], Iterable[SequenceBatch]], unit: int | None = None, genome_size: int | None = None,
+         ) -> Tally:
+    """Counts of the sequences that ``batches`` gives each time that it is called.
+
+    Args:
+        unit: bases of a unit; found from the size of the genome when left out.
+        genome_size: bases of the genome; counted when left out.
+
+    Raises:
+        OptionError: the unit is too long.
+    """
+    if unit is None:
+        unit = unit_size(genome_size or sum(len(batch.residues) for batch in batches()))
+    if not 1 <= unit <= LONGEST_UNIT:
+        raise OptionError(f"a unit has 1 to {LONGEST_UNIT} bases, not {unit}")
+    return tally(batches(), unit)
