@@ -124,8 +124,8 @@ def sequence_search(draw: Draw) -> Case:
     targets += [draw.sequence(draw.length(2, 150)) for _ in range(draw.random.randint(1, 20))]
     if draw.chance(0.2):
         targets = [draw.odd(text, 0.05) for text in targets]
-    draw.write("q.fa", queries, "q")
-    draw.write("t.fa", targets, "t")
+    draw.write("q.fa", [text or "MK" for text in queries], "q")
+    draw.write("t.fa", [text or "MK" for text in targets], "t")
     words = _options(draw, "")
     words += [word for given in draw.some(CALIBRATION, 0.07).items() for word in given]
     words += draw.random.choice((["--mx", draw.random.choice(MATRICES)], [], [], _matrix_file(draw)))
