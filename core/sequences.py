@@ -341,7 +341,7 @@ class ModelBatch:
         return ModelBatch(
             batches[0].alphabet, [model for batch in batches for model in batch.models],
             np.concatenate([batch.lengths for batch in batches]), np.concatenate([batch.ordinals for batch in batches]),
-            *(_chained(batches, name) for name in ("names", "accessions", "descriptions")),
+            _chained(batches, "names"), _chained(batches, "accessions"), _chained(batches, "descriptions"),
             PackedTexts.concat([batch.sources or [""] * len(batch) for batch in batches])
             if any(batch.sources for batch in batches) else [])
 
