@@ -1,8 +1,8 @@
 """Profile HMM search beside HMMER's hmmsearch: whole commands in turns, pinned to a core; same rows, which is checked.
 
 Searches `../shared/data/proteins/main.fasta.gz` (20,000 proteins, 9.06 M residues) for fifty models together and for
-three single ones, then 1,000 of the proteins against a library of 500 models, ten of each of the fifty, mutated, by hmmscan.
-Seconds are those of the processor, as other work on the machine matters less to them. Then what two
+three single ones, then, by hmmscan, 1,000 of the proteins against a library of 500 models, ten of each of the fifty,
+mutated. Seconds are those of the processor, as other work on the machine matters less to them. Then what two
 threads gain, and the time of every slot.
 """
 
@@ -55,7 +55,7 @@ def prepare(folder: Path) -> None:
 
 
 def _copy(model: str, number: int) -> str:
-    """A model with another name and accession, the match states of some nodes exchanged with those of their neighbours."""
+    """A model with another name and accession, and match states of some nodes exchanged with their neighbours'."""
     head, mark, body = model.partition("\nHMM ")
     head = re.sub(r"^(NAME|ACC)( +\S+)", rf"\1\2_{number}", head, flags=re.MULTILINE)
     lines = body.splitlines(keepends=True)
