@@ -1,18 +1,23 @@
-"""Profile HMM search beside HMMER's hmmsearch and phmmer: whole commands in turns, pinned to a core.
+"""Profile HMM search beside HMMER's programs: whole commands in turns, pinned to a core.
 
 Both programs must print the same rows, which is checked. Searched are `../shared/data/proteins/main.fasta.gz` (20,000
-proteins, 9.06 M residues) for fifty models together, for three single ones, and for a protein. Seconds are those of the
-processor, as other work on the machine matters less to them. Then what two threads gain, and the time of every slot.
+proteins, 9.06 M residues) for fifty models together, for three single ones, and for a protein (phmmer); then, by
+hmmscan, 1,000 of the proteins are compared with a library of 500 models, ten of each of the fifty, mutated. Seconds are
+those of the processor, as other work on the machine matters less to them. Then what two threads gain, and the time of
+every slot.
 """
 
 import gzip
 import json
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from .timing import SEQLOOM, SHARED, Timing, alone, pinned, used
@@ -22,6 +27,8 @@ MODELS = {MANY: 3, "Pkinase": 5, "fn3": 5, "globins4": 5}
 """Model files, and how many rounds they are timed."""
 PROTEIN, PROTEIN_ROUNDS = "q514", 3
 """The protein that phmmer makes a model of."""
+LIBRARY, SOME, COPIES = "library500", "some1000", 10
+"""A file of models and one of sequences for hmmscan, and how many of each of the fifty models the first one has."""
 _COLUMNS = {"tblout": 18, "domtblout": 22}
 """Of each table those before the description, which may hold blanks."""
 
@@ -44,17 +51,38 @@ def prepare(folder: Path) -> None:
         text = path.read_bytes() if path.exists() else gzip.decompress(path.with_suffix(".hmm.gz").read_bytes())
         (folder / path.name).write_bytes(text)
     shutil.copy(SHARED / f"data/proteins/{PROTEIN}.fasta", folder)
+    records = (folder / "main.fasta").read_text().split("\n>")
+    (folder / f"{SOME}.fasta").write_text("\n>".join(records[::20]) + "\n")
+    models = (folder / f"{MANY}.hmm").read_text().split("//\n")[:-1]
+    (folder / f"{LIBRARY}.hmm").write_text("".join(_copy(text, n) for n in range(COPIES) for text in models))
     subprocess.run([*SEQLOOM, "db", "create", "main.duckdb", "main.fasta"], cwd=folder, check=True, capture_output=True)
 
 
-def commands(program: str, queries: str) -> dict[str, tuple[str, ...]]:
-    """Our command and the peer's for one file of queries."""
+def _copy(model: str, number: int) -> str:
+    """A model with another name and accession, and match states of some nodes exchanged with their neighbours'."""
+    head, mark, body = model.partition("\nHMM ")
+    head = re.sub(r"^(NAME|ACC)( +\S+)", rf"\1\2_{number}", head, flags=re.MULTILINE)
+    lines = body.splitlines(keepends=True)
+    places = [n for n, line in enumerate(lines) if len(words := line.split()) > 21 and words[0].isdigit()]
+    draw = random.Random(number)
+    for a, b in pairwise(places):
+        if number and draw.random() < 0.1:
+            one, other = (lines[n].split() for n in (a, b))
+            lines[a], lines[b] = (" ".join([*own[:1], *of[1:21], *own[21:]]) + "\n"
+                                  for own, of in ((one, other), (other, one)))
+    return f"{head}{mark}{''.join(lines)}//\n"
+
+
+def commands(program: str, queries: str, targets: str) -> dict[str, tuple[str, ...]]:
+    """Our command and the peer's for two files, of which the peer reads databases of ours as FASTA."""
     def tables(who: str) -> tuple[str, ...]:
         return tuple(word for kind in _COLUMNS for word in (f"--{kind}", f"{who}.{kind}"))
 
-    ours = (*SEQLOOM, program, "-q", queries, "-d", "main.duckdb", "--backend", "cpu", "-p", "1",
-            "--no-store", "--quiet", "-o", "ours.txt", *tables("ours"))
-    peer = (program, "--cpu", "0", "--noali", "-o", "peer.txt", *tables("peer"), queries, "main.fasta")
+    inputs = (targets, queries) if program == "hmmscan" else (queries, targets)
+    ours = (*SEQLOOM, program, *inputs, "--backend", "cpu", "-p", "1", "--no-store", "--quiet", "--noali", "-o",
+            "ours.txt", *tables("ours"))
+    peer = (program, "--cpu", "0", "--noali", "-o", "peer.txt", *tables("peer"),
+            *(name.replace(".duckdb", ".fasta") for name in inputs))
     return {"seqloom": pinned([0], ours), program: pinned([0], peer)}
 
 
@@ -69,9 +97,9 @@ def compare(folder: Path, model: str) -> int:
     return len(rows)
 
 
-def in_turns(program: str, what: str, queries: str, rounds: int, folder: Path) -> Iterator[Timing]:
+def in_turns(program: str, what: str, queries: str, targets: str, rounds: int, folder: Path) -> Iterator[Timing]:
     """Whole commands of both programs, whose rows must be the same."""
-    both = commands(program, queries)
+    both = commands(program, queries, targets)
     used(both["seqloom"], folder)  # compiles what has to be
     taken: dict[str, list[tuple[float, int]]] = {who: [] for who in both}
     for _ in range(rounds):
@@ -101,9 +129,11 @@ def measure() -> Iterator[Timing]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         prepare(folder)
+        subprocess.run(["hmmpress", f"{LIBRARY}.hmm"], cwd=folder, check=True, capture_output=True)
         for model, rounds in MODELS.items():
-            yield from in_turns("hmmsearch", model, f"{model}.hmm", rounds, folder)
+            yield from in_turns("hmmsearch", model, f"{model}.hmm", "main.duckdb", rounds, folder)
+        yield from in_turns("hmmscan", LIBRARY, f"{SOME}.fasta", f"{LIBRARY}.hmm", 3, folder)
         yield from alone("hmmsearch", f"{MANY}.hmm", "main.duckdb", folder, 3)
         yield from slots("hmmsearch", f"{MANY}.hmm", folder)
-        yield from in_turns("phmmer", PROTEIN, f"{PROTEIN}.fasta", PROTEIN_ROUNDS, folder)
+        yield from in_turns("phmmer", PROTEIN, f"{PROTEIN}.fasta", "main.duckdb", PROTEIN_ROUNDS, folder)
         yield from slots("phmmer", f"{PROTEIN}.fasta", folder)

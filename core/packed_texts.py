@@ -5,10 +5,15 @@ from typing import overload
 
 LEVEL = 1
 """Of compression: some hundred million characters a second, to a third of their size where they are numbers."""
+LONGEST = 1 << 30
+"""Bytes of a text that is unpacked."""
 
 
 class PackedTexts(Sequence[str]):
-    """A sequence of texts, each compressed by itself, and unpacked whenever it is asked for."""
+    """A sequence of texts, each compressed by itself (deflate), and unpacked whenever it is asked for.
+
+    Raises ``ValueError``, or an error of the library's own, where packed bytes from elsewhere are no text.
+    """
 
     def __init__(self, packed: list[bytes]) -> None:
         self._packed = packed
@@ -28,6 +33,11 @@ class PackedTexts(Sequence[str]):
         return cls([packed for part in parts for packed in cls.of(part)._packed])
 
     @property
+    def packed(self) -> list[bytes]:
+        """The texts as they are kept."""
+        return self._packed
+
+    @property
     def nbytes(self) -> int:
         """Bytes of memory that the texts take as they are."""
         return sum(map(len, self._packed))
@@ -44,4 +54,8 @@ class PackedTexts(Sequence[str]):
             return PackedTexts(self._packed[index])
         from isal import igzip_lib
 
-        return igzip_lib.decompress(self._packed[index]).decode("utf-8", "surrogateescape")
+        unpacking = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_DEFLATE)
+        text = unpacking.decompress(self._packed[index], LONGEST)
+        if not unpacking.eof:
+            raise ValueError(f"a text is cut off, or has more than {LONGEST:,} bytes")
+        return text.decode("utf-8", "surrogateescape")

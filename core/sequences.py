@@ -307,8 +307,9 @@ class ModelBatch:
 
     @property
     def nbytes(self) -> int:
-        """Estimate of the host memory of the models, in bytes (48 four-byte numbers per position), and of texts."""
-        texts = self.sources.nbytes if isinstance(self.sources, PackedTexts) else sum(map(len, self.sources))
+        """Estimate of the host memory of the models, in bytes (48 four-byte numbers per position), and of texts,
+        which are there twice more while they are written."""
+        texts = 3 * (self.sources.nbytes if isinstance(self.sources, PackedTexts) else sum(map(len, self.sources)))
         return 192 * self.total_residues + texts
 
     def __getitem__(self, index: int) -> Any:
@@ -341,7 +342,7 @@ class ModelBatch:
         return ModelBatch(
             batches[0].alphabet, [model for batch in batches for model in batch.models],
             np.concatenate([batch.lengths for batch in batches]), np.concatenate([batch.ordinals for batch in batches]),
-            *(_chained(batches, name) for name in ("names", "accessions", "descriptions")),
+            _chained(batches, "names"), _chained(batches, "accessions"), _chained(batches, "descriptions"),
             PackedTexts.concat(sources) if sources else [],
         )
 

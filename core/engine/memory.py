@@ -165,11 +165,12 @@ class ModelSource:
     def plan(self, residues: int) -> list[Span]:
         return cut_spans(self._batch.lengths, residues)
 
-    def read(self, span: Span) -> ModelBatch:
+    def read(self, span: Span) -> Any:
+        """The models of a volume, a ``ModelBatch``."""
         return self._batch.take(span.first, span.last)
 
-    def fetch(self, numbers: np.ndarray) -> ModelBatch:
-        """Models, names and descriptions of single targets (i8, ascending)."""
+    def fetch(self, numbers: np.ndarray) -> Any:
+        """Models, names and descriptions of single targets (i8, ascending), a ``ModelBatch``."""
         own, places = self._batch, np.asarray(numbers, np.int64).tolist()
 
         def chosen(texts: Sequence[str]) -> list[str]:

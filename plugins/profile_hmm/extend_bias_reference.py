@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Pairs, Records
@@ -11,7 +13,7 @@ from .bias_reference import bias_odds, bias_score
 from .columns import PAIR_COLUMNS, by_query, residues_of
 from .index_reference import KIND, profile_of
 from .p_values import bits, gumbel_survival
-from .scoring import HmmScoring
+from .scoring import HmmScoring, ProfileScoring
 
 
 class BiasFilter(ExtendStage):
@@ -23,7 +25,7 @@ class BiasFilter(ExtendStage):
     gives_order = None
     reads = (KIND,)
     columns = PAIR_COLUMNS
-    scoring = HmmScoring
+    scoring: ClassVar[type[ProfileScoring]] = HmmScoring
     counts_queries = True
 
     def run(self, context: Context, records: Records) -> Records:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from seqloom.core.context import Context
@@ -19,7 +19,7 @@ from .exact_math import F32, compensated_sum
 from .forward_reference import forward_parser
 from .index_reference import KIND, profile_of
 from .profile import LengthModel
-from .scoring import HmmScoring
+from .scoring import HmmScoring, ProfileScoring
 
 
 class DefineDomains(ExtendStage):
@@ -31,7 +31,7 @@ class DefineDomains(ExtendStage):
     gives_order = None
     reads = (KIND,)
     columns = (RAW_SCORE, *HIT_COLUMNS, *DOMAIN_COLUMNS)
-    scoring = HmmScoring
+    scoring: ClassVar[type[ProfileScoring]] = HmmScoring
 
     def footprint(self, shape: Shape) -> Footprint:
         # M, I and D in Forward, Backward, posteriors and optimal accuracy; an envelope may be the whole target.

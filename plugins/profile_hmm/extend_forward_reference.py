@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Pairs, Records
@@ -12,7 +14,7 @@ from .forward_reference import forward_parser
 from .index_reference import KIND, profile_of
 from .p_values import bits, exponential_survival
 from .profile import LengthModel
-from .scoring import HmmScoring
+from .scoring import HmmScoring, ProfileScoring
 
 
 class ForwardFilter(ExtendStage):
@@ -27,7 +29,7 @@ class ForwardFilter(ExtendStage):
     gives_order = None
     reads = (KIND,)
     columns = PAIR_COLUMNS
-    scoring = HmmScoring
+    scoring: ClassVar[type[ProfileScoring]] = HmmScoring
     counts_queries = True
 
     def footprint(self, shape: Shape) -> Footprint:

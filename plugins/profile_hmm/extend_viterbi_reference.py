@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Pairs, Records
@@ -10,7 +12,7 @@ from seqloom.core.stages import ExtendStage
 from .columns import PAIR_COLUMNS, by_query, residues_of
 from .index_reference import KIND, profile_of
 from .p_values import bits, gumbel_survival
-from .scoring import HmmScoring
+from .scoring import HmmScoring, ProfileScoring
 from .viterbi_reference import viterbi_score
 
 
@@ -23,7 +25,7 @@ class ViterbiFilter(ExtendStage):
     gives_order = None
     reads = (KIND,)
     columns = PAIR_COLUMNS
-    scoring = HmmScoring
+    scoring: ClassVar[type[ProfileScoring]] = HmmScoring
     counts_queries = True
 
     def run(self, context: Context, records: Records) -> Records:

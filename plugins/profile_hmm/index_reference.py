@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from seqloom.core.context import Context
-from seqloom.core.index import Index
+from seqloom.core.index import Index, Side
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, Shape
 
 from .profile import SearchProfile, search_profile
-from .scoring import HmmScoring
+from .scoring import HmmScoring, ProfileScoring
 
 KIND = "hmm-profiles"
 
@@ -17,9 +19,9 @@ class HmmProfiles(IndexStage):
     """Models as 8-bit, 16-bit and floating-point search profiles."""
 
     name = "hmm-profiles"
-    side = "query"
+    side: ClassVar[Side] = "query"
     provides = KIND
-    scoring = HmmScoring
+    scoring: ClassVar[type[ProfileScoring]] = HmmScoring
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=28 * (4 + 1 + 4 + 4) * shape.query_residues)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from seqloom.core.errors import UsageError
 from seqloom.core.ports import QueryReport, Report
@@ -17,7 +17,7 @@ FAMILIES = ("profile-hmm", "profile-hmm-scan", "sequence-profile")
 class HmmerWriter(Writer):
     """An output format of HMMER's programs."""
 
-    families = FAMILIES
+    families: ClassVar[tuple[str, ...]] = FAMILIES
 
     def options(self, fields: Sequence[str], known: Sequence[str] = ()) -> dict[str, str]:
         """The words behind the format's name: ``name`` or ``name=value``; raises ``UsageError`` for another name."""

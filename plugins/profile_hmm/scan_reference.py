@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from seqloom.core.context import Context
@@ -108,7 +109,7 @@ class ScanStatistics(DomainStatistics):
             return rules
         assert context.catalog is not None
         numbers, back = ranked(hits.target)
-        models = context.catalog.fetch(numbers)
+        models: Any = context.catalog.fetch(numbers)
         own = np.array([model_cutoffs(models[n], context.options) for n in range(len(numbers))], np.float64)
         target, domain = (Threshold(None, column) for column in own.reshape(-1, 2)[back].T)
         return Thresholds(target, domain, target, domain, from_model=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.records import Alignments, Hits, Records, children_order
+from seqloom.core.records import Alignments, Column, Hits, Records, children_order
 from seqloom.core.stages import ScoreStage
 
 from .columns import SCORE_COLUMNS
 from .exact_math import LOG2_E
 from .index_reference import KIND, profile_of
-from .scoring import HmmScoring
+from .scoring import HmmScoring, ProfileScoring
 from .sequence_score import EnvelopeScore, TargetScore, score_target, score_target_uncorrected
 
 
@@ -23,8 +23,8 @@ class Null2Score(ScoreStage):
     takes = (Hits,)
     gives = Hits
     reads = (KIND,)
-    columns = SCORE_COLUMNS
-    scoring = HmmScoring
+    columns: ClassVar[tuple[Column, ...]] = SCORE_COLUMNS
+    scoring: ClassVar[type[ProfileScoring]] = HmmScoring
 
     def run(self, context: Context, records: Records) -> Hits:
         assert isinstance(records, Hits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from seqloom.core.context import Context
@@ -15,7 +15,7 @@ from .index_reference import KIND, profile_of
 from .msv_reference import LANES, msv_scores
 from .p_values import bits, gumbel_survival
 from .profile import SearchProfile, null_score
-from .scoring import HmmScoring
+from .scoring import HmmScoring, ProfileScoring
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class MsvFilter(SeedStage):
     gives_order = ("query", "target")
     reads = (KIND,)
     columns = PAIR_COLUMNS
-    scoring = HmmScoring
+    scoring: ClassVar[type[ProfileScoring]] = HmmScoring
     counts_queries = True
     cells_per_second = 5e7
 

@@ -16,7 +16,7 @@ from seqloom.core.context import Context
 from seqloom.core.records import DELETE, INSERT, Hits, Ragged, Records
 from seqloom.core.stages import Footprint, Shape, Stage
 
-from .scoring import ScanScoring
+from .scoring import ProfileScoring, ScanScoring
 
 VOLUME_NODES = 1 << 18
 """Nodes of the models that are searched together: their profiles take about 100 MB."""
@@ -58,7 +58,7 @@ else:
 class Turned(_Base):
     """Goes before a stage of hmmsearch in the bases of a class, and turns what it is given and gives."""
 
-    scoring: ClassVar[type[ScanScoring]] = ScanScoring
+    scoring: ClassVar[type[ProfileScoring]] = ScanScoring
     volume_residues = VOLUME_NODES
 
     def footprint(self, shape: Shape) -> Footprint:

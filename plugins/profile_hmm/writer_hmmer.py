@@ -100,8 +100,8 @@ def _query(report: Report, query: QueryReport, layout: Layout) -> Iterator[str]:
         text = ModelText(query.model or _model(query, options))
     for hit in hits:
         if layout.alignments and words is SCAN:
-            assert query.sequences is not None
-            text = ModelText(query.sequences.by_ordinal(hit.number))
+            models: Any = query.sequences
+            text = ModelText(models.by_ordinal(hit.number))
         yield from _domains(query, hit, layout, text)
     if not hits:
         yield "\n   [No targets detected that satisfy reporting thresholds]\n"
@@ -172,6 +172,7 @@ def _domains(query: QueryReport, hit: HitRow, layout: Layout, text: ModelText | 
         return
     assert query.sequences is not None
     residues = query.residues if scanned else query.sequences.by_ordinal(hit.number)
+    assert residues is not None
     name = query.accession if layout.accessions and query.accession else query.name
     model, sequence = (shown, name) if scanned else (name, shown)
     yield "\n  Alignments for each domain:\n"

@@ -15,7 +15,8 @@ from ...core.alphabet import alphabet
 from ...core.context import SearchSpace
 from ...core.distinct import distinct
 from ...core.engine.location import cut
-from ...core.errors import StoreError, UnknownNameError
+from ...core.errors import DamagedError, StoreError, UnknownNameError
+from ...core.packed_texts import PackedTexts
 from ...core.ports import (
     Method,
     QueryBlock,
@@ -301,8 +302,9 @@ class RunReport(Reporting):
         return sizes
 
     def asked(self, first: int, last: int, residues: bool) -> "Asked":
+        coded = residues and self.run["query_type"] != "model"
         rows = self._ask(
-            f"SELECT query, name, description, accession, length, {'residues' if residues else 'NULL'} FROM queries "
+            f"SELECT query, name, description, accession, length, {'residues' if coded else 'NULL'} FROM queries "
             f"WHERE run = {self.number} AND query >= {first} AND query < {last}").fetchall()
         numbers, *texts, lengths, codes = zip(*sorted(rows, key=lambda row: row[0]), strict=True)
         names, descriptions, accessions = ([text or "" for text in column] for column in texts)
@@ -315,9 +317,8 @@ class RunReport(Reporting):
     def models(self, first: int, last: int) -> Sequence[Any]:
         if self.read_models is None or self.run["query_type"] != "model":
             return ()
-        rows = self._ask(f"SELECT query, source FROM queries WHERE run = {self.number} AND query >= {first} "
-                         f"AND query < {last}").fetchall()
-        return self.read_models("".join(source or "" for _, source in sorted(rows)))
+        return self.read_models(kept_models(
+            self.connection, f"WHERE run = {self.number} AND query >= {first} AND query < {last}"))
 
     def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
         if "passed" not in tables_of(self.connection):
@@ -434,6 +435,20 @@ def kept_queries(connection: "duckdb.DuckDBPyConnection", kind: str, which: str 
         alphabet(kind), np.frombuffer(b"".join(row[3] for row in rows), np.uint8),
         offsets_of([len(row[3]) for row in rows]), np.array([row[0] for row in rows], np.int64), Intervals.of(lower),
         names=[row[1] for row in rows], descriptions=[row[2] for row in rows])
+
+
+def kept_models(connection: "duckdb.DuckDBPyConnection", which: str = "") -> str:
+    """The text of the models that were the queries of a run; ``which`` is a WHERE clause.
+
+    Raises:
+        DamagedError: a text can't be unpacked.
+    """
+    rows = connection.execute(f"SELECT query, source, residues FROM queries {which}").fetchall()
+    rows.sort(key=lambda row: row[0])
+    try:
+        return "".join(source or (PackedTexts([packed])[0] if packed else "") for _, source, packed in rows)
+    except Exception as error:  # the library's own kinds
+        raise DamagedError(f"the models that are kept with the run can't be unpacked ({error})") from error
 
 
 def run_description(connection: "duckdb.DuckDBPyConnection", number: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ...core.errors import LockedError, SchemaError, StoreError
+from ...core.packed_texts import PackedTexts
 from ...core.ports import SlotStats, Span, TargetInfo, Taxon, UnitPlan, VolumeSource
 from ...core.records import Hits, Ragged, Records
 from ...core.sequences import ModelBatch, SequenceBatch
@@ -27,7 +28,7 @@ from ..duck.durable import checkpoint, hold, log_of
 from ..duck.literals import literal
 from .columns import base_names, columns_of, place_in_group, stored_name, stored_type
 from .record_bytes import from_bytes, to_bytes
-from .report import OF_TAXON, RunReport, kept_queries
+from .report import OF_TAXON, RunReport, kept_models, kept_queries
 from .run_row import COMPLETE, NUMBER, OF_DATABASE, begun, new_run_id, numbered, utc_now
 from .views import create_views
 
@@ -43,8 +44,6 @@ DONE_SUFFIX = ".done"
 """End of the name of the empty file that says that a run is finished and its file closed."""
 LOG_BYTES = 16 << 20
 """Size of a file's log from which it is brought into the file; opening a file reads its log."""
-_MODELS_TOGETHER = 64
-"""Models whose texts are written at a time."""
 THREADS = 1
 """Of DuckDB: rows come and go in small lots, and the thread that waits for a second one of DuckDB's takes the time that
 it waits from those that search."""
@@ -428,24 +427,16 @@ def _write_slots(connection: "duckdb.DuckDBPyConnection", slots: Sequence[Mappin
 
 
 def _write_queries(connection: "duckdb.DuckDBPyConnection", queries: SequenceBatch | ModelBatch) -> None:
-    if isinstance(queries, ModelBatch):  # whose texts are unpacked, some at a time
-        for first in range(0, len(queries), _MODELS_TOGETHER):
-            _write_some(connection, queries.take(first, first + _MODELS_TOGETHER))
-    else:
-        _write_some(connection, queries)
-
-
-def _write_some(connection: "duckdb.DuckDBPyConnection", queries: SequenceBatch | ModelBatch) -> None:
     count = len(queries)
-    nothing: list[None] = [None] * count
     empty = [""] * count
     columns: dict[str, tuple[str, Any]] = {
         "query": ("INTEGER", queries.ordinals), "name": ("VARCHAR", list(queries.names)),
         "description": ("VARCHAR", list(queries.descriptions or empty)),
     }
     if isinstance(queries, ModelBatch):
+        texts = PackedTexts.of(queries.sources or empty).packed
         columns |= {"accession": ("VARCHAR", list(queries.accessions or empty)), "length": ("BIGINT", queries.lengths),
-                    "source": ("VARCHAR", list(queries.sources or nothing))}
+                    "residues": ("BLOB", Ragged.of([np.frombuffer(text, np.uint8) for text in texts], np.uint8))}
     else:
         ends = np.column_stack([queries.lower.start, queries.lower.end]).astype(np.int32).ravel()
         lower = Ragged(2 * np.searchsorted(queries.lower.sequence, np.arange(count + 1)), ends)
@@ -455,8 +446,7 @@ def _write_some(connection: "duckdb.DuckDBPyConnection", queries: SequenceBatch 
 
 
 def _read_models(connection: "duckdb.DuckDBPyConnection", registry: "Registry") -> ModelBatch:
-    rows = connection.execute("SELECT query, source FROM queries").fetchall()
-    return models_of("".join(source for _, source in sorted(rows)), registry)
+    return models_of(kept_models(connection), registry)
 
 
 def models_of(source: str, registry: "Registry") -> ModelBatch:

@@ -92,9 +92,9 @@ queries = _table(
     sa.Column("accession", sa.String),
     sa.Column("description", sa.String),
     sa.Column("length", sa.BigInteger),
-    sa.Column("residues", sa.LargeBinary),  # one code per byte; absent for models
+    sa.Column("residues", sa.LargeBinary),  # one code per byte; of a model its text, as core.packed_texts has it
     sa.Column("lower", sa.ARRAY(sa.Integer)),  # start and end of each stretch in lower case, one behind the other
-    sa.Column("source", sa.String),  # text of a model
+    sa.Column("source", sa.String),  # text of a model in runs of earlier versions
 )
 
 targets = _table(

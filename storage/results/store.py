@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -58,6 +59,8 @@ LEVELS = {"hsps": "qnumber, rank, number", "hits": "qnumber, rank", "best_hits":
           "coverage": "qnumber, snumber"}
 """Views that can be exported, and the order of their rows."""
 
+BYTES_TOGETHER = 4 << 20
+"""Of residues and texts of queries that are brought into the store at a time, about."""
 LEFTOVER_SECONDS = 60.0
 """Age from which files that say nothing of themselves are taken for leftovers of killed processes."""
 State = Literal["complete", "pending", "incomplete", "running", "unreadable"]
@@ -253,8 +256,9 @@ class ResultStore:
             drop_views(store)
             store.execute(";".join(changes))
         for table in tables_of(store, run):
-            store.execute(f"INSERT INTO {table} BY NAME SELECT * REPLACE ({number} AS run) "
-                          f"FROM {identifier(run)}.{table}")
+            source = f"{identifier(run)}.{table}"
+            for which in _in_parts(store, source) if table == "queries" else ("",):
+                store.execute(f"INSERT INTO {table} BY NAME SELECT * REPLACE ({number} AS run) FROM {source} {which}")
         if changes:
             create_views(store)
 
@@ -698,6 +702,18 @@ def _all_runs(connection: "duckdb.DuckDBPyConnection") -> list[dict[str, Any]]:
              "command", "error")
     chosen = ", ".join("id::VARCHAR" if n == "id" else n for n in names)
     return [dict(zip(names, row)) for row in connection.execute(f"SELECT {chosen} FROM runs").fetchall()]
+
+
+def _in_parts(store: "duckdb.DuckDBPyConnection", queries: str) -> list[str]:
+    """WHERE clauses that part queries: DuckDB holds a vector of those it copies, and texts of models are long."""
+    [(count, size)] = store.execute(
+        f"SELECT count(*), coalesce(sum(octet_length(residues)), 0)::BIGINT FROM {queries}").fetchall()
+    parts = min(count, -(-size // BYTES_TOGETHER))
+    if parts < 2:
+        return [""]
+    bounds = [count * n // parts for n in range(1, parts)]
+    between = [f"WHERE query >= {a} AND query < {b}" for a, b in pairwise(bounds)]
+    return [f"WHERE query < {bounds[0]}", *between, f"WHERE query >= {bounds[-1]}"]
 
 
 def _column_changes(store: "duckdb.DuckDBPyConnection", run: str, table: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Texts that are kept compressed."""
 
 import numpy as np
+import pytest
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.packed_texts import PackedTexts
 from seqloom.core.sequences import ModelBatch
@@ -12,6 +13,13 @@ def test_they_come_back_as_they_were() -> None:
     assert list(packed) == texts and len(packed) == 5 and packed[-2] == texts[3] and list(packed[1:3]) == texts[1:3]
     assert packed.nbytes < 2000 and PackedTexts.of(packed) is packed
     assert list(PackedTexts.concat([packed, ["b"]])) == [*texts, "b"]
+
+
+def test_what_is_no_packed_text_is_an_error() -> None:
+    [packed] = PackedTexts.of(["some text" * 100]).packed
+    for wrong in (packed[:-3], b"", b"\xff" * 20):
+        with pytest.raises(Exception, match=r"."):
+            PackedTexts([wrong])[0]
 
 
 def test_models_count_them() -> None:

@@ -383,7 +383,7 @@ class Models(Target):
 
 
 class ModelSearch(Models):
-    """HMMER models: read, and searched with."""
+    """HMMER models: read, searched with, and searched."""
 
     name, seconds, share = "model-search", 60, 4
 
@@ -401,7 +401,10 @@ class ModelSearch(Models):
         path = self.models(rng)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            run = seqloom.search("hmmsearch", path, self.targets, backend="reference", store=False)
+            backend = rng.choice(("reference", "cpu"))
+            given = (path, self.targets) if rng.random() < 0.5 else (self.targets, path)
+            pipeline = "hmmsearch" if given[0] is path else "hmmscan"
+            run = seqloom.search(pipeline, *given, backend=backend, store=False)
             text = io.StringIO()
             run.write(text, "6")
         if re.search(r"\bnan\b", text.getvalue(), re.IGNORECASE):

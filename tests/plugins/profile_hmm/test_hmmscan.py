@@ -11,6 +11,7 @@ from seqloom.core.errors import InputError, OptionError
 from seqloom.core.records import DELETE, INSERT
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.profile_hmm.turned import turned
+from seqloom.storage.results import store
 from seqloom.testing import assert_same_hits, assert_same_records, check_pipeline, run_pipeline
 
 from tests.integration.samples import SAMPLE, proteins
@@ -98,7 +99,7 @@ def test_bad_models_are_one_line(tmp_path, text, line):
 
 
 def test_kept_runs_are_written_as_new_ones(tmp_path):
-    file, store = tmp_path / "lib.hmm", tmp_path / "store.duckdb"
+    file, home = tmp_path / "lib.hmm", tmp_path / "store.duckdb"
     text = (SAMPLE / "globins4.hmm").read_text()
     other = text.replace("NAME  globins4", "NAME  other\nACC   PF1.1\nDESC  described")
     file.write_text(text + model_text(length=4) + other)
@@ -106,7 +107,7 @@ def test_kept_runs_are_written_as_new_ones(tmp_path):
     texts = []
     queries = proteins().take(240, 262).renumbered(np.arange(22))
     for kept in (True, False):
-        run = seqloom.search("hmmscan", queries, file, store=kept, results=store)
+        run = seqloom.search("hmmscan", queries, file, store=kept, results=home)
         for name in formats:
             run.write(stream := io.StringIO(), name)
             texts.append(stream.getvalue())
@@ -121,3 +122,15 @@ def test_empty_answers(scan):
     _, models = scan
     hits = run_pipeline("hmmscan", SequenceBatch.of(models.alphabet, ["XXXX", "", "*"]), models)
     assert not len(hits) and not len(hits.alignments)
+
+
+def test_models_of_a_run_are_brought_into_the_store_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "BYTES_TOGETHER", 5000)
+    file, home = tmp_path / "lib.hmm", tmp_path / "store.duckdb"
+    text = (SAMPLE / "globins4.hmm").read_text()
+    file.write_text("".join(text.replace("globins4", f"copy{n}") for n in range(7)))
+    targets = proteins().take(240, 250)
+    run = seqloom.search("hmmsearch", file, targets, results=home)
+    rows = run.sql("SELECT query, name, octet_length(residues) AS size FROM queries ORDER BY query").to_pylist()
+    assert [(row["query"], row["name"]) for row in rows] == [(n, f"copy{n}") for n in range(7)]
+    assert 5000 < 7 * rows[0]["size"] < len(text) * 7 // 2
