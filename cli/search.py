@@ -210,8 +210,8 @@ def described(info: "OptionInfo", default: Any, more: str = "") -> str:
 
 
 def _placeholder(info: "OptionInfo") -> str:
-    if info.output:
-        return FileName(info.metavar or "FILE", "output")
+    if info.output or "FILE" in info.metavar:
+        return FileName(info.metavar or "FILE", "output" if info.output else "input")
     return info.metavar or "|".join(info.choices) or {int: "N", float: "X"}.get(info.type, "TEXT")
 
 

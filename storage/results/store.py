@@ -59,6 +59,10 @@ LEVELS = {"hsps": "qnumber, rank, number", "hits": "qnumber, rank", "best_hits":
           "coverage": "qnumber, snumber"}
 """Views that can be exported, and the order of their rows."""
 
+VECTOR = 2048
+"""Rows that DuckDB reads together."""
+NODE_BYTES = 100
+"""Of the packed text of a model for each of its nodes, about."""
 BYTES_TOGETHER = 4 << 20
 """Of residues and texts of queries that are brought into the store at a time, about."""
 LEFTOVER_SECONDS = 60.0
@@ -257,10 +261,22 @@ class ResultStore:
             store.execute(";".join(changes))
         for table in tables_of(store, run):
             source = f"{identifier(run)}.{table}"
+            if table == "queries":
+                self._make_room(store, source)
             for which in _in_parts(store, source) if table == "queries" else ("",):
                 store.execute(f"INSERT INTO {table} BY NAME SELECT * REPLACE ({number} AS run) FROM {source} {which}")
         if changes:
             create_views(store)
+
+    def _make_room(self, store: "duckdb.DuckDBPyConnection", queries: str) -> None:
+        """Let DuckDB read a vector of models, which it does as a whole: what a search held is free by now."""
+        if self.memory is None:
+            return
+        [(most,)] = store.execute(  # by lengths, since to ask for sizes is to read all
+            f"SELECT coalesce(max(size), 0)::BIGINT FROM (SELECT sum(length) AS size FROM {queries} "
+            f"WHERE lower IS NULL GROUP BY query // {VECTOR})").fetchall()
+        if most * NODE_BYTES > BYTES_TOGETHER:
+            store.execute(f"SET memory_limit = '{self.memory + 4 * NODE_BYTES * most >> 10}KiB'")
 
     def _open_for_writing(self) -> "duckdb.DuckDBPyConnection":
         """The store, made where there is none or one that was never filled."""

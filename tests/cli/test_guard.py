@@ -16,7 +16,8 @@ from typer.main import get_command
 STORE = "seqloom.duckdb"
 VALUES = {"query": "query.fasta", "db": "p.duckdb", "target-ids": "ids.txt", "ids": "ids.txt",
           "negative-target-ids": "ids.txt", "taxidlist": "ids.txt", "negative-taxidlist": "ids.txt",
-          "taxid-map": "ids.txt", "results": STORE, "name": "p.duckdb", "file": "query.fasta", "files": "query.fasta"}
+          "taxid-map": "ids.txt", "results": STORE, "name": "p.duckdb", "file": "query.fasta", "files": "query.fasta",
+          "input": "query.fasta", "mxfile": "ids.txt", "ustat": "ids.txt"}
 """A file for every option and argument that reads one."""
 NUCLEOTIDE = {"query": "mito.fasta", "db": "mito.fasta"}
 WORDS: dict[tuple[str, ...], list[str]] = {
@@ -99,7 +100,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def value(path: tuple[str, ...], parameter: Any) -> str:
     name = name_of(parameter)
-    if path[-1] in ("hmmsearch",) and name == "query":
+    if (path[-1], name) in {("hmmsearch", "query"), ("hmmscan", "db")}:
         return "globins4.hmm"
     nucleotide = path[-1] in registry_nucleotide() and name in NUCLEOTIDE
     return NUCLEOTIDE[name] if nucleotide else VALUES[name]
