@@ -1,10 +1,13 @@
 """Nucleotide BLAST beside NCBI's blastn: whole commands, warm, in turns, on one core; same rows, which is checked.
 
-Searches genomes from `../shared/data/genomes`: a piece of 100,000 bases by three tasks, and by `megablast` a genome of
-*E. coli* and twenty thousand reads against another such genome.
+Searches genomes from `../shared/data/genomes`: a piece of 100,000 bases, a piece of human chromosome 1 and a query of
+500 bases by three tasks; by `megablast` a genome of *E. coli* and twenty thousand reads against another such genome.
+Times are seconds of the processor, which other work on the machine changes less than those of the clock; notes have the
+most memory. Then what two threads gain, and a million reads of 100 bases beside blastn and minimap2.
 """
 
 import gzip
+import os
 import shutil
 import subprocess
 import sys
@@ -12,16 +15,22 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .timing import SEQLOOM, SHARED, Timing, medians, pinned, runs_in_turns
+import numpy as np
+
+from .timing import SEQLOOM, SHARED, Timing, alone, medians, pinned, used
 
 GENOMES = SHARED / "data" / "genomes"
 PACKED = ("ecoli_k12_mg1655", "ecoli_atcc11775", "salmonella_lt2", "human_chr1_first3Mb", "reads100")
+TASKS = ("megablast", "blastn", "dc-megablast")
+QUERIES = ("q100k", "qhuman", "q500")
 SEARCHES = (
-    ("megablast", "q100k", "all"), ("blastn", "q100k", "all"), ("dc-megablast", "q100k", "all"),
+    *((task, query, "all") for query in QUERIES for task in TASKS),
     ("megablast", "ecoli_atcc11775", "ecoli_k12_mg1655"), ("megablast", "reads100", "ecoli_k12_mg1655"),
 )  # fmt: skip
 """Task, queries and database."""
 ROUNDS = 3
+MILLION, READ, WRONG = 1_000_000, 100, 0.01
+"""Reads, their bases, and the share of them that are replaced."""
 
 
 def prepare(folder: Path) -> None:
@@ -29,7 +38,8 @@ def prepare(folder: Path) -> None:
     for name in PACKED:
         with gzip.open(GENOMES / f"{name}.fasta.gz") as source, (folder / f"{name}.fasta").open("wb") as target:
             shutil.copyfileobj(source, target)
-    shutil.copy(GENOMES / "q100k.fasta", folder)
+    for name in QUERIES:
+        shutil.copy(GENOMES / f"{name}.fasta", folder)
     with (folder / "all.fasta").open("wb") as target:
         for name in PACKED[:4]:
             target.write((folder / f"{name}.fasta").read_bytes())
@@ -39,27 +49,71 @@ def prepare(folder: Path) -> None:
             subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 
+def write_reads(genome: Path, path: Path, count: int) -> None:
+    """Reads of a genome's forward strand at random places, with some bases replaced; the same at every call."""
+    random = np.random.default_rng(1)
+    bases = np.frombuffer("".join(genome.read_text().splitlines()[1:]).encode(), np.uint8)
+    with path.open("w") as target:
+        for number, place in enumerate(random.integers(0, len(bases) - READ, count).tolist()):
+            read = bases[place : place + READ].copy()
+            wrong = random.random(READ) < WRONG
+            read[wrong] = np.frombuffer(b"ACGT", np.uint8)[random.integers(0, 4, int(wrong.sum()))]
+            target.write(f">{number}\n{read.tobytes().decode()}\n")
+
+
+def commands(task: str, query: str, database: str) -> dict[str, tuple[str, ...]]:
+    """Our command and the peer's, on one core."""
+    common = ("-task", task, "-query", f"{query}.fasta", "-num_threads", "1", "-outfmt", "6 std btop")
+    return {
+        "seqloom": pinned((0,), (*SEQLOOM, "blastn", *common, "-db", f"{database}.duckdb", "--backend", "cpu",
+                                 "--no-store", "-out", "ours.tsv")),
+        "blastn": pinned((0,), ("blastn", *common, "-db", database, "-out", "peer.tsv")),
+    }
+
+
+def compared(folder: Path, task: str, query: str, database: str, rounds: int) -> Iterator[Timing]:
+    """Median processor seconds of both programs over some rounds, in each of which both run once."""
+    both = commands(task, query, database)
+    taken: dict[str, list[tuple[float, int]]] = {what: [] for what in both}
+    for _ in range(rounds):
+        for what, words in both.items():
+            taken[what].append(used(words, folder))
+    rows = (folder / "ours.tsv").read_bytes()
+    if rows != (folder / "peer.tsv").read_bytes():
+        sys.exit(f"{task}, {query}: the rows are not the peer's")
+    seconds = medians({what: [run[0] for run in runs] for what, runs in taken.items()})
+    memory = {what: max(run[1] for run in runs) for what, runs in taken.items()}
+    speed = f"{seconds['blastn'] / seconds['seqloom']:.2f} times the peer's speed"
+    count = rows.count(b"\n")
+    note = f"{speed}; {count:,} equal rows; {memory['seqloom']} MiB"
+    yield Timing(f"{task}, {query}: seqloom", seconds["seqloom"], note)
+    yield Timing(f"{task}, {query}: blastn", seconds["blastn"], f"{memory['blastn']} MiB")
+
+
+def of_a_million(folder: Path) -> Iterator[Timing]:
+    """A million reads by `megablast`, once each, and through minimap2 where it is installed."""
+    genome = PACKED[0]
+    write_reads(folder / f"{genome}.fasta", folder / "million.fasta", MILLION)
+    yield from compared(folder, "megablast", "million", genome, 1)
+    if shutil.which("minimap2"):
+        words = ("minimap2", "-x", "sr", "-t", "1", f"{genome}.fasta", "million.fasta")
+        seconds, memory = used(pinned((0,), words), folder)
+        yield Timing("million: minimap2", seconds, f"{MILLION / seconds:,.0f} reads a second; {memory} MiB")
+
+
 def measure() -> Iterator[Timing]:
-    """Whole commands of both programs."""
+    """Whole commands of both programs, two threads, and many reads."""
     if not (GENOMES.is_dir() and shutil.which("blastn") and shutil.which("makeblastdb")):
         print("benchmark nucleotide_blast needs ../shared/data/genomes, blastn and makeblastdb", file=sys.stderr)
         return
+    print(f"load of the machine before: {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores", file=sys.stderr)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         prepare(folder)
         for task, query, database in SEARCHES:
-            common = ("-task", task, "-query", f"{query}.fasta", "-num_threads", "1", "-outfmt", "6 std btop")
-            commands = {
-                "seqloom": pinned((0,), (*SEQLOOM, "blastn", *common, "-db", f"{database}.duckdb", "--backend", "cpu",
-                                         "--no-store", "-out", "ours.tsv")),
-                "blastn": pinned((0,), ("blastn", *common, "-db", database, "-out", "peer.tsv")),
-            }
-            runs_in_turns({"": commands["seqloom"]}, folder, 1)  # compiles what has to be
-            middle = medians(runs_in_turns(commands, folder, ROUNDS))
-            rows = (folder / "ours.tsv").read_bytes()
-            if rows != (folder / "peer.tsv").read_bytes():
-                sys.exit(f"{task}, {query}: the rows are not the peer's")
-            count = rows.count(b"\n")
-            note = f"{middle['blastn'] / middle['seqloom']:.2f} times the peer's speed; {count:,} equal rows"
-            yield Timing(f"{task}, {query}: seqloom", middle["seqloom"], note)
-            yield Timing(f"{task}, {query}: blastn", middle["blastn"])
+            used(commands(task, query, database)["seqloom"], folder)  # compiles what has to be
+            yield from compared(folder, task, query, database, ROUNDS)
+        for pipeline in ("blastn", "megablast"):
+            options = {"task": pipeline} if pipeline == "blastn" else {}
+            yield from alone(pipeline, "q100k.fasta", "all.duckdb", folder, ROUNDS, **options)
+        yield from of_a_million(folder)

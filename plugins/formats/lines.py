@@ -22,7 +22,8 @@ _POSITION = 255
 LINES_AT_ONCE = 2500
 """From so many lines on, the lines of further queries are made apart: what they take should stay in the cache."""
 RESIDUES_AT_ONCE = 1 << 22
-"""Residues of queries and targets up to which the lines of several queries are made together."""
+"""Residues of queries, and of targets as far as they are aligned, up to which the lines of several queries are made
+together."""
 
 
 class Columns:
@@ -213,9 +214,9 @@ def lines_of(blocks: Iterable[QueryBlock], kind: Alphabet) -> Iterator[Lines]:
         count = np.maximum(1, np.maximum(np.diff(block.first_hits), np.diff(block.first_alignments)))
         residues = np.zeros(len(block), np.int64)
         if block.sequences is not None:
-            ends = np.cumsum(np.append(0, block.targets.lengths[
-                np.searchsorted(block.targets.numbers, block.hits.target)]))[block.first_hits]
-            residues = block.lengths + np.diff(ends)
+            # Of targets only what is aligned: the block holds each of them once, however many lines it has.
+            aligned = block.hits.alignments.target_end.astype(np.int64) - block.hits.alignments.target_start
+            residues = block.lengths + np.diff(np.cumsum(np.append(0, np.maximum(aligned, 0)))[block.first_alignments])
         counts, residues = np.cumsum(np.append(0, count)), np.cumsum(np.append(0, residues))
         first = 0
         while first < len(block):

@@ -86,9 +86,21 @@ def strand_offsets(begins: np.ndarray) -> np.ndarray:
     return offsets_of(pieces.reshape(-1))
 
 
+@kernel
+def _unambiguous(codes, ambiguous, bases):
+    """Write codes with ``ambiguous`` in place of every ambiguity; returns all bits that are set in any of them."""
+    bits = np.int64(0)
+    for place in range(len(codes)):
+        code = codes[place]
+        bits |= code
+        bases[place] = code if code < 4 else ambiguous
+    return bits
+
+
 def never_equal(codes: np.ndarray, ambiguous: int) -> np.ndarray:
     """Codes with every ambiguity made unequal to all bases of the other sequence; the same array where none is."""
-    return np.where(codes < 4, codes, np.uint8(ambiguous)) if (codes > 3).any() else codes
+    bases = np.empty(len(codes), np.uint8)
+    return bases if _unambiguous(codes, np.uint8(ambiguous), bases) > 3 else codes
 
 
 def matchable_strands(strands: np.ndarray) -> greedy_cpu.Sequence:

@@ -159,6 +159,16 @@ def test_few_residues_are_kept_at_once(monkeypatch):
     assert len(list(lines_of(report.blocks(), PROTEIN))) == 1
 
 
+def test_long_targets_dont_part_queries_of_which_little_is_aligned(monkeypatch):
+    report = blast_report("protein")
+    block = next(iter(report.blocks(True)))
+    aligned = block.hits.alignments.target_end - block.hits.alignments.target_start
+    monkeypatch.setattr(formats_lines, "RESIDUES_AT_ONCE", int(block.lengths.sum() + aligned.sum()))
+    assert len(list(lines_of(report.blocks(True), PROTEIN))) == 1
+    monkeypatch.setattr(formats_lines, "RESIDUES_AT_ONCE", int(block.lengths.sum() + aligned.sum()) - 1)
+    assert len(list(lines_of(report.blocks(True), PROTEIN))) > 1
+
+
 def few_models() -> ModelBatch:
     return ModelBatch(PROTEIN, [None, None], np.array([4, 2]), np.arange(2), ["m0", "m1"], ["PF1", ""], ["", ""])
 
