@@ -138,7 +138,7 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
                            same=("false", "f", "0")),
         **_values("counts take what memory they need, 4 bytes for each unit that there may be", "mem", "smem"),
         "meta": Foreign("counts say how they were made, and no more"),
-        "t-low": Foreign("thresholds of counts are found from them; -set_t_low N sets the score of units without counts"),
+        "t-low": Foreign("thresholds are found from the counts; -set_t_low N sets the score of units without one"),
         **_values("pick sequences by name: seqloom db extract NAME.duckdb --ids FILE", "exclude-ids", "ids"),
         "text-match": Foreign("names are compared as text", same=("true", "t", "1")),
         "convert": _flag("counts of all kinds are read as they are; --mk-counts with --sformat makes ascii or binary"),
@@ -150,7 +150,8 @@ PEERS: dict[str, tuple[str, ...]] = {
     "protein-blast": ("blastp",), "nucleotide-blast": ("blastn",), "discontiguous-blast": ("blastn",),
     "profile-hmm": ("hmmsearch",), "exact-match": ("mummer",), "exact-match-protein": ("mummer",),
     "db create": ("makeblastdb",), "db append": ("makeblastdb",), "db extract": ("blastdbcmd",),
-    "db info": ("blastdbcmd",), "db list-sequences": ("blastdbcmd",), "mask": ("dustmasker", "segmasker", "windowmasker"),
+    "db info": ("blastdbcmd",), "db list-sequences": ("blastdbcmd",),
+    "mask": ("dustmasker", "segmasker", "windowmasker"),
 }
 """Programs whose options may be typed, by family of the pipeline or by command."""
 
