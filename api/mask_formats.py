@@ -66,15 +66,15 @@ def _locations(batch: SequenceBatch, indent: str) -> Iterator[str]:
     for index, ordinal in enumerate(batch.ordinals.tolist()):
         rows = batch.soft.of_sequence(index).tolist()
         if len(rows) == 1:
-            yield f"int {_interval(*rows[0], ordinal + 1, indent)}"
+            yield f"int {_interval(rows[0], ordinal + 1, indent)}"
         elif rows:
             inner = f"{indent}  "
-            parts = ",\n".join(inner + _interval(*row, ordinal + 1, inner) for row in rows)
+            parts = ",\n".join(inner + _interval(row, ordinal + 1, inner) for row in rows)
             yield f"packed-int {{\n{parts}\n{indent}}}"
 
 
-def _interval(start: int, end: int, number: int, indent: str) -> str:
-    return (f"{{\n{indent}  from {start},\n{indent}  to {end - 1},\n{indent}  id local id {number}\n{indent}}}")
+def _interval(row: list[int], number: int, indent: str) -> str:
+    return f"{{\n{indent}  from {row[0]},\n{indent}  to {row[1] - 1},\n{indent}  id local id {number}\n{indent}}}"
 
 
 def _write_mask_info(batches: Iterable[SequenceBatch], stream: IO[str], masker: Masker) -> None:

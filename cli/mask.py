@@ -1,6 +1,6 @@
 """``seqloom mask``: what maskers find in a file."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from seqloom.core.errors import OptionError, UsageError
 
@@ -15,37 +15,49 @@ WANTED = "interval|fasta|acclist|maskinfo_asn1_text|seqloc_asn1_text"
 _DUST, _SEG, _WINDOW = "dust: ", "seg: ", "windowmasker: "
 
 
-def _value(metavar: str, help: str, *flags: str) -> Any:
-    return Annotated[str | None, option(*flags, metavar=metavar, help=help)]
-
-
 @command(app, "mask", "mask proteins.fasta --masker seg --outfmt fasta -o masked.fasta")
 def mask(
     file: Annotated[str | None, argument(INPUT, "FASTA or FASTQ file, or a database; - is standard input")] = None,
     input: Annotated[str | None, option("--in", metavar=INPUT, help="the same by a flag")] = None,
     masker: Annotated[str, option("--masker", metavar="NAME",
                                   help="seg, dust, windowmasker, lower-case, or a plugin's")] = "",
-    outfmt: _value(WANTED, FORMATS, "-f", "--outfmt") = None,
+    outfmt: Annotated[str | None, option("-f", "--outfmt", metavar=WANTED,
+                                  help=FORMATS)] = None,
     hard: Annotated[bool, option("--hard", help="with fasta: X or N instead of lower case")] = False,
-    window: _value("N", "residues of a window", "--window") = None,
-    locut: _value("BITS", _SEG + "entropy at which a window triggers", "--locut") = None,
-    hicut: _value("BITS", _SEG + "entropy up to which a stretch goes on", "--hicut") = None,
-    level: _value("N", _DUST + "ten times the score from which on an interval is masked", "--level") = None,
-    linker: _value("N", _DUST + "intervals at most so many bases apart are joined", "--linker") = None,
+    window: Annotated[str | None, option("--window", metavar="N",
+                                  help="residues of a window")] = None,
+    locut: Annotated[str | None, option("--locut", metavar="BITS",
+                                  help=_SEG + "entropy at which a window triggers")] = None,
+    hicut: Annotated[str | None, option("--hicut", metavar="BITS",
+                                  help=_SEG + "entropy up to which a stretch goes on")] = None,
+    level: Annotated[str | None, option("--level", metavar="N",
+                                  help=_DUST + "ten times the score from which on an interval is masked")] = None,
+    linker: Annotated[str | None, option("--linker", metavar="N",
+                                  help=_DUST + "intervals at most so many bases apart are joined")] = None,
     ustat: Annotated[str | None, option("--ustat", metavar=INPUT, help=_WINDOW + "file of counts, or database with "
                                         "counts")] = None,
-    t_thres: _value("N", _WINDOW + "score of a window that is masked", "--t-thres") = None,
-    t_extend: _value("N", _WINDOW + "score of windows over which masking goes on", "--t-extend") = None,
-    t_high: _value("N", _WINDOW + "counts above this score set_t_high", "--t-high") = None,
-    set_t_high: _value("N", _WINDOW + "score of units with counts above t_high", "--set-t-high") = None,
-    set_t_low: _value("N", _WINDOW + "score of units without counts", "--set-t-low") = None,
-    dust: _value("yes|no", _WINDOW + "mask by DUST as well", "--dust") = None,
-    dust_level: _value("N", _WINDOW + "level of DUST", "--dust-level") = None,
+    t_thres: Annotated[str | None, option("--t-thres", metavar="N",
+                                  help=_WINDOW + "score of a window that is masked")] = None,
+    t_extend: Annotated[str | None, option("--t-extend", metavar="N",
+                                  help=_WINDOW + "score of windows over which masking goes on")] = None,
+    t_high: Annotated[str | None, option("--t-high", metavar="N",
+                                  help=_WINDOW + "counts above this score set_t_high")] = None,
+    set_t_high: Annotated[str | None, option("--set-t-high", metavar="N",
+                                  help=_WINDOW + "score of units with counts above t_high")] = None,
+    set_t_low: Annotated[str | None, option("--set-t-low", metavar="N",
+                                  help=_WINDOW + "score of units without counts")] = None,
+    dust: Annotated[str | None, option("--dust", metavar="yes|no",
+                                  help=_WINDOW + "mask by DUST as well")] = None,
+    dust_level: Annotated[str | None, option("--dust-level", metavar="N",
+                                  help=_WINDOW + "level of DUST")] = None,
     mk_counts: Annotated[bool, option("--mk-counts", help=_WINDOW + "make counts of a genome instead, by default "
                                       "beside it if it is a database")] = False,
-    unit: _value("N", _WINDOW + "bases of a unit of counts", "--unit") = None,
-    genome_size: _value("N", _WINDOW + "bases of the genome, instead of counting them", "--genome-size") = None,
-    sformat: _value("ascii|binary", _WINDOW + "kind of file of counts", "--sformat") = None,
+    unit: Annotated[str | None, option("--unit", metavar="N",
+                                  help=_WINDOW + "bases of a unit of counts")] = None,
+    genome_size: Annotated[str | None, option("--genome-size", metavar="N",
+                                  help=_WINDOW + "bases of the genome, instead of counting them")] = None,
+    sformat: Annotated[str | None, option("--sformat", metavar="ascii|binary",
+                                  help=_WINDOW + "kind of file of counts")] = None,
     set: Annotated[list[str] | None, option("--set", metavar="OPTION=VALUE",
                                             help="an option of the masker; may be repeated")] = None,
     type: KindOption = None,

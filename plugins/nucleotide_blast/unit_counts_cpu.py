@@ -65,7 +65,7 @@ def _find(codes, offsets, unit, window, first, shift, units, scores, least, exte
     count = 0
     for sequence in range(len(offsets) - 1):
         low = offsets[sequence]
-        forward, backward, run, total = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        forward, backward, run, total = np.int64(0), np.int64(0), 0, 0
         start, end, reach = np.int64(0), np.int64(0), np.int64(0)  # of the stretch; reach: it may go on from there
         for place in range(offsets[sequence + 1] - low):
             code = np.int64(codes[low + place])
