@@ -74,8 +74,7 @@ def _locations(batch: SequenceBatch, indent: str) -> Iterator[str]:
 
 
 def _interval(row: list[int], number: int, indent: str) -> str:
-    start, end = row
-    return (f"{{\n{indent}  from {start},\n{indent}  to {end - 1},\n{indent}  id local id {number}\n{indent}}}")
+    return f"{{\n{indent}  from {row[0]},\n{indent}  to {row[1] - 1},\n{indent}  id local id {number}\n{indent}}}"
 
 
 def _write_mask_info(batches: Iterable[SequenceBatch], stream: IO[str], masker: Masker) -> None:

@@ -145,8 +145,7 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
                            same=("false", "f", "0")),
         **_values("counts take what memory they need, 4 bytes for each unit that there may be", "mem", "smem"),
         "meta": Foreign("counts say how they were made, and no more"),
-        "t-low": Foreign("thresholds of counts are found from them; -set_t_low N sets the score of "
-                                 "units without counts"),
+        "t-low": Foreign("thresholds are found from the counts; -set_t_low N sets the score of units without one"),
         **_values("pick sequences by name: seqloom db extract NAME.duckdb --ids FILE", "exclude-ids", "ids"),
         "text-match": Foreign("names are compared as text", same=("true", "t", "1")),
         "convert": _flag("counts of all kinds are read as they are; --mk-counts with --sformat makes ascii or binary"),

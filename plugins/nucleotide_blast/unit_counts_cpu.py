@@ -65,7 +65,7 @@ def _find(codes, offsets, unit, window, first, shift, units, scores, least, exte
     count = 0
     for sequence in range(len(offsets) - 1):
         low = offsets[sequence]
-        forward, backward, run, total = np.int64(0), np.int64(0), 0, np.int64(0)
+        forward, backward, run, total = np.int64(0), np.int64(0), 0, 0
         start, end, reach = np.int64(0), np.int64(0), np.int64(0)  # of the stretch; reach: it may go on from there
         for place in range(offsets[sequence + 1] - low):
             code = np.int64(codes[low + place])
@@ -78,7 +78,7 @@ def _find(codes, offsets, unit, window, first, shift, units, scores, least, exte
             if run < unit:
                 continue
             if run == unit:
-                total = np.int64(0)
+                total = 0
                 ring[:] = 0
             score = _score(min(forward, backward), first, shift, units, scores, least)
             at = (run - unit) % size

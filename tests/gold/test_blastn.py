@@ -194,3 +194,20 @@ def test_bases_in_place_of_ambiguities_are_those_of_a_blast_database(tmp_path):
     quads = replace_ambiguities(codes)[:10_000].reshape(-1, 4)
     packed = quads @ np.array([64, 16, 4, 1], np.uint8)
     assert packed.tobytes() in (tmp_path / "x.nsq").read_bytes()
+
+
+@pytest.mark.parametrize("dust", [False, True])
+@pytest.mark.parametrize("name", ["ecoli_k12_mg1655", "human_chr1_first3Mb"])
+def test_windowmasker_intervals_of_genomes(name, dust, tmp_path):
+    from seqloom.plugins.nucleotide_blast.unit_counts import ascii_text, make
+    from seqloom.plugins.nucleotide_blast.windowmasker import WindowMasker, WindowMaskerOptions
+
+    batch = SequenceBatch.of(NUCLEOTIDE, [NUCLEOTIDE.decode(genome(name)[0])])
+    counts = tmp_path / "counts"
+    counts.write_text(ascii_text(make(lambda: [batch])))
+    if name == "ecoli_k12_mg1655":
+        assert counts.read_text() == read_text(f"gold/wm.{name}.counts.gz")
+    text = read_text(f"gold/wm{'dust' if dust else ''}.{name}.interval.gz")
+    gold = [tuple(map(int, line.split(" - "))) for line in text.splitlines() if line[:1] != ">"]
+    found = WindowMasker(WindowMaskerOptions(counts=str(counts), dust=dust)).intervals(batch)
+    assert [(start, end - 1) for _, start, end in found.rows()] == gold

@@ -1,0 +1,71 @@
+"""WindowMasker against its reference, files of counts written and read, and what is refused."""
+
+import numpy as np
+import pytest
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.errors import InputError, OptionError
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.nucleotide_blast.unit_counts import ascii_text, binary_bytes, make, read_counts, unit_size
+from seqloom.plugins.nucleotide_blast.windowmasker import (
+    Scores,
+    WindowMasker,
+    WindowMaskerOptions,
+    frequent_stretches_reference,
+)
+
+SHORT = ">a\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACCCCCCCCCCCCCCCCGT\n"
+
+
+def drawn(seed: int) -> SequenceBatch:
+    """Sequences of repeats and N."""
+    random = np.random.default_rng(seed)
+    repeat = "".join(random.choice(list("ACGT"), 40))
+    texts = []
+    for _ in range(6):
+        parts = ["".join(random.choice(list("ACGTN"), random.integers(0, 80), p=[0.24, 0.24, 0.24, 0.24, 0.04]))
+                 if random.random() < 0.5 else repeat[: random.integers(5, 40)] for _ in range(random.integers(0, 12))]
+        texts.append("".join(parts))
+    return SequenceBatch.of(NUCLEOTIDE, texts)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_stretches_are_those_of_the_reference(tmp_path, seed):
+    batch = drawn(seed)
+    path = tmp_path / "counts"
+    path.write_text(ascii_text(make(lambda: [batch], unit=3 + seed % 4)))
+    options = WindowMaskerOptions(counts=str(path), window=None if seed % 2 else 6 + seed, t_thres=4, t_extend=3)
+    scored = Scores.of(read_counts(str(path)), options)
+    found = WindowMasker(options).intervals(batch).rows()
+    expected = [(n, *row) for n in range(len(batch)) for row in frequent_stretches_reference(batch[n], scored)]
+    assert found == expected and found
+
+
+def test_counts_are_the_same_as_text_and_binary(tmp_path):
+    tally = make(lambda: [drawn(1)])
+    (tmp_path / "a").write_text(ascii_text(tally))
+    (tmp_path / "b").write_bytes(binary_bytes(tally))
+    one, other = read_counts(str(tmp_path / "a")), read_counts(str(tmp_path / "b"))
+    assert np.array_equal(one.units, other.units) and np.array_equal(one.counts, other.counts)
+    assert (one.unit, one.low, one.extend, one.threshold, one.high) == (
+        other.unit, other.low, other.extend, other.threshold, other.high)
+
+
+def test_counts_are_those_of_windowmasker():
+    batch = SequenceBatch.of(NUCLEOTIDE, [SHORT.split("\n")[1]])
+    lines = ascii_text(make(lambda: [batch])).splitlines()
+    assert lines[2:5] == ["##parameters:unit=2 t_low=35 t_high=35", "2", "0 35"]
+    assert {"# 7 ecodes", "# 1\t5\t71.4286", "# 35\t7\t100", "# 99.5%% threshold at 35", ">t_high 35"} <= set(lines)
+    assert unit_size(4_641_652) == 10
+
+
+def test_what_is_refused(tmp_path):
+    with pytest.raises(OptionError, match="needs counts"):
+        WindowMaskerOptions().check()
+    with pytest.raises(InputError, match="there is no such file"):
+        read_counts(str(tmp_path / "no"))
+    (tmp_path / "x").write_text("hello\nworld\n")
+    with pytest.raises(InputError, match="not a file of WindowMasker's counts"):
+        read_counts(str(tmp_path / "x"))
+    (tmp_path / "c").write_text(ascii_text(make(lambda: [drawn(1)], unit=5)))
+    with pytest.raises(OptionError, match="window of 3 bases is shorter than a unit"):
+        Scores.of(read_counts(str(tmp_path / "c")), WindowMaskerOptions(counts="c", window=3))
