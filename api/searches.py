@@ -18,6 +18,7 @@ from .core.alphabet import alphabet
 from .core.backends import check_available
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import Engine, check_queries
+from .core.engine.location import cut_source
 from .core.engine.memory import MemorySource, ModelSource
 from .core.engine.planning import Settings
 from .core.engine.threads import bounded_threads
@@ -139,8 +140,9 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
             print(f"seqloom: {', '.join(source.bare)} has no taxonomy: sequences of just the taxids given are meant, "
                   "not of what belongs to them", file=sys.stderr)
         check_queries(plan, loaded, source)
-        plan = indexes.with_stored(plan, source)
-        space = space_of(source)
+        searched = cut_source(source, plan.family.target_location(plan.options))
+        plan = indexes.with_stored(plan, searched)
+        space = space_of(searched)
         default = Settings()
         use = Settings(
             threads=bounded_threads(threads), memory=_data_budget(budget),
@@ -151,7 +153,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
                       "pick": asdict(pick) if pick else None,
                       "query_files": [str(query) for query in asked if is_file(query)]}
-        engine = Engine(indexes.reading(plan, source), plugins, loaded, source, space, use, progress)
+        engine = Engine(indexes.reading(plan, searched), plugins, loaded, source, space, use, progress)
         with engine.reading_ahead():
             run_file = begun(home, provenance, loaded, source, results_share(budget))
             return carry_out(engine, run_file, home, plan, reopen, written)
@@ -205,14 +207,15 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         with reopen() as source:
             check_unchanged(run_file, source)
             space = SearchSpace(**kept["space"])
-            if not is_space(kept, source):
+            searched = cut_source(source, plan.family.target_location(plan.options))
+            if not is_space(kept, searched):
                 raise ResumeError(f"run {run_file.id} can't be resumed: its taxids are those of other targets than "
                                   "when it was begun; start the search anew")
             former = kept["settings"]
             use = Settings(threads=bounded_threads(threads or former["threads"]), memory=_data_budget(budget),
                            device_memory=parse_bytes(device_memory, "--device-memory"),
                            batch_queries=former["batch_queries"], volume_residues=former["volume_residues"])
-            engine = Engine(indexes.reading(plan, source), registry(), loaded, source, space, use, progress)
+            engine = Engine(indexes.reading(plan, searched), registry(), loaded, source, space, use, progress)
             return carry_out(engine, run_file, home, plan, reopen, written)
     except BaseException:
         run_file.close()
@@ -279,7 +282,8 @@ def finished(reference: str | int, results: "str | Path | None" = None) -> Run:
             source: VolumeSource | None = None
             with suppress(SeqloomError):
                 found = stack.enter_context(opened(paths, plan.family.target, kept_pick(kept), None, 1))
-                source = found if not changed(databases, found) and is_space(kept, found) else None
+                searched = cut_source(found, plan.family.target_location(plan.options))
+                source = found if not changed(databases, found) and is_space(kept, searched) else None
             yield source
 
     return Run(known["id"], plan, home, reopen)

@@ -52,10 +52,8 @@ _NAMES = "targets are picked by name: -seqidlist FILE"
 _NOT = "list the names that are not wanted: -negative_seqidlist FILE"
 _BEST = "sort and pick hits by SQL: seqloom sql 'select * from best_hits'"
 _MASKED = "mask the sequences before they become a database: seqloom mask FILE --masker NAME -f fasta --hard"
-_LOCATION = "cut the stretch out of the sequences and search that; -query_loc A-B is there for queries"
 
 _BLAST: dict[str, Foreign] = {
-    **_values(_LOCATION, "subject-loc"),
     "show-gis": _flag("there are no GIs here", harmless=True),
     **_values(_NAMES, "gilist"),
     **_values(_NOT, "negative-gilist"),

@@ -342,6 +342,10 @@ class Family(ABC):
         """The half-open stretch of every query that is searched, as if there were nothing else; None for all of it."""
         return None
 
+    def target_location(self, options: Any) -> tuple[int, int] | None:
+        """The same of every target; the search space is that of the stretches."""
+        return None
+
     @abstractmethod
     def scoring(self, queries: Any, space: SearchSpace, options: Any) -> AnyScoring:
         """Scoring and per-query cutoffs of a query batch, of the kind that ``query`` says.

@@ -32,7 +32,7 @@ from ..registry import Registry
 from ..sequences import SequenceBatch
 from .cache import Cache, LazyIndexes
 from .failures import naming
-from .location import check_stretch, cut, moved_back
+from .location import check_stretch, cut, cut_source, moved_back
 from .masking import masked
 from .planning import READERS, Planner, Settings
 from .threads import short_switch_interval
@@ -78,6 +78,7 @@ class Engine:
 
     Attributes:
         totals: what each slot has done in this process, index slots included.
+        searched: what the stages see of the source: all of it, or a stretch of every target.
         trace: where targets that ``settings.explain`` names were seen last.
     """
 
@@ -87,7 +88,9 @@ class Engine:
         self.space, self.settings, self.progress = space, settings, progress or Progress()
         self.cancellation = self.progress.cancellation
         self.stretch = plan.family.location(plan.options)
-        self.planner = Planner(plan, queries, source, space, settings)
+        self.target_stretch = plan.family.target_location(plan.options)
+        self.searched = cut_source(source, self.target_stretch)
+        self.planner = Planner(plan, queries, self.searched, space, settings)
         self.trace = Trace()
         self.totals: dict[str, SlotStats] = {p.name: SlotStats() for p in plan.stages}
         self._ahead: tuple[UnitPlan, Cache] | None = None
@@ -211,6 +214,8 @@ class Engine:
 
     def loaded_targets(self, numbers: np.ndarray) -> SequenceBatch | None:
         """A volume of the last ``run`` that is in memory still and has all targets with i8[k] ascending ``numbers``."""
+        if self.target_stretch is not None:  # those in memory aren't whole
+            return None
         for volume in self._volumes.made() if self._volumes and len(numbers) else ():
             own = volume.targets.ordinals
             if len(own) and own[0] <= numbers[0] and numbers[-1] <= own[-1] and volume.targets.loaded:
@@ -235,7 +240,7 @@ class Engine:
         return PreparedBatch(queries, scoring, indexes)
 
     def _prepare_volume(self, span: Span) -> PreparedVolume:
-        targets = self.source.read(span)
+        targets = self.searched.read(span)
         context = self._context(targets=targets)
         indexes: dict[str, Index] = {}
         for filled in self.plan.indexes("target"):
@@ -256,7 +261,7 @@ class Engine:
         return index
 
     def _context(self, **fields: Any) -> Context:
-        return Context(options=self.plan.options, space=self.space, catalog=self.source, memory=self.settings.memory,
+        return Context(options=self.plan.options, space=self.space, catalog=self.searched, memory=self.settings.memory,
                        device_memory=self.settings.device_memory, cancellation=self.cancellation,
                        threads=self.settings.threads, **fields)
 
@@ -331,7 +336,7 @@ class Engine:
         self._check_columns(hits)
         numbers = distinct(hits.target)
         info = self.source.info(numbers) if len(numbers) else _no_targets()
-        sink.commit_batch(number, moved_back(hits, self.stretch), info, {**unit, **stats})
+        sink.commit_batch(number, moved_back(hits, self.stretch, self.target_stretch), info, {**unit, **stats})
         self._add(stats)
 
     def _check_columns(self, hits: Hits) -> None:
@@ -381,4 +386,5 @@ def check_queries(plan: Plan, queries: Queries, source: VolumeSource) -> None:
         raise InputError(f"pipeline '{plan.pipeline.name}' searches {plan.family.target} databases, this one holds "
                          f"{what}")
     if isinstance(queries, SequenceBatch):
-        check_stretch(queries, plan.family.location(plan.options))
+        check_stretch(queries.longest, plan.family.location(plan.options), "query")
+    check_stretch(source.longest, plan.family.target_location(plan.options), "target")

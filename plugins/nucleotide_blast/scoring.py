@@ -20,7 +20,7 @@ from seqloom.core.ports import KarlinParameters, Method, QueryStatistics
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Family, Masking
 from seqloom.plugins.common.karlin_altschul import LN2, KarlinBlock, effective_search_space, length_adjustment
-from seqloom.plugins.common.location import location_of
+from seqloom.plugins.common.location import location_of, target_location_of
 from seqloom.plugins.common.nucleotide_statistics import (
     gapped_karlin,
     has_even_scores,
@@ -68,12 +68,15 @@ class NucleotideBlastOptions:
     searchsp: int = option(0, "effective search space; 0 to compute it", minimum=0)
     query_loc: str | None = option(None, "first and last base of every query that are searched, as 10-200; none: all",
                                    metavar="A-B")
+    subject_loc: str | None = option(None, "first and last base of every target that are searched, as 10-200; none: "
+                                           "all", metavar="A-B")
     parse_deflines: bool = option(False, "names of queries, and of targets in a FASTA file, are NCBI's, such as "
                                          "sp|P53508|CSSA1_ECOLX: reports show the accession")
 
     def check(self) -> None:
         """Refuse scores and gap costs without statistics, and a DUST setting or a location that can't be read."""
         location_of(self.query_loc)
+        target_location_of(self.subject_loc)
         gapped_karlin(self.reward, self.penalty, self.gapopen, self.gapextend)
         dust_settings(self.dust)
 
@@ -212,6 +215,9 @@ class NucleotideBlast(Family):
 
     def location(self, options: NucleotideBlastOptions) -> tuple[int, int] | None:
         return location_of(options.query_loc)
+
+    def target_location(self, options: NucleotideBlastOptions) -> tuple[int, int] | None:
+        return target_location_of(options.subject_loc)
 
     def scoring(
         self, queries: SequenceBatch, space: SearchSpace, options: NucleotideBlastOptions

@@ -11,7 +11,7 @@ from seqloom.core.ports import Method, QueryStatistics
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.core.stages import Family, Masking
 from seqloom.plugins.common.karlin_tables import gapped_parameters
-from seqloom.plugins.common.location import location_of
+from seqloom.plugins.common.location import location_of, target_location_of
 from seqloom.plugins.common.references import COMPOSITION, GAPPED_BLAST, RELEASE
 from seqloom.plugins.common.seg import SegOptions
 from seqloom.plugins.protein_blast.options import BlastpOptions
@@ -39,6 +39,9 @@ class ProteinBlast(Family):
 
     def location(self, options: Any) -> tuple[int, int] | None:
         return location_of(options.query_loc)
+
+    def target_location(self, options: Any) -> tuple[int, int] | None:
+        return target_location_of(options.subject_loc)
 
     def scoring(
         self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from seqloom.core.errors import OptionError
 from seqloom.core.options import build_options, option
 from seqloom.plugins.common.karlin_tables import gapped_parameters
-from seqloom.plugins.common.location import location_of
+from seqloom.plugins.common.location import location_of, target_location_of
 from seqloom.plugins.common.matrices import ADJUSTABLE, MATRIX_NAMES
 from seqloom.plugins.common.seg import SegOptions
 
@@ -74,6 +74,8 @@ class BlastpOptions:
     ungapped: bool = option(False, "report the ungapped segments themselves; takes --comp-based-stats 0")
     query_loc: str | None = option(None, "first and last residue searched of every query, as 10-200; none: all",
                                    metavar="A-B")
+    subject_loc: str | None = option(None, "first and last residue searched of every target, as 10-200; none: all",
+                                     metavar="A-B")
     parse_deflines: bool = option(False, "names of queries, and of targets in a FASTA file, are NCBI's, such as "
                                          "sp|P53508|CSSA1_ECOLX: reports show the accession")
     use_sw_tback: bool = option(False, "make final alignments by Smith-Waterman instead of X-drop extension")
@@ -82,6 +84,7 @@ class BlastpOptions:
         """Refuse what isn't there and what contradicts itself; raises `OptionError`."""
         self.composition_mode()
         location_of(self.query_loc)
+        target_location_of(self.subject_loc)
         for name in ("best_hit_overhang", "best_hit_score_edge"):
             value = getattr(self, name)
             flag = "--" + name.replace("_", "-")

@@ -48,8 +48,8 @@ def test_answers_are_given_to_options_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("words, line", [
-    (["blastp", "-subject_loc", "1-50"], "blastp's -subject_loc isn't there: cut the stretch out"),
-    (["blastp", "-subject_loc=1-50"], "blastp's -subject_loc isn't there: cut the stretch out"),
+    (["blastp", "-gilist", "x"], "blastp's -gilist isn't there: targets are picked by name"),
+    (["blastp", "-gilist=x"], "blastp's -gilist isn't there: targets are picked by name"),
     (["megablast", "--entrez_query", "x"], "blastn's --entrez_query isn't there: nothing is asked of NCBI's servers"),
     (["blastn", "-off_diagonal_range", "5"], "blastn's -off_diagonal_range isn't there"),
     (["db", "create", "-in", "x"], "makeblastdb's -in isn't there: files stand without an option"),
@@ -111,5 +111,5 @@ def test_options_of_other_programs_than_the_command_s_own_peer(seqloom: Callable
     """They aren't cut into ``-f iltering_db``, nor are values of ours suggested for them."""
     result = seqloom("blastp", "-q", "x", "-d", "y", "-filtering_db", "z")
     assert result.status == 2 and "blastn's -filtering_db isn't there: mask the queries before" in result.err
-    result = seqloom("sw", "-q", "x", "-d", "y", "-subject_loc", "1-5")
-    assert "blastp's -subject_loc isn't there: cut the stretch" in result.err
+    result = seqloom("sw", "-q", "x", "-d", "y", "-gilist", "z")
+    assert "blastp's -gilist isn't there: targets are picked" in result.err
