@@ -14,8 +14,7 @@ from seqloom.installed import registry
 from typer.main import get_command
 
 STORE = "seqloom.duckdb"
-VALUES = {"input": "query.fasta", "in": "query.fasta", "ustat": "ids.txt",
-          "query": "query.fasta", "db": "p.duckdb", "target-ids": "ids.txt", "ids": "ids.txt",
+VALUES = {"query": "query.fasta", "db": "p.duckdb", "target-ids": "ids.txt", "ids": "ids.txt",
           "negative-target-ids": "ids.txt", "taxidlist": "ids.txt", "negative-taxidlist": "ids.txt",
           "taxid-map": "ids.txt", "results": STORE, "name": "p.duckdb", "file": "query.fasta", "files": "query.fasta",
           "input": "query.fasta", "mxfile": "ids.txt", "ustat": "ids.txt"}
