@@ -1,6 +1,7 @@
 """NCBI's taxonomy in a sequence database: names and tree of all organisms, and which sequences are of which."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +61,8 @@ def store(database: "SequenceDatabase", tables: Mapping[str, Any]) -> None:
         StoreError: the database is open for reading, or the disk is full.
         InputError: what is in the tables is no tree of named taxa.
     """
+    from ..duck.native import duckdb
+
     if database.read_only:
         raise StoreError(f"{database.path} is open for reading; open it for writing to store a taxonomy")
     with database._lock:
@@ -83,9 +86,10 @@ def store(database: "SequenceDatabase", tables: Mapping[str, Any]) -> None:
             database._rollback()
             raise
         finally:
-            for name in given:
-                database._connection.unregister(name)
-            database._run("DROP TABLE IF EXISTS temp.new_taxa")
+            with suppress(duckdb.Error, StoreError):  # behind a failure there may be no database to clean
+                for name in given:
+                    database._connection.unregister(name)
+                database._run("DROP TABLE IF EXISTS temp.new_taxa")
         database.forget_taxa()
         database.bring_in("names and tree of the taxonomy were stored")
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from seqloom.core.errors import StoreError
+from seqloom.storage.sequences.database import SequenceDatabase
 from seqloom.taxonomy import Taxids, keys
 
 from tests import taxa
@@ -151,6 +153,24 @@ def test_files_that_are_no_dump(seqloom: Callable, made: Path, tmp_path: Path) -
                         (["a", "b", "c", "d"], "give nodes.dmp, names.dmp and maybe merged.dmp")):
         done = seqloom("db", "taxonomy", "p.duckdb", *files)
         assert done.status and said in done.err and done.err.count("\n") == 1
+
+
+def test_a_disk_that_fails_is_one_line_and_changes_nothing(seqloom: Callable, made: Path,
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    before = asked(made, "SELECT * FROM taxa ORDER BY ALL")
+    run = SequenceDatabase._run
+
+    def failing(database: SequenceDatabase, sql: str) -> list:
+        if sql == "COMMIT":
+            run(database, "ROLLBACK")
+            database._connection.close()  # DuckDB takes nothing more after a failed fsync
+            raise StoreError(f"{database.path} can't be written: the disk failed")
+        return run(database, sql)
+
+    monkeypatch.setattr(SequenceDatabase, "_run", failing)
+    result = seqloom("db", "taxonomy", "p.duckdb", "nodes.dmp", "names.dmp")
+    assert (result.status, result.err) == (1, "seqloom: p.duckdb can't be written: the disk failed\n")
+    assert asked(made, "SELECT * FROM taxa ORDER BY ALL") == before
 
 
 def test_a_check_finds_a_broken_tree(seqloom: Callable, made: Path) -> None:
