@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from seqloom.core.context import Context
@@ -34,7 +34,7 @@ class WinnowedAlignments(ExtendStage):
     gives = Alignments
     gives_order = ("query", "target")
     scopes = ("reduce",)
-    uses = ("culling_limit", "best_hit_overhang", "best_hit_score_edge", "subject_besthit")
+    uses: ClassVar[tuple[str, ...]] = ("culling_limit", "best_hit_overhang", "best_hit_score_edge", "subject_besthit")
 
     @classmethod
     def applies(cls, options: Any) -> bool:
