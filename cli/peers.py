@@ -78,7 +78,8 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
         **_values("they are dc-megablast's: -task dc-megablast", "template-type", "template-length"),
         "sum-stats": Foreign("statistics are of single alignments", same=("false", "f", "no", "n", "0")),
         "no-greedy": _flag("-task blastn extends by X-drop, or in megablast: --stage extend.gapped=nucleotide-xdrop "
-                           "--stage extend.traceback=nucleotide-xdrop-traceback"),
+                           "--stage extend.traceback=nucleotide-xdrop-traceback "
+                           "--stage extend.winnowed=winnowed-nucleotide-xdrop"),
         "min-raw-gapped-score": Foreign("choose by score in SQL: seqloom sql 'select * from hsps where score >= …'"),
         "window-size": Foreign("two hits are dc-megablast's: -task dc-megablast --set extend.ungapped.window=N",
                                same=("0",)),
