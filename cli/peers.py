@@ -50,7 +50,6 @@ def _values(text: str, *names: str) -> dict[str, Foreign]:
 
 _NAMES = "targets are picked by name: -seqidlist FILE"
 _NOT = "list the names that are not wanted: -negative_seqidlist FILE"
-_BEST = "sort and pick hits by SQL: seqloom sql 'select * from best_hits'"
 _MASKED = "mask the sequences before they become a database: seqloom mask FILE --masker NAME -f fasta --hard"
 
 _BLAST: dict[str, Foreign] = {
@@ -71,9 +70,6 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
     },
     "blastn": {
         **_BLAST,
-        "culling-limit": Foreign(_BEST, same=("0",)),
-        **_values(_BEST, "best-hit-overhang", "best-hit-score-edge"),
-        "subject-besthit": _flag("-max_hsps 1 keeps the best alignment of every target"),
         "ungapped": _flag("there is no ungapped search of nucleotides; alignments are gapped"),
         "use-index": Foreign("there are no indexes of megablast's kind", same=("false", "f", "no", "n", "0")),
         "index-name": Foreign("there are no indexes of megablast's kind"),
@@ -82,7 +78,8 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
         **_values("they are dc-megablast's: -task dc-megablast", "template-type", "template-length"),
         "sum-stats": Foreign("statistics are of single alignments", same=("false", "f", "no", "n", "0")),
         "no-greedy": _flag("-task blastn extends by X-drop, or in megablast: --stage extend.gapped=nucleotide-xdrop "
-                           "--stage extend.traceback=nucleotide-xdrop-traceback"),
+                           "--stage extend.traceback=nucleotide-xdrop-traceback "
+                           "--stage extend.winnowed=winnowed-nucleotide-xdrop"),
         "min-raw-gapped-score": Foreign("choose by score in SQL: seqloom sql 'select * from hsps where score >= …'"),
         "window-size": Foreign("two hits are dc-megablast's: -task dc-megablast --set extend.ungapped.window=N",
                                same=("0",)),

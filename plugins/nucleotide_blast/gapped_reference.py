@@ -211,7 +211,8 @@ def refuse_affine(scoring: NucleotideScoring) -> None:
     if not scoring.linear_gaps:
         raise OptionError(
             "greedy alignment has linear gap costs: leave --gapopen and --gapextend at 0, or align with "
-            "--stage extend.gapped=nucleotide-xdrop --stage extend.traceback=nucleotide-xdrop-traceback"
+            "--stage extend.gapped=nucleotide-xdrop --stage extend.traceback=nucleotide-xdrop-traceback "
+            "--stage extend.winnowed=winnowed-nucleotide-xdrop"
         )
 
 

@@ -17,6 +17,8 @@ def _slots(words: str, aligner: str, separation: int, window: int = 0) -> tuple[
         Slot("extend.gapped", f"nucleotide-{aligner}", options),
         Slot("extend.traceback", f"nucleotide-{aligner}-traceback", options),
         Slot("score.evalue", "search-space-evalue"),
+        # Where alignments go for the sake of others, these must all be there before final ones are made.
+        Slot("extend.winnowed", f"winnowed-nucleotide-{aligner}", options, scope="reduce"),
         Slot("sort.rank", "rank-targets", scope="reduce"),
     )
 

@@ -34,6 +34,10 @@ def seqloom_stages() -> list[Deferred]:
         "nucleotide-xdrop-traceback cpu": "traceback_cpu.XDropTracebackCpu",
         "nucleotide-greedy-traceback reference": "traceback_reference.GreedyTraceback",
         "nucleotide-greedy-traceback cpu": "traceback_cpu.GreedyTracebackCpu",
+        "winnowed-nucleotide-xdrop reference": "winnowed_reference.WinnowedXDrop",
+        "winnowed-nucleotide-xdrop cpu": "winnowed_cpu.WinnowedXDropCpu",
+        "winnowed-nucleotide-greedy reference": "winnowed_reference.WinnowedGreedy",
+        "winnowed-nucleotide-greedy cpu": "winnowed_cpu.WinnowedGreedyCpu",
         "search-space-evalue reference": "score_reference.SearchSpaceEvalue",
         "search-space-evalue cpu": "score_cpu.SearchSpaceEvalueCpu",
     })

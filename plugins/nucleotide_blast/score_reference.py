@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Records
 from seqloom.core.stages import ScoreStage
-from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions, NucleotideScoring
 
 
 class SearchSpaceEvalue(ScoreStage):
@@ -13,6 +15,11 @@ class SearchSpaceEvalue(ScoreStage):
 
     name = "search-space-evalue"
     scoring = NucleotideScoring
+
+    @classmethod
+    def applies(cls, options: Any) -> bool:
+        """Where final alignments are made before."""
+        return not (isinstance(options, NucleotideBlastOptions) and options.winnows())
 
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Alignments)

@@ -29,6 +29,7 @@ from seqloom.plugins.common.nucleotide_statistics import (
 )
 from seqloom.plugins.common.references import GAPPED_BLAST, MEGABLAST, RELEASE
 from seqloom.plugins.common.residues_cpu import count_codes
+from seqloom.plugins.common.winnow_options import EDGE, LIMIT, OF_TARGET, OVERHANG, Winnowing
 from seqloom.plugins.nucleotide_blast.strands import PLUS
 
 GAP_TRIGGER_BITS = 27.0
@@ -41,7 +42,7 @@ UNREACHABLE = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
-class NucleotideBlastOptions:
+class NucleotideBlastOptions(Winnowing):
     """Options of a whole blastn, megablast or dc-megablast search, with BLAST's names."""
 
     evalue: float = option(10.0, "largest E-value to report", minimum=0.0, aliases=("-e",))
@@ -66,6 +67,10 @@ class NucleotideBlastOptions:
     strand: str = option("both", "strand of the query to search", choices=("both", "plus", "minus"))
     dbsize: int = option(0, "bases of the database for statistics; 0 for the true number", minimum=0)
     searchsp: int = option(0, "effective search space; 0 to compute it", minimum=0)
+    culling_limit: int | None = option(None, LIMIT, minimum=0)
+    best_hit_overhang: float | None = option(None, OVERHANG)
+    best_hit_score_edge: float | None = option(None, EDGE)
+    subject_besthit: bool = option(False, OF_TARGET)
     query_loc: str | None = option(None, "first and last base of every query that are searched, as 10-200; none: all",
                                    metavar="A-B")
     subject_loc: str | None = option(None, "first and last base of every target that are searched, as 10-200; none: "
@@ -74,9 +79,10 @@ class NucleotideBlastOptions:
                                          "sp|P53508|CSSA1_ECOLX: reports show the accession")
 
     def check(self) -> None:
-        """Refuse scores and gap costs without statistics, and a DUST setting or a location that can't be read."""
+        """Refuse scores and gap costs without statistics, and what can't be read or contradicts itself."""
         location_of(self.query_loc)
         target_location_of(self.subject_loc)
+        self.check_winnowing()
         gapped_karlin(self.reward, self.penalty, self.gapopen, self.gapextend)
         dust_settings(self.dust)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from seqloom.core.context import Context
@@ -27,7 +28,7 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import (
 )
 from seqloom.plugins.nucleotide_blast.greedy import PAIR, GreedyAligner, Script
 from seqloom.plugins.nucleotide_blast.rescore import BaseCosts, TracedHsp, best_part, cut_common_ends
-from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions, NucleotideScoring
 from seqloom.plugins.nucleotide_blast.strands import MINUS, mirrored
 from seqloom.plugins.nucleotide_blast.ungapped_reference import searched_query
 
@@ -81,6 +82,11 @@ class Traceback(ExtendStage):
 
     rescores_all = False
     """Whether all alignments are re-scored, and not only those that were cut."""
+
+    @classmethod
+    def applies(cls, options: Any) -> bool:
+        """Where no alignment goes for the sake of others before it is final."""
+        return not (isinstance(options, NucleotideBlastOptions) and options.winnows())
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=4 * shape.longest_target)

@@ -10,6 +10,7 @@ from seqloom.plugins.common.karlin_tables import gapped_parameters
 from seqloom.plugins.common.location import location_of, target_location_of
 from seqloom.plugins.common.matrices import ADJUSTABLE, MATRIX_NAMES
 from seqloom.plugins.common.seg import SegOptions
+from seqloom.plugins.common.winnow_options import EDGE, LIMIT, OF_TARGET, OVERHANG, Winnowing
 
 WORDS_BY_MATRIX = {
     "BLOSUM62": (11, 40),
@@ -28,14 +29,12 @@ COMPOSITION_MODES = {"0": 0, "f": 0, "false": 0, "1": 1, "2": 2, "d": 2, "t": 2,
 
 LONGEST_WORD = 5
 """Longest word of residues; longer ones are of classes of residues."""
-BEST_HIT = 0.1
-"""Overhang or score edge of best hits where the other one alone is given."""
 MOST_BITS = 1_000_000
 """Largest X-drop: no score comes near it, so that a larger one would change nothing."""
 
 
 @dataclass(frozen=True)
-class BlastpOptions:
+class BlastpOptions(Winnowing):
     """Pipeline options of blastp. Bits are converted to raw scores with the parameters that each stage uses."""
 
     evalue: float = option(10.0, "largest E-value reported", minimum=1e-300)
@@ -61,14 +60,10 @@ class BlastpOptions:
     lcase_masking: bool = option(False, "mask lower-case letters of queries")
     comp_based_stats: str = option("2", "composition-based statistics: 0 or F none, 1 scaled scores, 2, D or T scores "
                                         "adjusted on conditions, 3 always adjusted; 0 with IDENTITY")
-    culling_limit: int | None = option(None, "leave out an alignment whose range on the query lies under so many "
-                                             "better ones; none or 0: no limit", minimum=0)
-    best_hit_overhang: float | None = option(None, "leave out alignments that are no best hits: share of the length by "
-                                                   "which they may reach out, between 0 and 0.5; none: off")
-    best_hit_score_edge: float | None = option(None, "the same: share by which the score per residue must be less, "
-                                                     "between 0 and 0.5; none: off")
-    subject_besthit: bool = option(False, "leave out alignments that lie in the range of a better one with the same "
-                                          "target")
+    culling_limit: int | None = option(None, LIMIT, minimum=0)
+    best_hit_overhang: float | None = option(None, OVERHANG)
+    best_hit_score_edge: float | None = option(None, EDGE)
+    subject_besthit: bool = option(False, OF_TARGET)
     cut_early: bool = option(False, "cut the list of targets after preliminary alignments as well, as the peer does, "
                                     "so that small --max-target-seqs give its targets")
     ungapped: bool = option(False, "report the ungapped segments themselves; takes --comp-based-stats 0")
@@ -85,13 +80,7 @@ class BlastpOptions:
         self.composition_mode()
         location_of(self.query_loc)
         target_location_of(self.subject_loc)
-        for name in ("best_hit_overhang", "best_hit_score_edge"):
-            value = getattr(self, name)
-            flag = "--" + name.replace("_", "-")
-            if value is not None and not 0 < value < 0.5:
-                raise OptionError(f"{flag} must be above 0 and below 0.5, not {value}")
-            if value is not None and self.culling_limit is not None:
-                raise OptionError(f"--culling-limit and {flag} exclude each other: give one of them")
+        self.check_winnowing()
         if self.ungapped and self.redoes_alignments():
             raise OptionError("--ungapped takes scores as they are: give --comp-based-stats 0 as well, and leave "
                               "--use-sw-tback out")
@@ -101,16 +90,8 @@ class BlastpOptions:
         gapped_parameters(self.matrix, self.gapopen, self.gapextend)
         build_options(SegOptions, self.seg_parameters() or {}, "--seg")
 
-    def best_hit(self) -> tuple[float, float] | None:
-        """Overhang and score edge of best hits; None where these aren't asked for."""
-        overhang, edge = self.best_hit_overhang, self.best_hit_score_edge
-        if overhang is None and edge is None:
-            return None
-        return BEST_HIT if overhang is None else overhang, BEST_HIT if edge is None else edge
-
     def winnows(self) -> bool:
-        """Whether alignments go for the sake of others, so that all preliminary ones are looked at together first."""
-        return self.cut_early or bool(self.culling_limit) or self.best_hit() is not None or self.subject_besthit
+        return self.cut_early or super().winnows()
 
     def preliminary_targets(self) -> int:
         """How many targets the peer keeps after preliminary alignments."""

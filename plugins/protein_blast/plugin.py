@@ -34,8 +34,8 @@ def seqloom_stages() -> list[Deferred]:
         "final-traceback cpu": "traceback_cpu.FinalTracebackCpu",
         "segment-alignments reference": "segments_reference.SegmentAlignments",
         "segment-alignments cpu": "segments_cpu.SegmentAlignmentsCpu",
-        "winnowed-alignments reference": "winnowed_reference.WinnowedAlignments",
-        "winnowed-alignments cpu": "winnowed_cpu.WinnowedAlignmentsCpu",
+        "winnowed-alignments reference": "winnowed_reference.WinnowedProteins",
+        "winnowed-alignments cpu": "winnowed_cpu.WinnowedProteinsCpu",
         "finite-size-evalue reference": "score_reference.FiniteSizeEvalue",
         "finite-size-evalue cpu": "score_cpu.FiniteSizeEvalueCpu",
     })

@@ -3,11 +3,11 @@
 from seqloom.plugins.protein_blast.adjusted_cpu import AdjustedTracebackCpu
 from seqloom.plugins.protein_blast.score_cpu import FiniteSizeEvalueCpu
 from seqloom.plugins.protein_blast.traceback_cpu import FinalTracebackCpu
-from seqloom.plugins.protein_blast.winnowed_reference import WinnowedAlignments
+from seqloom.plugins.protein_blast.winnowed_reference import WinnowedProteins
 
 
-class WinnowedAlignmentsCpu(WinnowedAlignments):
-    __doc__ = WinnowedAlignments.__doc__
+class WinnowedProteinsCpu(WinnowedProteins):
+    __doc__ = WinnowedProteins.__doc__
     backend = "cpu"
     makers = (AdjustedTracebackCpu, FinalTracebackCpu)
     scorer = FiniteSizeEvalueCpu

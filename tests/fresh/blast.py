@@ -101,6 +101,8 @@ def nucleotide(draw: Draw, task: str) -> Case:
         chosen["word_size"] = str(draw.random.choice(WORDS[task]))
     if draw.chance(0.35):
         chosen |= _scores(draw, task)
+    if draw.chance(0.25):
+        chosen |= draw.random.choice(WINNOWING)(draw)
     if task == "dc-megablast":
         chosen |= draw.some(TEMPLATES, 1.0) if draw.chance(0.4) else {}
     return _search(draw, "blastn", task, queries, targets, chosen, [])
@@ -114,6 +116,8 @@ def repeats(draw: Draw) -> Case:
     targets = [draw.repeats(draw.length(40, 900), units) for _ in range(draw.random.randint(1, 6))]
     chosen = draw.some(NUCLEOTIDE, 0.05) | {"dust": draw.random.choice(("no", "no", "yes"))}
     chosen["word_size"] = str(draw.random.choice(WORDS[task]))
+    if draw.chance(0.25):
+        chosen |= draw.random.choice(WINNOWING)(draw)
     if task == "dc-megablast":
         chosen |= draw.some(TEMPLATES, 1.0)
     return _search(draw, "blastn", task, queries, targets, chosen, [])

@@ -33,6 +33,8 @@ STAGES = (
     "nucleotide-xdrop-traceback",
     "nucleotide-greedy-traceback",
     "search-space-evalue",
+    "winnowed-nucleotide-xdrop",
+    "winnowed-nucleotide-greedy",
 )
 
 
@@ -44,6 +46,21 @@ def test_declarations(name):
 @pytest.mark.parametrize("pipeline", PIPELINES)
 def test_results_do_not_depend_on_how_the_work_is_cut(pipeline):
     check_pipeline(pipeline, *homologues(), {"evalue": 0.1})
+
+
+@pytest.mark.parametrize("pipeline, options", [
+    ("blastn", {"culling_limit": 2}), ("megablast", {"best_hit_overhang": 0.1}),
+    ("dc-megablast", {"subject_besthit": True})])
+def test_those_that_go_for_the_sake_of_others_do_not_either(pipeline, options):
+    check_pipeline(pipeline, *homologues(), {**options, "evalue": 0.1})
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"best_hit_overhang": 0.5}, "below 0.5"),
+    ({"culling_limit": 1, "best_hit_score_edge": 0.1}, "exclude each other")])
+def test_ways_to_leave_alignments_out_are_checked(options, message):
+    with pytest.raises(OptionError, match=message):
+        run_pipeline("blastn", batch("ACGT"), batch("ACGT"), options)
 
 
 def test_other_queries_do_not_matter():

@@ -1,0 +1,62 @@
+"""Options of blastn against blastn itself, on sequences with repeats on both strands: every line, on both back ends."""
+
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import seqloom
+
+from tests.plugins.nucleotide_blast.sequences import random_bases, relative, reverse_complement
+
+pytestmark = pytest.mark.skipif(not (shutil.which("blastn") and shutil.which("makeblastdb")), reason="no blastn here")
+FORMAT = "6 std btop"
+CASES = {
+    "culled": ("megablast", {"culling_limit": 1}),
+    "culled to two": ("blastn", {"culling_limit": 2, "evalue": 1000.0}),
+    "best hits": ("dc-megablast", {"best_hit_overhang": 0.1, "best_hit_score_edge": 0.05}),
+    "best hits by the other's default": ("megablast", {"best_hit_score_edge": 0.3}),
+    "best of a target": ("blastn", {"subject_besthit": True, "max_hsps": 2, "dust": "no"}),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a query that has a repeat in both directions, and pieces of it, turned or not, in every target."""
+    folder, source = tmp_path_factory.mktemp("peer"), random.Random(3)
+    repeat = random_bases(source, 100)
+    query = (random_bases(source, 120) + relative(source, repeat, 0.05) + random_bases(source, 150)
+             + reverse_complement(relative(source, repeat, 0.08)) + random_bases(source, 120))
+    targets = []
+    for _ in range(20):
+        text = random_bases(source, source.randint(10, 80))
+        for _ in range(source.randint(1, 5)):
+            begin = source.randrange(len(query) - 60)
+            piece = relative(source, query[begin : begin + source.randint(50, 300)], source.choice((0.01, 0.05, 0.12)))
+            text += (reverse_complement(piece) if source.random() < 0.4 else piece) + random_bases(source, 20)
+        targets.append(text)
+    (folder / "q.fa").write_text(f">q\n{query}\n")
+    (folder / "t.fa").write_text("".join(f">t{place}\n{text}\n" for place, text in enumerate(targets)))
+    subprocess.run(["makeblastdb", "-in", "t.fa", "-dbtype", "nucl", "-out", "db"], cwd=folder, check=True,
+                   capture_output=True)
+    return folder
+
+
+def peer_rows(folder: Path, task: str, options: dict) -> str:
+    words = [word for name, value in options.items()
+             for word in ([f"-{name}"] if value is True else [f"-{name}", str(value)])]
+    return subprocess.run(["blastn", "-task", task, "-query", "q.fa", "-db", "db", "-outfmt", FORMAT, *words],
+                          cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("name", CASES)
+def test_options(name: str, backend: str, folder: Path, tmp_path: Path) -> None:
+    task, options = CASES[name]
+    wanted = peer_rows(folder, task, options)
+    plain = peer_rows(folder, task, {key: value for key, value in options.items() if key in ("evalue", "dust")})
+    assert 0 < wanted.count("\n") < plain.count("\n")
+    run = seqloom.search(task, folder / "q.fa", folder / "t.fa", store=False, backend=backend, task=task, **options)
+    run.write(tmp_path / "rows", FORMAT)
+    assert (tmp_path / "rows").read_text() == wanted
