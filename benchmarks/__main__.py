@@ -10,7 +10,8 @@ from importlib import import_module
 
 from .timing import Timing
 
-BENCHMARKS = ("start", "loading", "blastp", "profile_hmm", "exact_match", "sorting", "smith_waterman")
+BENCHMARKS = ("start", "loading", "blastp", "nucleotide_blast", "profile_hmm", "exact_match", "sorting",
+              "smith_waterman")
 
 
 def main(names: list[str]) -> None:
