@@ -5,7 +5,7 @@ triplets in it, divided by ``t - 1``. An interval is masked when its score excee
 inside it scores higher ("perfect interval"); only intervals that fit into a window are looked at.
 
 Two ways lead there. ``dust_cpu`` evaluates the definition as it stands, where a masked interval is possible at all.
-``_by_window`` slides a window along the sequence as the authors' program does; it is slow, and needed where the result
+``intervals_by_window`` slides a window along the sequence as the authors' program does; it is needed where the result
 depends on how that program goes about it: it reads a random base wherever it meets an N, and meets some of them twice,
 because it starts anew behind a stretch of one repeated triplet and once more near the end.
 
@@ -23,7 +23,7 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.options import option
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.core.stages import Masker
-from seqloom.plugins.nucleotide_blast.dust_cpu import intervals_by_definition
+from seqloom.plugins.nucleotide_blast.dust_cpu import intervals_by_definition, intervals_by_window
 from seqloom.plugins.nucleotide_blast.random_bases import LaggedFibonacci
 
 _N = NUCLEOTIDE.unknown_code
@@ -147,6 +147,8 @@ class _Search:
         self._codes = codes
         self._level, self._window, self._linker = usable_settings(level, window, linker)
         self._random = LaggedFibonacci.with_built_in_state()
+        words, *pointers = self._random.position()
+        self._state = np.array([*words, *pointers], np.int64)
 
     def intervals(self, start: int, end: int) -> Intervals_:
         """Intervals of the stretch start…end, half-open, in order."""
@@ -155,7 +157,8 @@ class _Search:
             found = intervals_by_definition(codes, np.array([0, len(codes)]), np.ones(1, np.bool_), self._level,
                                             self._window, self._linker)
             return [[start + a, start + b - 1] for _, a, b in found.tolist()]
-        return self._by_window(start, end - 1)
+        found = intervals_by_window(self._codes, start, end - 1, self._level, self._window, self._linker, self._state)
+        return found.tolist()
 
     def _base(self, place: int) -> int:
         code = int(self._codes[place])
@@ -164,7 +167,7 @@ class _Search:
         return code if code < 4 else 0
 
     def _by_window(self, start: int, stop: int) -> Intervals_:
-        """Intervals of start…stop, the last base included."""
+        """Intervals of start…stop, the last base included: the reference of ``intervals_by_window``."""
         found: Intervals_ = []
         while stop > start + 2:
             window = _Window(self._window - 2, self._level)

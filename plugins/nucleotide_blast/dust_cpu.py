@@ -1,17 +1,21 @@
-"""Symmetric DUST by its definition, for many sequences without N at once.
+"""Symmetric DUST by its definition, for many sequences at once where there is no N.
 
 An interval that is masked ends with a triplet that occurs in it so often that the pairs it makes alone outweigh the
 threshold: had it fewer, the interval without it would score higher. So a count of the triplets in a sliding window
 tells where masked intervals may end, which is at few places; from there one looks back for intervals that score enough,
 and evaluates the definition, one length after the other, in the stretches that these cover.
+
+Sequences with N, whose bases are drawn as they are read, are looked at through a sliding window.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.kernels.jit import kernel
 
 _TRIPLETS = 64
+_N = NUCLEOTIDE.unknown_code
 _SHORTEST = 4
 """Bases of the shortest interval that can be masked."""
 
@@ -128,3 +132,143 @@ def intervals_by_definition(codes: np.ndarray, offsets: np.ndarray, wanted: np.n
     count = _find(np.ascontiguousarray(codes), offsets, wanted, level, window, linker, np.empty(room, np.uint8),
                   np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room), np.empty(room, np.int32), rows)
     return rows[:count]
+
+
+@kernel
+def _base(code, state):
+    """A base of a code; for N one that the generator draws, see ``random_bases``. state: words, then both pointers."""
+    if code != _N:
+        return np.int64(code) if code < 4 else np.int64(0)
+    words = len(state) - 2
+    k, j = state[words], state[words + 1]
+    value = (state[k] + state[j]) & 0xFFFFFFFF
+    state[k] = value
+    state[words] = k - 1 if k > 0 else words - 1
+    state[words + 1] = j - 1 if j > 0 else words - 1
+    return (value >> 1) & 3
+
+
+@kernel
+def _save(perfect, held, limit, shift, linker, found, count):
+    """Move the longest perfect interval that begins before ``limit`` to ``found``; forget its like.
+
+    Returns the numbers of perfect intervals and of those found.
+    """
+    if held == 0 or perfect[0, 0] >= limit:
+        return held, count
+    first, last = perfect[0, 0] + shift, perfect[0, 1] + shift
+    if count > 0 and found[count - 1, 1] + linker >= first:
+        found[count - 1, 1] = max(found[count - 1, 1], last)
+    else:
+        found[count, 0], found[count, 1] = first, last
+        count += 1
+    gone = 0
+    while gone < held and perfect[gone, 0] < limit:
+        gone += 1
+    for at in range(held - gone):
+        perfect[at] = perfect[at + gone]
+    return held - gone, count
+
+
+@kernel
+def _find_perfect(triplets, first, suffix, stop, level, pairs, counts, perfect, held):
+    """Add the perfect intervals that begin before the suffix and end with the newest triplet; returns their number."""
+    length, best_pairs, best_length, at = stop - suffix, 0, 0, held
+    for place in range(suffix - 1, first - 1, -1):
+        seen = counts[triplets[place]]
+        pairs += seen
+        counts[triplets[place]] += 1
+        if seen and 10 * pairs > (length * level if length else 1):
+            while at > 0 and place <= perfect[at - 1, 0]:
+                at -= 1
+                if best_pairs == 0 or best_length * perfect[at, 2] > best_pairs * perfect[at, 3]:
+                    best_pairs, best_length = perfect[at, 2], perfect[at, 3]
+            if best_pairs == 0 or pairs * best_length >= best_pairs * length:
+                best_pairs, best_length = pairs, length
+                for later in range(held, at, -1):
+                    perfect[later] = perfect[later - 1]
+                perfect[at, 0], perfect[at, 1], perfect[at, 2], perfect[at, 3] = place, stop + 1, pairs, length
+                held += 1
+        length += 1
+    return held
+
+
+@kernel
+def _slide(codes, begin, end, size, level, linker, state, triplets, counts, inner, spare, perfect, found):
+    """Write closed intervals of the bases begin…end, the last included, to ``found``; returns their number."""
+    count, few = 0, level // 5
+    while end > begin + 2:
+        counts[:] = 0
+        inner[:] = 0
+        first, suffix, stop, pairs, inner_pairs, kinds, held = 0, 0, 0, 0, 0, 0, 0
+        triplet = _base(codes[begin], state) << 2
+        triplet += _base(codes[begin + 1], state)
+        uniform = False
+        for place in range(begin + 2, end + 1):
+            held, count = _save(perfect, held, first, begin, linker, found, count)
+            triplet = (triplet << 2 | _base(codes[place], state)) & (_TRIPLETS - 1)
+            full = stop - first >= size
+            alike = full and kinds <= 1
+            if full:
+                old = triplets[first]
+                counts[old] -= 1
+                pairs -= counts[old]
+                kinds -= counts[old] == 0
+                first += 1
+                if not alike and suffix == first - 1:
+                    suffix += 1
+                    inner[old] -= 1
+                    inner_pairs -= inner[old]
+            triplets[stop] = triplet
+            kinds += counts[triplet] == 0
+            pairs += counts[triplet]
+            counts[triplet] += 1
+            stop = place - begin - 1
+            if not alike:
+                inner_pairs += inner[triplet]
+                inner[triplet] += 1
+                if inner[triplet] > few:
+                    old = -1
+                    while old != triplet:
+                        old = np.int64(triplets[suffix])
+                        inner[old] -= 1
+                        inner_pairs -= inner[old]
+                        suffix += 1
+            mixed = stop - first < size or kinds > 1
+            if not mixed:
+                if not alike:
+                    held = 0
+                perfect[held, 0], perfect[held, 1], perfect[held, 2], perfect[held, 3] = first, stop + 1, 0, 0
+                held += 1
+            if uniform and mixed:
+                break
+            uniform = not mixed
+            length = stop - suffix
+            if mixed and length < stop - first and 10 * pairs > (length * level if length else 1):
+                spare[:] = inner
+                held = _find_perfect(triplets, first, suffix, stop, level, inner_pairs, spare, perfect, held)
+        limit = first
+        while held > 0:
+            held, count = _save(perfect, held, limit, begin, linker, found, count)
+            limit += 1
+        if first == 0:
+            break
+        begin += first
+    return count
+
+
+def intervals_by_window(codes: np.ndarray, start: int, stop: int, level: int, window: int, linker: int,
+                        state: np.ndarray) -> np.ndarray:
+    """Closed low-complexity intervals, i8[m, 2], of the bases start…stop (included), as a sliding window finds them.
+
+    Args:
+        codes: u1[n] of one sequence.
+        level, window, linker: as of ``dust.dust_intervals``, within their ranges.
+        state: i8[35] of the generator that draws bases for N, its words and both pointers; goes on.
+    """
+    room = max(0, stop - start + 1)
+    found, perfect = np.empty((room + 1, 2), np.int64), np.empty((window * window, 4), np.int64)
+    counts = np.empty((3, _TRIPLETS), np.int64)
+    count = _slide(np.ascontiguousarray(codes), start, stop, window - 2, level, linker, state,
+                   np.empty(room + 1, np.uint8), counts[0], counts[1], counts[2], perfect, found)
+    return found[:count]

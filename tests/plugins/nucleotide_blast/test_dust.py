@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.plugins.nucleotide_blast.dust import Dust, DustOptions, _Search, dust_intervals
-from seqloom.plugins.nucleotide_blast.dust_cpu import intervals_by_definition
+from seqloom.plugins.nucleotide_blast.dust_cpu import intervals_by_definition, intervals_by_window
 
 from tests.plugins.nucleotide_blast.sequences import batch
 
@@ -95,6 +95,26 @@ def test_the_sliding_window_finds_what_the_definition_says(text, level, window, 
     slid = _Search(codes, level, window, linker)._by_window(0, len(codes) - 1)
     found = intervals_by_definition(codes, np.array([0, 0, len(codes)]), np.ones(2, bool), level, window, linker)
     assert [[1, a, b + 1] for a, b in slid] == found.tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["A", "AC", "ACGT", "CAG", "N", "N" * 9, "N" * 70, "A" * 30, "R"]), max_size=40)
+    .map("".join),
+    st.integers(0, 3),
+    st.sampled_from([2, 10, 20, 64]),
+    st.sampled_from([8, 16, 64]),
+    st.sampled_from([1, 32]),
+)
+def test_the_compiled_window_equals_the_reference(text, start, level, window, linker):
+    """N at starts, at ends, alone and in runs; both stretches draw from one generator."""
+    codes = NUCLEOTIDE.encode(text)
+    slow, fast = (_Search(codes, level, window, linker) for _ in range(2))
+    for first, last in ((start, len(codes) // 2), (len(codes) // 2 + 1, len(codes) - 1)):
+        found = intervals_by_window(codes, first, last, level, window, linker, fast._state)
+        assert found.tolist() == slow._by_window(first, last)
+    words, *pointers = slow._random.position()
+    assert fast._state.tolist() == [*words.tolist(), *pointers]
 
 
 WITH_N = (
