@@ -8,7 +8,7 @@ from seqloom.core.engine import engine
 from seqloom.core.records import Hits, Ragged, Records
 from seqloom.testing import assert_same_hits, run_pipeline
 
-from tests.integration.test_independence import queries_and_targets
+from tests.integration.test_independence import OPTIONS, queries_and_targets
 
 SAMPLES = {"dc-megablast": "blastn", "blastn-short": "blastn", "sw-nucleotide": "blastn", "blastp-short": "blastp",
            "blastp-fast": "blastp", "mum-protein": "sw"}
@@ -31,7 +31,8 @@ def test_stages_change_nothing_that_they_are_given(name: str, monkeypatch) -> No
     queries, targets = queries_and_targets(SAMPLES.get(name, name))
     if name.startswith("sw"):
         queries, targets = queries.take(0, 2), targets.take(0, 10)
-    wanted = run_pipeline(name, queries, targets)
+    options = OPTIONS.get(name)
+    wanted = run_pipeline(name, queries, targets, options)
     for batch in (queries, targets):
         freeze(*(getattr(batch, n, None) for n in ("residues", "offsets", "ordinals")))
     to_device, index = engine.to_device, engine.Engine._index
@@ -47,5 +48,5 @@ def test_stages_change_nothing_that_they_are_given(name: str, monkeypatch) -> No
 
     monkeypatch.setattr(engine, "to_device", frozen_records)
     monkeypatch.setattr(engine.Engine, "_index", frozen_index)
-    assert_same_hits(wanted, run_pipeline(name, queries, targets))
+    assert_same_hits(wanted, run_pipeline(name, queries, targets, options))
     assert len(wanted)
