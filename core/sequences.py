@@ -175,6 +175,11 @@ class SequenceBatch:
         residues[self.hard.mask(self.offsets)] = self.alphabet.unknown_code
         return residues
 
+    def stretch(self, first: int, last: int) -> np.ndarray:
+        """u8[last − first]: what ``searched`` gives from ``first`` on; whoever goes through all residues piece by piece
+        asks for pieces, so that no more than these need be read at a time."""
+        return self.searched()[first:last]
+
     def indexable(self) -> np.ndarray:
         """bool[n]: residues that index and seed stages may use (neither soft nor hard masked)."""
         return ~(self.soft.mask(self.offsets) | self.hard.mask(self.offsets))
