@@ -192,6 +192,9 @@ class SequenceBatch:
     def load(self) -> None:
         """Read now what would be read when it is first asked for."""
 
+    def rest(self) -> None:
+        """Give back memory of residues that can be had again at little cost: they won't be asked for soon."""
+
     def renumbered(self, ordinals: np.ndarray) -> "SequenceBatch":
         """The same sequences with other global numbers."""
         return replace(self, ordinals=ordinals)
@@ -335,6 +338,9 @@ class ModelBatch:
 
     def load(self) -> None:
         """Read now what would be read when it is first asked for."""
+
+    def rest(self) -> None:
+        """Give back memory that can be had again at little cost."""
 
     def renumbered(self, ordinals: np.ndarray) -> "ModelBatch":
         """The same models with other global numbers."""

@@ -93,8 +93,8 @@ def _note(good, rows, column, size, span, base, offsets, places, current, latest
     A bit says that a segment is good enough in its column or in the one before. What is noted is twice a key, and one
     more where the segment may have begun in the target before.
 
-    good: u8[n · PARTS], a bit per lane, of the query's ``rows`` i8[n] in every other column from ``column`` on. current:
-    i8[lanes], target that each lane has read last. latest: i8[lanes · MEMORY], what was noted last.
+    good: u8[n · PARTS], a bit per lane, of the query's ``rows`` i8[n] in every other column from ``column`` on.
+    current: i8[lanes], target that each lane has read last. latest: i8[lanes · MEMORY], what was noted last.
     """
     end = offsets[len(offsets) - 1]
     for part in range(len(rows) * PARTS):
@@ -168,9 +168,9 @@ class Queries(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Arrays to work in: the last target of each lane, residues of lanes, the same as columns, scores laid out, the last
-    column of each row, odd columns of one row, bits of rows that are good, these rows, what was noted last, and what is
-    found."""
+    """Arrays to work in: the last target of each lane, residues of lanes, the same as columns, scores laid out, the
+    last column of each row, odd columns of one row, bits of rows that are good, these rows, what was noted last, and
+    what is found."""
 
     current: np.ndarray
     tile: np.ndarray

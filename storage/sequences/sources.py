@@ -20,6 +20,7 @@ from ...core.ports import Span, TargetInfo, TaxaFound, Taxon, VolumeSource
 from ...core.sequences import SequenceBatch, UnreadBatch, offsets_of
 from . import taxonomy
 from .database import SequenceDatabase, unknown_names
+from .stored_batch import StoredBatch
 from .stored_indexes import IndexKey, StoredIndex, Wrong, nothing, read_piece, stored_indexes
 
 
@@ -93,11 +94,9 @@ class DatabaseSource:
 
     def read(self, span: Span) -> SequenceBatch:
         ordinals = np.arange(span.first, span.last, dtype=np.int64)
-        begin, end = self._starts[span.first], self._starts[span.last]
-        return UnreadBatch.from_readers(
-            self.alphabet, self._starts[span.first : span.last + 1] - begin, ordinals,
-            lambda: self._database.residues(np.array([begin]), np.array([end - begin]), self._threads),
-            lambda: self._database.lower(ordinals))
+        begin = self._starts[span.first]
+        return StoredBatch.of(self._database, int(begin), self._starts[span.first : span.last + 1] - begin, ordinals,
+                              ordinals, self._threads)
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
         return self._database.fetch(numbers)
