@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from . import indexes, inputs
-from .budget import data_budget, reading_share, results_share
+from .budget import data_budget, reading_share, results_room, results_share
 from .core import output_files
 from .core.alphabet import alphabet
 from .core.backends import check_available
@@ -165,7 +165,7 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
     if home is None:
         from .storage.results.memory_run import MemoryRun
 
-        return MemoryRun(provenance, MACHINE, queries, source, memory)
+        return MemoryRun(provenance, MACHINE, queries, source, memory, results_room())
     from .storage.results.run_file import RunFile
 
     machine = {name: find() for name, find in MACHINE.items()}

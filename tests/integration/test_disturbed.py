@@ -48,7 +48,7 @@ def disturbed(library: Path, code: str, folder: Path, at: int, how: str, count: 
 
 
 def is_torn(how: str, at: int, counted: Path) -> bool:
-    """Whether a write was torn: how many writes there are differs by a few from run to run, so `at` may be one too many."""
+    """Whether a write was torn: their number differs by a few from run to run, so `at` may be too many."""
     return how == "torn" and counted.stat().st_size >= at
 
 
