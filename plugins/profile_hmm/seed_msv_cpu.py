@@ -17,6 +17,7 @@ from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.core.records import Pairs, Records
 from seqloom.core.sequences import offsets_of
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.lanes import FEW, LAID
 from seqloom.plugins.common.stretches_cpu import LEAST_PIECE, Stretches
 
 from .columns import PAIR_COLUMNS
@@ -55,7 +56,8 @@ class _Targets:
             # A segment has at most as many residues as the model has nodes.
             reach = min(LEAST_LENGTH, int(context.queries.lengths.max()))
             self.stretches = Stretches.of(context.targets, places, reach)
-            self.lanes = self.stretches.interleaved(np.arange(len(self.stretches)))
+            few = len(context.queries) <= FEW
+            self.lanes = (self.stretches.grouped if few else self.stretches.interleaved)(np.arange(len(self.stretches)))
             self.first = np.searchsorted(self.stretches.owners, places)
 
 
@@ -131,8 +133,9 @@ def _segments(context: Context, profile: SearchProfile, targets: _Targets, threa
     lanes, groups = targets.lanes, len(targets.lanes["starts"]) - 1
     best = np.empty(groups * BYTE_LANES, np.int8)
     tables = look_up_scores(profile.bytes)
+    most = _CHUNK_CELLS if "columns" in lanes.arrays else min(_CHUNK_CELLS, LAID * profile.length)
     _in_parts(context, lanes["starts"], profile.length, threads,
-              lambda first, last: segment_scores(tables, profile.length, lanes, first, last, best))
+              lambda first, last: segment_scores(tables, profile.length, lanes, first, last, best), most)
     of_stretches = np.empty(len(targets.stretches), np.uint8)
     of_stretches[lanes["order"]] = _unsigned(best[: len(of_stretches)])
     return np.maximum.reduceat(of_stretches, targets.first)
@@ -152,10 +155,11 @@ def _segments_striped(context: Context, profile: SearchProfile, targets: _Target
 
 
 def _in_parts(context: Context, ends: NDArray[np.int64], length: int, threads: int,
-              work: Callable[[int, int], None]) -> None:
-    """``work(first, last)`` for parts of n things of which the k-th ends after i8[n + 1] ``ends[k + 1]`` residues."""
+              work: Callable[[int, int], None], most: int = _CHUNK_CELLS) -> None:
+    """``work(first, last)`` for parts of n things of which the k-th ends after i8[n + 1] ``ends[k + 1]`` residues, of
+    about ``most`` cells at most."""
     count = len(ends) - 1
-    parts = min(count, max(threads, -(-length * int(ends[-1]) // _CHUNK_CELLS)))
+    parts = min(count, max(threads, -(-length * int(ends[-1]) // most)))
     cuts = np.searchsorted(ends, np.arange(1, parts) * int(ends[-1]) // parts)
     bounds = distinct(np.concatenate([[0], cuts, [count]])).tolist()
 
