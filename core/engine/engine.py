@@ -182,8 +182,8 @@ class Engine:
                     for future in [future for future in flying if future in finished]:  # in the order of the schedule
                         batch, volume = flying.pop(future)
                         left[volume] -= 1
-                        if not left[volume] and not future.exception():
-                            volumes.get(volume).rest()
+                        if not left[volume] and (kept := volumes.there(volume)):
+                            kept.rest()
                         if isinstance(error := future.exception(), Cancelled):
                             self.cancellation.cancel()
                             continue
