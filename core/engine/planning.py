@@ -308,15 +308,14 @@ class Planner:
 
 def query_batches(queries: Queries, most: int, residues: int) -> list[tuple[int, int]]:
     """Queries cut into batches of at most ``most`` queries and ``residues`` residues (one query at least), in order."""
+    ends = np.cumsum(queries.lengths, dtype=np.int64)
     batches: list[tuple[int, int]] = []
-    first, size = 0, 0
-    for number, length in enumerate(queries.lengths.tolist()):
-        if number > first and (number - first >= most or size + length > residues):
-            batches.append((first, number))
-            first, size = number, 0
-        size += length
-    if len(queries):
-        batches.append((first, len(queries)))
+    first = before = 0
+    while first < len(queries):
+        fitting = int(np.searchsorted(ends, before + residues, "right"))
+        stop = min(max(fitting, first + 1), first + most, len(queries))
+        batches.append((first, stop))
+        first, before = stop, int(ends[stop - 1])
     return batches
 
 

@@ -192,7 +192,7 @@ class _HeldReport(Reporting):
         return self._queries.models[first:last] if isinstance(self._queries, ModelBatch) else ()
 
     def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
-        return [(query, slot, totals.passed[query]) for slot, totals in self._totals.items()
+        return [(query, slot, totals.passed[query]) for slot, totals in self._totals.items() if totals.passed
                 for query in range(first, last) if query in totals.passed]
 
     def hits(self, first: int, last: int) -> Hits:
