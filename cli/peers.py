@@ -70,20 +70,14 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
     },
     "blastn": {
         **_BLAST,
-        "ungapped": _flag("there is no ungapped search of nucleotides; alignments are gapped"),
         "use-index": Foreign("there are no indexes of megablast's kind", same=("false", "f", "no", "n", "0")),
         "index-name": Foreign("there are no indexes of megablast's kind"),
-        **_values("mask the queries before: seqloom mask FILE --masker dust -f fasta; search that with -lcase_masking",
-                  "filtering-db", "window-masker-taxid", "window-masker-db"),
+        "filtering-db": Foreign("mask the queries before: seqloom mask FILE --masker dust -f fasta; search that with "
+                                "-lcase_masking"),
+        "window-masker-taxid": Foreign("counts are looked for by no taxid; make them: seqloom mask GENOME.fasta --masker "
+                                       "windowmasker --mk-counts -o FILE; search with -window_masker_db FILE"),
         **_values("they are dc-megablast's: -task dc-megablast", "template-type", "template-length"),
         "sum-stats": Foreign("statistics are of single alignments", same=("false", "f", "no", "n", "0")),
-        "no-greedy": _flag("-task blastn extends by X-drop, or in megablast: --stage extend.gapped=nucleotide-xdrop "
-                           "--stage extend.traceback=nucleotide-xdrop-traceback "
-                           "--stage extend.winnowed=winnowed-nucleotide-xdrop"),
-        "min-raw-gapped-score": Foreign("choose by score in SQL: seqloom sql 'select * from hsps where score >= …'"),
-        "window-size": Foreign("two hits are dc-megablast's: -task dc-megablast --set extend.ungapped.window=N",
-                               same=("0",)),
-        "off-diagonal-range": Foreign("two hits are looked for on one diagonal", same=("0",)),
     },
     "hmmsearch": {
         "tformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),

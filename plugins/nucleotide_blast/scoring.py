@@ -98,6 +98,9 @@ class NucleotideBlastOptions(Winnowing):
         target_location_of(self.subject_loc)
         self.check_winnowing()
         dust_settings(self.dust)
+        if self.off_diagonal_range and not self.window_size:
+            raise OptionError("--off-diagonal-range is of two hits, and --window-size is 0: give that as well, such as "
+                              "40")
         if self.ungapped:
             return
         gapped_karlin(self.reward, self.penalty, self.gapopen, self.gapextend)
