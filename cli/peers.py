@@ -132,8 +132,7 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
         "checkdup": Foreign("names of a file are each there once, or an error", same=("false", "f", "0")),
         "fa-list": Foreign("files of a genome are put together in a database: seqloom db create GENOME.duckdb FILES",
                            same=("false", "f", "0")),
-        **_values("counts take what memory they need, 4 bytes for each unit that there may be", "mem", "smem"),
-        "meta": Foreign("counts say how they were made, and no more"),
+        "smem": Foreign("files of counts are as large as the counts", harmless=True),
         "t-low": Foreign("thresholds are found from the counts; -set_t_low N sets the score of units without one"),
         **_values("pick sequences by name: seqloom db extract NAME.duckdb --ids FILE", "exclude-ids", "ids"),
         "text-match": Foreign("names are compared as text", same=("true", "t", "1")),
@@ -223,7 +222,7 @@ _SWITCHES = ("-target_only", "-ctrl_a", "-parse_seqids", "-mk_counts")
 """Options without a value that a command of ours has as well."""
 _SAID = {"-range", "-strand", "-line_length", *_SWITCHES, "-in", "-out", "-dbtype", "-title", "-taxid", "-taxid_map",
          "-db", "-entry", "-entry_batch", "-info", "-outfmt", "-window", "-locut", "-hicut", "-level", "-linker",
-         "-ustat", "-unit", "-genome_size", "-t_extend", "-t_thres", "-t_high", "-set_t_high", "-set_t_low", "-sformat",
+         "-ustat", "-unit", "-genome_size", "-mem", "-meta", "-t_extend", "-t_thres", "-t_high", "-set_t_high", "-set_t_low", "-sformat",
          "-dust", "-dust_level"}
 """Options that the command line which is named has in its own way."""
 _KINDS = {"prot": "protein", "nucl": "nucleotide"}

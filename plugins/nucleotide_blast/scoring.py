@@ -83,8 +83,8 @@ class NucleotideBlastOptions(Winnowing):
     window_size: int = option(0, "bases from the end of a first hit on a diagonal in which a second one must end; 0: "
                                  "every hit is extended", minimum=0)
     off_diagonal_range: int = option(0, "diagonals to either side where the first of two hits may lie, too", minimum=0)
-    window_masker_db: str | None = option(None, "mask queries by WindowMasker with these counts: a file, or a database "
-                                                "with counts; none: don't", metavar="FILE")
+    window_masker_db: str | None = option(None, "mask queries by WindowMasker alone, with these counts: a file, or a "
+                                                "database with counts; none: don't", metavar="FILE")
     query_loc: str | None = option(None, "first and last base of every query that are searched, as 10-200; none: all",
                                    metavar="A-B")
     subject_loc: str | None = option(None, "first and last base of every target that are searched, as 10-200; none: "
@@ -232,7 +232,9 @@ class NucleotideBlast(Family):
     target = "nucleotide"
 
     def masking(self, options: NucleotideBlastOptions) -> Sequence[Masking]:
-        """DUST, WindowMasker and lower case, softly unless asked for otherwise."""
+        """DUST and lower case, or as in the peer WindowMasker alone; softly unless asked for otherwise."""
+        if options.window_masker_db is not None:
+            return [Masking("windowmasker", {"counts": options.window_masker_db}, options.soft_masking)]
         requests = []
         dust = dust_settings(options.dust)
         if dust is not None:
@@ -240,8 +242,6 @@ class NucleotideBlast(Family):
             turned = options.strand == "minus"  # the strand that the peer looks at
             settings = {"level": level, "window": window, "linker": linker, "runs": False, "turned": turned}
             requests.append(Masking("dust", settings, options.soft_masking))
-        if options.window_masker_db is not None:
-            requests.append(Masking("windowmasker", {"counts": options.window_masker_db}, options.soft_masking))
         if options.lcase_masking:
             requests.append(Masking("lower-case", {}, options.soft_masking))
         return requests
@@ -301,9 +301,12 @@ class NucleotideBlast(Family):
 
 
 def _filter(options: NucleotideBlastOptions) -> str:
-    """How queries are masked, in the peer's notation: L or D with its parameters is DUST, m means softly, F nothing."""
+    """How queries are masked, in the peer's notation: L or D with its parameters is DUST, W WindowMasker, m means
+    softly, F nothing."""
     dust = dust_settings(options.dust)
     text = "" if dust is None else "L;" if dust == dust_settings("yes") else f"D {' '.join(map(str, dust))};"
+    if options.window_masker_db is not None:
+        text += f"W -d {options.window_masker_db};"
     return text + "m;" * options.soft_masking or "F"
 
 
