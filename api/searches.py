@@ -41,6 +41,7 @@ from .core.sequences import ModelBatch, SequenceBatch
 from .core.units import parse_bytes
 from .database import Database
 from .installed import find_pipeline, registry
+from .masking import check_learned
 from .queries import QueryInput, is_file, load_queries
 from .run import Run
 from .storage.sequences.database import SequenceDatabase, is_database
@@ -124,6 +125,9 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         raise InputError("no database to search; give one or more database or FASTA files")
     chosen = find_pipeline(plugins, pipeline, task)
     plan = compose(plugins, chosen, options, backend, stages, settings)
+    for request in plan.family.masking(plan.options):
+        kind = plugins.masker(request.masker)
+        check_learned(kind(kind.Options(**request.options)))
     check_available({placed.stage.backend for placed in plan.stages})
     budget = parse_bytes(memory)
     home = results_store(results, results_share(budget)) if store else None

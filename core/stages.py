@@ -299,9 +299,18 @@ class Masker(ABC):
         return (cls.__doc__ or "").strip().split("\n")[0]
 
     @classmethod
-    def learned(cls, batches: Callable[[], Iterable[SequenceBatch]], options: Any) -> bytes:
-        """A file of what a masker has to know of a genome, from its sequences: ``batches`` gives them at every call."""
+    def learned(cls, batches: Callable[[], Iterable[SequenceBatch]], options: Any, source: str = "") -> bytes:
+        """A file of what a masker has to know of a genome, from its sequences.
+
+        Args:
+            batches: gives the sequences at every call.
+            source: fingerprint of the database that they are of, which the file keeps; "" where they are of none.
+        """
         raise NotImplementedError
+
+    def source(self) -> tuple[str, str] | None:
+        """The database whose learned file the options name by it, and the fingerprint that the file keeps; or None."""
+        return None
 
     def described(self) -> tuple[int, str, str]:
         """The program's number, name and settings in NCBI's mask files; 0 and nothing where it has none there."""

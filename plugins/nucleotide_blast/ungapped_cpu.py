@@ -11,14 +11,17 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
-from seqloom.plugins.nucleotide_blast.index_reference import BASES
+from seqloom.plugins.common.order_cpu import sort_groups
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     GROUP,
     SHORTEST_APPROXIMATE_WORD,
+    WIDEST_RISING,
     UngappedExtension,
     group_scores,
+    pair_reach,
 )
 
 DIAGONAL, TARGET, QUERY, LENGTH, SHIFT, MINUS_STRAND = range(6)
@@ -28,6 +31,8 @@ COLUMNS = (
     "word_target",
 )  # fmt: skip
 X_DROP, REDUCED, CUTOFF = range(3)
+EXPLORED, SAVED, WAITING = range(3)
+"""What is known of a diagonal: see ``ungapped_reference.Diagonal``."""
 
 
 @kernel
@@ -122,11 +127,68 @@ def _on_diagonals(hits, order, merged):
 
 
 @kernel
-def _extend_group(matrix, scores, strands, bases, hits, order, limits, window, number, target, chunk, table, count):
+def _segment(matrix, scores, strands, bases, hit, limit):
+    """``Extender.extend`` of a hit: query, target, length, score.
+
+    strands: u1, ``both_strands`` and a sentinel behind, which groups of four don't reach. limit: i8[3] of its strand.
+    """
+    if hit[LENGTH] >= SHORTEST_APPROXIMATE_WORD:
+        found = _approximate(scores, strands[: len(strands) - 1], bases, hit[QUERY], hit[TARGET],
+                             hit[TARGET] + hit[LENGTH], limit[X_DROP])
+        if found[3] < limit[REDUCED]:
+            return found
+    return _exact(matrix, strands, bases, hit[QUERY], hit[TARGET], limit[X_DROP])
+
+
+@kernel
+def _goes_on(indexed, width, strands, bases, hit):
+    """``TableWords.goes_on``; nothing where words have no width."""
+    if width == 0 or width >= hit[LENGTH]:
+        return np.int64(0), False
+    size = (len(strands) - 2) // 2
+    query, target = hit[QUERY] + hit[LENGTH], hit[TARGET] + hit[LENGTH]
+    room = min((size if hit[QUERY] < size else 2 * size + 1) - query, len(bases) - target)
+    most, count = min(room, hit[LENGTH]), np.int64(0)
+    while count + width <= most and _has_word(indexed, width, strands, bases, query + count, target + count):
+        count += width
+    while count < most:
+        back = count - width + 1
+        if not _has_word(indexed, width, strands, bases, query + back, target + back):
+            return count, False
+        count += 1
+    return count, room >= hit[LENGTH]
+
+
+@kernel
+def _has_word(indexed, width, strands, bases, query, target):
+    """Whether a table word of the query begins there and is that of the target."""
+    if not indexed[query]:
+        return False
+    for place in range(width):
+        if strands[query + place] != bases[target + place]:
+            return False
+    return True
+
+
+@kernel
+def _write(row, hit, found, size, number, target, chunk):
+    """Fill i4[10] ``row`` with a segment and its hit."""
+    minus = hit[MINUS_STRAND]
+    offset = size + 1 if minus else 0
+    start, word = found[0] - offset, hit[QUERY] - offset
+    row[0], row[1], row[2], row[3] = number, target, chunk, MINUS if minus else PLUS
+    row[4] = size - start - found[2] if minus else start
+    row[5], row[6], row[7] = found[1] + chunk, found[2], found[3]
+    row[8], row[9] = size - word if minus else word, hit[TARGET] + chunk
+
+
+@kernel
+def _extend_group(matrix, scores, strands, bases, hits, order, limits, window, indexed, width, number, target, chunk,
+                  table, count):
     """Segments of one query and chunk, written to i4 ``table`` from row ``count`` on; returns the number of rows.
 
-    strands: u1, ``both_strands`` and a sentinel behind, which groups of four don't reach. limits: i8[2, 3] by strand:
-    X-drop, reduced cutoff and cutoff.
+    strands: u1, ``both_strands`` and a sentinel behind. limits: i8[2, 3] by strand: X-drop, reduced cutoff and cutoff.
+    indexed, width: of the query's table words.
     """
     size = (len(strands) - 2) // 2
     diagonal, explored, saved, first = np.int64(0), np.int64(0), False, True
@@ -134,31 +196,94 @@ def _extend_group(matrix, scores, strands, bases, hits, order, limits, window, n
         hit = hits[order[at]]
         if first or hit[DIAGONAL] != diagonal:
             diagonal, explored, saved, first = hit[DIAGONAL], np.int64(-window), False, False
-        if hit[TARGET] - hit[SHIFT] < explored:
+        start = hit[TARGET] - hit[SHIFT]
+        if start < explored:
             continue
         end = hit[TARGET] + hit[LENGTH]
-        if window and (saved or end > explored + window):
-            explored, saved = end, False
-            continue
+        if window and (saved or start + hit[LENGTH] > explored + window):
+            more, double = _goes_on(indexed, width, strands, bases, hit)
+            end += more
+            if not double:
+                explored, saved = end, False
+                continue
         limit = limits[hit[MINUS_STRAND]]
-        exactly = hit[LENGTH] < SHORTEST_APPROXIMATE_WORD
-        found = (np.int64(0), np.int64(0), np.int64(0), np.int64(0))
-        if not exactly:
-            found = _approximate(scores, strands[: 2 * size + 1], bases, hit[QUERY], hit[TARGET], end, limit[X_DROP])
-            exactly = found[3] >= limit[REDUCED]
-        if exactly:
-            found = _exact(matrix, strands, bases, hit[QUERY], hit[TARGET], limit[X_DROP])
+        found = _segment(matrix, scores, strands, bases, hit, limit)
         saved = found[3] >= limit[CUTOFF]
         explored = found[1] + found[2] if saved else end
         if saved:
-            row = table[count]
-            minus = hit[MINUS_STRAND]
-            offset = size + 1 if minus else 0
-            start, word = found[0] - offset, hit[QUERY] - offset
-            row[0], row[1], row[2], row[3] = number, target, chunk, MINUS if minus else PLUS
-            row[4] = size - start - found[2] if minus else start
-            row[5], row[6], row[7] = found[1] + chunk, found[2], found[3]
-            row[8], row[9] = size - word if minus else word, hit[TARGET] + chunk
+            _write(table[count], hit, found, size, number, target, chunk)
+            count += 1
+    return count
+
+
+@kernel
+def _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach):
+    """Whether a hit that waits on a diagonal nearby pairs with this one, of diagonal ``own``, which ends at ``end``."""
+    first, last = hit[TARGET] - hit[SHIFT] + hit[LENGTH] - window, end - 2 * hit[LENGTH]
+    for step in (1, -1):
+        other = own + step
+        while 0 <= other < len(firsts):
+            apart = hits[order[firsts[other]], DIAGONAL] - hit[DIAGONAL]
+            if abs(apart) > reach:
+                break
+            explored, waiting = states[other, EXPLORED], states[other, WAITING]
+            if waiting and explored - max(apart, 0) >= first and explored - waiting - min(apart, 0) <= last:
+                return True
+            other += step
+    return False
+
+
+@kernel
+def _extend_nearby(matrix, scores, strands, bases, hits, order, limits, window, reach, indexed, width, number, target,
+                   chunk, table, count):
+    """As ``_extend_group``, where the first of two hits may lie up to ``reach`` diagonals away: in the scan's order."""
+    size, most = (len(strands) - 2) // 2, len(order)
+    own_of, firsts, diagonals = np.empty(most, np.int64), np.empty(most, np.int64), 0
+    for at in range(most):
+        if at == 0 or hits[order[at], DIAGONAL] != hits[order[at - 1], DIAGONAL]:
+            firsts[diagonals] = at
+            diagonals += 1
+        own_of[at] = diagonals - 1
+    firsts = firsts[:diagonals]
+    states = np.zeros((diagonals, 3), np.int64)
+    states[:, EXPLORED] = -window
+    scanned = np.empty((most, 2), np.int64)
+    stride = hits[0, LENGTH] - width + 1 if 0 < width < hits[0, LENGTH] else np.int64(1)
+    falling = stride == 1 or width > WIDEST_RISING
+    for at in range(most):
+        hit = hits[order[at]]
+        start = hit[TARGET] - hit[SHIFT]
+        place = start + -start % stride
+        query = place - hit[DIAGONAL]
+        scanned[at, 0], scanned[at, 1] = place, -query if falling else query
+    in_turn, spare, keys, signs = np.empty(most, np.int64), np.empty(most, np.int64), np.arange(2), np.ones(2, np.int64)
+    sort_groups(scanned, np.arange(0, most + 1, most), keys, signs, in_turn, spare)
+    segments, kept = np.empty((most, 4), np.int64), np.zeros(most, np.bool_)
+    for turn in range(most):
+        at = in_turn[turn]
+        hit, own = hits[order[at]], own_of[at]
+        state = states[own]
+        start, end = hit[TARGET] - hit[SHIFT], hit[TARGET] + hit[LENGTH]
+        if start < state[EXPLORED]:
+            continue
+        alone = nearby = False
+        if state[SAVED] or start + hit[LENGTH] > state[EXPLORED] + window:
+            more, double = _goes_on(indexed, width, strands, bases, hit)
+            end += more
+            nearby = not double and _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach)
+            alone = not double and not nearby
+        if not alone:
+            limit = limits[hit[MINUS_STRAND]]
+            found = _segment(matrix, scores, strands, bases, hit, limit)
+            if nearby or found[3] >= limit[CUTOFF]:
+                kept[at] = True
+                for part in range(4):
+                    segments[at, part] = found[part]
+                end = found[1] + found[2]
+        state[EXPLORED], state[SAVED], state[WAITING] = end, kept[at], 0 if kept[at] else end - start
+    for at in range(most):
+        if kept[at]:
+            _write(table[count], hits[order[at]], segments[at], size, number, target, chunk)
             count += 1
     return count
 
@@ -175,12 +300,12 @@ def _as_hits(frame, query_pos, target_pos, length, shift, size, chunk, hits):
 
 
 @kernel
-def _extend_groups(matrix, scores, strands, offsets, bases, spans, bounds, places, numbers, limits, window, frame,
-                   query_pos, target_pos, length, shift, table):
+def _extend_groups(matrix, scores, strands, offsets, bases, spans, bounds, places, numbers, limits, window, reach,
+                   indexed, index_offsets, widths, frame, query_pos, target_pos, length, shift, table):
     """``_extend_group`` of every query and chunk; returns the number of segments.
 
     spans: i8[g, 2], first and last base of each chunk. places, numbers: i8[g] place of the query in the batch, i8[g, 3]
-    its number, that of the target and the begin of the chunk.
+    its number, that of the target and the begin of the chunk. indexed, index_offsets, widths: see ``table_words``.
     """
     count, most = 0, 0
     for group in range(len(places)):
@@ -194,8 +319,14 @@ def _extend_groups(matrix, scores, strands, offsets, bases, spans, bounds, place
         _as_hits(frame[own], query_pos[own], target_pos[own], length[own], shift[own], (len(query) - 2) // 2, chunk,
                  hits)
         _on_diagonals(hits, order[:rows], merged[:rows])
-        count = _extend_group(matrix, scores, query, bases[spans[group, 0] : spans[group, 1]], hits, merged[:rows],
-                              limits[place], window, numbers[group, 0], numbers[group, 1], chunk, table, count)
+        piece, width = bases[spans[group, 0] : spans[group, 1]], np.int64(widths[place])
+        starts = indexed[index_offsets[place] : index_offsets[place + 1]]
+        if reach:
+            count = _extend_nearby(matrix, scores, query, piece, hits, merged[:rows], limits[place], window, reach,
+                                   starts, width, numbers[group, 0], numbers[group, 1], chunk, table, count)
+        else:
+            count = _extend_group(matrix, scores, query, piece, hits, merged[:rows], limits[place], window, starts,
+                                  width, numbers[group, 0], numbers[group, 1], chunk, table, count)
     return count
 
 
@@ -229,6 +360,16 @@ def strand_limits(context: Context) -> np.ndarray:
     return limits
 
 
+def table_words(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where table words begin in both strands of all queries, bool; where each query begins, i8[k + 1]; their widths,
+    i4[k]: 0 where a hit can't count as two."""
+    index = context.indexes.get(WORDS) if context.options.window_size else None
+    if index is None:
+        count = len(context.queries)
+        return np.empty(0, np.bool_), np.zeros(count + 1, np.int64), np.zeros(count, np.int32)
+    return index["indexed"], index["strand_offsets"], index["width"]
+
+
 BYTES_PER_BASE = 8
 """Of the queries: the seeds of a sequence that is searched in one like it, at the strides of megablast."""
 
@@ -245,7 +386,8 @@ class UngappedExtensionCpu(UngappedExtension):
         scoring, queries, targets = context.scoring, context.queries, context.targets
         bases, data = context.index(BASES)["bases"], records.data
         strands, begins = laid_out_strands(context)
-        limits = strand_limits(context)
+        limits, words, window = strand_limits(context), table_words(context), context.options.window_size
+        reach = pair_reach(window, context.options.off_diagonal_range, int(data["length"][0])) if len(records) else 0
         scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
         bounds = group_starts(records.query, records.target, data["chunk"])
         firsts = bounds[:-1]
@@ -261,7 +403,7 @@ class UngappedExtensionCpu(UngappedExtension):
             table = np.empty((int(starts[-1] - starts[0]), len(COLUMNS)), np.int32)
             count = _extend_groups(
                 scoring.matrix, scores, strands, begins, bases, spans[own], starts, places[own], numbers[own], limits,
-                self.options.window, data["query_frame"], data["query_pos"], data["target_pos"], data["length"],
+                window, reach, *words, data["query_frame"], data["query_pos"], data["target_pos"], data["length"],
                 data["shift"], table)
             context.advance(int(starts[-1] - starts[0]), len(records))
             return table[:count].copy()
