@@ -1,4 +1,4 @@
-"""File formats: readers of sequences; BLAST's ways of writing results, PAF, and dot plots."""
+"""File formats: readers of sequences; BLAST's ways of writing results, PAF, pages of HTML, and plots."""
 
 from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
@@ -28,6 +28,7 @@ def seqloom_writers() -> list[Deferred]:
         "15": "writer_json.Json",
         "16": "writer_xml.Xml2",
         "18": "writer_organisms.Organisms",
+        "html": "writer_html.Html",
         "paf": "writer_paf.Paf",
         "dotplot": "writer_dotplot.Dotplot",
         "dotplot-png": "writer_dotplot.DotplotPng",
