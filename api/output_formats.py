@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .core.errors import UsageError
+from .core.errors import MissingPackageError, UsageError
 from .core.options import options_dict
 from .core.pipeline import Plan
 from .core.ports import QueryBlock, QueryReport, QueryStatistics, TargetInfo
@@ -97,7 +97,7 @@ def _tried(outfmt: str, plan: Plan, terminal: bool = False) -> _NothingFound:
                 io.StringIO().writelines(text)
         else:
             writer.write(report, io.StringIO(), words[1:])
-    except UsageError:
+    except (UsageError, MissingPackageError):
         raise
     except Exception:  # a writer may want more of a report than there is before the search: that is no user's mistake
         pass

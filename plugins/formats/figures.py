@@ -140,6 +140,7 @@ def evalue_histogram(evalues: np.ndarray) -> Histogram:
     first = np.floor(low / step) * step
     edges = first + step * np.arange(int(np.ceil((high - first) / step)) + 1)
     counts, _ = np.histogram(powers, edges)
+    edges[0] = low
     return Histogram(edges, counts, [power_text(-edge) for edge in edges.tolist()])
 
 

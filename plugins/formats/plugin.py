@@ -30,6 +30,7 @@ def seqloom_writers() -> list[Deferred]:
         "18": "writer_organisms.Organisms",
         "html": "writer_html.Html",
         "paf": "writer_paf.Paf",
-        "dotplot": "writer_dotplot.Dotplot",
-        "dotplot-png": "writer_dotplot.DotplotPng",
+        "plot": "writer_plot.Plot",
+        "dotplot": "writer_plot.Dotplot",
+        "dotplot-png": "writer_plot.DotplotPng",
     }, beside=dict.fromkeys(("paf", "dotplot", "dotplot-png"), ("exact-match", "exact-match-protein")))

@@ -206,11 +206,48 @@ def packed(hits: Sequence[Any]) -> str:
     return base64.b64encode(gzip.compress(text, 9, mtime=0)).decode()
 
 
-def plain_data(alignment: Alignment) -> list[Any]:
-    """What the script makes an alignment of. Where the middle row repeats the upper one it has ".", or "^" for the
-    same in upper case."""
-    rows = alignment.rows
+def plain_data(alignment: Alignment, several: bool, similar: str) -> list[Any]:
+    """What the script makes an alignment of: cells, facts, rows, columns that are cut off.
+
+    Of the rows, the lower one has "." where it repeats the upper one. The middle one is as ``_middle`` says under a
+    ``mode``; where none gives it, it is whole, and so is the lower one.
+
+    Args:
+        several: whether its hit has others, so that its cells are shown.
+        similar: see ``similar_letters``.
+    """
+    cells, rows = list(alignment.cells) if several else [], alignment.rows
     if rows is None:
-        return [list(alignment.cells), alignment.facts, None, 0]
-    middle = "".join("." if m == u != "." else "^" if m == u.upper() else m for u, m in zip(rows.upper, rows.middle))
-    return [list(alignment.cells), alignment.facts, list(rows._replace(middle=middle)), alignment.cut]
+        return [cells, alignment.facts, 0, 0]
+    upper, lower = rows.upper, rows.lower
+    same = [u.upper() == v != "-" for u, v in zip(upper, lower)]
+    marks = "".join(m for m, equal in zip(rows.middle, same) if not equal)
+    short = "".join("." if equal else v for v, equal in zip(lower, same))
+    coordinates = [rows.query_at, rows.target_at, rows.target_step]
+    for mode in "sbma":
+        if _middle(mode, upper, lower, same, marks, similar) == rows.middle:
+            return [cells, alignment.facts, [mode, upper, marks if mode in "ma" else "", short, rows.posterior,
+                                             *coordinates], alignment.cut]
+    return [cells, alignment.facts, ["", upper, rows.middle, lower, rows.posterior, *coordinates], alignment.cut]
+
+
+def _middle(mode: str, upper: str, lower: str, same: Sequence[bool], marks: str, similar: str) -> str:
+    """The middle row of a mode: "s" (similar pairs), "b" (bars where residues are equal), "m" (marks where they
+    aren't), "a" (the same, and the upper row's letter as it is)."""
+    if mode == "b":
+        return "".join("|" if equal else " " for equal in same)
+    left = iter(marks)
+    pairs = frozenset(similar.split())
+    return "".join(
+        (u if mode == "a" else u.upper()) if equal else
+        next(left) if mode != "s" else "+" if u.upper() + v in pairs else " "
+        for u, v, equal in zip(upper, lower, same))
+
+
+def similar_letters(similar: np.ndarray | None) -> str:
+    """Pairs of unlike letters that are similar, with blanks between; "" without."""
+    if similar is None:
+        return ""
+    letters = PROTEIN.letters
+    return " ".join(letters[a] + letters[b] for a, b in np.argwhere(similar[: len(letters), : len(letters)]).tolist()
+                    if a != b)

@@ -89,10 +89,20 @@
     return unpacked.get(box);
   }
 
-  function textOf([upper, marks, lower, posterior, queryAt, targetAt, step]) {
-    let middle = "";
-    for (let n = 0; n < marks.length; n++) {
-      middle += marks[n] === "." ? upper[n] : marks[n] === "^" ? upper[n].toUpperCase() : marks[n];
+  const similar = new Map();
+  function pairsOf(box) {
+    if (!similar.has(box)) similar.set(box, new Set((box.dataset.similar || "").split(" ")));
+    return similar.get(box);
+  }
+
+  function textOf([mode, upper, marks, short, posterior, queryAt, targetAt, step], pairs) {
+    let middle = mode ? "" : marks, lower = mode ? "" : short, next = 0;
+    for (let n = 0; mode && n < upper.length; n++) {
+      const letter = upper[n].toUpperCase(), same = short[n] === ".";
+      lower += same ? letter : short[n];
+      if (mode === "b") middle += same ? "|" : " ";
+      else if (same) middle += mode === "a" ? upper[n] : letter;
+      else middle += mode !== "s" ? marks[next++] : pairs.has(letter + short[n]) ? "+" : " ";
     }
     const wide = Math.max(String(queryAt + residues(upper)).length, String(targetAt + step * residues(lower)).length);
     const blank = " ".repeat(wide + 10), parts = [];
@@ -127,9 +137,9 @@
           ...cells.map((cell) => made("td", {}, cell)))))));
   }
 
-  function article([id, rank, heading, length, alignments, left]) {
+  function article([id, rank, heading, length, alignments, left], pairs) {
     const more = left ? ` · the first ${count(alignments.length)} of ${count(alignments.length + left)} alignments` : "";
-    const parts = [made("h5", {}, `${rank}. ${heading}`), made("p", { class: "sub" }, `${count(length)} long${more}`)];
+    const parts = [made("h5", {}, `${rank}. ${heading}`), made("p", { class: "sub" }, `Length ${count(length)}${more}`)];
     const several = alignments.length > 1;
     if (several) parts.push(list(heading, alignments));
     alignments.forEach(([, facts, rows, cut], n) => {
@@ -137,7 +147,7 @@
         const label = several ? [made("b", {}, `${n + 1}. `)] : [];
         parts.push(made("p", { class: "said" }, ...label, facts));
       }
-      if (rows) parts.push(made("pre", { tabindex: "0", "aria-label": `Alignment ${n + 1} with ${heading}` }, textOf(rows)));
+      if (rows) parts.push(made("pre", { tabindex: "0", "aria-label": `Alignment ${n + 1} with ${heading}` }, textOf(rows, pairs)));
       if (cut) parts.push(made("p", { class: "note" }, `${count(cut)} further columns are left out.`));
     });
     return made("article", { id, tabindex: "-1" }, ...parts);
@@ -152,7 +162,7 @@
       const box = document.querySelector(`.alignments[data-query="${hit[1]}"]`);
       const packed = box && (await unpack(box)).get(id);
       if (packed) {
-        found = document.getElementById(id) || article(packed);
+        found = document.getElementById(id) || article(packed, pairsOf(box.closest(".run")));
         const next = [...box.querySelectorAll("article")].find((other) => order(other.id) > order(id));
         if (!found.parentNode) box.insertBefore(found, next || box.querySelector(".packed-note"));
       } else {

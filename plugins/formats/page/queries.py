@@ -14,9 +14,7 @@ from ..labels import of_query, of_target
 from ..lines import Lines
 from .alignments import LISTED, Alignment, alignments_of
 
-OVERVIEW = 60
-"""Hits in the overview of a query."""
-TITLE = 110
+TITLE = 80
 """Characters of a title in a table."""
 FINEST = 0.002
 """Share of a figure's width that the smallest of its bars has."""
@@ -144,12 +142,12 @@ class QueryView:
         known = [c for c in COLUMNS if any(getattr(hit, c.key) for hit in self.hits)]
         return [c for c in known if c.key != "score" or all(c.key != "bits" for c in known)]
 
-    def tracks(self) -> list[Track]:
+    def tracks(self, most: int) -> list[Track]:
         """The best hits along the query."""
         data, lines, found = self.lines.rows, self.lines, []
         shades = self.scale.classes(self.query.hits.bit_score, self.query.hits.score)
         starts, ends = data["query_start"], data["query_end"]
-        for rank, (hit, places) in enumerate(zip(self.hits[:OVERVIEW], self.places)):
+        for rank, (hit, places) in enumerate(zip(self.hits[:most], self.places)):
             own = [place for place in places if lines.located[place]]
             stretches = merged(starts[own], ends[own], self.length)
             if stretches:

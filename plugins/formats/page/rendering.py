@@ -7,11 +7,12 @@ larger than ten thousand hits.
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -24,18 +25,21 @@ from .figures import arch_lines, bars_of, dot_figure
 from .queries import QueryView, by_rank
 from .runs import NAMED, RunView
 
-PLAIN = 1_200_000
-"""Characters of alignments that stand on a page as text; the others are packed."""
+PLAIN, FIRST = 1_500_000, 150_000
+"""Characters of alignments up to which all stand on a page as text, and those of the first ones where there are more;
+the others are packed."""
+TABLES = 0.62
+"""Share of a page that its tables of hits and overviews may take."""
 
 
 def page(reports: Sequence[Report], size: int) -> str:
     """The page of one run or several.
 
     Args:
-        size: bytes that it may have, about; hits and alignments for which there is no room are left out, and it says so.
+        size: bytes that it may have, about; it says how many hits and alignments are left out for want of room.
     """
     templates = environment()
-    runs = [RunView(report, number, int(size * 0.55) // len(reports)) for number, report in enumerate(reports, 1)]
+    runs = [RunView(report, number, int(size * TABLES) // len(reports)) for number, report in enumerate(reports, 1)]
     parts = {"style": _read("page.css"), "script": _read("page.js")}
     compared = Comparison(runs[0], runs[1]) if len(runs) == 2 else None
     context = {
@@ -100,33 +104,46 @@ def _alignments(templates: Environment, runs: Sequence[RunView], room: int) -> d
     """Alignments of all queries by the name of their place, as far as there is room: of the best hits first."""
     article = templates.get_template("article.html")
     found = {view.id: Alignments() for run in runs for view in run.views}
-    plain = min(PLAIN, room)
-    similar = {run.prefix: run.similar for run in runs}
-    reports = {run.prefix: run.report for run in runs}
-    masks: dict[str, Any] = {}
-    for view, rank in by_rank([view for run in runs for view in run.views]):
-        own = found[view.id]
-        prefix = view.id.partition("q")[0]
-        if view.id not in masks:
-            masks[view.id] = reports[prefix].masked(view.number)
-        made = view.alignments(rank, similar[prefix], masks[view.id])
-        if plain > 0 and not own.kept:
-            text = article.render(hit=view.hits[rank], found=made, left=view.left_out(rank))
-            if len(text) <= plain:
-                plain -= len(text)
-                room -= len(text.encode())
-                own.articles.append(text)
-                continue
-            plain = 0
-        own.kept.append(_kept(view, rank, made))
-    _pack(found, room)
+    made = list(_made(runs))
+    texts: list[str] = []
+    taken = 0
+    for view, rank, alignments in made:
+        texts.append(article.render(hit=view.hits[rank], found=alignments, left=view.left_out(rank)))
+        taken += len(texts[-1].encode())
+        if taken > min(PLAIN, room):
+            break
+    plain = len(made)
+    if taken > min(PLAIN, room):
+        sizes = np.cumsum([len(text.encode()) for text in texts])
+        plain = int(np.searchsorted(sizes, min(FIRST, room // 4), "right"))
+        room -= int(sizes[plain - 1]) if plain else 0
+    pairs = {view.id: run.similar_pairs for run in runs for view in run.views}
+    for number, (view, rank, alignments) in enumerate(made):
+        if number < plain:
+            found[view.id].articles.append(texts[number])
+        else:
+            found[view.id].kept.append(_kept(view, rank, alignments, pairs[view.id]))
+    if plain < len(made):
+        _pack(found, room)
     return found
 
 
-def _kept(view: QueryView, rank: int, made: Sequence[Alignment]) -> list[Any]:
+def _made(runs: Sequence[RunView]) -> Iterator[tuple[QueryView, int, list[Alignment]]]:
+    """Alignments of the best hits of all queries, then of the second ones, …"""
+    of_view = {view.id: run for run in runs for view in run.views}
+    masks: dict[str, Any] = {}
+    for view, rank in by_rank([view for run in runs for view in run.views]):
+        run = of_view[view.id]
+        if view.id not in masks:
+            masks[view.id] = run.report.masked(view.number)
+        yield view, rank, view.alignments(rank, run.similar, masks[view.id])
+
+
+def _kept(view: QueryView, rank: int, made: Sequence[Alignment], similar: str) -> list[Any]:
+    """What the script makes a hit's alignments of."""
     hit = view.hits[rank]
-    return [hit.id, hit.rank, printable(hit.heading), hit.length, [plain_data(one) for one in made],
-            view.left_out(rank)]
+    return [hit.id, hit.rank, printable(hit.heading), hit.length,
+            [plain_data(one, len(made) > 1, similar) for one in made], view.left_out(rank)]
 
 
 def _pack(found: dict[str, Alignments], room: int) -> None:
@@ -139,6 +156,6 @@ def _pack(found: dict[str, Alignments], room: int) -> None:
             own.packed = packed(chosen) if chosen else ""
             own.missing = len(own.kept) - len(chosen)
             whole += len(own.packed)
-        if whole <= room or share <= 0.01:
+        if whole <= room or not whole:
             return
         share *= min(0.9, 0.97 * room / whole)

@@ -24,8 +24,11 @@ from ..figures import (
     identity_histogram,
 )
 from ..midline import similar_pairs
+from .alignments import similar_letters
 from .queries import QueryView, organism
 
+OVERVIEW, OVERVIEWS, LEAST = 60, 1200, 10
+"""Hits in the overview of a query; those in all overviews of a run, about; and those of each query at least."""
 PROTEINS = 100
 """Proteins whose domains are drawn."""
 SEQUENCES = 300
@@ -80,6 +83,8 @@ class RunView:
         self.has_residues = True
         self.views = self._views(room)
         self.similar = None if self.models_are_targets else similar_pairs(report)
+        of_sequences = self.run.get("query_type") != "model"
+        self.similar_pairs = similar_letters(self.similar) if of_sequences else ""
 
     # ---- queries
 
@@ -101,6 +106,11 @@ class RunView:
         except StoreError:
             self.has_residues = False
             yield from self.report.queries()
+
+    @property
+    def tracks(self) -> int:
+        """Hits in the overview of each query, at most."""
+        return max(LEAST, min(OVERVIEW, OVERVIEWS // max(1, len(self.views))))
 
     @property
     def listed(self) -> int:
@@ -152,7 +162,7 @@ class RunView:
         if self.kind is PROTEIN and self.run.get("family") != "exact-match-protein":
             return None
         lines = dot_lines(self.report.blocks())
-        some = 0 < len(lines.ends) and max(len(lines.queries.names), len(lines.targets.names)) <= SEQUENCES
+        some = len(lines.ends) > 0 and max(len(lines.queries.names), len(lines.targets.names)) <= SEQUENCES
         return lines if some else None
 
     def organisms(self) -> list[Organism]:
@@ -208,8 +218,8 @@ class RunView:
         slots: Sequence[Mapping[str, Any]] = ()
         with suppress(KeyError, TypeError):
             slots = run["provenance"]["plan"]["slots"]
-        settings = [(slot["slot"], f"{slot['plugin']} [{slot['backend']}] {_plainly(slot.get('options') or {})}".strip())
-                    for slot in slots]
+        settings = [(slot["slot"], " ".join((slot["plugin"], f"[{slot['backend']}]",
+                                             _plainly(slot.get("options") or {})))) for slot in slots]
         packages = [(name, _plainly(value)) for name, value in ((run.get("provenance") or {}).get("packages")
                                                                or {}).items()]
         parts = [("Run", identity), ("Options", options), ("Databases", bases), ("Slots", settings),
@@ -236,7 +246,7 @@ def share_of_room(sizes: np.ndarray, room: int) -> tuple[int, int]:
     return low, count
 
 
-OF_QUERY, OF_HIT = 2500, 330
+OF_QUERY, OF_HIT = 4000, 210
 """Characters that a query and a hit take on a page, about, with their figures and without alignments."""
 
 
