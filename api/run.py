@@ -95,6 +95,22 @@ class Run:
                 yield found
 
     @contextmanager
+    def reporting(self, outfmt: str = "") -> "Iterator[Reporting]":
+        """What writers are given of this run.
+
+        Raises:
+            StoreError: an output format that is named needs the databases, which aren't there any more.
+        """
+        with self._targets() as source, self._report(source) as report:
+            if source is None:
+                _check_writable(outfmt, self.plan)
+            yield report
+
+    def files(self, report: "Reporting") -> list[Any]:
+        """The files that ``report`` reads, whose places no output takes."""
+        return [self._home.path if self._home else None, *_paths(report)]
+
+    @contextmanager
     def _report(self, source: VolumeSource | None) -> "Iterator[Reporting]":
         if self._run_file is not None:
             report = self._run_file.report(source, self.plan)
@@ -184,11 +200,9 @@ class Run:
         words = (outfmt or self.plan.pipeline.writer).split()
         writer = registry().writer(words[0] if words else outfmt)()
         check_name(type(writer), isinstance(out, str | PathLike))
-        with self._targets() as source, self._report(source) as report:
-            if source is None:
-                _check_writable(outfmt, self.plan)
+        with self.reporting(outfmt) as report:
             if isinstance(out, str | PathLike):
-                reads = [self._home.path if self._home else None, *_paths(report)]
+                reads = self.files(report)
                 folder, name = os.path.split(os.path.abspath(out))
                 for file, text in writer.files(report, name, words[1:]) if writer.several else ():
                     with output_files.text(os.path.join(folder, file), reads) as stream:

@@ -410,3 +410,6 @@ class Report(Protocol):
 
     def statistics(self, number: int) -> QueryStatistics | None:
         """Of a query by its global number; None for one that nothing can be found with, or without such statistics."""
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        """What each slot did, in order: slot, plugin, backend, scope, seconds, records_in, records_out."""

@@ -436,10 +436,14 @@ class Writer(ABC):
         beside: families whose searches have an option of its name, which writes a file in this format beside the
             main output. Where a writer is announced to be imported on demand, that says so too.
         several: whether it writes several files (``files``), and none without a name for them.
+        without_residues: whether it also writes what is left where the databases of a run aren't there any more.
+        joins: whether it writes several runs into one file (``write_together``).
     """
 
     name: ClassVar[str]
     several: ClassVar[bool] = False
+    without_residues: ClassVar[bool] = False
+    joins: ClassVar[bool] = False
     binary: ClassVar[bool] = False
     families: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
@@ -454,6 +458,10 @@ class Writer(ABC):
 
     def files(self, report: Report, name: str, fields: Sequence[str]) -> Iterator[tuple[str, Iterable[str]]]:
         """Name and text of each file in turn, where there are ``several``; what is called ``name`` comes last."""
+        raise NotImplementedError
+
+    def write_together(self, reports: Sequence[Report], stream: IO[str], fields: Sequence[str]) -> None:
+        """Write several runs, where it ``joins`` them."""
         raise NotImplementedError
 
 __all__ = [

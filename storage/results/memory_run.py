@@ -17,7 +17,7 @@ from ...core.ports import SlotStats, TargetInfo, UnitPlan, VolumeSource
 from ...core.records import Hits, Ragged, Records, children_order
 from ...core.sequences import ModelBatch, SequenceBatch
 from .report import Asked, Reporting
-from .run_row import INCOMPLETE, NUMBER, OF_RUN, begun, new_run_id, numbered, utc_now
+from .run_row import INCOMPLETE, NUMBER, OF_RUN, OF_SLOT, begun, new_run_id, numbered, utc_now
 
 if TYPE_CHECKING:
     import duckdb
@@ -194,6 +194,12 @@ class _HeldReport(Reporting):
     def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
         return [(query, slot, totals.passed[query]) for slot, totals in self._totals.items() if totals.passed
                 for query in range(first, last) if query in totals.passed]
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        made = (self.run["provenance"].get("plan") or {}).get("slots", ())
+        return [{**{name: slot.get(name) for name in OF_SLOT[:4]},
+                 **{name: getattr(self._totals.get(slot["slot"], SlotStats()), name) for name in OF_SLOT[4:]}}
+                for slot in made]
 
     def hits(self, first: int, last: int) -> Hits:
         bounds = (np.searchsorted(records.query, [first, last]).tolist()

@@ -33,7 +33,7 @@ from ...core.sequences import Intervals, SequenceBatch, offsets_of
 from ..duck.connection import translated
 from ..duck.literals import identifier, literal
 from .columns import LEVELS, TAXA, records_from, stored_name
-from .run_row import OF_DATABASE, OF_RUN
+from .run_row import OF_DATABASE, OF_RUN, OF_SLOT
 from .views import tables_of, taxa_are_kept
 
 if TYPE_CHECKING:
@@ -165,6 +165,10 @@ class Reporting:
 
     def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
         """Query, slot and number of records that came out of it, of queries first … last − 1; each pair once."""
+        raise NotImplementedError
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        """What each slot did, in order: ``OF_SLOT``."""
         raise NotImplementedError
 
     def blocks(self, residues: bool = False) -> Iterator[QueryBlock]:
@@ -325,6 +329,11 @@ class RunReport(Reporting):
             return ()
         return self._ask(f"SELECT query, slot, sum(records)::BIGINT FROM passed WHERE run = {self.number} "
                          f"AND query >= {first} AND query < {last} GROUP BY query, slot").fetchall()
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        rows = self._ask(f"SELECT {', '.join(OF_SLOT)} FROM run_slots WHERE run = {self.number} "
+                         "ORDER BY position").fetchall()
+        return [dict(zip(OF_SLOT, row, strict=True)) for row in rows]
 
     def hits(self, first: int, last: int) -> Hits:
         hits = self._records("hit", first, last, "query, rank")
