@@ -118,8 +118,13 @@ class TargetCatalog(Protocol):
 
 
 class VolumeSource(TargetCatalog, Protocol):
-    """Everything that is searched in a run: one or several databases, seen as one row of targets."""
+    """Everything that is searched in a run: one or several databases, seen as one row of targets.
 
+    Attributes:
+        kind: what the targets are: the name of their alphabet, or "model".
+    """
+
+    kind: str
     alphabet: Alphabet
     sequences: int
     total_residues: int

@@ -175,6 +175,11 @@ class SequenceBatch:
         residues[self.hard.mask(self.offsets)] = self.alphabet.unknown_code
         return residues
 
+    def stretch(self, first: int, last: int) -> np.ndarray:
+        """u8[last − first]: what ``searched`` gives from ``first`` on; whoever goes through all residues piece by piece
+        asks for pieces, so that no more than these need be read at a time."""
+        return self.searched()[first:last]
+
     def indexable(self) -> np.ndarray:
         """bool[n]: residues that index and seed stages may use (neither soft nor hard masked)."""
         return ~(self.soft.mask(self.offsets) | self.hard.mask(self.offsets))
@@ -186,6 +191,9 @@ class SequenceBatch:
 
     def load(self) -> None:
         """Read now what would be read when it is first asked for."""
+
+    def rest(self) -> None:
+        """Give back memory of residues that can be had again at little cost: they won't be asked for soon."""
 
     def renumbered(self, ordinals: np.ndarray) -> "SequenceBatch":
         """The same sequences with other global numbers."""
@@ -330,6 +338,9 @@ class ModelBatch:
 
     def load(self) -> None:
         """Read now what would be read when it is first asked for."""
+
+    def rest(self) -> None:
+        """Give back memory that can be had again at little cost."""
 
     def renumbered(self, ordinals: np.ndarray) -> "ModelBatch":
         """The same models with other global numbers."""

@@ -60,7 +60,12 @@ class PreparedVolume:
     """A volume with target-side indexes."""
 
     targets: SequenceBatch
-    indexes: Mapping[str, Index]
+    indexes: dict[str, Index]
+
+    def rest(self) -> None:
+        """Give back what no unit will ask for any more. Residues may be asked for, by who reports hits."""
+        self.indexes.clear()
+        self.targets.rest()
 
 
 class Engine:
@@ -142,7 +147,7 @@ class Engine:
         self._volumes = volumes
         done, reduced = sink.done_units(), sink.done_batches()
         todo = [(b, v) for b, v in self.planner.schedule(plan) if b not in reduced and (b, v) not in done]
-        missing = Counter(b for b, _ in todo)
+        missing, left = Counter(b for b, _ in todo), Counter(v for _, v in todo)
         flight = self.planner.flight(plan)
         self.progress.parts = len(plan.batches) * len(plan.volumes)
         self.progress.parts_kept = self.progress.parts - len(todo)
@@ -176,6 +181,9 @@ class Engine:
                     ready: list[tuple[int, Records | None, dict[str, SlotStats]]] = []
                     for future in [future for future in flying if future in finished]:  # in the order of the schedule
                         batch, volume = flying.pop(future)
+                        left[volume] -= 1
+                        if not left[volume] and not future.exception():
+                            volumes.get(volume).rest()
                         if isinstance(error := future.exception(), Cancelled):
                             self.cancellation.cancel()
                             continue
@@ -380,7 +388,7 @@ def check_queries(plan: Plan, queries: Queries, source: VolumeSource) -> None:
     kind = "model" if not isinstance(queries, SequenceBatch) else queries.alphabet.name
     if kind != plan.family.query:
         raise InputError(f"pipeline '{plan.pipeline.name}' takes {plan.family.query} queries, these are {kind} ones")
-    held = getattr(source, "kind", source.alphabet.name)
+    held = source.kind
     if held != plan.family.target:
         what = "models" if held == "model" else f"{held} sequences"
         raise InputError(f"pipeline '{plan.pipeline.name}' searches {plan.family.target} databases, this one holds "

@@ -64,7 +64,7 @@ class MemorySource:
     def __init__(self, batch: SequenceBatch, label: str = "memory", facts: SourceFacts | None = None) -> None:
         self._batch = replace(batch, ordinals=np.arange(len(batch), dtype=np.int64))
         self._label, self._facts = label, facts or SourceFacts()
-        self.alphabet = batch.alphabet
+        self.alphabet, self.kind = batch.alphabet, batch.alphabet.name
         self.sequences, self.total_residues = len(batch), batch.total_residues
         self._lengths = batch.lengths
         self._longest = longest_of_runs(self._lengths)

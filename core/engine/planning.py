@@ -6,6 +6,7 @@ Nothing here changes a result. The plan is made once and kept with the run; a re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +26,8 @@ READERS = 2
 are being read."""
 UNIT_SECONDS = 3.0
 """What a unit takes at most, by the estimates of its stages: it is what an interruption loses."""
+UNEVEN = 1.2
+"""What the time of the busiest thread may be, in those that it takes with volumes of one size."""
 MOST_UNITS = 2000
 """Units that are made for that reason, at most: each is kept by a transaction of its own."""
 
@@ -270,7 +273,16 @@ class Planner:
         cells = sum(map(self._residues, cut.batches)) * sum(v.total_residues for v in cut.volumes)
         least = max(filled.stage.least_cells for filled in self.plan.stages)
         wanted = max(1, min(self.settings.threads, cells // least))
-        return self._in_parts(cut, -(-wanted // max(1, cut.units)))
+        return self._even_rounds(self._in_parts(cut, -(-wanted // max(1, cut.units))), wanted)
+
+    def _even_rounds(self, cut: _Cut, threads: int) -> _Cut:
+        """A few volumes cut so that all threads end at about the same time."""
+        rounds = -(-len(cut.volumes) // threads)
+        total, most = (of(v.total_residues for v in cut.volumes) for of in (sum, partial(max, default=0)))
+        if len(cut.batches) != 1 or threads < 2 or rounds * most * threads < UNEVEN * total:
+            return cut
+        even = total // (rounds * threads) + self.source.longest + 1
+        return replace(cut, volume_residues=even, volumes=self.source.plan(even)) if even < most else cut
 
     def _short_units(self, cut: _Cut) -> UnitPlan:
         """Cut further until a unit takes some seconds at most, by the estimates of the stages: so that what is done is

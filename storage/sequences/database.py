@@ -15,6 +15,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,10 +31,11 @@ from ..duck.arrow import Values, insert
 from ..duck.connection import STORAGE_VERSION, configure, connect, lacks_table, make_tables, translated
 from ..duck.literals import literal
 from ..duck.revisions import HEAD
-from . import index_images
+from . import index_images, residue_image
 from .chunk_tables import BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, VOLUME_CHUNKS, making, table_of
 from .fingerprint import BLOCK_RESIDUES, BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
 from .packing import RUN, pack, unpack
+from .residue_image import ImageWriter, ResidueImage
 
 if TYPE_CHECKING:
     import duckdb
@@ -85,6 +87,11 @@ class Facts:
     revision: str
     masked: bool
 
+    @property
+    def said(self) -> str:
+        """What an image of the residues says of the database."""
+        return f"{self.fingerprint} {self.alphabet} {self.sequences} {self.total_residues}"
+
     def wrong(self) -> str:
         """What of it can't be; empty if all can."""
         numbers = (self.chunk_residues, self.sequences, self.total_residues, self.longest, self.shortest)
@@ -131,6 +138,8 @@ class SequenceDatabase:
         self._lock = threading.RLock()
         self._held: tuple[int, np.ndarray] | None = None
         self._taxa: dict[int, Taxon | None] = {0: None}
+        self._image: ResidueImage | None = None
+        self._image_sought = self._image_missed = False
         self._real = os.path.realpath(path)
         self._know(facts or self._facts())
 
@@ -166,7 +175,11 @@ class SequenceDatabase:
                 writer.close("COMMIT; CHECKPOINT made; USE memory; DETACH made")
             except BaseException:
                 writer.close()
+                if writer.image:
+                    writer.image.discard()
                 raise
+        if writer.image:
+            writer.image.finish(writer.facts.said)
         return cls(path, partial(_for_reading, path, memory, threads), True, writer.facts)
 
     @classmethod
@@ -231,8 +244,9 @@ class SequenceDatabase:
             before = self.fingerprint
             self.bring_in("the sequences were added")
             self._know(self._facts())
-            if self.fingerprint != before:  # no index is of these sequences
+            if self.fingerprint != before:  # no image is of these sequences
                 index_images.clear(self.path)
+                residue_image.clear(self.path)
 
     def bring_in(self, what: str) -> None:
         """Bring what was committed into the file. If that can't be done it is there all the same: then a warning says
@@ -418,6 +432,11 @@ class SequenceDatabase:
         last = np.concatenate([joined, [len(starts)]]) - 1 if len(starts) else first
         place, size = 0, self._about.chunk_residues
         for begin, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True):
+            mapped = self.mapped(begin, end, threads)
+            if mapped is not None:
+                out[place : place + len(mapped)] = mapped
+                place += len(mapped)
+                continue
             pieces = []
             while begin < end:
                 chunk, skip = divmod(begin, size)
@@ -426,6 +445,62 @@ class SequenceDatabase:
                 begin, place = begin + count, place + count
             run_tasks(min(threads, MOST_READERS), lambda piece: self._copy(*piece), pieces, "read")
         return out
+
+    def image(self, make: bool = False) -> "ResidueImage | None":
+        """The image of all residues; None where there is none.
+
+        Args:
+            make: make it if it isn't there, where that can be done in reasonable time.
+        """
+        with self._lock:
+            if not self.read_only or self.alphabet.name != "protein":
+                return None
+            if not self._image_sought:
+                self._image_sought = True
+                self._image, _ = self.open_image()
+            if self._image is None and make and not self._image_missed:
+                self._image_missed = not self._make_image()
+            return self._image
+
+    def open_image(self) -> "tuple[ResidueImage | None, str]":
+        """The image, if there is one that is of this database, and what is wrong with it otherwise."""
+        return ResidueImage.open(self.path, self._about.said, self.total_residues, largest_code(self.alphabet))
+
+    def _make_image(self) -> bool:
+        if self.total_residues > residue_image.MOST_IN_SEARCH or not residue_image.may_be_made(
+                self.path, self.total_residues):
+            return False
+        writer = ImageWriter(self.path)
+        try:
+            for chunk in range(-(-self.total_residues // self._about.chunk_residues)):
+                writer.add(self._decode(*self._chunk(chunk)))
+        except BaseException:
+            writer.discard()
+            raise
+        if writer.finish(self._about.said):
+            self._image, _ = self.open_image()
+        return self._image is not None
+
+    def mapped(self, first: int, last: int, threads: int = 1, make: bool = False) -> np.ndarray | None:
+        """u8[last − first] codes of a stretch of the row of all residues where they lie in the image, compared with
+        their checksums; None without an image. One that is damaged is left alone from then on, and removed.
+
+        Args:
+            threads: that may compare side by side.
+            make: see ``image``.
+        """
+        image = self.image(make)
+        if image is None:
+            return None
+        cuts = [*range(first, last, residue_image.BLOCK), last]
+        if not all(run_tasks(threads, lambda cut: image.sound(*cut), list(pairwise(cuts)), "read")):
+            with self._lock:
+                if self._image is image:
+                    self._image, self._image_missed = None, True
+                    residue_image.clear(self.path)
+                    _log.warning("%s is damaged; residues are read from %s itself", image.path, self.path.name)
+            return None
+        return image.residues[first:last]
 
     def _copy(self, chunk: int, skip: int, out: np.ndarray) -> None:
         """Codes from position ``skip`` of a chunk into ``out``. A chunk of which only a part was asked is kept."""
@@ -528,7 +603,8 @@ class _Writer:
     """Adds batches to the tables of a new or an open file, inside a transaction that the caller ends.
 
     ``saves``: bring every full volume to disk at once, so that it leaves memory; only for a file that nobody sees yet.
-    ``facts``: what the database is, once ``finish`` was called.
+    ``facts``: what the database is, once ``finish`` was called. ``image``: of its residues, to be finished when the
+    file has its name.
     """
 
     facts: Facts
@@ -546,6 +622,7 @@ class _Writer:
         self._names: list[str] = []  # of the block of rows that is not full yet
         self._descriptions: list[str] = []
         self._lengths: list[np.ndarray] = []
+        self.image: ImageWriter | None = None
 
     def make(self, part: Path, memory: int | None, threads: int | None) -> None:
         """Begin a new file."""
@@ -665,6 +742,7 @@ class _Writer:
         data, runs = pack(codes) if self._alphabet.name == "nucleotide" else (codes, np.empty(0, RUN))  # type: ignore[union-attr]
         packed, ambiguities = data.tobytes(), runs.tobytes()
         digests = residue_digests(codes)
+        self._add_to_image(codes)
         self._run(making(self._chunk))
         self._insert(table_of(self._chunk, HEAD["sequences"]), {
             "chunk": ("INTEGER", [self._chunk]), "letters": ("INTEGER", [self._fill]), "data": ("BLOB", [packed]),
@@ -675,6 +753,15 @@ class _Writer:
         self._chunk, self._fill = self._chunk + 1, 0
         if self._saves and self._chunk % VOLUME_CHUNKS == 0:
             self._run("COMMIT; CHECKPOINT made; BEGIN")
+
+    def _add_to_image(self, codes: np.ndarray) -> None:
+        """Write the residues of the next chunk to the image of a new database that is large enough for one."""
+        first = self._chunk == 0 and self._fill == self._size
+        if (self._saves and first and self._alphabet.name == "protein"  # type: ignore[union-attr]
+                and residue_image.may_be_made(self._path, residue_image.LEAST)):
+            self.image = ImageWriter(self._path)
+        if self.image:
+            self.image.add(codes)
 
     def finish(self) -> None:
         """Write what is left, check ids, and say in table ``database`` what there is."""
@@ -723,12 +810,16 @@ def unsound(kind: Alphabet, residues: int, data: bytes, ambiguities: bytes) -> s
         return f"{residues:,} residues in {len(data):,} bytes"
     codes = np.frombuffer(data, np.uint8) if kind.name == "protein" else np.empty(0, np.uint8)
     runs = np.frombuffer(ambiguities, RUN)
-    last = int((kind.codes[kind.codes != INVALID]).max())
-    if max(int(codes.max(initial=0)), int(runs["code"].max(initial=0))) > last:
+    if max(int(codes.max(initial=0)), int(runs["code"].max(initial=0))) > largest_code(kind):
         return "codes outside the alphabet"
     if len(runs) and int((runs["start"].astype(np.int64) + runs["length"]).max()) > residues:
         return "ambiguous bases behind its end"
     return ""
+
+
+def largest_code(kind: Alphabet) -> int:
+    """Of the residues of an alphabet."""
+    return int((kind.codes[kind.codes != INVALID]).max())
 
 
 def checksum(data: bytes, ambiguities: bytes) -> int:

@@ -20,6 +20,7 @@ from ...core.ports import Span, TargetInfo, TaxaFound, Taxon, VolumeSource
 from ...core.sequences import SequenceBatch, UnreadBatch, offsets_of
 from . import taxonomy
 from .database import SequenceDatabase, unknown_names
+from .stored_batch import StoredBatch
 from .stored_indexes import IndexKey, StoredIndex, Wrong, nothing, read_piece, stored_indexes
 
 
@@ -42,7 +43,7 @@ class DatabaseSource:
 
     def __init__(self, database: SequenceDatabase, threads: int = 1) -> None:
         self._database, self._threads = database, threads
-        self.alphabet = database.alphabet
+        self.alphabet, self.kind = database.alphabet, database.alphabet.name
         self.sequences, self.longest = database.sequences, database.longest
         self.total_residues = database.total_residues
         self._lengths = database.lengths()
@@ -93,11 +94,9 @@ class DatabaseSource:
 
     def read(self, span: Span) -> SequenceBatch:
         ordinals = np.arange(span.first, span.last, dtype=np.int64)
-        begin, end = self._starts[span.first], self._starts[span.last]
-        return UnreadBatch.from_readers(
-            self.alphabet, self._starts[span.first : span.last + 1] - begin, ordinals,
-            lambda: self._database.residues(np.array([begin]), np.array([end - begin]), self._threads),
-            lambda: self._database.lower(ordinals))
+        begin = self._starts[span.first]
+        return StoredBatch.of(self._database, int(begin), self._starts[span.first : span.last + 1] - begin, ordinals,
+                              ordinals, self._threads)
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
         return self._database.fetch(numbers)
@@ -136,7 +135,7 @@ class ChainedSource:
                                  "search them in two runs")
         self._sources = list(sources)
         self._first = offsets_of(np.array([s.sequences for s in sources]))
-        self.alphabet = sources[0].alphabet
+        self.alphabet, self.kind = sources[0].alphabet, sources[0].kind
         self.sequences = int(self._first[-1])
         self.total_residues = sum(s.total_residues for s in sources)
         self.longest = max(s.longest for s in sources)
@@ -301,7 +300,7 @@ class PickedSource:
         self._lengths, ordinals = measures(source, self.numbers)
         self.estimated_bases = 0 if source.alphabet is PROTEIN else int((self._lengths & -4 | ordinals & 3).sum())
         self._starts, self._longest = offsets_of(self._lengths), longest_of_runs(self._lengths)
-        self.alphabet = source.alphabet
+        self.alphabet, self.kind = source.alphabet, source.kind
         self.sequences, self.total_residues = len(self.numbers), int(self._lengths.sum())
         self.longest, self.shortest = int(self._lengths.max()), int(self._lengths.min())
 
