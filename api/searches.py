@@ -43,7 +43,8 @@ from .database import Database
 from .installed import find_pipeline, registry
 from .queries import QueryInput, is_file, load_queries
 from .run import Run
-from .storage.sequences.database import SequenceDatabase, is_database
+from .storage.duck.database_file import is_database
+from .storage.sequences.database import SequenceDatabase
 from .storage.sequences.sources import ChainedSource, DatabaseSource, Pick, PickedSource
 
 if TYPE_CHECKING:

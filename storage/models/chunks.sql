@@ -1,0 +1,10 @@
+-- Generated from storage/models/schema.py by: python -m seqloom.storage.ddl
+
+CREATE TABLE chunks_0 (
+	chunk INTEGER NOT NULL,
+	packed BLOB USING COMPRESSION uncompressed NOT NULL,
+	checksum BIGINT NOT NULL,
+	texts BLOB USING COMPRESSION uncompressed NOT NULL,
+	text_checksum BIGINT NOT NULL
+);
+
