@@ -363,10 +363,15 @@ class Family(ABC):
 
 
 class Reader(ABC):
-    """Reads one file format. ``gives`` is "sequences" or "models"."""
+    """Reads one file format. ``gives`` is "sequences" or "models".
+
+    Class attributes beside these:
+        packing: of models that can be stored in a database, version of what ``pack`` gives, from 1 on.
+    """
 
     name: ClassVar[str]
     gives: ClassVar[str] = "sequences"
+    packing: ClassVar[int] = 0
 
     @abstractmethod
     def sniff(self, head: bytes) -> bool:
@@ -396,6 +401,18 @@ class Reader(ABC):
     def read_path(self, path: str, alphabet: Alphabet | None, on_bad: "OnBad",
                   residues: int) -> Iterator["SequenceBatch | ModelBatch"]:
         """What ``path`` names, if the reader ``claims`` it; else as ``read``."""
+        raise NotImplementedError
+
+    def pack(self, model: Any) -> bytes:
+        """A model, an object with ``name`` and ``length``, as bytes from which ``unpack`` makes it again unread."""
+        raise NotImplementedError
+
+    def unpack(self, packed: bytes) -> Any:
+        """The model that ``pack`` was given.
+
+        Raises:
+            ValueError: the bytes, which may come from anybody, are no model that could be searched with.
+        """
         raise NotImplementedError
 
 

@@ -13,6 +13,7 @@ from seqloom.core.sequences import ModelBatch
 from seqloom.core.stages import OnBad, Reader
 
 from .hmmfile import LONGEST_LINE, ProfileHmm, read_models
+from .packed_models import PACKING, pack, unpack
 
 
 class Hmmer3Reader(Reader):
@@ -20,6 +21,7 @@ class Hmmer3Reader(Reader):
 
     name = "hmmer3"
     gives = "models"
+    packing = PACKING
 
     def sniff(self, head: bytes) -> bool:
         return head.lstrip().startswith(b"HMMER3/")
@@ -44,6 +46,14 @@ class Hmmer3Reader(Reader):
         if models:
             yield model_batch(models, PackedTexts.concat(sources), first)
         text.detach()
+
+    def pack(self, model: ProfileHmm) -> bytes:
+        """See ``packed_models``."""
+        return pack(model)
+
+    def unpack(self, packed: bytes) -> ProfileHmm:
+        """See ``packed_models``."""
+        return unpack(packed)
 
 
 def model_batch(models: list[ProfileHmm], sources: Sequence[str] | None = None, first: int = 0) -> ModelBatch:

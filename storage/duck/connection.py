@@ -249,6 +249,11 @@ def _open(path: str, read_only: bool, memory: int | None, threads: int | None,
         return connection
 
 
+def opened_for_reading(path: "str | Path") -> "duckdb.DuckDBPyConnection":
+    """A DuckDB file of whatever kind, of which nothing is known yet; errors as of ``connect``."""
+    return _open(str(path), True, None, None)
+
+
 def _is_bare(connection: "duckdb.DuckDBPyConnection") -> bool:
     return not connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchall()
 

@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ...core.errors import StoreError
+from ...core.errors import SchemaError, StoreError
 from . import durable
-from .connection import STORAGE_VERSION, Kind, configure, connect, make_tables, translated
+from .connection import (
+    STORAGE_VERSION,
+    Kind,
+    configure,
+    connect,
+    make_tables,
+    opened_for_reading,
+    own_functions,
+    translated,
+)
 from .literals import literal
 
 if TYPE_CHECKING:
@@ -40,6 +49,33 @@ def is_database(path: "str | Path") -> bool:
             return file.read(12)[8:] == MAGIC
     except (OSError, ValueError):
         return False
+
+
+def kind_of(path: "str | Path") -> str:
+    """What a DuckDB file says that it holds, such as "models"; "" where it says nothing, or is none.
+
+    Raises:
+        LockedError, DamagedError: as ``connect`` does.
+    """
+    from .native import duckdb
+
+    if not is_database(path):
+        return ""
+    durable.recover(path)
+    try:
+        connection = opened_for_reading(path)
+    except SchemaError:
+        return ""
+    with closing(connection):
+        name = own_functions(connection)
+        connection.execute("SET enable_external_access = false")
+        try:
+            [(tables,)] = connection.execute("SELECT count(*) FROM duckdb_tables() WHERE NOT internal AND table_name = "
+                                             f"'seqloom_file' AND database_name = {literal(name)}").fetchall()
+            kinds = connection.execute("SELECT kind FROM seqloom_file LIMIT 1").fetchall() if tables else []
+        except duckdb.Error:
+            return ""
+    return str(kinds[0][0]) if kinds else ""
 
 
 class DatabaseFile:

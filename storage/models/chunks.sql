@@ -3,8 +3,6 @@
 CREATE TABLE chunks_0 (
 	chunk INTEGER NOT NULL,
 	packed BLOB USING COMPRESSION uncompressed NOT NULL,
-	checksum BIGINT NOT NULL,
-	texts BLOB USING COMPRESSION uncompressed NOT NULL,
-	text_checksum BIGINT NOT NULL
+	texts BLOB USING COMPRESSION uncompressed NOT NULL
 );
 

@@ -22,8 +22,10 @@ CREATE TABLE models (
 	chunk INTEGER NOT NULL,
 	start BIGINT NOT NULL,
 	bytes BIGINT NOT NULL,
+	checksum BIGINT NOT NULL,
 	text_start BIGINT NOT NULL,
 	text_bytes BIGINT NOT NULL,
+	text_checksum BIGINT NOT NULL,
 	digest BLOB NOT NULL
 );
 

@@ -45,9 +45,11 @@ models = sa.Table(
     _required("chunk", sa.Integer),
     _required("start", sa.BigInteger),  # in the chunk's packed models
     _required("bytes", sa.BigInteger),
+    _required("checksum", sa.BigInteger),  # CRC-32 of what the row says and of the packed model
     _required("text_start", sa.BigInteger),  # in its texts
     _required("text_bytes", sa.BigInteger),
-    _required("digest", sa.LargeBinary),  # SHA-256 of the other columns and the text, see storage.models.fingerprint
+    _required("text_checksum", sa.BigInteger),
+    _required("digest", sa.LargeBinary),  # SHA-256 of what the row says and of the text
 )
 
 chunk_metadata = sa.MetaData()
@@ -57,9 +59,7 @@ chunks = sa.Table(
     "chunks_0", chunk_metadata,
     _required("chunk", sa.Integer),
     _required("packed", RawBlob),
-    _required("checksum", sa.BigInteger),  # CRC-32 of packed
     _required("texts", RawBlob),
-    _required("text_checksum", sa.BigInteger),  # CRC-32 of texts
 )
 
 seqloom_file = sa.Table(

@@ -36,8 +36,10 @@ def upgrade() -> None:
         sa.Column("chunk", sa.Integer(), nullable=False),
         sa.Column("start", sa.BigInteger(), nullable=False),
         sa.Column("bytes", sa.BigInteger(), nullable=False),
+        sa.Column("checksum", sa.BigInteger(), nullable=False),
         sa.Column("text_start", sa.BigInteger(), nullable=False),
         sa.Column("text_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("text_checksum", sa.BigInteger(), nullable=False),
         sa.Column("digest", sa.LargeBinary(), nullable=False),
     )
     op.create_table(
