@@ -99,7 +99,7 @@ class ModelDatabase:
 
         reader = reader_of(self._database)
 
-        def remake(text: str) -> bytes:
+        def remake(text: str) -> tuple[bytes, bytes]:
             where = f"{self.path}: a text that is stored"
             try:
                 batches = [*reader.read(io.BytesIO(text.encode("utf-8", "surrogateescape")), where, None,
@@ -107,7 +107,7 @@ class ModelDatabase:
             except InputError as error:
                 raise DamagedError(str(error)) from error
             models = [model for batch in batches if isinstance(batch, ModelBatch) for model in batch.models]
-            return reader.pack(models[0]) if len(models) == 1 else b""
+            return reader.pack(models[0]) if len(models) == 1 else (b"", b"")
 
         return problems(self._database, remake, progress)
 
@@ -161,7 +161,7 @@ class _Packer:
     def packing(self) -> int:
         return self._known.packing
 
-    def pack(self, model: Any) -> bytes:
+    def pack(self, model: Any) -> tuple[bytes, bytes]:
         """See ``Reader.pack``."""
         return self._known.pack(model)
 

@@ -403,17 +403,26 @@ class Reader(ABC):
         """What ``path`` names, if the reader ``claims`` it; else as ``read``."""
         raise NotImplementedError
 
-    def pack(self, model: Any) -> bytes:
-        """A model, an object with ``name`` and ``length``, as bytes from which ``unpack`` makes it again unread."""
+    def pack(self, model: Any) -> tuple[bytes, bytes]:
+        """A model, an object with ``name`` and ``length``, as bytes from which ``unpack`` makes it again: a head, which
+        is read whenever the model is searched with, and a body, which is read when somebody asks for it."""
         raise NotImplementedError
 
-    def unpack(self, packed: bytes) -> Any:
+    def unpack(self, head: bytes, read: "BodyReader") -> Any:
         """The model that ``pack`` was given.
 
+        Args:
+            read: gives what a function makes of the body; may be called at any time, by any thread.
+
         Raises:
-            ValueError: the bytes, which may come from anybody, are no model that could be searched with.
+            ValueError: the bytes, which may come from anybody, are no model that could be searched with. The function
+                that ``read`` is given may raise it, too.
         """
         raise NotImplementedError
+
+
+BodyReader = Callable[[Callable[[bytes], Any]], Any]
+"""Reads the body of a stored model and gives what the function that it is handed makes of it."""
 
 
 class OnBad(ABC):

@@ -11,7 +11,7 @@ from .database import ModelFile, Rows, fingerprint, model_digest, table_of
 MOST = 10
 """Problems of single models that are told."""
 
-Remake = Callable[[str], bytes]
+Remake = Callable[[str], tuple[bytes, bytes]]
 """Packs the model of a text."""
 
 
@@ -75,14 +75,14 @@ def _wrong(database: ModelFile, remake: "Remake | None", progress: Progress) -> 
 def _one(database: ModelFile, rows: Rows, place: int, digest: bytes, remake: "Remake | None") -> None:
     """Raises ``DamagedError`` where something is wrong with a model."""
     row = rows.part(place, place + 1)
-    [packed], [kept] = database.packed(row), database.texts(row)
+    [head], [body], [kept] = database.heads(row), database.bodies(row), database.texts(row)
     try:
         text = PackedTexts([kept])[0]
     except Exception as error:  # the library's own kinds
         raise database.damaged(rows, place, f"its text can't be unpacked ({error})") from error
     if model_digest(rows.about(place), text) != digest:
         raise database.damaged(rows, place, "its text or its row doesn't match its digest")
-    if remake is not None and remake(text) != packed:
+    if remake is not None and remake(text) != (head, body):
         raise database.damaged(rows, place, "its arrays are not those of its text")
 
 

@@ -2,7 +2,8 @@
 
 CREATE TABLE chunks_0 (
 	chunk INTEGER NOT NULL,
-	packed BLOB USING COMPRESSION uncompressed NOT NULL,
+	heads BLOB USING COMPRESSION uncompressed NOT NULL,
+	bodies BLOB USING COMPRESSION uncompressed NOT NULL,
 	texts BLOB USING COMPRESSION uncompressed NOT NULL
 );
 

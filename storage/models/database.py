@@ -5,11 +5,12 @@ what is there in one transaction. Every model that is read is checked against it
 What packed models look like is the business of the plugin that reads such models (``Reader.pack``).
 """
 
+import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from ...core.alphabet import Alphabet, alphabet
+from ...core.distinct import distinct
 from ...core.errors import DamagedError, InputError, StoreError
 from ...core.packed_texts import PackedTexts
 from ...core.sequences import ModelBatch
+from ...core.stages import BodyReader
 from ..duck import creation
 from ..duck.arrow import Values, insert
 from ..duck.connection import lacks_table, translated
@@ -30,18 +33,18 @@ if TYPE_CHECKING:
     import duckdb
 
 CHUNK_BYTES = 1 << 20
-"""Bytes of packed models, or of texts, behind which a chunk ends."""
+"""Bytes of heads, of bodies or of texts behind which a chunk ends."""
 TABLE_CHUNKS = 16
 """Chunks of a table: all of them DuckDB holds in memory when it writes the table to disk."""
-ALIGNMENT = 64
-"""Bytes of a cache line, on which every packed model begins."""
+CHUNKS_HELD = 4
+"""Chunks of bodies that are in memory."""
 BLOCK_ROWS = 1 << 14
 """Rows that are listed at a time."""
 LONGEST = 2**31 - 1
 """Positions that a model may have: lengths are i4."""
 ALPHABETS = ("protein", "nucleotide")
 
-Unpack = Callable[[bytes], Any]
+Unpack = Callable[[bytes, BodyReader], Any]
 
 
 class Packer(Protocol):
@@ -56,8 +59,8 @@ class Packer(Protocol):
     def name(self) -> str: ...
     @property
     def packing(self) -> int: ...
-    def pack(self, model: Any) -> bytes:
-        """A model's arrays as bytes."""
+    def pack(self, model: Any) -> tuple[bytes, bytes]:
+        """Head and body of a model."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +103,12 @@ class Rows:
     descriptions: list[str]
     lengths: np.ndarray
     chunks: np.ndarray
-    starts: np.ndarray
-    sizes: np.ndarray
-    checksums: np.ndarray
+    head_starts: np.ndarray
+    head_sizes: np.ndarray
+    head_checksums: np.ndarray
+    body_starts: np.ndarray
+    body_sizes: np.ndarray
+    body_checksums: np.ndarray
     text_starts: np.ndarray
     text_sizes: np.ndarray
     text_checksums: np.ndarray
@@ -120,8 +126,10 @@ class Rows:
                      int(self.lengths[place]))
 
 
-_COLUMNS = ("ordinal, name, accession, description, length, chunk, start, bytes, checksum, text_start, text_bytes, "
-            "text_checksum")
+_PARTS = {"head": "heads", "body": "bodies", "text": "texts"}
+"""What is kept of a model, and the columns of chunks with it."""
+_COLUMNS = ["ordinal", "name", "accession", "description", "length", "chunk",
+            *(f"{part}_{what}" for part in _PARTS for what in ("start", "bytes", "checksum"))]
 
 
 def about(ordinal: int, name: str, accession: str, description: str, length: int) -> bytes:
@@ -167,6 +175,8 @@ class ModelFile(DatabaseFile):
 
     def __init__(self, path: Path, open_file: "Callable[[], duckdb.DuckDBPyConnection]", read_only: bool) -> None:
         super().__init__(path, open_file, read_only)
+        self._held: dict[int, bytes] = {}
+        self._held_lock = threading.Lock()
         self._know()
 
     @classmethod
@@ -297,7 +307,7 @@ class ModelFile(DatabaseFile):
             first, last = (int(ordinals[0]), int(ordinals[-1])) if count else (0, -1)
             where = (f"WHERE ordinal BETWEEN {first} AND {last}" if last - first + 1 == count else
                      f"WHERE ordinal IN (SELECT unnest('{ordinals.tolist()}'::BIGINT[]))")
-        table = self._columns(f"SELECT {_COLUMNS} FROM models {where} ORDER BY ordinal")
+        table = self._columns(f"SELECT {', '.join(_COLUMNS)} FROM models {where} ORDER BY ordinal")
         found = len(table["ordinal"])
         wanted = np.arange(found) if ordinals is None else ordinals
         if found != count or not np.array_equal(table["ordinal"], wanted):
@@ -306,7 +316,8 @@ class ModelFile(DatabaseFile):
         columns: list[Any] = [column.tolist() if column.dtype == object else column.astype(np.int64)
                               for column in table.values()]
         rows = Rows(*columns)
-        numbers = (rows.lengths, rows.starts, rows.sizes, rows.text_starts, rows.text_sizes, rows.chunks)
+        numbers = (rows.lengths, rows.chunks, rows.head_starts, rows.head_sizes, rows.body_starts, rows.body_sizes,
+                   rows.text_starts, rows.text_sizes)
         texts = (rows.names, rows.accessions, rows.descriptions)
         if count and (min(int(column.min()) for column in numbers) < 0 or int(rows.lengths.max()) > LONGEST
                       or (np.diff(rows.chunks) < 0).any()
@@ -332,65 +343,89 @@ class ModelFile(DatabaseFile):
 
     # ---- models
 
-    def packed(self, rows: Rows) -> Iterator[bytes]:
-        """Packed models of some rows, one after the other.
+    def heads(self, rows: Rows) -> Iterator[bytes]:
+        """Heads of some models, one after the other.
 
         Raises:
-            DamagedError: a chunk is missing, or a model isn't that of its row.
+            DamagedError: a chunk is missing, or a head isn't that of its row.
         """
-        for place, data in self._parts(rows, "packed", rows.starts, rows.sizes):
-            yield self._sound(rows, place, data, rows.checksums)
+        return self._parts(rows, "head")
+
+    def bodies(self, rows: Rows) -> Iterator[bytes]:
+        """Their bodies; errors as ``heads``."""
+        return self._parts(rows, "body")
 
     def texts(self, rows: Rows) -> Iterator[bytes]:
-        """Their texts, as ``PackedTexts`` keeps them; errors as ``packed``."""
-        for place, data in self._parts(rows, "texts", rows.text_starts, rows.text_sizes):
-            yield self._sound(rows, place, data, rows.text_checksums)
+        """Their texts, as ``PackedTexts`` keeps them; errors as ``heads``."""
+        return self._parts(rows, "text")
 
-    def _parts(self, rows: Rows, column: str, starts: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[int, bytes]]:
-        """Place in ``rows`` and bytes of every model."""
-        for chunk, places in groupby(range(len(rows)), lambda place: int(rows.chunks[place])):
-            data = memoryview(self._chunk(chunk, column))
+    def _parts(self, rows: Rows, part: str) -> Iterator[bytes]:
+        starts, sizes, checksums = (getattr(rows, f"{part}_{what}").tolist() for what in ("starts", "sizes",
+                                                                                         "checksums"))
+        by_chunk = groupby(range(len(rows)), rows.chunks.tolist().__getitem__)
+        chunks = self._chunks(distinct(rows.chunks).tolist(), _PARTS[part])
+        for (_, places), data in zip(by_chunk, chunks, strict=True):
             for place in places:
-                start, size = int(starts[place]), int(sizes[place])
-                yield place, bytes(data[start : start + size])
+                found = data[starts[place] : starts[place] + sizes[place]]
+                if checksum(rows.about(place), found) != checksums[place]:
+                    raise self.damaged(rows, place, "its bytes and its row don't match their checksum")
+                yield found
 
-    def _sound(self, rows: Rows, place: int, data: bytes, checksums: np.ndarray) -> bytes:
-        if checksum(rows.about(place), data) != checksums[place]:
-            raise self.damaged(rows, place, "its bytes and its row don't match their checksum")
-        return data
-
-    def _chunk(self, chunk: int, column: str) -> bytes:
-        """A chunk's packed models or texts."""
-        try:
-            run = self._run_apart if self.read_only else self._run  # while appending, rows are those of the transaction
-            found = run(f"SELECT {column} FROM {table_of(chunk)} WHERE chunk = {chunk}")
-        except StoreError as error:
-            if not lacks_table(error):
-                raise
-            found = []
-        if len(found) != 1 or not isinstance(found[0][0], bytes):
-            raise DamagedError(f"{self.path}: chunk {chunk} is there {len(found)} times; make the database anew")
-        return found[0][0]
+    def _chunks(self, wanted: Sequence[int], column: str) -> Iterator[bytes]:
+        """A column of some chunks, by ascending number, those of a table at a time."""
+        run = self._run_apart if self.read_only else self._run  # while appending, rows are those of the transaction
+        for table, numbers in groupby(wanted, table_of):
+            chunks = [*numbers]
+            try:
+                found = dict(run(f"SELECT chunk, {column} FROM {table} "
+                                 f"WHERE chunk BETWEEN {chunks[0]} AND {chunks[-1]}"))
+            except StoreError as error:
+                if not lacks_table(error):
+                    raise
+                found = {}
+            for chunk in chunks:
+                if not isinstance(found.get(chunk), bytes):
+                    raise DamagedError(f"{self.path}: chunk {chunk} is missing; make the database anew")
+                yield found[chunk]
 
     def batch(self, rows: Rows, unpack: Unpack) -> ModelBatch:
-        """Models of some rows, in memory, with the rows' ordinals and without texts.
+        """Models of some rows with the rows' ordinals and without texts. Bodies are read as they are asked for.
 
         Raises:
-            DamagedError: as ``packed``, or what is stored is no such model.
+            DamagedError: as ``heads``, or what is stored is no such model.
         """
         return ModelBatch(self.alphabet, [*self.unpacked(rows, unpack)], rows.lengths, rows.ordinals, rows.names,
                           rows.accessions, rows.descriptions)
 
     def unpacked(self, rows: Rows, unpack: Unpack) -> Iterator[Any]:
         """The same, one model after the other."""
-        for place, data in enumerate(self.packed(rows)):
+        for place, head in enumerate(self.heads(rows)):
             try:
-                model = unpack(data)
+                model = unpack(head, partial(self._made_of_body, rows, place))
             except ValueError as error:
                 raise self.damaged(rows, place, str(error)) from None
             if model.length != rows.lengths[place] or model.name != rows.names[place]:
                 raise self.damaged(rows, place, "its row is that of another model")
             yield model
+
+    def _made_of_body(self, rows: Rows, place: int, make: Callable[[bytes], Any]) -> Any:
+        """What ``make`` makes of the body of a model. Those of its chunk are kept for a while: more will be wanted."""
+        chunk = int(rows.chunks[place])
+        with self._held_lock:
+            data = self._held.pop(chunk, None)
+            if data is None:
+                [data] = self._chunks([chunk], _PARTS["body"])
+            self._held[chunk] = data
+            while len(self._held) > CHUNKS_HELD:
+                del self._held[next(iter(self._held))]
+        start, size = int(rows.body_starts[place]), int(rows.body_sizes[place])
+        body = data[start : start + size]
+        if checksum(rows.about(place), body) != rows.body_checksums[place]:
+            raise self.damaged(rows, place, "its bytes and its row don't match their checksum")
+        try:
+            return make(body)
+        except ValueError as error:
+            raise self.damaged(rows, place, str(error)) from None
 
     def damaged(self, rows: Rows, place: int, what: str) -> DamagedError:
         return DamagedError(f"{self.path}: model {int(rows.ordinals[place]) + 1:,}, '{rows.names[place]}': {what}; "
@@ -422,7 +457,7 @@ class _Writer:
         self._chunk = 0
         self._digests: list[bytes] = []
         self._lengths: list[int] = []
-        self._packed, self._texts = bytearray(), bytearray()
+        self._parts = {part: bytearray() for part in _PARTS}
         self._rows: list[tuple[Any, ...]] = []  # of the chunk that is not full yet
 
     def resume(self, database: ModelFile) -> None:
@@ -451,30 +486,28 @@ class _Writer:
     def _add(self, name: str, accession: str, description: str, length: int, model: Any, kept: bytes,
              text: str) -> None:
         ordinal = len(self._digests)
-        said, packed = about(ordinal, name, accession, description, length), self._packer.pack(model)
+        said = about(ordinal, name, accession, description, length)
         self._digests.append(model_digest(said, text))
         self._lengths.append(length)
-        self._rows.append((
-            ordinal, name, accession, description, length, self._chunk, len(self._packed), len(packed),
-            checksum(said, packed), len(self._texts), len(kept), checksum(said, kept), self._digests[-1]))
-        self._packed += packed
-        self._packed += bytes(-len(self._packed) % ALIGNMENT)
-        self._texts += kept
-        if max(len(self._packed), len(self._texts)) >= CHUNK_BYTES:
+        head, body = self._packer.pack(model)
+        row: list[Any] = [ordinal, name, accession, description, length, self._chunk]
+        for data, whole in zip((head, body, kept), self._parts.values(), strict=True):
+            row += len(whole), len(data), checksum(said, data)
+            whole += data
+        self._rows.append((*row, self._digests[-1]))
+        if max(map(len, self._parts.values())) >= CHUNK_BYTES:
             self._flush()
 
     def _flush(self) -> None:
         """Write the models that were gathered as the next chunk."""
         self._run(making(self._chunk))
         self._insert(table_of(self._chunk), {
-            "chunk": ("INTEGER", [self._chunk]), "packed": ("BLOB", [bytes(self._packed)]),
-            "texts": ("BLOB", [bytes(self._texts)])})
-        columns = list(zip(*self._rows, strict=True))
-        names = (*_COLUMNS.split(", "), "digest")
+            "chunk": ("INTEGER", [self._chunk]),
+            **{_PARTS[part]: ("BLOB", [bytes(whole)]) for part, whole in self._parts.items()}})
         kinds = {"name": "VARCHAR", "accession": "VARCHAR", "description": "VARCHAR", "digest": "BLOB"}
-        self._insert("models", {name: (kinds.get(name, "BIGINT"), list(column))
-                                for name, column in zip(names, columns, strict=True)})
-        self._packed, self._texts, self._rows = bytearray(), bytearray(), []
+        self._insert("models", {name: (kinds.get(name, "BIGINT"), list(column)) for name, column in zip(
+            (*_COLUMNS, "digest"), zip(*self._rows, strict=True), strict=True)})
+        self._parts, self._rows = {part: bytearray() for part in _PARTS}, []
         self._chunk += 1
         if self._saves and self._chunk % TABLE_CHUNKS == 0:
             self._run(SAVING)

@@ -3,9 +3,9 @@
 ``models.sql`` is generated from it, as ``sequences.sql`` is from the schema of sequence databases.
 
 A model is there twice: as the text that it was read from, compressed by itself, and as its reader packed it, so that a
-search reads arrays and no text. Both lie in chunks, each of some models one behind the other, and some chunks to a
-table, ``chunks_0``, ``chunks_1`` and so on: DuckDB holds a whole vector of 2,048 blobs in memory when it writes a table
-to disk.
+search reads arrays and no text: a head, of which a search needs that of every model, and a body, which it needs of
+some. All three lie in chunks, each of some models one behind the other, and some chunks to a table, ``chunks_0``,
+``chunks_1`` and so on: DuckDB holds a whole vector of 2,048 blobs in memory when it writes a table to disk.
 """
 
 from typing import Any
@@ -43,10 +43,13 @@ models = sa.Table(
     _required("description", sa.String),
     _required("length", sa.Integer),
     _required("chunk", sa.Integer),
-    _required("start", sa.BigInteger),  # in the chunk's packed models
-    _required("bytes", sa.BigInteger),
-    _required("checksum", sa.BigInteger),  # CRC-32 of what the row says and of the packed model
-    _required("text_start", sa.BigInteger),  # in its texts
+    _required("head_start", sa.BigInteger),  # in the chunk's heads
+    _required("head_bytes", sa.BigInteger),
+    _required("head_checksum", sa.BigInteger),  # CRC-32 of what the row says and of the head
+    _required("body_start", sa.BigInteger),
+    _required("body_bytes", sa.BigInteger),
+    _required("body_checksum", sa.BigInteger),
+    _required("text_start", sa.BigInteger),
     _required("text_bytes", sa.BigInteger),
     _required("text_checksum", sa.BigInteger),
     _required("digest", sa.LargeBinary),  # SHA-256 of what the row says and of the text
@@ -58,7 +61,8 @@ chunk_metadata = sa.MetaData()
 chunks = sa.Table(
     "chunks_0", chunk_metadata,
     _required("chunk", sa.Integer),
-    _required("packed", RawBlob),
+    _required("heads", RawBlob),
+    _required("bodies", RawBlob),
     _required("texts", RawBlob),
 )
 
