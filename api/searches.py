@@ -44,7 +44,10 @@ from .installed import find_pipeline, registry
 from .masking import check_learned
 from .queries import QueryInput, is_file, load_queries
 from .run import Run
-from .storage.sequences.database import SequenceDatabase, is_database
+from .storage.duck.database_file import DatabaseFile, is_database
+from .storage.models.database import ModelFile
+from .storage.models.sources import ModelDatabaseSource
+from .storage.sequences.database import SequenceDatabase
 from .storage.sequences.sources import ChainedSource, DatabaseSource, Pick, PickedSource
 
 if TYPE_CHECKING:
@@ -412,7 +415,7 @@ def kept_stream(database: DatabaseInput, kind: str) -> "DatabaseInput | MemorySo
 def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", kind: str, pick: Pick | None,
            memory: int | None, threads: int) -> Iterator[VolumeSource]:
     """All databases as one source, closed again at the end; ``threads`` read them."""
-    mine: list[SequenceDatabase] = []
+    mine: list[DatabaseFile] = []
     try:
         sources: list[VolumeSource] = []
         for database in databases:
@@ -424,9 +427,16 @@ def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", ki
                 sources.append(ModelSource(database))
             elif isinstance(database, SequenceBatch):
                 sources.append(MemorySource(database))
+            elif kind == "model" and is_database(database):
+                from .models import reader_of
+
+                library = ModelFile.open(database, memory=reading_share(memory))
+                mine.append(library)
+                sources.append(ModelDatabaseSource(library, reader_of(library).unpack))
             elif is_database(database):
-                mine.append(SequenceDatabase.open(database, read_only=True, memory=reading_share(memory)))
-                sources.append(DatabaseSource(mine[-1], threads))
+                found = SequenceDatabase.open(database, read_only=True, memory=reading_share(memory))
+                mine.append(found)
+                sources.append(DatabaseSource(found, threads))
             elif kind == "model":
                 sources.append(ModelSource(inputs.load_models(str(database), registry()),
                                            str(Path(database).resolve())))
@@ -434,9 +444,6 @@ def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", ki
                 batch = inputs.load_sequences(str(database), registry(), alphabet(kind))
                 facts = inputs.facts_of(str(database), registry(), batch.alphabet)
                 sources.append(MemorySource(batch, str(Path(database).resolve()), facts))
-        if kind == "model" and len(sources) > 1:
-            raise InputError("models are searched in one file at a time; put the files one behind the other, as with "
-                             "cat, into one")
         source: VolumeSource = sources[0] if len(sources) == 1 else ChainedSource(sources)
         yield source if pick is None else PickedSource(source, pick)
     finally:

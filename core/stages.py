@@ -372,10 +372,15 @@ class Family(ABC):
 
 
 class Reader(ABC):
-    """Reads one file format. ``gives`` is "sequences" or "models"."""
+    """Reads one file format. ``gives`` is "sequences" or "models".
+
+    Class attributes beside these:
+        packing: of models that can be stored in a database, version of what ``pack`` gives, from 1 on.
+    """
 
     name: ClassVar[str]
     gives: ClassVar[str] = "sequences"
+    packing: ClassVar[int] = 0
 
     @abstractmethod
     def sniff(self, head: bytes) -> bool:
@@ -406,6 +411,27 @@ class Reader(ABC):
                   residues: int) -> Iterator["SequenceBatch | ModelBatch"]:
         """What ``path`` names, if the reader ``claims`` it; else as ``read``."""
         raise NotImplementedError
+
+    def pack(self, model: Any) -> tuple[bytes, bytes]:
+        """A model, an object with ``name`` and ``length``, as bytes from which ``unpack`` makes it again: a head, which
+        is read whenever the model is searched with, and a body, which is read when somebody asks for it."""
+        raise NotImplementedError
+
+    def unpack(self, head: bytes, read: "BodyReader") -> Any:
+        """The model that ``pack`` was given.
+
+        Args:
+            read: gives what a function makes of the body; may be called at any time, by any thread.
+
+        Raises:
+            ValueError: the bytes, which may come from anybody, are no model that could be searched with. The function
+                that ``read`` is given may raise it, too.
+        """
+        raise NotImplementedError
+
+
+BodyReader = Callable[[Callable[[bytes], Any]], Any]
+"""Reads the body of a stored model and gives what the function that it is handed makes of it."""
 
 
 class OnBad(ABC):
