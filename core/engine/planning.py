@@ -142,17 +142,6 @@ class Planner:
         """Query residues × target residues of a unit."""
         return self._residues(plan.batches[batch]) * plan.volumes[volume].total_residues
 
-    @property
-    def residues_wanted(self) -> bool:
-        """Whether units, or the indexes that are made for them, look at residues of targets."""
-        return any(filled.stage.reads_residues for filled in (*self.plan.indexes("target"), *self.plan.working("unit")))
-
-    def weights(self) -> dict[str, float]:
-        """Share of a unit's time that each slot takes, about, before any has been measured: half is for seed stages."""
-        slots = self.plan.working("unit")
-        kinds = [f.stage.kind == "seed" for f in slots]
-        return {f.name: 1 / kinds.count(seeds) for f, seeds in zip(slots, kinds, strict=True)}
-
     # ---- memory
 
     def need(self, batches: Sequence[tuple[int, int]], volumes: Sequence[Span], flight: int) -> Need:
@@ -201,7 +190,7 @@ class Planner:
 
     def _volume_bytes(self, residues: int, targets: int) -> int:
         """What a volume takes without its indexes."""
-        return residues * self.residues_wanted + 24 * targets
+        return residues * wants_residues(self.plan) + 24 * targets
 
     def _shape(self, batches: Sequence[tuple[int, int]], volumes: Sequence[Span]) -> Shape:
         """Of a unit that is as large as any, in every respect."""
@@ -304,6 +293,18 @@ class Planner:
     def _volumes_in_parts(self, cut: _Cut, parts: int) -> _Cut:
         fewer = min(cut.volume_residues, -(-max(v.total_residues for v in cut.volumes) // parts))
         return replace(cut, volume_residues=fewer, volumes=self.source.plan(max(1, fewer)))
+
+
+def wants_residues(plan: Plan) -> bool:
+    """Whether units, or the indexes that are made for them, look at residues of targets."""
+    return any(filled.stage.reads_residues for filled in (*plan.indexes("target"), *plan.working("unit")))
+
+
+def first_weights(plan: Plan) -> dict[str, float]:
+    """Share of a unit's time that each slot takes, about, before any has been measured: half is for seed stages."""
+    slots = plan.working("unit")
+    kinds = [f.stage.kind == "seed" for f in slots]
+    return {f.name: 1 / kinds.count(seeds) for f, seeds in zip(slots, kinds, strict=True)}
 
 
 def query_batches(queries: Queries, most: int, residues: int) -> list[tuple[int, int]]:
