@@ -14,37 +14,31 @@ from typing import TYPE_CHECKING, Any, cast
 from . import indexes, inputs
 from .budget import data_budget, reading_share, results_share
 from .core import output_files
-from .core.alphabet import alphabet
 from .core.backends import check_available
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import Engine, check_queries
 from .core.engine.location import cut_source
-from .core.engine.memory import MemorySource, ModelSource
 from .core.engine.planning import Settings
 from .core.engine.threads import bounded_threads
 from .core.errors import (
     Cancelled,
-    DamagedError,
     InputError,
     OptionError,
-    PluginError,
     ResumeError,
     SeqloomError,
     StoreError,
-    UnknownNameError,
 )
 from .core.options import option_infos
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import SlotStats, VolumeSource
 from .core.progress import Progress
-from .core.sequences import ModelBatch, SequenceBatch
 from .core.units import parse_bytes
 from .database import Database
 from .installed import find_pipeline, registry
+from .opening import DatabaseInput, changed, kept_pick, kept_plan, kept_stream, opened, space_of
 from .queries import QueryInput, is_file, load_queries
 from .run import Run
-from .storage.sequences.database import SequenceDatabase, is_database
-from .storage.sequences.sources import ChainedSource, DatabaseSource, Pick, PickedSource
+from .storage.sequences.sources import Pick, PickedSource
 
 if TYPE_CHECKING:
     from .storage.results.report import RunResults
@@ -52,8 +46,6 @@ if TYPE_CHECKING:
     from .storage.results.store import ResultStore
 
 DEFAULT_RESULTS = "seqloom.duckdb"
-
-DatabaseInput = str | Path | Database | SequenceBatch | ModelBatch
 
 def results_path(results: "str | Path | None") -> Path:
     """The results store: as given, else ``SEQLOOM_RESULTS``, else ``seqloom.duckdb`` in the working directory."""
@@ -289,33 +281,6 @@ def finished(reference: str | int, results: "str | Path | None" = None) -> Run:
     return Run(known["id"], plan, home, reopen)
 
 
-def kept_plan(kept: Mapping[str, Any]) -> Plan:
-    """What ran, from what is kept with a run.
-
-    Raises:
-        PluginError: a plugin that took part is not installed any more.
-        DamagedError: what is kept is no such thing.
-    """
-    try:
-        data, then = kept["plan"], kept.get("plugins", {})
-        return compose(registry(), Pipeline.from_dict(data["pipeline"]), data["options"], data["backend"])
-    except UnknownNameError as error:
-        gone = [made for name, made in then.items() if name not in registry().plugins]
-        if not gone:
-            raise
-        what = str(error).partition("; known: ")[0]
-        raise PluginError(f"the run wants {' and '.join(gone)}, which {'is' if len(gone) == 1 else 'are'} not "
-                          f"installed ({what}); install {'it' if len(gone) == 1 else 'them'} again") from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DamagedError(f"what is kept of the run can't be read ({type(error).__name__}: {error})") from error
-
-
-def changed(databases: Sequence[Mapping[str, Any]], source: VolumeSource) -> list[tuple[Mapping[str, Any], Any]]:
-    """Of each database of a run that isn't what it was: what it was, and what it is now."""
-    return [(then, now) for then, now in zip(databases, source.fingerprints(), strict=True)
-            if then["fingerprint"] != now["fingerprint"]]
-
-
 def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
     """Refuse to resume when a database isn't what it was."""
     for then, now in changed(run_file.databases(), source):
@@ -394,52 +359,6 @@ def _named(text: str) -> list[str]:
     return parts if len(parts) > 1 and not is_there(whole) and all(map(is_there, parts)) else [whole]
 
 
-def kept_stream(database: DatabaseInput, kind: str) -> "DatabaseInput | MemorySource | ModelSource":
-    """``database``, or what is read of it if it can be read once only."""
-    if isinstance(database, str | Path) and inputs.is_stream(str(database)):
-        where = "standard input" if str(database) == "-" else str(database)
-        if kind == "model":
-            return ModelSource(inputs.load_models(str(database), registry()), where)
-        return MemorySource(inputs.load_sequences(str(database), registry(), alphabet(kind)), where)
-    return database
-
-
-@contextmanager
-def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", kind: str, pick: Pick | None,
-           memory: int | None, threads: int) -> Iterator[VolumeSource]:
-    """All databases as one source, closed again at the end; ``threads`` read them."""
-    mine: list[SequenceDatabase] = []
-    try:
-        sources: list[VolumeSource] = []
-        for database in databases:
-            if isinstance(database, Database):
-                sources.append(DatabaseSource(database._database, threads))
-            elif isinstance(database, MemorySource | ModelSource):
-                sources.append(database)
-            elif isinstance(database, ModelBatch):
-                sources.append(ModelSource(database))
-            elif isinstance(database, SequenceBatch):
-                sources.append(MemorySource(database))
-            elif is_database(database):
-                mine.append(SequenceDatabase.open(database, read_only=True, memory=reading_share(memory)))
-                sources.append(DatabaseSource(mine[-1], threads))
-            elif kind == "model":
-                sources.append(ModelSource(inputs.load_models(str(database), registry()),
-                                           str(Path(database).resolve())))
-            else:
-                batch = inputs.load_sequences(str(database), registry(), alphabet(kind))
-                facts = inputs.facts_of(str(database), registry(), batch.alphabet)
-                sources.append(MemorySource(batch, str(Path(database).resolve()), facts))
-        if kind == "model" and len(sources) > 1:
-            raise InputError("models are searched in one file at a time; put the files one behind the other, as with "
-                             "cat, into one")
-        source: VolumeSource = sources[0] if len(sources) == 1 else ChainedSource(sources)
-        yield source if pick is None else PickedSource(source, pick)
-    finally:
-        for open_database in mine:
-            open_database.close()
-
-
 def numbers_of(source: VolumeSource, names: Sequence[str]) -> frozenset[int]:
     """Global numbers of targets by name."""
     return frozenset(Pick.of_names(names).find(source).numbers.tolist()) if names else frozenset()
@@ -462,22 +381,6 @@ def picked(names: Iterable[str] | None, other_names: Iterable[str] | None, taxid
     if taxids is not None or other_taxids is not None:
         return Pick.of_taxids(cast("Iterable[int]", other_taxids if taxids is None else taxids), taxids is None)
     return None
-
-
-def kept_pick(kept: Mapping[str, Any]) -> Pick | None:
-    """The pick of a stored run; versions up to 0.1 knew one kind."""
-    if kept.get("target_ids"):
-        return Pick.of_names(kept["target_ids"])
-    if not (pick := kept.get("pick")):
-        return None
-    names, taxids = (None if pick[name] is None else tuple(pick[name]) for name in ("names", "taxids"))
-    return Pick(names, taxids, pick["others"])
-
-
-def space_of(source: VolumeSource) -> SearchSpace:
-    """What the statistics of a search rest on."""
-    return SearchSpace(source.total_residues, source.sequences, source.longest, getattr(source, "shortest", 0),
-                       getattr(source, "estimated_bases", 0))
 
 
 def parsed_names(plan: Plan, source: VolumeSource) -> list[bool]:
