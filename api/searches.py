@@ -41,6 +41,7 @@ from .run import Run
 from .storage.sequences.sources import Pick, PickedSource
 
 if TYPE_CHECKING:
+    from .cluster.session import Session
     from .storage.results.report import RunResults
     from .storage.results.run_file import RunFile
     from .storage.results.store import ResultStore
@@ -68,7 +69,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
            negative_taxids: Iterable[int] | None = None, volume_residues: int | None = None,
            batch_queries: int | None = None, on_bad: str = "error", explain: Sequence[str] = (), command: str = "",
            progress: Progress | None = None, written: Callable[[Run], None] | None = None, task: str = "",
-           **options: Any) -> Run:
+           cluster: Any = None, **options: Any) -> Run:
     """Search ``databases`` for ``queries`` and keep the results.
 
     Args:
@@ -98,6 +99,9 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         written: called with the run when all its rows are there and before it is merged into the store.
         task: the pipeline to run instead, as on the command line: "blastn" alone does what its peer does, megablast;
             with the task "blastn" words of 11 seed.
+        cluster: carry the search out on a Dask cluster: its client, the address of its scheduler, a scheduler file, or
+            "local:4" for four worker processes of this machine. ``memory`` then holds for each worker, as ``threads``
+            does for those of this machine.
         options: the pipeline's own options, such as ``evalue=1e-5``.
 
     Raises:
@@ -117,6 +121,10 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
     chosen = find_pipeline(plugins, pipeline, task)
     plan = compose(plugins, chosen, options, backend, stages, settings)
     check_available({placed.stage.backend for placed in plan.stages})
+    if cluster is not None:
+        from .cluster.connection import check_cluster
+
+        check_cluster(cluster)
     budget = parse_bytes(memory)
     home = results_store(results, results_share(budget)) if store else None
     asked = queries if isinstance(queries, list | tuple) else [queries]
@@ -127,7 +135,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
     pick = picked(target_ids, negative_target_ids, taxids, negative_taxids)
     kept = [kept_stream(database, plan.family.target) for database in given]
     reopen = partial(opened, kept, plan.family.target, pick, budget, threads)
-    with reopen() as source:
+    with reopen() as source, ExitStack() as stack:
         if isinstance(source, PickedSource) and source.bare:
             print(f"seqloom: {', '.join(source.bare)} has no taxonomy: sequences of just the taxids given are meant, "
                   "not of what belongs to them", file=sys.stderr)
@@ -145,10 +153,35 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
                       "pick": asdict(pick) if pick else None,
                       "query_files": [str(query) for query in asked if is_file(query)]}
-        engine = Engine(indexes.reading(plan, searched), plugins, loaded, source, space, use, progress)
+        workers = on_cluster(stack, cluster, plan, source, space, pick, use, budget)
+        engine = engine_of(plan, searched, loaded, source, space, use, progress, workers)
         with engine.reading_ahead():
             run_file = begun(home, provenance, loaded, source, results_share(budget))
-            return carry_out(engine, run_file, home, plan, reopen, written)
+            return carry_out(engine, run_file, home, plan, reopen, written, workers)
+
+
+def on_cluster(stack: ExitStack, cluster: Any, plan: Plan, source: VolumeSource, space: SearchSpace,
+               pick: Pick | None, use: Settings, memory: int | None) -> "Session | None":
+    """The cluster that was asked for, whose workers can take part in the run; None where none was."""
+    if cluster is None:
+        return None
+    from .cluster.session import session
+
+    return stack.enter_context(session(cluster, plan, source, space, pick, use.threads, memory, use.device_memory,
+                                       use.explain))
+
+
+def engine_of(plan: Plan, searched: VolumeSource, queries: Queries, source: VolumeSource, space: SearchSpace,
+              use: Settings, progress: Progress | None, workers: "Session | None") -> Engine:
+    """The engine of a run, whose units are carried out by this process, or by ``workers``."""
+    reading = indexes.reading(plan, searched)
+    if workers is None:
+        return Engine(reading, registry(), queries, source, space, use, progress)
+    most = workers.settings
+    use = replace(use, threads=most.threads, memory=most.memory, workers=most.workers)
+    engine: Engine = Engine(reading, registry(), queries, source, space, use, progress,
+                            lambda units: workers.executor(engine, units))
+    return engine
 
 
 def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
@@ -167,13 +200,14 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,
            memory: "int | str | None" = None, device_memory: "int | str | None" = None,
            progress: Progress | None = None, planned: Callable[[Plan], object] | None = None,
-           written: Callable[[Run], None] | None = None, **outputs: str) -> Run:
+           written: Callable[[Run], None] | None = None, cluster: Any = None, **outputs: str) -> Run:
     """Do the rest of an interrupted run: the same plan, queries and databases, from where it stopped.
 
     Args:
         reference: number in the store, beginning of the identifier, or "last": the one that was begun last of those
             that can be resumed.
         planned: called with the plan before any work; what it raises leaves the run as it is.
+        cluster: as of ``search``; a run that was begun without one may go on with it, and the other way round.
         outputs: options of the pipeline that name files to write (``all_scores``): these are given again, since a
             stored run, which may be somebody else's, says of no file that it shall be written.
 
@@ -194,9 +228,13 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         check_available({placed.stage.backend for placed in plan.stages})
         if planned:
             planned(plan)
+        if cluster is not None:
+            from .cluster.connection import check_cluster
+
+            check_cluster(cluster)
         loaded = run_file.queries(registry())
         reopen = partial(opened, paths, plan.family.target, kept_pick(kept), budget, threads or 1)
-        with reopen() as source:
+        with reopen() as source, ExitStack() as stack:
             check_unchanged(run_file, source)
             space = SearchSpace(**kept["space"])
             searched = cut_source(source, plan.family.target_location(plan.options))
@@ -207,8 +245,9 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             use = Settings(threads=bounded_threads(threads or former["threads"]), memory=_data_budget(budget),
                            device_memory=parse_bytes(device_memory, "--device-memory"),
                            batch_queries=former["batch_queries"], volume_residues=former["volume_residues"])
-            engine = Engine(indexes.reading(plan, searched), registry(), loaded, source, space, use, progress)
-            return carry_out(engine, run_file, home, plan, reopen, written)
+            workers = on_cluster(stack, cluster, plan, source, space, kept_pick(kept), use, budget)
+            engine = engine_of(plan, searched, loaded, source, space, use, progress, workers)
+            return carry_out(engine, run_file, home, plan, reopen, written, workers)
     except BaseException:
         run_file.close()
         raise
@@ -291,7 +330,7 @@ def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
 
 def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None", plan: Plan,
               reopen: Callable[[], AbstractContextManager[VolumeSource]],
-              written: Callable[[Run], None] | None) -> Run:
+              written: Callable[[Run], None] | None, workers: "Session | None" = None) -> Run:
     """Run the engine on an open run file, finish it and merge it."""
     begin = time.perf_counter()
     try:

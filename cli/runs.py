@@ -98,6 +98,8 @@ def resume_run(
     num_threads: Annotated[str | None, option("-p", "--num-threads", metavar="N", help="threads")] = None,
     memory: MemoryOption = None,
     device_memory: Annotated[str | None, option("--device-memory", metavar="SIZE", help="as 60G")] = None,
+    cluster: Annotated[str | None, option("--cluster", metavar="ADDRESS|FILE|local:N",
+                                          help="on a Dask cluster, as a search takes it")] = None,
     quiet: Annotated[bool, option("--quiet", help="no progress")] = False,
     all_scores: Annotated[str | None, option("--all-scores", metavar=OUTPUT,
                                              help="for a run that was begun with it")] = None,
@@ -118,7 +120,7 @@ def resume_run(
     outputs = {"all_scores": all_scores} if all_scores is not None else {}
     with delivery([(out, outfmt)]) as written, working(quiet) as progress:
         resume(run, results, threads=number(num_threads, "--num-threads"), memory=memory, device_memory=device_memory,
-               progress=progress, written=written,
+               progress=progress, written=written, cluster=cluster,
                planned=lambda plan: check_format(outfmt, plan, is_terminal(out), out not in (None, "-")), **outputs)
 
 

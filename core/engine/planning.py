@@ -40,6 +40,7 @@ class Settings:
         batch_queries, batch_residues: most queries and query residues of a batch.
         volume_residues: most target residues of a volume; None leaves it to the stages.
         explain: global numbers of targets to follow through the stages.
+        workers: processes that carry units out, each with so many threads and so much memory; 0 for this one alone.
     """
 
     threads: int = 1
@@ -49,6 +50,7 @@ class Settings:
     batch_residues: int = 1_000_000
     volume_residues: int | None = None
     explain: frozenset[int] = frozenset()
+    workers: int = 0
 
 
 @dataclass(frozen=True)
@@ -258,7 +260,7 @@ class Planner:
         """
         cells = sum(map(self._residues, cut.batches)) * sum(v.total_residues for v in cut.volumes)
         least = max(filled.stage.least_cells for filled in self.plan.stages)
-        wanted = max(1, min(self.settings.threads, cells // least))
+        wanted = max(1, min(self.settings.threads * max(1, self.settings.workers), cells // least))
         return self._in_parts(cut, -(-wanted // max(1, cut.units)))
 
     def _short_units(self, cut: _Cut) -> UnitPlan:

@@ -109,8 +109,11 @@ class Runner:
             targets.load()
         return PreparedVolume(targets, indexes)
 
-    def unit(self, unit: Unit) -> UnitResult:
+    def unit(self, unit: Unit, progress: Progress | None = None) -> UnitResult:
         """Carry out a unit.
+
+        Args:
+            progress: told of its cells in place of that of the run.
 
         Raises:
             Cancelled: it was asked for.
@@ -123,9 +126,9 @@ class Runner:
         context = self._context(queries=batch.queries, targets=volume.targets, scoring=batch.scoring, indexes=indexes)
         followed = {t for t in self.settings.explain if t in set(volume.targets.ordinals.tolist())}
         slots = self.plan.working("unit")
-        progress = UnitProgress(self.progress, unit.cells, self._weights(slots))
-        records, stats = self._flow(unit.batch, slots, context, None, followed, progress)
-        progress.end()
+        told = UnitProgress(progress or self.progress, unit.cells, self._weights(slots))
+        records, stats = self._flow(unit.batch, slots, context, None, followed, told)
+        told.end()
         return UnitResult(unit, records, stats)
 
     def reduce(self, number: int, parts: Sequence[Records]) -> tuple[Any, dict[str, SlotStats]]:
