@@ -94,10 +94,12 @@ def _local(workers: int, threads: int) -> Iterator[Any]:
     import dask.config
     from distributed import LocalCluster
 
-    with dask.config.set({"distributed.worker.daemon": True, "distributed.comm.timeouts.connect": "30s"}):
+    with dask.config.set({"distributed.worker.daemon": True, "distributed.scheduler.http.routes": [],
+                          "distributed.worker.http.routes": []}):
         try:
             made = LocalCluster(n_workers=workers, threads_per_worker=threads, processes=True, host="127.0.0.1",
-                                security=True, dashboard_address=None, memory_limit=0, silence_logs=logging.CRITICAL)
+                                security=True, dashboard_address="127.0.0.1:0", memory_limit=0,
+                                silence_logs=logging.CRITICAL)
         except (OSError, RuntimeError, TimeoutError) as error:
             raise ClusterError(f"{workers} worker processes can't be started: "
                                f"{' '.join(str(error).split()) or type(error).__name__}") from error

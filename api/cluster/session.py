@@ -145,6 +145,7 @@ class Session:
     Attributes:
         workers: those that can take part, by address.
         gone: those that have left.
+        heard: when the scheduler last answered, by ``time.monotonic``.
     """
 
     def __init__(self, client: "Client", run: str, request: Mapping[str, Any]) -> None:
@@ -156,7 +157,7 @@ class Session:
         self.failed = ""
         self.told: deque[tuple[str, int]] = deque()
         self._seen: dict[str, Any] = {}
-        self._heard = time.monotonic()
+        self.heard = time.monotonic()
         self._refused: set[str] = set()
         self._watching = self.start(self._watch())
         client.subscribe_topic(f"seqloom-{run}", self._hear)
@@ -178,7 +179,7 @@ class Session:
         try:
             # Dask gathers the data of several at a time: who is given up doesn't take the others with it.
             gathering = asyncio.ensure_future(self.client.gather(future, asynchronous=True))
-            gathering.add_done_callback(lambda done: done.cancelled() or done.exception())
+            gathering.add_done_callback(_looked_at)
             return await asyncio.shield(gathering)
         finally:
             future.release()
@@ -204,7 +205,7 @@ class Session:
         while self.client.status in ("running", "connecting"):
             with suppress(OSError, TimeoutError, asyncio.TimeoutError):
                 identity = await asyncio.wait_for(self.client.scheduler.identity(), seconds("silence"))  # type: ignore[union-attr]
-                self._seen, self._heard = identity["workers"], time.monotonic()
+                self._seen, self.heard = identity["workers"], time.monotonic()
             await asyncio.sleep(PULSE)
 
     def _hear(self, event: tuple[float, Any]) -> None:
@@ -219,7 +220,7 @@ class Session:
         """
         if self.client.status not in ("running", "connecting"):
             raise ClusterError("the cluster's scheduler is lost: it has ended, or the connection to it was cut")
-        if time.monotonic() - self._heard > seconds("silence") + PULSE:
+        if time.monotonic() - self.heard > seconds("silence") + PULSE:
             raise ClusterError(f"the cluster's scheduler hasn't answered for {seconds('silence'):.0f} seconds")
 
     def present(self) -> dict[str, Any]:
@@ -332,6 +333,7 @@ class ClusterExecutor:
         self._greetings: dict[Future, str] = {}
         self._at: dict[int, int] = {}
         self._alone_since: float | None = None
+        self._troubled = 0.0
         self._stopping: float | None = None
         self._payloads: OrderedDict[tuple[str, int], asyncio.Task] = OrderedDict()
         self._count = 0
@@ -361,7 +363,7 @@ class ClusterExecutor:
         self._digest()
         if self._cancellation.requested:
             self._end_soon()
-        else:
+        elif self._session.heard > self._troubled:
             self._assign()
         waits = any(self._waiting.values()) and not self._cancellation.requested
         if not self._flying and not waits:
@@ -499,6 +501,7 @@ class ClusterExecutor:
         task = worker.held.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception() or task.result().cancelled())):
             task = worker.held[key] = asyncio.ensure_future(self._bring(worker, kind, number))
+            task.add_done_callback(_looked_at)
         worker.held.move_to_end(key)
         same = [other for other in worker.held if other[0] == kind]
         for other in same[: -(worker.flight + AHEAD + 1)]:
@@ -516,6 +519,7 @@ class ClusterExecutor:
         task = self._payloads.get(key)
         if task is None or (task.done() and task.exception()):
             task = self._payloads[key] = asyncio.ensure_future(asyncio.to_thread(self._bytes, kind, number))
+            task.add_done_callback(_looked_at)
         self._payloads.move_to_end(key)
         while len(self._payloads) > PAYLOADS:
             self._payloads.popitem(last=False)
@@ -539,6 +543,7 @@ class ClusterExecutor:
         worker.moved = time.monotonic()
         if future.cancelled() or future.exception():
             error = None if future.cancelled() else future.exception()
+            self._troubled = time.monotonic()  # nothing begins until the scheduler has answered again
             return self._again(attempt, attempt.lost or f"worker {worker.address} lost it ({type(error).__name__})")
         facts, arrays = unpacked(future.result())
         if "error" in facts:
@@ -581,3 +586,9 @@ class ClusterExecutor:
         elif now - self._stopping > seconds("stop"):
             for future in self._flying:
                 future.cancel()
+
+
+def _looked_at(task: asyncio.Future) -> None:
+    """What went wrong in it is told to whoever waits for it, if anybody still does."""
+    if not task.cancelled():
+        task.exception()
