@@ -178,7 +178,7 @@ def engine_of(plan: Plan, searched: VolumeSource, queries: Queries, source: Volu
     if workers is None:
         return Engine(reading, registry(), queries, source, space, use, progress)
     most = workers.settings
-    use = replace(use, threads=most.threads, memory=most.memory, workers=most.workers)
+    use = replace(use, threads=most.threads, memory=most.memory, workers=most.workers, sent=most.sent)
     engine: Engine = Engine(reading, registry(), queries, source, space, use, progress,
                             lambda units: workers.executor(engine, units))
     return engine
@@ -331,10 +331,12 @@ def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
 def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None", plan: Plan,
               reopen: Callable[[], AbstractContextManager[VolumeSource]],
               written: Callable[[Run], None] | None, workers: "Session | None" = None) -> Run:
-    """Run the engine on an open run file, finish it and merge it."""
+    """Run the engine on an open run file, finish it and merge it; what ``workers`` did is kept with the run."""
     begin = time.perf_counter()
     try:
         totals = engine.run(run_file)
+        if workers:
+            run_file.note("workers", workers.accounts())
         run_file.finish("complete", time.perf_counter() - begin, None, totals)
         run = Run(run_file.id, plan, home, reopen, run_file, engine)
         engine.progress.end()
@@ -346,6 +348,8 @@ def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None"
             error.args = (f"{error.args[0] if error.args else error}; {_fate(engine, run_file, kept)}",)
         if kept:
             with suppress(StoreError):  # a disk that fails; what was committed is there all the same
+                if workers:
+                    run_file.note("workers", workers.accounts())
                 run_file.finish("incomplete", time.perf_counter() - begin, str(error), engine.totals)
             run_file.close()
         else:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import time
 import uuid
 from collections import OrderedDict, deque
@@ -9,7 +10,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..core.context import Queries, SearchSpace
 from ..core.engine.engine import Engine
@@ -27,6 +28,8 @@ from .versions import identity
 if TYPE_CHECKING:
     from distributed import Client
 
+T = TypeVar("T")
+
 ATTEMPTS = 3
 """Times that a unit is tried."""
 AHEAD = 1
@@ -35,6 +38,10 @@ PULSE = 1.0
 """Seconds between two looks at the cluster."""
 PAYLOADS = 4
 """Batches and volumes whose bytes are kept for the next worker that wants them."""
+
+
+class LostError(Exception):
+    """A worker is lost."""
 
 
 @dataclass
@@ -50,7 +57,7 @@ class Worker:
         active: attempts that it has.
         volumes: those that it has had, the last one last.
         held: what was sent to it and stays there, by kind and number.
-        heard, moved: when it last gave a sign of life, and when a unit last came on; by ``time.monotonic``.
+        moved: when a unit last came on there, by ``time.monotonic``.
         units, seconds, waited, sent, received, failed: what it did: seconds of work and of waiting for it, bytes, and
             attempts that failed.
     """
@@ -66,9 +73,7 @@ class Worker:
     active: "set[Attempt]" = field(default_factory=set)
     volumes: "OrderedDict[int, None]" = field(default_factory=OrderedDict)
     held: "OrderedDict[tuple[str, int], asyncio.Task]" = field(default_factory=OrderedDict)
-    heard: float = 0.0
     moved: float = 0.0
-    beat: Any = None
     units: int = 0
     seconds: float = 0.0
     waited: float = 0.0
@@ -145,6 +150,8 @@ class Session:
     Attributes:
         workers: those that can take part, by address.
         gone: those that have left.
+        refused: addresses of those that can't take part.
+        told: words of how far an attempt is: its name, cells that are done.
         heard: when the scheduler last answered, by ``time.monotonic``.
     """
 
@@ -156,9 +163,10 @@ class Session:
         self.gone: list[Worker] = []
         self.failed = ""
         self.told: deque[tuple[str, int]] = deque()
+        self.refused: set[str] = set()
         self._seen: dict[str, Any] = {}
+        self._beats: dict[str, tuple[float, float]] = {}
         self.heard = time.monotonic()
-        self._refused: set[str] = set()
         self._watching = self.start(self._watch())
         client.subscribe_topic(f"seqloom-{run}", self._hear)
 
@@ -205,7 +213,11 @@ class Session:
         while self.client.status in ("running", "connecting"):
             with suppress(OSError, TimeoutError, asyncio.TimeoutError):
                 identity = await asyncio.wait_for(self.client.scheduler.identity(), seconds("silence"))  # type: ignore[union-attr]
-                self._seen, self.heard = identity["workers"], time.monotonic()
+                now = time.monotonic()
+                for address, facts in identity["workers"].items():
+                    if self._beats.get(address, (0.0, 0.0))[0] != facts["last_seen"]:
+                        self._beats[address] = facts["last_seen"], now
+                self._seen, self.heard = identity["workers"], now
             await asyncio.sleep(PULSE)
 
     def _hear(self, event: tuple[float, Any]) -> None:
@@ -227,6 +239,32 @@ class Session:
         """What the scheduler says of each worker, by address."""
         return dict(self._seen)
 
+    def loss(self, address: str) -> str:
+        """Why a worker is taken for lost; empty if it isn't."""
+        if address not in self._seen:
+            return "is lost"
+        if time.monotonic() - self._beats[address][1] > seconds("silence"):
+            return f"gave no sign of life for {seconds('silence'):.0f} seconds"
+        return ""
+
+    async def unless_lost(self, address: str, work: Coroutine[Any, Any, T]) -> T:
+        """What ``work`` gives that waits for a worker.
+
+        Raises:
+            LostError: the worker is lost, or it takes too long.
+        """
+        task, end = asyncio.ensure_future(work), time.monotonic() + seconds("stuck")
+        try:
+            while not task.done():
+                await asyncio.wait([task], timeout=PULSE)
+                if not task.done() and (why := self.loss(address)):
+                    raise LostError(why)
+                if not task.done() and time.monotonic() > end:
+                    raise LostError("doesn't answer")
+        finally:
+            task.cancel()
+        return task.result()
+
     # ---- workers
 
     def greet_all(self, least: int) -> None:
@@ -242,43 +280,49 @@ class Session:
                 raise ClusterError(f"the cluster has {len(present)} workers after {seconds('workers'):.0f} seconds, of "
                                    f"{least} that are wanted")
             time.sleep(0.02)
-        greetings = {self.start(self.greet(address)): address for address in present}
-        wait(greetings, seconds("stuck"))
-        for greeting, address in greetings.items():
-            if not greeting.done():
-                raise ClusterError(f"worker {address} doesn't answer")
-            self.welcome(greeting.result())
-        if not self.workers:
-            raise ClusterError("no worker of the cluster can take part")
+        while not self.workers:
+            greetings = {self.start(self.greet(address)): address for address in self.present()}
+            while wait(greetings, PULSE).not_done:
+                self.check()
+            for greeting in greetings:
+                with suppress(LostError):  # another one may come in its place
+                    self.welcome(greeting.result())
+            if not self.workers and time.monotonic() > end:
+                raise ClusterError(f"no worker of the cluster has answered for {seconds('workers'):.0f} seconds")
 
-    async def greet(self, address: str, request: Mapping[str, Any] | None = None) -> Worker:
-        """Check a worker; with ``request`` it begins with a run that is under way.
+    async def greet(self, address: str) -> Worker:
+        """Check a worker.
 
         Raises:
             ClusterError: it can't take part.
+            LostError: it is lost.
         """
         facts = self.present().get(address, {})
         hosts = [other.get("host") for other in self.present().values()]
         asked = {**self._request, "on_host": hosts.count(facts.get("host"))}
         try:
-            answer = await asyncio.wait_for(
-                self.call(address, remote.hello, json.dumps(asked).encode(), key=f"seqloom-hello-{uuid.uuid4().hex}"),
-                seconds("stuck"))
+            answer = await self.unless_lost(address, self.call(
+                address, remote.hello, json.dumps(asked).encode(), key=f"seqloom-hello-{uuid.uuid4().hex}"))
+        except LostError:
+            raise
         except Exception as error:  # whatever its program makes of the request
+            await asyncio.sleep(2 * PULSE)
+            if (why := self.loss(address)) or self.client.status != "running":
+                raise LostError(why) from error
             raise ClusterError(f"worker {address} can't take part: {type(error).__name__}: {error}; is the same "
                                "version of seqloom installed there?") from error
         found = json.loads(answer)
         if "refused" in found:
             raise ClusterError(f"worker {address} can't take part: {found['refused']}")
         made = Worker(address, found["host"], found["pid"], found["threads"], found["memory"], found["cuda"],
-                      found["sees"], heard=time.monotonic(), moved=time.monotonic())
+                      found["sees"], moved=time.monotonic())
         return made
 
     async def have_begin(self, worker: Worker, request: Mapping[str, Any]) -> Worker:
         """Tell a worker how the run is cut up."""
-        await asyncio.wait_for(
-            self.call(worker.address, remote.begin, self.run, json.dumps(request).encode(),
-                      key=f"seqloom-begin-{uuid.uuid4().hex}"), seconds("stuck"))
+        await self.unless_lost(worker.address, self.call(
+            worker.address, remote.begin, self.run, json.dumps(request).encode(),
+            key=f"seqloom-begin-{uuid.uuid4().hex}"))
         return worker
 
     def welcome(self, worker: Worker) -> None:
@@ -294,7 +338,8 @@ class Session:
         """How units may use the machine of the least of all workers."""
         memories = [worker.memory for worker in self.workers.values() if worker.memory is not None]
         return Settings(threads=min(worker.threads for worker in self.workers.values()),
-                        memory=min(memories, default=None), workers=len(self.workers))
+                        memory=min(memories, default=None), workers=len(self.workers),
+                        sent=not all(worker.sees for worker in self.workers.values()))
 
     def accounts(self) -> list[dict[str, Any]]:
         """What each worker did."""
@@ -342,9 +387,10 @@ class ClusterExecutor:
         session = self._session
         beginnings = [session.start(session.have_begin(worker, self._request(worker)))
                       for worker in session.workers.values()]
-        wait(beginnings, seconds("stuck"))
+        while wait(beginnings, PULSE).not_done:
+            session.check()
         for beginning, worker in zip(beginnings, [*session.workers.values()], strict=True):
-            if not beginning.done() or beginning.exception():
+            if beginning.exception():
                 self._dismiss(worker, "doesn't begin")
         return self
 
@@ -398,19 +444,13 @@ class ClusterExecutor:
                 attempt.told, attempt.worker.moved = done, now
         present = session.present()
         for worker in [*session.workers.values()]:
-            facts = present.get(worker.address)
-            if facts and facts["last_seen"] != worker.beat:
-                worker.beat, worker.heard = facts["last_seen"], now
-            if not facts:
-                self._dismiss(worker, "is lost")
-            elif now - worker.heard > seconds("silence"):
-                self._dismiss(worker, f"gave no sign of life for {seconds('silence'):.0f} seconds")
+            if why := session.loss(worker.address):
+                self._dismiss(worker, why)
             elif worker.active and now - worker.moved > seconds("stuck"):
                 self._dismiss(worker, f"made no progress for {seconds('stuck'):.0f} seconds")
-        busy = {*session.workers, *session._refused, *self._greetings.values()}
-        silent = {worker.address: worker.beat for worker in session.gone}
-        for address, facts in present.items():
-            if address not in busy and silent.get(address) != facts["last_seen"]:
+        busy = {*session.workers, *session.refused, *self._greetings.values()}
+        for address in present:
+            if address not in busy and not session.loss(address):
                 self._greetings[session.start(self._join(address))] = address
         if session.workers:
             self._alone_since = None
@@ -427,8 +467,11 @@ class ClusterExecutor:
     def _welcome(self, greetings: Sequence[Future]) -> None:
         for greeting in greetings:
             address = self._greetings.pop(greeting)
+            if isinstance(greeting.exception(), LostError):
+                continue
             if greeting.exception():
-                self._session._refused.add(address)
+                self._session.refused.add(address)
+                print(f"seqloom: {greeting.exception()}; the others go on without it", file=sys.stderr)
             else:
                 self._session.welcome(greeting.result())
 

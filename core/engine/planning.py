@@ -16,6 +16,7 @@ from ..pipeline import Plan
 from ..ports import Span, UnitPlan, VolumeSource
 from ..records import Records
 from ..stages import Shape
+from .balance import Costs, Work, best_cut
 
 LEAST_FLIGHT = 2
 """Units that find room side by side in any case, if there are as many threads: what one of them does alone, like
@@ -41,6 +42,7 @@ class Settings:
         volume_residues: most target residues of a volume; None leaves it to the stages.
         explain: global numbers of targets to follow through the stages.
         workers: processes that carry units out, each with so many threads and so much memory; 0 for this one alone.
+        sent: whether some of them are sent volumes, since they can't read them.
     """
 
     threads: int = 1
@@ -51,6 +53,7 @@ class Settings:
     volume_residues: int | None = None
     explain: frozenset[int] = frozenset()
     workers: int = 0
+    sent: bool = False
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,21 @@ class Planner:
                 return (then.host if on_host else then.device), way.units
 
             cut = min(smaller, key=rank)
-        return self._short_units(self._enough_units(cut))
+        return self._short_units(self._enough_units(self._for_workers(cut)))
+
+    def _for_workers(self, cut: _Cut) -> _Cut:
+        """Cut further as the model of several workers says, which weighs what each of them must read and be sent."""
+        settings = self.settings
+        if settings.workers < 2 or not cut.units:
+            return cut
+        work = Work(len(self.queries), sum(map(self._residues, cut.batches)),
+                    sum(v.total_residues for v in cut.volumes), self._seconds(cut) * cut.units)
+        batches, volumes = best_cut(work, Costs(sent=settings.sent), settings.workers * settings.threads,
+                                    len(cut.batches), len(cut.volumes), MOST_UNITS)
+        if batches > 1:
+            cut = replace(cut, batches=[b for batch in cut.batches
+                                        for b in even_batches(self.queries, *batch, batches)])
+        return self._volumes_in_parts(cut, volumes) if volumes > 1 else cut
 
     def _smaller(self, cut: _Cut) -> list[_Cut]:
         """Batches of half the residues, volumes of half the residues, where there is something to cut.
