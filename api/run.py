@@ -13,11 +13,11 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .core import output_files
-from .core.engine.engine import Engine, Trace
+from .core.engine.engine import Engine
 from .core.engine.masking import masked
 from .core.errors import MissingPackageError, StoreError
 from .core.pipeline import Plan
-from .core.ports import VolumeSource
+from .core.ports import Trace, VolumeSource
 from .installed import registry
 from .output_formats import check_name
 

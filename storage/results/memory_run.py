@@ -110,6 +110,12 @@ class MemoryRun:
         if self._tables:
             self._tables.finish(state, seconds, error, of_indexes)
 
+    def note(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep further plain data with the provenance; see ``RunResults``."""
+        self._provenance = {**self._provenance, name: [*self._provenance.get(name, ()), *rows]}
+        if self._tables:
+            self._tables.note(name, rows)
+
     def release(self) -> None:
         """Do without the databases from now on; small ones are looked at only when somebody asks what they hold."""
         if self._source and self._source.total_residues > ROOM:

@@ -83,6 +83,9 @@ class RunResults(ResultSink, Protocol):
                 added to what is kept.
         """
 
+    def note(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep further plain data with the provenance of the run, behind what is kept there under this name."""
+
     def release(self) -> None:
         """Do without the databases from now on."""
 

@@ -232,6 +232,13 @@ class RunFile:
         self._stats = totals
         self.done = state == COMPLETE
 
+    def note(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep further plain data with the provenance; see ``RunResults``."""
+        provenance = {**self.provenance, name: [*self.provenance.get(name, ()), *rows]}
+        with self._changes() as connection:
+            connection.execute(f"UPDATE runs SET provenance = {literal(json.dumps(provenance))}")
+        self.provenance = provenance
+
     def close(self) -> None:
         """Let go of the file. A finished run is marked for merging."""
         if self.is_open:
