@@ -44,6 +44,7 @@ from seqloom.core.kernels.simd import (
 
 from .exact_math import F32, Array32
 from .profile import LANES, FloatProfile, LengthModel, stripe
+from .residues import CODE_OF_RESIDUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,6 +87,13 @@ class StripedOdds:
         self.transitions = aligned(self.slots * STEP, F32)
         self.transitions[:] = np.stack(parts, axis=1).reshape(-1)
 
+    @cached_property
+    def by_slot(self) -> Array32:
+        """f4[Q · 20 · 4]: ``match`` of the twenty letters, those of a slot together."""
+        letters = self.match.reshape(-1, self.slots, LANES)[CODE_OF_RESIDUE]
+        by_slot = aligned(letters.size, F32)
+        by_slot.reshape(self.slots, -1)[:] = letters.transpose(1, 0, 2).reshape(self.slots, -1)
+        return by_slot
 
     @cached_property
     def ways(self) -> Array32:
