@@ -644,6 +644,11 @@ def longest_first(lengths: NDArray[np.int64], together: int, rows: int = 0) -> I
         first = behind
 
 
+def narrowest(stretches: int) -> int:
+    """Lanes of the narrowest vectors that take so many streams, or of the widest."""
+    return next((lanes for lanes in WIDTHS if lanes >= LANES * stretches), WIDE)
+
+
 STREAM_ROWS = 4096
 """Rows of streams of targets, about, if no target is longer."""
 
@@ -653,7 +658,7 @@ def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
     """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
     of f32."""
     lengths, scores = ends - begins, np.empty(len(begins), F32)
-    matrices = Matrices(odds, WIDE, 0, Rooms())
+    matrices = Matrices(odds, narrowest(len(begins)), 0, Rooms())
     for chosen in longest_first(lengths, matrices.together, STREAM_ROWS):
         matrices.run_forward(residues, begins[chosen], lengths[chosen], lengths[chosen], multihit=True, whole=False)
         scores[chosen] = matrices.scores[: len(chosen)]
