@@ -49,7 +49,7 @@ def page(reports: Sequence[Report], size: int) -> str:
     frame = templates.get_template("page.html").render(**context, bodies={}, alignments={})
     room = size - len(frame.encode()) - sum(len(section.encode()) for section in sections.values())
     alignments = _alignments(templates, runs, max(0, room))
-    return templates.get_template("page.html").render(**context, bodies=sections, alignments=alignments)
+    return templates.get_template("page.html").render(**context, bodies=sections, alignments=alignments) + "\n"
 
 
 @cache

@@ -120,6 +120,7 @@ class RunView:
     def hits(self) -> int:
         return int(self.totals.hits.sum())
 
+    @cached_property
     def without_hits(self) -> list[str]:
         """Names of queries without hits; the first ``NAMED``."""
         return [f"{query.name}" for query in self._bare()]
@@ -135,14 +136,17 @@ class RunView:
 
     # ---- figures
 
+    @cached_property
     def evalues(self) -> Histogram | None:
         known = self.totals.evalues[~np.isnan(self.totals.evalues)]
         return evalue_histogram(known) if len(known) else None
 
+    @cached_property
     def identities(self) -> Histogram | None:
         """None where all are whole, as of exact matches."""
         return identity_histogram(self.totals.identities) if (self.totals.identities < 1).any() else None
 
+    @cached_property
     def proteins(self) -> tuple[list[Protein], int]:
         """Proteins with domains, and how many there are; none but of profile searches."""
         return architectures(self.report.blocks(), PROTEINS)
@@ -157,6 +161,7 @@ class RunView:
         return {(view.number, int(target)): hit.id for view in self.views
                 for hit, target in zip(view.hits, view.query.hits.target.tolist())}
 
+    @cached_property
     def dots(self) -> DotLines | None:
         """A dot plot of nucleotides; None of proteins, without alignments, and of more sequences than can be seen."""
         if self.kind is PROTEIN and self.run.get("family") != "exact-match-protein":
@@ -165,6 +170,7 @@ class RunView:
         some = len(lines.ends) > 0 and max(len(lines.queries.names), len(lines.targets.names)) <= SEQUENCES
         return lines if some else None
 
+    @cached_property
     def organisms(self) -> list[Organism]:
         """Organisms by number of hits."""
         most = max(self.totals.taxa.values(), default=1)
@@ -177,6 +183,7 @@ class RunView:
                 evalue_text(best) if np.isfinite(best) else "", 100 * hits / most))
         return found
 
+    @cached_property
     def slots(self) -> list[SlotTime]:
         slots = self.report.slots()
         whole = sum(slot["seconds"] or 0.0 for slot in slots) or 1.0
