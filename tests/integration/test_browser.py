@@ -63,7 +63,8 @@ def hits_of(query_count: int, target_count: int) -> MemoryReport:
     return MemoryReport(
         SequenceBatch.of(PROTEIN, texts[0], [f"query{n}" for n in range(query_count)]),
         MemorySource(SequenceBatch.of(PROTEIN, texts[1], [f"sp|P{n:05d}|TARGET_{n}" for n in range(target_count)])),
-        hits, {"pipeline": "blastp", "query_type": "protein", "target_type": "protein", "options": {"matrix": "BLOSUM62"}})
+        hits, {"pipeline": "blastp", "query_type": "protein", "target_type": "protein",
+               "options": {"matrix": "BLOSUM62"}})
 
 
 def written(report: MemoryReport, path: Path, size: str) -> Path:

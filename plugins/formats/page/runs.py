@@ -71,28 +71,28 @@ class RunView:
         report: of the run.
         number: among the runs of the page, from 1.
         room: characters that the tables of hits may take, about.
+        best: so many hits of the first query that has some, without residues, whatever the room is; 0 for all queries.
     """
 
-    def __init__(self, report: Report, number: int, room: int) -> None:
+    def __init__(self, report: Report, number: int, room: int, best: int = 0) -> None:
         self.report, self.run, self.number, self.prefix = report, report.run, number, f"r{number}"
         target = self.run.get("target_type") or "protein"
         self.models_are_targets = target == "model"
         self.kind = PROTEIN if self.models_are_targets else alphabet(target)
         self.totals = Totals.of(report.blocks())
         self.scale = Scale.of(self.totals.bits, self.totals.scores)
-        self.has_residues = True
-        self.views = self._views(room)
-        self.similar = None if self.models_are_targets else similar_pairs(report)
+        self.has_residues = not best
+        self.views = self._views(*((best, 1) if best else share_of_room(self.totals.hits, room)))
+        self.similar = None if best or self.models_are_targets else similar_pairs(report)
         of_sequences = self.run.get("query_type") != "model"
         self.similar_pairs = similar_letters(self.similar) if of_sequences else ""
 
     # ---- queries
 
-    def _views(self, room: int) -> list[QueryView]:
-        sizes = self.totals.hits
-        most, count = share_of_room(sizes, room)
+    def _views(self, most: int, count: int) -> list[QueryView]:
+        """The first ``count`` queries that have hits, with ``most`` of these."""
         found: list[QueryView] = []
-        for query in self._queries():
+        for query in self._queries() if count else ():
             if len(query.hits):
                 found.append(QueryView(query, self.prefix, self.kind, most, self.scale))
                 if len(found) >= count:
@@ -102,7 +102,7 @@ class RunView:
     def _queries(self) -> Iterator[QueryReport]:
         """With residues, or without where the databases aren't there."""
         try:
-            yield from self.report.queries(residues=True)
+            yield from self.report.queries(residues=self.has_residues)
         except StoreError:
             self.has_residues = False
             yield from self.report.queries()
@@ -245,7 +245,7 @@ def share_of_room(sizes: np.ndarray, room: int) -> tuple[int, int]:
     if not len(sizes):
         return 0, 0
     count = min(len(sizes), max(1, room // (OF_QUERY + min(10, int(sizes.max())) * OF_HIT)))
-    low, high = 1, int(sizes.max())
+    low, high = 1, int(sizes.max())  # one hit of each query is there, however little room there is
     while low < high:
         middle = (low + high + 1) // 2
         fits = int(np.minimum(sizes, middle).sum()) * OF_HIT * count // len(sizes) + count * OF_QUERY <= room
