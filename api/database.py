@@ -132,6 +132,24 @@ class Database:
         return (f"<Database {self.path.name}: {info['sequences']:,} {info['type']} sequences, "
                 f"{info['residues']:,} residues>")
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what ``info`` says."""
+        from html import escape
+
+        from .core.terminal import printable
+
+        rows = "".join(f'<tr><th scope="row" style="text-align: left">{escape(printable(str(name)))}</th>'
+                       f'<td style="text-align: left">{escape(printable(_shown(value)))}</td></tr>'
+                       for name, value in self.info().items())
+        return f"<table><caption>{escape(printable(self.path.name))}</caption><tbody>{rows}</tbody></table>"
+
+
+def _shown(value: Any) -> str:
+    """A value of ``info`` for people."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    return "" if value is None else f"{value:,}" if isinstance(value, int) and value > 9999 else str(value)
+
 
 def duckdb_share(memory: int | None, read_only: bool) -> int | None:
     """What DuckDB may take of a budget for the whole process."""

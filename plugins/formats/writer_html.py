@@ -13,9 +13,10 @@ from ...core.units import parse_bytes
 
 @dataclass(frozen=True)
 class Extent:
-    """How large a page may be: the words behind the format's name, such as "size=20M"."""
+    """What is on a page: the words behind the format's name, such as "size=20M"."""
 
     size: str = option("4800K", "bytes of the file, about; the best hits and alignments that fit are on it")
+    best: int = option(0, "a part of a page, for notebooks, with so many hits of the first query alone", minimum=0)
 
 
 class Html(Writer):
@@ -30,11 +31,13 @@ class Html(Writer):
 
     def write_together(self, reports: Sequence[Report], stream: IO[str], fields: Sequence[str]) -> None:
         given = dict(_assignment(word) for word in fields)
-        size = parse_bytes(build_options(Extent, given, "format html").size, "size")
-        assert size is not None
-        from .page.rendering import page
+        extent = build_options(Extent, given, "format html")
+        from .page.rendering import fragment, page
 
-        stream.write(page(reports, size))
+        if extent.best:
+            stream.writelines(fragment(report, extent.best) for report in reports)
+        else:
+            stream.write(page(reports, parse_bytes(extent.size, "size") or 0))
 
 
 def _assignment(word: str) -> tuple[str, str]:

@@ -49,7 +49,15 @@ def page(reports: Sequence[Report], size: int) -> str:
     frame = templates.get_template("page.html").render(**context, bodies={}, alignments={})
     room = size - len(frame.encode()) - sum(len(section.encode()) for section in sections.values())
     alignments = _alignments(templates, runs, max(0, room))
-    return templates.get_template("page.html").render(**context, bodies=sections, alignments=alignments)
+    return templates.get_template("page.html").render(**context, bodies=sections, alignments=alignments) + "\n"
+
+
+def fragment(report: Report, shown: int) -> str:
+    """A part of a page, for notebooks: the overview and the best hits of the first query that has some."""
+    run = RunView(report, 1, 0, shown)
+    view = run.views[0] if run.views else None
+    return environment().get_template("fragment.html").render(
+        run=run, view=view, shown=view.hits[:shown] if view else (), shades=SHADES)
 
 
 @cache

@@ -71,28 +71,28 @@ class RunView:
         report: of the run.
         number: among the runs of the page, from 1.
         room: characters that the tables of hits may take, about.
+        best: so many hits of the first query that has some, without residues, whatever the room is; 0 for all queries.
     """
 
-    def __init__(self, report: Report, number: int, room: int) -> None:
+    def __init__(self, report: Report, number: int, room: int, best: int = 0) -> None:
         self.report, self.run, self.number, self.prefix = report, report.run, number, f"r{number}"
         target = self.run.get("target_type") or "protein"
         self.models_are_targets = target == "model"
         self.kind = PROTEIN if self.models_are_targets else alphabet(target)
         self.totals = Totals.of(report.blocks())
         self.scale = Scale.of(self.totals.bits, self.totals.scores)
-        self.has_residues = True
-        self.views = self._views(room)
-        self.similar = None if self.models_are_targets else similar_pairs(report)
+        self.has_residues = not best
+        self.views = self._views(*((best, 1) if best else share_of_room(self.totals.hits, room)))
+        self.similar = None if best or self.models_are_targets else similar_pairs(report)
         of_sequences = self.run.get("query_type") != "model"
         self.similar_pairs = similar_letters(self.similar) if of_sequences else ""
 
     # ---- queries
 
-    def _views(self, room: int) -> list[QueryView]:
-        sizes = self.totals.hits
-        most, count = share_of_room(sizes, room)
+    def _views(self, most: int, count: int) -> list[QueryView]:
+        """The first ``count`` queries that have hits, with ``most`` of these."""
         found: list[QueryView] = []
-        for query in self._queries():
+        for query in self._queries() if count else ():
             if len(query.hits):
                 found.append(QueryView(query, self.prefix, self.kind, most, self.scale))
                 if len(found) >= count:
@@ -102,7 +102,7 @@ class RunView:
     def _queries(self) -> Iterator[QueryReport]:
         """With residues, or without where the databases aren't there."""
         try:
-            yield from self.report.queries(residues=True)
+            yield from self.report.queries(residues=self.has_residues)
         except StoreError:
             self.has_residues = False
             yield from self.report.queries()
@@ -120,6 +120,7 @@ class RunView:
     def hits(self) -> int:
         return int(self.totals.hits.sum())
 
+    @cached_property
     def without_hits(self) -> list[str]:
         """Names of queries without hits; the first ``NAMED``."""
         return [f"{query.name}" for query in self._bare()]
@@ -135,14 +136,17 @@ class RunView:
 
     # ---- figures
 
+    @cached_property
     def evalues(self) -> Histogram | None:
         known = self.totals.evalues[~np.isnan(self.totals.evalues)]
         return evalue_histogram(known) if len(known) else None
 
+    @cached_property
     def identities(self) -> Histogram | None:
         """None where all are whole, as of exact matches."""
         return identity_histogram(self.totals.identities) if (self.totals.identities < 1).any() else None
 
+    @cached_property
     def proteins(self) -> tuple[list[Protein], int]:
         """Proteins with domains, and how many there are; none but of profile searches."""
         return architectures(self.report.blocks(), PROTEINS)
@@ -157,6 +161,7 @@ class RunView:
         return {(view.number, int(target)): hit.id for view in self.views
                 for hit, target in zip(view.hits, view.query.hits.target.tolist())}
 
+    @cached_property
     def dots(self) -> DotLines | None:
         """A dot plot of nucleotides; None of proteins, without alignments, and of more sequences than can be seen."""
         if self.kind is PROTEIN and self.run.get("family") != "exact-match-protein":
@@ -165,6 +170,7 @@ class RunView:
         some = len(lines.ends) > 0 and max(len(lines.queries.names), len(lines.targets.names)) <= SEQUENCES
         return lines if some else None
 
+    @cached_property
     def organisms(self) -> list[Organism]:
         """Organisms by number of hits."""
         most = max(self.totals.taxa.values(), default=1)
@@ -177,6 +183,7 @@ class RunView:
                 evalue_text(best) if np.isfinite(best) else "", 100 * hits / most))
         return found
 
+    @cached_property
     def slots(self) -> list[SlotTime]:
         slots = self.report.slots()
         whole = sum(slot["seconds"] or 0.0 for slot in slots) or 1.0
@@ -238,7 +245,7 @@ def share_of_room(sizes: np.ndarray, room: int) -> tuple[int, int]:
     if not len(sizes):
         return 0, 0
     count = min(len(sizes), max(1, room // (OF_QUERY + min(10, int(sizes.max())) * OF_HIT)))
-    low, high = 1, int(sizes.max())
+    low, high = 1, int(sizes.max())  # one hit of each query is there, however little room there is
     while low < high:
         middle = (low + high + 1) // 2
         fits = int(np.minimum(sizes, middle).sum()) * OF_HIT * count // len(sizes) + count * OF_QUERY <= room

@@ -102,14 +102,13 @@ def test_pictures_of_bytes_want_a_stream_of_bytes() -> None:
 def test_figures_by_name() -> None:
     assert {"q1, 1,000 long", "target & <1>"} <= texts(drawn(report(several=3), "overview", "svg", "query=q1"))
     assert "q0: 1,000 of 1,000 covered" in texts(drawn(report(), "coverage", "svg"))
-    assert "identical columns" in texts(drawn(report(), "identity", "svg"))
     for fields, error, words in (
             (("nix",), UnknownNameError, "unknown figure 'nix'"),
             (("overview", "gif"), UnknownNameError, "format of pictures 'gif'"),
             (("overview", "svg", "query=nix"), UnknownNameError, "unknown query 'nix'; known: q0"),
             (("overview", "svg", "nix"), OptionError, "query=NAME, not 'nix'"),
             (("domains",), OptionError, "hmmsearch, hmmscan or phmmer"),
-            (("evalues",), OptionError, "no hits of which")):
+            (("identity",), OptionError, "no alignments of which"), (("evalues",), OptionError, "no hits of which")):
         with pytest.raises(error, match=words):
             drawn(report(), *fields)
     assert set(KINDS) >= {"overview", "dotplot", "domains", "coverage", "identity", "timings"}
