@@ -112,7 +112,8 @@ def _local(workers: int, threads: int) -> Iterator[Any]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Dask's own words about what we tell ourselves aren't shown."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado.application", "asyncio")]
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in ("distributed", "tornado")]
+    loggers = [logging.getLogger(name) for name in (*names, "asyncio")]
     before = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)

@@ -91,9 +91,8 @@ def test_progress_counts_every_cell_once(client: Any) -> None:
 
 
 def test_a_run_that_was_stopped_goes_on_with_or_without_the_cluster(client: Any, tmp_path: Path) -> None:
-    queries, targets = SAMPLE / "proteins.fasta", SAMPLE / "proteins.fasta"
-    names = proteins().names[:40]
-    given = {"target_ids": names, "evalue": 1e-3, "batch_queries": 60, "volume_residues": 4000}
+    queries, targets = proteins().take(0, 40), SAMPLE / "proteins.fasta"
+    given = {"target_ids": proteins().names[:40], "evalue": 1e-3, "batch_queries": 10, "volume_residues": 4000}
     wanted = rows(search("blastp", queries, targets, store=False, **given))
     for number, (first, second) in enumerate([(client, None), (None, client)]):
         store = tmp_path / f"{number}.duckdb"
@@ -174,7 +173,7 @@ def test_a_scheduler_that_is_lost_ends_the_run_with_what_is_kept(tmp_path: Path)
                 ending.append(threading.Thread(target=cluster.close))
                 ending[0].start()
 
-    store, given = tmp_path / "r.duckdb", {"batch_queries": 10, "volume_residues": 4000, "evalue": 1e-3}
+    store, given = tmp_path / "r.duckdb", {"batch_queries": 60, "volume_residues": 8000, "evalue": 1e-20}
     path = SAMPLE / "proteins.fasta"
     since = time.monotonic()
     with pytest.raises(ClusterError, match=r"scheduler is lost.*parts of the work are kept: seqloom runs resume"):

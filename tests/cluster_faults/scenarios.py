@@ -182,7 +182,11 @@ def own_worker_killed(folder: Path, wanted: bytes, generator: random.Random) -> 
     workers = [process for process in family(search.pid)[1:] if "spawn_main" in " ".join(process.cmdline())]
     if workers:
         generator.choice(workers).kill()
-    yield from _fine(ended(search, since), folder, wanted)
+    done = ended(search, since)
+    if "can't be started" in done.err:  # it was killed before it was there
+        yield from _failed(done)
+    else:
+        yield from _fine(done, folder, wanted)
 
 
 def connection_cut(folder: Path, wanted: bytes, generator: random.Random) -> Iterator[str]:
