@@ -13,6 +13,7 @@ texts as UTF-8, little-endian:
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -97,18 +98,18 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
         raise ValueError(f"{len(head):,} bytes are no model of {length:,} positions")
     if max(bias, entry, end) > 255:
         raise ValueError("it has costs above 255")
-    statistics, cutoffs = np.split(np.frombuffer(head, "<f4", _NUMBERS, 4 * _HEAD_SIZES), [len(_STATISTICS)])
-    if not (np.isfinite(statistics).all() and statistics[1::2].min() > 0):
+    numbers = np.frombuffer(head, "<f4", _NUMBERS, 4 * _HEAD_SIZES).tolist()
+    statistics, cutoffs = numbers[: len(_STATISTICS)], iter(numbers[len(_STATISTICS) :])
+    if not (all(map(math.isfinite, statistics)) and min(statistics[1::2]) > 0):
         raise ValueError("it has score statistics that can't be")
     cost = np.frombuffer(head, np.uint8, codes * length, first).reshape(codes, length).copy()  # may be written to
-    pairs = cutoffs.reshape(-1, 2).tolist()
     name = texts + of_name
     return StoredHmm.of({
         "length": length, "costs": ByteProfile(cost, bias, entry, end),
         "name": _text(head[texts:name]), "accession": _text(head[name : name + of_accession]),
         "description": _text(head[name + of_accession :]),
-        **dict(zip(_STATISTICS, statistics.tolist(), strict=True)),
-        **{field: None if a != a or b != b else (a, b) for field, (a, b) in zip(_CUTOFFS, pairs, strict=True)},
+        **dict(zip(_STATISTICS, statistics, strict=True)),
+        **{field: None if a != a or b != b else (a, b) for field, a, b in zip(_CUTOFFS, cutoffs, cutoffs, strict=True)},
     }, read)
 
 
@@ -129,9 +130,10 @@ def _of_body(body: bytes, length: int) -> dict[str, Any]:
         "reference": _text(body[structure + of_structure :])}
     if len(fields["consensus"]) != length or any(len(text) not in (0, length) for text in fields.values()):
         raise ValueError("its annotation has another length than the model")
-    composition, match, transitions = np.split(numbers, [residues, residues * (length + 2)])
-    return {**fields, "composition": composition, "match": match.reshape(length + 1, residues),
-            "transitions": transitions.reshape(length + 1, _TRANSITIONS)}
+    behind = residues * (length + 2)
+    return {**fields, "composition": numbers[:residues],
+            "match": numbers[residues:behind].reshape(length + 1, residues),
+            "transitions": numbers[behind:].reshape(length + 1, _TRANSITIONS)}
 
 
 def _text(data: bytes) -> str:
