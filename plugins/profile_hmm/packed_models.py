@@ -5,7 +5,7 @@ among it; the body, three times as large, is read of models that pass the filter
 texts as UTF-8, little-endian:
 
 - head: sizes u4[7] (positions, residue codes, bias, entry and end costs of the filter … see ``ByteProfile``; bytes of
-  accession and of name; the description is what is left), statistics f4[6], cutoffs f4[6] (NaN where there are none),
+  accession and of name; the description is what is left), statistics f8[6], cutoffs f8[6] (NaN where there are none),
   costs u1[codes, M], the texts;
 - body: sizes u4[2] (bytes of consensus and structure; the reference annotation is what is left), composition f4[K],
   match f4[M + 1, K], transitions f4[M + 1, 7], the texts.
@@ -73,7 +73,7 @@ def pack(model: ProfileHmm) -> tuple[bytes, bytes]:
     cutoffs = [number for field in _CUTOFFS for number in getattr(model, field) or (np.nan, np.nan)]
     sizes = (model.length, len(costs.cost), costs.bias, costs.entry, costs.end, len(name), len(accession))
     numbers = [*(getattr(model, field) for field in _STATISTICS), *cutoffs]
-    head = (_bytes(sizes, "<u4"), _bytes(numbers, "<f4"), _bytes(costs.cost, "u1"), name, accession, description)
+    head = (_bytes(sizes, "<u4"), _bytes(numbers, "<f8"), _bytes(costs.cost, "u1"), name, accession, description)
     body = (_bytes((len(consensus), len(structure)), "<u4"), _bytes(model.composition, "<f4"),
             _bytes(model.match, "<f4"), _bytes(model.transitions, "<f4"), consensus, structure, reference)
     return b"".join(head), b"".join(body)
@@ -89,7 +89,7 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
     Raises:
         ValueError: the bytes are no model; says why.
     """
-    first = 4 * (_HEAD_SIZES + _NUMBERS)
+    first = 4 * _HEAD_SIZES + 8 * _NUMBERS
     if len(head) < first:
         raise ValueError("it is cut off")
     length, codes, bias, entry, end, of_name, of_accession = np.frombuffer(head, "<u4", _HEAD_SIZES).tolist()
@@ -98,7 +98,7 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
         raise ValueError(f"{len(head):,} bytes are no model of {length:,} positions")
     if max(bias, entry, end) > 255:
         raise ValueError("it has costs above 255")
-    numbers = np.frombuffer(head, "<f4", _NUMBERS, 4 * _HEAD_SIZES).tolist()
+    numbers = np.frombuffer(head, "<f8", _NUMBERS, 4 * _HEAD_SIZES).tolist()
     statistics, cutoffs = numbers[: len(_STATISTICS)], iter(numbers[len(_STATISTICS) :])
     if not (all(map(math.isfinite, statistics)) and min(statistics[1::2]) > 0):
         raise ValueError("it has score statistics that can't be")
