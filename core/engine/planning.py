@@ -130,9 +130,14 @@ class Planner:
                      if self.need(plan.batches, plan.volumes, flight).fits(self.settings)), 1)
 
     def volumes_kept(self, plan: UnitPlan) -> int:
-        """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next."""
+        """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next.
+
+        Models that are targets, whose profiles are large, stay if another batch of queries is to see them.
+        """
         if not plan.volumes or not plan.batches:
             return 1
+        if self.plan.family.target == "model" and len(plan.batches) == 1:
+            return self.flight(plan) + READERS
         shape = self._shape(plan.batches, plan.volumes)
         total = sum(self._volume_bytes(v.total_residues, v.sequences) for v in plan.volumes)
         total += sum(len(plan.volumes) * filled.stage.footprint(shape).kept for filled in self.plan.indexes("target"))
@@ -223,7 +228,8 @@ class Planner:
         """Units of which so many find room side by side."""
         settings = self.settings
         residues = settings.batch_residues
-        volume_residues = settings.volume_residues or max(f.stage.volume_residues for f in self.plan.stages)
+        looking = (*self.plan.indexes("target"), *self.plan.working("unit"))
+        volume_residues = settings.volume_residues or max(f.stage.volume_residues for f in looking)
         cut = _Cut(residues, volume_residues, query_batches(self.queries, settings.batch_queries, residues),
                    self.source.plan(volume_residues))
         while not (need := self.need(cut.batches, cut.volumes, flight)).fits(settings):

@@ -5,7 +5,7 @@ among it; the body, three times as large, is read of models that pass the filter
 texts as UTF-8, little-endian:
 
 - head: sizes u4[7] (positions, residue codes, bias, entry and end costs of the filter … see ``ByteProfile``; bytes of
-  accession and of name; the description is what is left), statistics f4[6], cutoffs f4[6] (NaN where there are none),
+  accession and of name; the description is what is left), statistics f8[6], cutoffs f8[6] (NaN where there are none),
   costs u1[codes, M], the texts;
 - body: sizes u4[2] (bytes of consensus and structure; the reference annotation is what is left), composition f4[K],
   match f4[M + 1, K], transitions f4[M + 1, 7], the texts.
@@ -13,6 +13,7 @@ texts as UTF-8, little-endian:
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -72,7 +73,7 @@ def pack(model: ProfileHmm) -> tuple[bytes, bytes]:
     cutoffs = [number for field in _CUTOFFS for number in getattr(model, field) or (np.nan, np.nan)]
     sizes = (model.length, len(costs.cost), costs.bias, costs.entry, costs.end, len(name), len(accession))
     numbers = [*(getattr(model, field) for field in _STATISTICS), *cutoffs]
-    head = (_bytes(sizes, "<u4"), _bytes(numbers, "<f4"), _bytes(costs.cost, "u1"), name, accession, description)
+    head = (_bytes(sizes, "<u4"), _bytes(numbers, "<f8"), _bytes(costs.cost, "u1"), name, accession, description)
     body = (_bytes((len(consensus), len(structure)), "<u4"), _bytes(model.composition, "<f4"),
             _bytes(model.match, "<f4"), _bytes(model.transitions, "<f4"), consensus, structure, reference)
     return b"".join(head), b"".join(body)
@@ -88,7 +89,7 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
     Raises:
         ValueError: the bytes are no model; says why.
     """
-    first = 4 * (_HEAD_SIZES + _NUMBERS)
+    first = 4 * _HEAD_SIZES + 8 * _NUMBERS
     if len(head) < first:
         raise ValueError("it is cut off")
     length, codes, bias, entry, end, of_name, of_accession = np.frombuffer(head, "<u4", _HEAD_SIZES).tolist()
@@ -97,18 +98,18 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
         raise ValueError(f"{len(head):,} bytes are no model of {length:,} positions")
     if max(bias, entry, end) > 255:
         raise ValueError("it has costs above 255")
-    statistics, cutoffs = np.split(np.frombuffer(head, "<f4", _NUMBERS, 4 * _HEAD_SIZES), [len(_STATISTICS)])
-    if not (np.isfinite(statistics).all() and statistics[1::2].min() > 0):
+    numbers = np.frombuffer(head, "<f8", _NUMBERS, 4 * _HEAD_SIZES).tolist()
+    statistics, cutoffs = numbers[: len(_STATISTICS)], iter(numbers[len(_STATISTICS) :])
+    if not (all(map(math.isfinite, statistics)) and min(statistics[1::2]) > 0):
         raise ValueError("it has score statistics that can't be")
     cost = np.frombuffer(head, np.uint8, codes * length, first).reshape(codes, length).copy()  # may be written to
-    pairs = cutoffs.reshape(-1, 2).tolist()
     name = texts + of_name
     return StoredHmm.of({
         "length": length, "costs": ByteProfile(cost, bias, entry, end),
         "name": _text(head[texts:name]), "accession": _text(head[name : name + of_accession]),
         "description": _text(head[name + of_accession :]),
-        **dict(zip(_STATISTICS, statistics.tolist(), strict=True)),
-        **{field: None if a != a or b != b else (a, b) for field, (a, b) in zip(_CUTOFFS, pairs, strict=True)},
+        **dict(zip(_STATISTICS, statistics, strict=True)),
+        **{field: None if a != a or b != b else (a, b) for field, a, b in zip(_CUTOFFS, cutoffs, cutoffs, strict=True)},
     }, read)
 
 
@@ -129,9 +130,10 @@ def _of_body(body: bytes, length: int) -> dict[str, Any]:
         "reference": _text(body[structure + of_structure :])}
     if len(fields["consensus"]) != length or any(len(text) not in (0, length) for text in fields.values()):
         raise ValueError("its annotation has another length than the model")
-    composition, match, transitions = np.split(numbers, [residues, residues * (length + 2)])
-    return {**fields, "composition": composition, "match": match.reshape(length + 1, residues),
-            "transitions": transitions.reshape(length + 1, _TRANSITIONS)}
+    behind = residues * (length + 2)
+    return {**fields, "composition": numbers[:residues],
+            "match": numbers[residues:behind].reshape(length + 1, residues),
+            "transitions": numbers[behind:].reshape(length + 1, _TRANSITIONS)}
 
 
 def _text(data: bytes) -> str:

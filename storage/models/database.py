@@ -36,6 +36,8 @@ CHUNK_BYTES = 1 << 20
 """Bytes of heads, of bodies or of texts behind which a chunk ends."""
 TABLE_CHUNKS = 16
 """Chunks of a table: all of them DuckDB holds in memory when it writes the table to disk."""
+READING_MEMORY = 64 << 20
+"""Bytes for DuckDB without a budget: what is read of it is kept by who asked for it."""
 CHUNKS_HELD = 4
 """Chunks of bodies that are in memory."""
 BLOCK_ROWS = 1 << 14
@@ -214,7 +216,8 @@ class ModelFile(DatabaseFile):
              threads: int | None = None) -> Self:
         """Open an existing database; see ``storage.duck.connection.connect`` for the errors."""
         path = Path(path)
-        connection = (for_reading if read_only else for_writing)(path, cls.kind, memory, threads)
+        connection = (for_reading(path, cls.kind, memory or READING_MEMORY, threads) if read_only else
+                      for_writing(path, cls.kind, memory, threads))
         try:
             return cls(path, lambda: connection, read_only)
         except BaseException:
