@@ -1,5 +1,4 @@
-# ruff: noqa: F821, SIM102  (names in capitals in the kernel template are constants filled in by ``specialise``; conditions on them
-# are decided there)
+# ruff: noqa: F821, SIM102  (names in capitals in the kernel template are constants, which ``specialise`` fills in)
 # mypy: disable-error-code="name-defined"
 """All diagonals of queries with a volume's targets on which some segment scores well, on a CUDA device.
 
