@@ -246,16 +246,27 @@ def _kernel(lanes: int, rows: int, bordered: bool, continued: bool, arithmetic: 
     return kept_kernel(max_registers=MOST_REGISTERS)(special)
 
 
+def query_profile(query: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Profile of u1[m] ``query`` by i4[residues, residues] ``matrix``, which every volume asks for."""
+    return _query_profile(query.tobytes(), np.ascontiguousarray(matrix, np.int32).tobytes(), len(matrix))
+
+
 @lru_cache(256)
-def _profile(query: bytes, matrix: bytes, size: int) -> np.ndarray:
-    """Profiles of all tiles of a query one behind the other, which every volume asks for."""
-    shape = tiling(len(query))
-    scores = np.full((shape.tiles * shape.positions, RESIDUES), LOWEST_SCORE, np.float16)
-    table = np.frombuffer(matrix, np.int32).reshape(size, size)
-    known = min(size, PAD)
-    scores[: len(query), :known] = np.clip(table[np.frombuffer(query, np.uint8), :known], LOWEST_SCORE, CEILING)
-    return np.concatenate([tile_profile(part, shape.lanes, shape.rows)
-                           for part in scores.reshape(shape.tiles, shape.positions, RESIDUES)])
+def _query_profile(query: bytes, matrix: bytes, size: int) -> np.ndarray:
+    return scores_profile(np.frombuffer(matrix, np.int32).reshape(size, size)[np.frombuffer(query, np.uint8)])
+
+
+def scores_profile(scores: np.ndarray) -> np.ndarray:
+    """Profiles of all tiles of a query one behind the other, i8, from its scores by position and residue.
+
+    Args:
+        scores: whole numbers[m, residues]; those above ``CEILING`` count as that, and very low ones as the lowest.
+    """
+    shape, known = tiling(len(scores)), min(scores.shape[1], PAD)
+    table = np.full((shape.tiles * shape.positions, RESIDUES), LOWEST_SCORE, np.float16)
+    table[: len(scores), :known] = np.clip(scores[:, :known], LOWEST_SCORE, CEILING)
+    tiles = table.reshape(shape.tiles, shape.positions, RESIDUES)
+    return np.concatenate([np.empty(0, np.int64), *(tile_profile(tile, shape.lanes, shape.rows) for tile in tiles)])
 
 
 def tile_profile(scores: np.ndarray, lanes: int, rows: int) -> np.ndarray:
@@ -269,10 +280,12 @@ def tile_profile(scores: np.ndarray, lanes: int, rows: int) -> np.ndarray:
 
 
 class Asked(NamedTuple):
-    """A query u1[m] with its number in the result, and the score from which on a diagonal is good, at least 1."""
+    """A query by its number in the result, its profile, its length, and the score from which on a diagonal is good, at
+    least 1."""
 
     number: int
-    residues: np.ndarray
+    profile: np.ndarray
+    length: int
     cutoff: int
 
 
@@ -281,23 +294,19 @@ class _Group:
     """Queries that are on the device together, and where their profiles begin."""
 
     members: list[Asked]
-    profiles: list[np.ndarray]
     begins: list[int]
     words: int = 0
 
 
-def _groups(asked: Sequence[Asked], matrix: np.ndarray) -> Iterator[_Group]:
-    table = np.ascontiguousarray(matrix, np.int32).tobytes()
-    group = _Group([], [], [])
+def _groups(asked: Sequence[Asked]) -> Iterator[_Group]:
+    group = _Group([], [])
     for query in asked:
-        profile = _profile(query.residues.tobytes(), table, len(matrix))
-        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(profile) > _GROUP_WORDS):
+        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(query.profile) > _GROUP_WORDS):
             yield group
-            group = _Group([], [], [])
+            group = _Group([], [])
         group.members.append(query)
-        group.profiles.append(profile)
         group.begins.append(group.words)
-        group.words += len(profile)
+        group.words += len(query.profile)
     if group.members:
         yield group
 
@@ -323,30 +332,29 @@ class DeviceScan:
         self._arithmetic = packed_arithmetic()
         self._arrived = False
 
-    def diagonals(self, asked: Sequence[Asked], matrix: np.ndarray,
-                  done: Callable[[int], None] = lambda count: None) -> list[np.ndarray]:
+    def diagonals(self, asked: Sequence[Asked], done: Callable[[int], None] = lambda count: None) -> list[np.ndarray]:
         """i8 keys (number · targets + place) · ``span`` + diagonal + ``longest_query``, sorted, each once.
 
         Queries without residues find nothing. done: called with the number of queries that are through.
         """
-        asked = [query for query in asked if len(query.residues)]
+        asked = [query for query in asked if query.length]
         if not self._works or not asked:
             return []
         found, waiting = [], deque[tuple[_Group, Any]]()
-        for number, group in enumerate(_groups(asked, matrix)):
+        for number, group in enumerate(_groups(asked)):
             slot = number % len(self._space.streams)
             if len(waiting) == len(self._space.streams):
-                found += self._finished(*waiting.popleft(), matrix, done)
+                found += self._finished(*waiting.popleft(), done)
             waiting.append((group, self._begin(group, slot)))
         while waiting:
-            found += self._finished(*waiting.popleft(), matrix, done)
+            found += self._finished(*waiting.popleft(), done)
         return found
 
     def _begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
         """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
         space, stream = self._space, self._space.streams[slot]
-        table = space.send(f"table {slot}", np.concatenate(group.profiles))
-        tilings = [tiling(len(query.residues)) for query in group.members]
+        table = space.send(f"table {slot}", np.concatenate([query.profile for query in group.members]))
+        tilings = [tiling(query.length) for query in group.members]
         launches = sum(shape.tiles for shape in tilings)
         counters = space.room(f"counters {slot}", launches, np.int32)
         found = space.room(f"found {slot}", self._room + 1, np.int64) if more is None else more
@@ -375,14 +383,13 @@ class DeviceScan:
                 counter += 1
         return _Begun(slot, found)
 
-    def _finished(self, group: _Group, begun: "_Begun", matrix: np.ndarray,
-                  done: Callable[[int], None]) -> list[np.ndarray]:
+    def _finished(self, group: _Group, begun: "_Begun", done: Callable[[int], None]) -> list[np.ndarray]:
         slot, found = begun
         few = min(_FETCHED, len(found) - 1)
         noted = self._space.fetch(found, 0, 1 + few, slot)
         total = int(noted[0])
         if total > len(found) - 1:
-            return self._again(group, slot, total, matrix, done)
+            return self._again(group, slot, total, done)
         if total > few:
             noted = to_host(found, 1 + total, np.int64, 1, self._space.streams[slot])
         keys = noted[1 : 1 + total].copy()
@@ -390,7 +397,7 @@ class DeviceScan:
         done(len(group.members))
         return [keys[group_starts(keys)[:-1]]]
 
-    def _again(self, group: _Group, slot: int, total: int, matrix: np.ndarray,
+    def _again(self, group: _Group, slot: int, total: int,
                done: Callable[[int], None]) -> list[np.ndarray]:
         """More was noted than there is room for: the halves of the group, or one query with as much room as it takes.
 
@@ -401,12 +408,12 @@ class DeviceScan:
             half = len(group.members) // 2
             parts = []
             for members in (group.members[:half], group.members[half:]):
-                smaller = next(_groups(members, matrix))
-                parts += self._finished(smaller, self._begin(smaller, slot), matrix, done)
+                smaller = next(_groups(members))
+                parts += self._finished(smaller, self._begin(smaller, slot), done)
             return parts
         with device_memory().working_space(8 * (total + 1), self._budget, WHAT):
             more = cuda.device_array(total + 1, np.int64)
-            return self._finished(group, self._begin(group, slot, more), matrix, done)
+            return self._finished(group, self._begin(group, slot, more), done)
 
 
 class _Begun(NamedTuple):
@@ -435,20 +442,20 @@ def working_bytes(need: WorkSize, room: int) -> int:
     return (need.groups * (crossing + profiles + launches + 8 * room) + (1 << 16)) // 16 * 17
 
 
-def _good_on_device(targets: SequenceBatch, matrix: np.ndarray, budget: int | None, check: Callable[[], None],
+def _good_on_device(targets: SequenceBatch, budget: int | None, check: Callable[[], None],
                     done: Callable[[int], None], longest: int, part: tuple[Sequence[Asked], tuple[int, int]]
                     ) -> list[np.ndarray]:
     """Keys that one device finds for some queries in its share of the targets."""
     asked, share = part
-    memory, residues = device_memory(), sum(len(query.residues) for query in asked)
+    memory, residues = device_memory(), sum(query.length for query in asked)
     room = room_for(len(asked), residues, targets.total_residues)
     need = WorkSize(len(targets), targets.total_residues, targets.longest, len(asked), longest).rounded()
     with (memory.volume(targets, budget) as volume,
           memory.workspace(need, (0, 0), lambda columns: working_bytes(need, room), budget, WHAT) as space):
-        return DeviceScan(volume, targets, share, longest, room, space, budget, check).diagonals(asked, matrix, done)
+        return DeviceScan(volume, targets, share, longest, room, space, budget, check).diagonals(asked, done)
 
 
-def good_diagonals(matrix: np.ndarray, asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
+def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
                    check: Callable[[], None] = lambda: None, done: Callable[[int], None] = lambda count: None
                    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Diagonals on which some segment scores a query's cutoff or more; at cutoffs beyond ``CEILING``, at least that.
@@ -456,7 +463,6 @@ def good_diagonals(matrix: np.ndarray, asked: Sequence[Asked], targets: Sequence
     Several devices share the work: many queries by query, few by target.
 
     Args:
-        matrix: i4[residues, residues], score of each residue of a query with each of a target, at most ``CEILING``.
         asked: with rising numbers.
         budget: bytes of each device.
         check: raises if the work is to end.
@@ -467,10 +473,10 @@ def good_diagonals(matrix: np.ndarray, asked: Sequence[Asked], targets: Sequence
         each once.
     """
     devices = device_count()
-    longest = max((len(query.residues) for query in asked), default=0)
+    longest = max((query.length for query in asked), default=0)
     by_query = len(asked) >= 2 * devices
     parts = [(asked[d::devices], (0, 1)) if by_query else (asked, (d, devices)) for d in range(devices)]
-    work = partial(_good_on_device, targets, matrix, budget, check, done, longest)
+    work = partial(_good_on_device, targets, budget, check, done, longest)
     found = [keys for part in on_devices(work, parts, range(devices)) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
     if devices > 1:

@@ -48,7 +48,7 @@ class _Layout(NamedTuple):
     stretches: int
 
 
-class _Targets:
+class Targets:
     """The candidates of a query.
 
     Attributes:
@@ -62,11 +62,18 @@ class _Targets:
         self.numbers = numbers
         self.whole = Stretches.of(context.targets, places, None)
         self.residues = int(self.whole.lengths.sum())
-        lengths, which = ranked(self.whole.lengths)
-        costs, nulls = length_costs(lengths)
-        self.costs, self.nulls = costs[which], nulls[which]
+        lengths, self._kind = ranked(self.whole.lengths)
+        self._kinds = length_costs(lengths)
+        self.costs, self.nulls = (of_kinds[self._kind] for of_kinds in self._kinds)
         reaches = {self._reach(length) for length in lengths_of_models if length < LEAST_LENGTH}
         self._layouts = {reach: _layout(context, places, reach, self.residues) for reach in sorted(reaches)}
+
+    def kinds(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+        """Costs and nulls of the targets of ``chosen`` bool[n]: of one of each length."""
+        there = np.zeros(len(self._kinds[0]), np.bool_)
+        there[self._kind[chosen]] = True
+        costs, nulls = self._kinds
+        return costs[there], nulls[there]
 
     def _reach(self, length: int) -> int:
         """Longest model of those that have a layout together with one of this length."""
@@ -119,13 +126,14 @@ class MsvFilterCpu(MsvFilter):
         everything = len(context.queries) * context.targets.total_residues
         shared = None
         if records is None:
-            shared = _Targets(context, candidates(context, 0, None), context.queries.lengths.tolist())
+            shared = Targets(context, candidates(context, 0, None), context.queries.lengths.tolist())
 
         def of_query(query: int, threads: int) -> Pairs:
             profile, targets = profile_of(context, query), shared
             if targets is None:
-                targets = _Targets(context, candidates(context, query, records), [profile.length])
-            found = _scan(context, query, profile, targets, threads, everything)
+                targets = Targets(context, candidates(context, query, records), [profile.length])
+            found = passing(context, query, profile, targets, threads)
+            context.advance(targets.residues, everything)
             context.count("passed", len(found))
             return found
 
@@ -137,8 +145,7 @@ class MsvFilterCpu(MsvFilter):
         return Pairs.concat(parts) if parts else Pairs.empty(PAIR_COLUMNS)
 
 
-def _scan(context: Context, query: int, profile: SearchProfile, targets: _Targets, threads: int,
-          everything: int) -> Pairs:
+def passing(context: Context, query: int, profile: SearchProfile, targets: Targets, threads: int) -> Pairs:
     """Pairs of a query that pass, in order of targets."""
     numbers, model = targets.numbers, profile.model
     if not len(numbers):
@@ -151,7 +158,6 @@ def _scan(context: Context, query: int, profile: SearchProfile, targets: _Target
         order = lanes["order"]
         ended_j[order], overflow[order] = with_j(profile.bytes, lanes, targets.costs[order], begin_j[order])
         context.count("with J", len(chosen))
-    context.advance(targets.residues, everything)
     scores, p_values = scores_and_p_values(ended_j, overflow, targets.costs, targets.nulls, model.msv_mu,
                                            model.msv_lambda)
     kept = np.flatnonzero(p_values <= context.options.largest_p("F1"))
@@ -167,7 +173,7 @@ def _scan(context: Context, query: int, profile: SearchProfile, targets: _Target
     )
 
 
-def _segments(context: Context, profile: SearchProfile, targets: _Targets, threads: int) -> NDArray[np.uint8]:
+def _segments(context: Context, profile: SearchProfile, targets: Targets, threads: int) -> NDArray[np.uint8]:
     """u1[n]: best segment score of each candidate, many of them side by side."""
     lanes, first_of_target, stretches = targets.layout(profile.length)
     best = np.empty((len(lanes["starts"]) - 1) * BYTE_LANES, np.int8)
@@ -179,7 +185,7 @@ def _segments(context: Context, profile: SearchProfile, targets: _Targets, threa
     return np.maximum.reduceat(of_stretches, first_of_target)
 
 
-def _segments_striped(context: Context, profile: SearchProfile, targets: _Targets,
+def _segments_striped(context: Context, profile: SearchProfile, targets: Targets,
                       threads: int) -> NDArray[np.uint8]:
     """u1[n]: best segment score of each candidate, one after the other."""
     scores, whole = StripedScores(profile.bytes), targets.whole
