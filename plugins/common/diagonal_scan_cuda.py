@@ -38,6 +38,7 @@ from seqloom.core.kernels.packed16 import (
     Arithmetic,
     add_half_or_zero,
     choose_bytes,
+    four_words,
     from_lane,
     from_lane_before,
     from_partner,
@@ -62,16 +63,18 @@ LOWEST_SCORE = -EXACT_HALVES
 CEILING = EXACT_HALVES // 2
 """Largest cutoff that is told from larger ones."""
 WARPS = 8
-SPREAD = 16
-"""Lanes that have scores side by side, which then read from all banks of shared memory. Groups of fewer lanes have a
-copy of the table each, so that they can't ask one bank for different residues."""
+LEAST_SPREAD = 8
+"""Lanes that have scores side by side, at least: they read from all banks of shared memory at a time. Groups of fewer
+lanes have a copy of the table each, so that they can't ask one bank for different residues."""
 LANE_COUNTS = (4, 8, 16)
-ROW_COUNTS = (8, 12, 16, 20, 24)
-"""Registers of a lane: even numbers, for which the shared memory of a block holds the scores."""
+ROW_COUNTS = (8, 12, 16, 20, 24, 28, 32)
+"""Registers of a lane: multiples of four."""
+_SHARED_WORDS = 48 * 1024 // 4
+"""That the shared memory of a block has for scores."""
 _STEP_ROWS = 6
 """What a step costs beside its registers, in registers."""
 MOST_REGISTERS = 80
-_GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 20
+_GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 21
 """Queries that are on the device together, and words of their profiles, at most."""
 LEAST_ROOM, MOST_ROOM = 1 << 18, 1 << 25
 """Diagonals of a group of queries that there is room for."""
@@ -98,7 +101,7 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
     """Kernel template: note (``base`` + target) · ``span`` + diagonal + ``shift`` where a segment scores well.
 
     Args:
-        profile: i8; from ``profile_first`` on TABLE of them are scores of the tile's positions with each residue (see
+        profile: i4; from ``profile_first`` on TABLE of them are scores of the tile's positions with each residue (see
             ``tile_profile``).
         residues: i4, four codes each, of all targets; residues ``begins[t]`` … ``ends[t]`` − 1 are those of target t.
         ranked: i4, targets. Those of rank ``rank_first``, ``rank_first`` + ``rank_step``, … are looked at; ``works``
@@ -110,14 +113,15 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
         first_row: position of the query where the tile begins.
         found, room: i8; the number of diagonals noted, and that many of them at most.
     """
-    shared = cuda.shared.array(TABLE, int64)
+    shared = cuda.shared.array(TABLE, int32)
     thread = int32(cuda.threadIdx.x)
     for word in range(thread, int32(TABLE), int32(THREADS)):
         shared[word] = profile[profile_first + word]
     cuda.syncthreads()
+    noted = cuda.local.array(ROWS, int32)
     h = registers(ROWS)
     lane = int32(thread & int32(LANES - 1))
-    own = uint32(thread & int32(SPREAD - 1))
+    own = int32(int32(thread & int32(SPREAD - 1)) * int32(4))
     while True:
         taken = int32(0)
         if thread & int32(31) == int32(0):
@@ -171,36 +175,39 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
                 before = from_lane_before(last)
                 if lane == int32(0):
                     before = crossed
-                scores = uint32(uint32(int32(word >> int32(8 * j)) & int32(255)) * uint32(WORDS * SPREAD) + own)
+                scores = int32(int32(int32(word >> int32(8 * j)) & int32(255)) * int32(ROWS * SPREAD) + own)
                 # The last position of the lane before comes into the lower half, that in the middle into the upper.
                 before = choose_bytes(before, last, int32(0x5432))
                 top = limit
                 for k in unrolled(ROWS):
-                    if k % 2 == 0:
-                        both = shared[scores + uint32((ROWS - 1 - k) // 2 * SPREAD)]
-                        h[ROWS - 1 - k] = add_half_or_zero(h[ROWS - 2 - k], int32(both >> int64(32)))
-                    elif k < ROWS - 1:
-                        h[ROWS - 1 - k] = add_half_or_zero(h[ROWS - 2 - k], int32(both))
+                    if k % 4 == 0:
+                        four = four_words(shared, int32(scores + int32((ROWS - 4 - k) * SPREAD)))
+                    if k < ROWS - 1:
+                        h[ROWS - 1 - k] = add_half_or_zero(h[ROWS - 2 - k], four[3 - k % 4])
                     else:
-                        h[0] = add_half_or_zero(before, int32(both))
+                        h[0] = add_half_or_zero(before, four[0])
                     if k % 2 == 1:
                         top = maximum3(top, h[ROWS - 1 - k], h[ROWS - k])
                 if top != limit:
-                    good = uint64(0)
                     for k in unrolled(ROWS):
-                        if int32(h[k] & int32(0xFFFF)) >= least:
-                            good = uint64(good | (uint64(1) << uint64(k)))
-                            h[k] = int32(h[k] & int32(-65536))
-                        if int32(h[k] >> int32(16)) >= least:
-                            good = uint64(good | (uint64(1) << uint64(ROWS + k)))
-                            h[k] = int32(h[k] & int32(0xFFFF))
-                    for position in range(int32(0), int32(2 * ROWS)):
-                        if (good >> uint64(position)) & uint64(1) != uint64(0):
-                            row = int32(first_row + lane * int32(2 * ROWS) + position)
-                            column = int32(int32(step * int32(4) + int32(j)) - head)
+                        noted[k] = h[k]
+                    column = int32(int32(step * int32(4) + int32(j)) - head - first_row - lane * int32(2 * ROWS))
+                    row = (base + int64(place)) * span + int64(column + shift)
+                    for k in range(ROWS):
+                        halves = noted[k]
+                        if int32(halves & int32(0xFFFF)) >= least:
                             number = cuda.atomic.add(found, 0, int64(1))
                             if number < room:
-                                found[number + 1] = (base + int64(place)) * span + int64(int32(column - row) + shift)
+                                found[number + 1] = row - int64(k)
+                            halves = int32(halves & int32(-65536))
+                        if int32(halves >> int32(16)) >= least:
+                            number = cuda.atomic.add(found, 0, int64(1))
+                            if number < room:
+                                found[number + 1] = row - int64(k + ROWS)
+                            halves = int32(halves & int32(0xFFFF))
+                        noted[k] = halves
+                    for k in unrolled(ROWS):
+                        h[k] = noted[k]
                 last = h[ROWS - 1]
                 if BORDERED:
                     crossed = int32(int32(entering >> int64(16 * j)) << int32(16))
@@ -226,22 +233,23 @@ class Tiling(NamedTuple):
     @property
     def words(self) -> int:
         """Of a tile's profile."""
-        return RESIDUES * self.rows // 2 * SPREAD
+        return RESIDUES * self.rows * spread(self.lanes)
 
 
 @cache
 def tiling(length: int) -> Tiling:
     """For ``length`` query residues: what should take the least time."""
     shapes = [Tiling(lanes, rows, -(-length // (2 * rows * lanes))) for lanes in LANE_COUNTS for rows in ROW_COUNTS]
-    several = [shape for shape in shapes if shape.tiles == 1 or shape.lanes == LANE_COUNTS[-1]]
-    return min(several, key=lambda shape: shape.tiles * shape.lanes * (shape.rows + _STEP_ROWS))
+    fit = [shape for shape in shapes if shape.words <= _SHARED_WORDS
+           and (shape.tiles == 1 or shape.lanes == LANE_COUNTS[-1])]
+    return min(fit, key=lambda shape: shape.tiles * shape.lanes * (shape.rows + _STEP_ROWS))
 
 
 @cache
 def _kernel(lanes: int, rows: int, bordered: bool, continued: bool, arithmetic: Arithmetic, warps: int) -> Any:
     special = specialise(
         scan_tile, {"maximum3": arithmetic.functions["maximum3"]}, arithmetic.name, LANES=lanes, ROWS=rows,
-        WORDS=rows // 2, SPREAD=SPREAD, TABLE=RESIDUES * rows // 2 * SPREAD, THREADS=32 * warps, BORDERED=bordered,
+        SPREAD=spread(lanes), TABLE=Tiling(lanes, rows, 1).words, THREADS=32 * warps, BORDERED=bordered,
         CONTINUED=continued, PADS=PAD * 0x01010101, KEEP=KEEP, TAKE=TAKE)
     return kept_kernel(max_registers=MOST_REGISTERS)(special)
 
@@ -269,14 +277,19 @@ def scores_profile(scores: np.ndarray) -> np.ndarray:
     return np.concatenate([np.empty(0, np.int64), *(tile_profile(tile, shape.lanes, shape.rows) for tile in tiles)])
 
 
-def tile_profile(scores: np.ndarray, lanes: int, rows: int) -> np.ndarray:
-    """i8 profile of a tile from f2[positions, RESIDUES] scores.
+def spread(lanes: int) -> int:
+    """Lanes that have scores side by side."""
+    return max(LEAST_SPREAD, lanes)
 
-    Word (residue · rows / 2 + w) · SPREAD + lane holds the registers 2 · w and, in its upper half, 2 · w + 1 of a lane.
+
+def tile_profile(scores: np.ndarray, lanes: int, rows: int) -> np.ndarray:
+    """i4 profile of a tile from f2[positions, RESIDUES] scores.
+
+    Word ((residue · rows / 4 + w) · spread + lane) · 4 + r is for register 4 · w + r of a lane.
     """
-    by_lane = scores.reshape(lanes, 2, rows // 2, 2, RESIDUES)  # lane, half, word, register, residue
-    laid = by_lane.transpose(4, 2, 0, 3, 1).reshape(RESIDUES, rows // 2, lanes, 4).view(np.int64)[..., 0]
-    return np.tile(laid, SPREAD // lanes).reshape(-1)
+    by_lane = scores.reshape(lanes, 2, rows // 4, 4, RESIDUES)  # lane, half, word, register, residue
+    laid = by_lane.transpose(4, 2, 0, 3, 1).reshape(RESIDUES, rows // 4, lanes, 8)
+    return np.tile(laid, (spread(lanes) // lanes, 1)).reshape(-1).view(np.int32)
 
 
 class Asked(NamedTuple):
@@ -360,7 +373,7 @@ class DeviceScan:
         found = space.room(f"found {slot}", self._room + 1, np.int64) if more is None else more
         clear(counters, launches, stream)
         clear(found, 1, stream)
-        crossing = table
+        crossing = found
         if max(shape.tiles for shape in tilings) > 1:
             crossing = space.room(f"crossing {slot}", crossing_words(len(self._targets), self._targets.total_residues),
                                   np.int64)
@@ -436,7 +449,7 @@ def working_bytes(need: WorkSize, room: int) -> int:
     """Device memory that a scan of that size takes at most, beside the volume."""
     shape = tiling(max(1, need.query))
     crossing = 8 * crossing_words(need.stretches, need.residues) if shape.tiles > 1 else 0
-    profiles = 8 * min(need.queries * shape.tiles * Tiling(16, ROW_COUNTS[-1], 1).words,
+    profiles = 4 * min(need.queries * shape.tiles * Tiling(LANE_COUNTS[-1], ROW_COUNTS[-1], 1).words,
                        max(_GROUP_WORDS, shape.tiles * shape.words))
     launches = 4 * _GROUP_QUERIES * shape.tiles
     return (need.groups * (crossing + profiles + launches + 8 * room) + (1 << 16)) // 16 * 17
