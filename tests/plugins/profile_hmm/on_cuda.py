@@ -15,8 +15,9 @@ from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.plugins.common import diagonal_scan_cuda
 from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
 from seqloom.plugins.profile_hmm.index_reference import profile_of
-from seqloom.plugins.profile_hmm.msv_cpu import decided, length_costs, scores_and_p_values
+from seqloom.plugins.profile_hmm.msv_cpu import decided, scores_and_p_values
 from seqloom.plugins.profile_hmm.options import ProfileOptions
+from seqloom.plugins.profile_hmm.profile import SearchProfile
 from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu, Targets
 from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda, least_segment
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
@@ -24,7 +25,7 @@ from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 from .models import batch, random_model, random_target
 
 if SIMULATED:
-    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (2,)
+    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
     diagonal_scan_cuda.SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_ROOM = 2, 2, 4
 
@@ -63,24 +64,25 @@ def check_pairs() -> None:
         assert same(context_of(context.queries, context.targets, F1=first)) >= found
 
 
+def may_pass(profile: SearchProfile, targets: Targets, score: int) -> np.ndarray:
+    """bool[n]: whether each target passes at P 0.02 or is looked at by MSV, if its best segment scores so much."""
+    best = np.full(len(targets.costs), score, np.uint8)
+    _, ended, overflow, again = decided(profile.bytes, best, targets.costs)
+    model = profile.model
+    values = scores_and_p_values(ended, overflow, targets.costs, targets.nulls, model.msv_mu, model.msv_lambda)[1]
+    return again | (values <= 0.02)
+
+
 def check_cutoffs() -> None:
     """No target passes with a segment below the least one, and some does with that."""
-    models, targets = drawn(5, [12, 90, 400], list(range(1, 900, 7)) + [5000])
-    context = context_of(models, targets)
-    whole = Targets(context, targets.ordinals, ())
-    for query in range(len(models)):
+    context = context_of(*drawn(5, [12, 90, 400], [*range(1, 900, 7), 5000]))
+    whole = Targets(context, context.targets.ordinals, ())
+    for query in range(len(context.queries)):
         profile = profile_of(context, query)
         least, always = least_segment(profile, whole, 0.02)
-        costs, nulls = length_costs(targets.lengths)
-
-        def pass_with(score: int) -> np.ndarray:
-            _, ended, overflow, again = decided(profile.bytes, np.full(len(costs), score, np.uint8), costs)
-            values = scores_and_p_values(ended, overflow, costs, nulls, profile.model.msv_mu,
-                                         profile.model.msv_lambda)[1]
-            return (again | (values <= 0.02)) & ~always
-
         assert 0 < least < 256
-        assert not pass_with(least - 1).any() and pass_with(least).any()
+        assert not may_pass(profile, whole, least - 1)[~always].any()
+        assert may_pass(profile, whole, least)[~always].any()
 
 
 def check_pipeline() -> None:
