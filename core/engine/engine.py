@@ -159,6 +159,10 @@ class Engine:
                 return volume.targets
         return None
 
+    def loaded_models(self, first: int, last: int) -> Sequence[Any]:
+        """Queries first … last − 1 where they are models; else none."""
+        return () if isinstance(self.queries, SequenceBatch) else self.queries.models[first:last]
+
     def discard(self) -> None:
         """Have stages remove what they made beside results: ``run`` failed, and nobody can resume it."""
         for filled in self._begun:
