@@ -29,6 +29,7 @@ def seqloom_writers() -> list[Deferred]:
         "16": "writer_xml.Xml2",
         "18": "writer_organisms.Organisms",
         "html": "writer_html.Html",
+        "table": "writer_table.Table",
         "paf": "writer_paf.Paf",
         "plot": "writer_plot.Plot",
         "dotplot": "writer_plot.Dotplot",
