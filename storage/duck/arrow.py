@@ -50,6 +50,9 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
         texts = ("(" + ", ".join([*fixed, *row]) + ")" for row in zip(*lists, strict=True))
         connection.execute(f"INSERT INTO {table} ({names}) VALUES {', '.join(texts)}")
         return
+    from .native import reads_arrow
+
+    reads_arrow()
     connection.register("new_rows", _stream(rows, columns))
     try:
         values = ", ".join([*fixed, *map(identifier, columns)])

@@ -1,9 +1,10 @@
 """DuckDB's extension module, as ``duckdb``.
 
 The package around it makes a database of its own and reads the metadata of packages when it is imported, which takes
-longer (25 ms) than many a search. That of DuckDB 1 isn't needed; from DuckDB 2 on the extension does with it only.
+longer (25 ms) than many a search. It isn't needed, but that DuckDB 2 reads Arrow with it only (``reads_arrow``).
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +15,14 @@ else:
     except ImportError:
         import duckdb
     else:
-        if not duckdb.__version__.startswith("1."):
+        if not duckdb.__version__.startswith(("1.", "2.")):
             import duckdb
 
-__all__ = ["duckdb"]
+
+def reads_arrow() -> None:
+    """Import what DuckDB needs before a query reads an Arrow stream or table."""
+    if not duckdb.__version__.startswith("1."):
+        import_module("duckdb")
+
+
+__all__ = ["duckdb", "reads_arrow"]
