@@ -6,9 +6,10 @@ they give (``keeper``). The thread that called ``Engine.run`` alone talks to exe
 A run that was interrupted resumes where it stopped, and no row is there twice.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
+from typing import Any
 
 import numpy as np
 

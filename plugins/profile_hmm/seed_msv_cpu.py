@@ -18,6 +18,7 @@ from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.core.records import Pairs, Records
 from seqloom.core.sequences import offsets_of
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.lanes import FEW, LAID
 from seqloom.plugins.common.stretches_cpu import LEAST_PIECE, Stretches
 
 from .columns import PAIR_COLUMNS
@@ -95,8 +96,9 @@ def _layout(context: Context, places: NDArray[np.int64], reach: int, residues: i
         lengths = context.targets.lengths[places]
         step = min((max(LEAST_PIECE, 4 * reach), *_STEPS), key=lambda step: _columns(lengths, reach, step))
     stretches = Stretches.of(context.targets, places, reach, step)
-    return _Layout(stretches.interleaved(np.arange(len(stretches))), np.searchsorted(stretches.owners, places),
-                   len(stretches))
+    few = len(context.queries) <= FEW and residues > _FEW_RESIDUES
+    lanes = (stretches.grouped if few else stretches.interleaved)(np.arange(len(stretches)))
+    return _Layout(lanes, np.searchsorted(stretches.owners, places), len(stretches))
 
 
 def _columns(lengths: NDArray[np.int64], reach: int, step: int) -> int:
@@ -178,8 +180,9 @@ def _segments(context: Context, profile: SearchProfile, targets: Targets, thread
     lanes, first_of_target, stretches = targets.layout(profile.length)
     best = np.empty((len(lanes["starts"]) - 1) * BYTE_LANES, np.int8)
     tables = look_up_scores(profile.bytes)
+    most = _CHUNK_CELLS if "columns" in lanes.arrays else min(_CHUNK_CELLS, LAID * profile.length)
     _in_parts(context, lanes["starts"], profile.length, threads,
-              lambda first, last: segment_scores(tables, profile.length, lanes, first, last, best))
+              lambda first, last: segment_scores(tables, profile.length, lanes, first, last, best), most)
     of_stretches = np.empty(stretches, np.uint8)
     of_stretches[lanes["order"]] = _unsigned(best[:stretches])
     return np.maximum.reduceat(of_stretches, first_of_target)
@@ -199,10 +202,11 @@ def _segments_striped(context: Context, profile: SearchProfile, targets: Targets
 
 
 def _in_parts(context: Context, ends: NDArray[np.int64], length: int, threads: int,
-              work: Callable[[int, int], None]) -> None:
-    """``work(first, last)`` for parts of n things of which the k-th ends after i8[n + 1] ``ends[k + 1]`` residues."""
+              work: Callable[[int, int], None], most: int = _CHUNK_CELLS) -> None:
+    """``work(first, last)`` for parts of n things of which the k-th ends after i8[n + 1] ``ends[k + 1]`` residues, of
+    about ``most`` cells at most."""
     count = len(ends) - 1
-    parts = min(count, max(threads, -(-length * int(ends[-1]) // _CHUNK_CELLS)))
+    parts = min(count, max(threads, -(-length * int(ends[-1]) // most)))
     cuts = np.searchsorted(ends, np.arange(1, parts) * int(ends[-1]) // parts)
     bounds = distinct(np.concatenate([[0], cuts, [count]])).tolist()
 
