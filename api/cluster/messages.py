@@ -49,7 +49,7 @@ def from_batch(batch: Queries, names: bool = True) -> bytes:
     """
     if isinstance(batch, ModelBatch):
         return packed({"kind": "model", "text": "".join(batch.sources)}, ordinals=batch.ordinals)
-    facts = {"kind": batch.alphabet.name}
+    facts: dict[str, Any] = {"kind": batch.alphabet.name}
     if names:
         facts |= {"names": list(batch.names), "descriptions": list(batch.descriptions)}
     return packed(facts, residues=batch.residues, offsets=batch.offsets, ordinals=batch.ordinals,
