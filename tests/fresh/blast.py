@@ -1,13 +1,12 @@
 """Protein and nucleotide BLAST against blastp and blastn of NCBI BLAST+ 2.12."""
 
 import re
-import subprocess
 from collections.abc import Sequence
 
 from seqloom.plugins.common import matrix_tables, nucleotide_tables
 from seqloom.plugins.common.karlin_tables import GAPPED
 
-from tests.fresh.case import Case, Known, same
+from tests.fresh.case import Case, Known, one_by_one, same
 from tests.fresh.residues import AMINO_ACIDS, BASES, Draw
 
 FIELDS = "std qlen slen nident positive gaps score btop qcovs qcovhsp qcovus ppos qframe sframe sstrand gapopen"
@@ -212,7 +211,7 @@ def _nucleotide_rows(draw: Draw, search: list[str], ours: str, peer: str) -> str
     bare = without_qcovus(ours)
     if bare == without_qcovus(peer):
         return Known("qcovus where part of a target lies opposite a gap")
-    alone = rows_of(_one_by_one(draw, search))
+    alone = rows_of(one_by_one(draw.folder, "q.fa", search))
     if ours == alone:
         return Known("the peer packs queries together")
     if bare == without_qcovus(alone):
@@ -246,16 +245,6 @@ def _same_sam(ours: str, peer: str) -> str | None:
     """All lines but that of the program; the peer writes nothing where nothing is found."""
     found, wanted = (re.sub("^@PG.*\n", "", text, flags=re.M) for text in (ours, peer))
     return None if not wanted and found.count("\n") == 1 else same(found, wanted)
-
-
-def _one_by_one(draw: Draw, search: list[str]) -> str:
-    """The peer's answers for each query alone, which may be others than those for all of them."""
-    answers = ""
-    for record in (draw.folder / "q.fa").read_text().split(">")[1:]:
-        (draw.folder / "one.fa").write_text(f">{record}")
-        words = ["one.fa" if word == "q.fa" else word for word in search]
-        answers += subprocess.run(words, cwd=draw.folder, capture_output=True, encoding="latin-1").stdout
-    return answers
 
 
 def pairwise(draw: Draw) -> Case:
