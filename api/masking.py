@@ -39,8 +39,8 @@ def check_learned(masker: Masker) -> None:
         InputError: it was, or it can't be read.
     """
     if (source := masker.source()) is not None and source[1] != _fingerprint(source[0]):
-        raise InputError(f"{source[0]}{masker.BESIDE} was made of another genome, or {source[0]} has changed since; make "
-                         f"it anew: seqloom mask {source[0]} --masker {masker.name} --mk-counts")
+        raise InputError(f"{source[0]}{masker.BESIDE} was made of another genome, or {source[0]} has changed since; "
+                         f"make it anew: seqloom mask {source[0]} --masker {masker.name} --mk-counts")
 
 
 def _fingerprint(path: str | Path) -> str:

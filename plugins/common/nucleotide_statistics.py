@@ -81,8 +81,7 @@ def gapped_karlin(
 
 
 def ungapped_alpha_beta(reward: int, penalty: int, block: KarlinBlock) -> tuple[KarlinBlock, float, float]:
-    """Ungapped parameters with alpha and beta of the length adjustment, of which there is none for scores without table.
-    """
+    """Ungapped parameters with alpha and beta of the length adjustment; scores without a table have none of that."""
     divisor = math.gcd(reward, -penalty)
     if (reward // divisor, penalty // divisor) not in GAPPED:
         return block, 0.0, 0.0

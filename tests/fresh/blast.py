@@ -130,10 +130,12 @@ def _extension(draw: Draw, task: str) -> dict[str, str]:
     chosen = draw.some(WINDOWS, 0.9) if draw.chance(0.3) else {}
     if draw.chance(0.25):
         chosen["ungapped"] = "true"
+        if draw.chance(0.3):  # any scores will do
+            chosen |= {"reward": str(draw.random.randint(1, 7)), "penalty": str(-draw.random.randint(1, 9))}
     greedy = task == "megablast"
     if "ungapped" not in chosen and draw.chance(0.25):
         chosen["no_greedy"], greedy = "true", False
-    if draw.chance(0.35) or greedy != (task == "megablast"):
+    if "reward" not in chosen and (draw.chance(0.35) or greedy != (task == "megablast")):
         chosen |= _scores(draw, greedy)
     return chosen
 
@@ -148,7 +150,9 @@ def _scores(draw: Draw, greedy: bool) -> dict[str, str]:
             return {}
         costs = [(0, 0)]
     gap_open, gap_extend = draw.random.choice(costs)
-    return {"reward": str(reward), "penalty": str(penalty), "gapopen": str(gap_open), "gapextend": str(gap_extend)}
+    times = draw.random.choice((1, 1, 1, 2, 3))
+    numbers = {"reward": reward, "penalty": penalty, "gapopen": gap_open, "gapextend": gap_extend}
+    return {name: str(times * number) for name, number in numbers.items()}
 
 
 def _search(draw: Draw, program: str, task: str, queries: list[str], targets: list[str], chosen: dict[str, str],
