@@ -22,6 +22,7 @@ from typer.main import get_command
 from . import aliases, colour
 from .helping import EXAMPLE, INPUT, OUTPUT, RESULTS, SETTINGS, YES, FileName, PlainCommand, PlainGroup, group
 from .output import is_terminal, opened, say
+from .peers import TASKS, Refused
 from .plugs import registry
 from .progress import working
 
@@ -95,6 +96,8 @@ def pipeline_command(name: str, args: Sequence[str] = ()) -> Any:
     from seqloom.installed import find_pipeline
 
     task = aliases.task_of(args) or ""
+    if task in TASKS and not is_pipeline(task):
+        raise Refused(f"there is no task {task} here: {TASKS[task]}")
     pipeline = find_pipeline(registry(), name, task)
     family = registry().family(pipeline.family)
     infos = option_infos(family.Options)
