@@ -98,4 +98,4 @@ class DiscontiguousWordHitsCpu(DiscontiguousWordHits):
         def scanner(width: int, stride: int) -> Scan:
             return lambda bases, table, query, found: _scan(bases, tables, length, table, found)
 
-        return word_seeds(context, TEMPLATE_WORDS, length, lambda width: words, scanner, False)
+        return word_seeds(context, TEMPLATE_WORDS, length, lambda width: words, scanner, False, len(templates) == 1)

@@ -23,6 +23,7 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
+from seqloom.plugins.nucleotide_blast.scanned_cpu import Places, ScannedSeeds, places_of, query_at, scanned
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     BYTES_PER_SEED,
     CHUNK,
@@ -31,15 +32,12 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     WordHits,
     chunk_starts,
 )
-from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 
 _ROOM = 4096
 """Hits of a chunk that there is room for at first, beside those to be expected."""
 BYTES_PER_ROW = 12
 ROLLED = 2
 """Bases from one word of a target to the next up to which a word is made of the one before."""
-BLOCK = 64
-"""Places for which there is one note of the query that they begin in."""
 
 
 class WordTable(NamedTuple):
@@ -58,16 +56,13 @@ class QueryTable(NamedTuple):
     """The strands of all queries: u1 bases, bool places of table words, bool places from which a whole word is open.
 
     eights: u8, the eight bases from each place on.
-    begins: i8[k + 1], where the strands of each query begin. blocks: i4, the query at the first of every ``BLOCK``
-    places.
     """
 
     strands: np.ndarray
     eights: np.ndarray
     indexed: np.ndarray
     opens: np.ndarray
-    begins: np.ndarray
-    blocks: np.ndarray
+    places: Places
 
 
 @kernel
@@ -136,15 +131,6 @@ def _mark_open(masked, begins, size, opens):
 
 
 @kernel
-def query_at(query, place):
-    """The query that a place is in."""
-    number = np.int64(query.blocks[place // BLOCK])
-    while query.begins[number + 1] <= place:
-        number += 1
-    return number
-
-
-@kernel
 def _may_grow(piece, query, place, target, width, size):
     """Whether a word may be part of one of ``size`` bases: where that needs 15 more, 8 on one side are equal."""
     q, t = place + width, target + width
@@ -156,8 +142,8 @@ def _may_grow(piece, query, place, target, width, size):
 @kernel
 def _whole_word(bases, query, place, target, width, size):
     """Mini-extension and skipping of masked bases: (whether a hit is left, its start in strands and bases, shift)."""
-    number = query_at(query, place)
-    first, last = query.begins[number], query.begins[number + 1]
+    number = query_at(query.places, place)
+    first, last = query.places.begins[number], query.places.begins[number + 1]
     need, left, right = size - width, 0, 0
     if need == 0:
         return True, place, target, 0
@@ -261,7 +247,7 @@ def _scan_words(queries, low, high, piece, size, table, query, found):
             if not is_present(table.bits, word):
                 continue
             rank = rank_of(table.bits, table.ranks, word)
-            place = query.begins[number] + queries.positions[at]
+            place = query.places.begins[number] + queries.positions[at]
             for entry in range(table.starts[rank], table.starts[rank + 1]):
                 looked_up += 1
                 target = np.int64(table.entries[entry])
@@ -342,36 +328,6 @@ def hits_of_query_words(threads: int, queries: QueryWords, piece: np.ndarray, si
 Scan = Callable[[np.ndarray, WordTable, QueryTable, np.ndarray], tuple[int, int]]
 
 
-@kernel
-def _grouped(query, rows, counts, order):
-    """Stable order of rows by query. counts: i8[queries + 1], zero."""
-    for row in range(len(rows)):
-        counts[query_at(query, rows[row, 0]) + 1] += 1
-    for number in range(1, len(counts)):
-        counts[number] += counts[number - 1]
-    for row in range(len(rows)):
-        number = query_at(query, rows[row, 0])
-        order[counts[number]] = row
-        counts[number] += 1
-
-
-@kernel
-def _columns(rows, order, chunks, firsts, query, length, queries, query_number, target_number, query_pos, target_pos,
-             frame, chunk_of, shift):
-    """Columns of seeds from rows of hits. chunks: i8[c, 2], target number and begin; firsts: i8[c + 1], their rows."""
-    for at in range(len(order)):
-        row = order[at]
-        chunk = np.searchsorted(firsts, row, "right") - 1
-        number = query_at(query, rows[row, 0])
-        place = rows[row, 0] - query.begins[number]
-        size = (query.begins[number + 1] - query.begins[number]) // 2
-        minus = place > size
-        query_number[at], target_number[at] = queries[number], chunks[chunk, 0]
-        query_pos[at] = 2 * size + 1 - place - length if minus else place
-        target_pos[at], chunk_of[at] = rows[row, 1] + chunks[chunk, 1], chunks[chunk, 1]
-        frame[at], shift[at] = MINUS if minus else PLUS, rows[row, 2]
-
-
 _LOOKED_UP = 20
 """Words that are looked up in the time that one takes to be put into a table."""
 
@@ -382,7 +338,7 @@ def is_less_by_target(words: int, of_targets: int, chunks: int) -> bool:
 
 
 def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], int], scanner: Callable,
-               whole_words: bool) -> Seeds:
+               whole_words: bool, follow: bool) -> Seeds:
     """Seeds of all words of the index of a kind, by query, target, chunk and as ``scanner`` finds them.
 
     Args:
@@ -390,6 +346,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
         kinds: how many different words of a width there can be.
         scanner: gives for a width and a stride the function that scans a chunk.
         whole_words: whether words are of neighbouring bases, so that those of a target can be put into a table, too.
+        follow: whether ``scanner`` finds the hits of a diagonal in the order of their places.
     """
     index, bases = context.index(kind), context.index(BASES)["bases"]
     queries, targets = context.queries, context.targets
@@ -403,7 +360,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     for own in of_widths:
         width, stride = own.width, int(index["stride"][index["width"] == own.width][0])
         turned = whole_words and is_less_by_target(own.total, targets.total_residues // stride, len(work))
-        table = None if turned else own.table(query.begins, kinds(width))
+        table = None if turned else own.table(query.places.begins, kinds(width))
         scan = scanner(width, stride)
 
         def look(at: int, own: QueryWords = own, table: WordTable | None = table, scan: Scan = scan,
@@ -423,30 +380,18 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
         for at, (rows, looked_up) in enumerate(run_tasks(threads, look, range(len(work)))):
             found[at].append(rows)
             context.count("table_hits", looked_up)
-    parts = [rows for chunk in found for rows in chunk]
-    rows = np.concatenate([np.empty((0, 3), np.int32), *parts])
-    firsts = np.cumsum([0, *(sum(map(len, chunk)) for chunk in found)])
+    rows = [np.concatenate([np.empty((0, 3), np.int32), *parts]) if len(parts) != 1 else parts[0] for parts in found]
     chunks = np.array([(targets.ordinals[target], chunk) for target, chunk in work], np.int64).reshape(-1, 2)
-    order = np.empty(len(rows), np.int64)
-    _grouped(query, rows, np.zeros(len(queries) + 1, np.int64), order)
-    query_number, target_number = np.empty((2, len(rows)), np.int32)
-    query_pos, target_pos, chunk_of, shift = np.empty((4, len(rows)), np.int32)
-    frame = np.empty(len(rows), np.int8)
-    _columns(rows, order, chunks, firsts, query, length, queries.ordinals, query_number, target_number, query_pos,
-             target_pos, frame, chunk_of, shift)
-    return Seeds({
-        "query": query_number, "target": target_number, "query_pos": query_pos, "target_pos": target_pos,
-        "length": np.full(len(rows), length, np.int32), "query_frame": frame,
-        "target_frame": np.full(len(rows), PLUS, np.int8), "chunk": chunk_of, "shift": shift,
-    }, (CHUNK_COLUMN, SHIFT_COLUMN))  # fmt: skip
+    hits = scanned(query.places, rows, chunks)
+    make = ScannedSeeds(hits, query.places.begins, length, queries.ordinals, follow)
+    return Seeds.later(len(hits.hits), make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
 
 def _query_table(index: Index, size: int) -> QueryTable:
     strands, begins = index["strands"], index["strand_offsets"]
     opens = np.empty(len(strands), np.bool_)
     _mark_open(index["masked"], begins, size, opens)
-    blocks = np.searchsorted(begins, np.arange(0, len(strands) + 1, BLOCK), "right") - 1
-    return QueryTable(strands, sequence(strands).words, index["indexed"], opens, begins, blocks.astype(np.int32))
+    return QueryTable(strands, sequence(strands).words, index["indexed"], opens, places_of(begins))
 
 
 def shared_scan_seconds(shape: Shape) -> float:
@@ -486,4 +431,4 @@ class WordHitsCpu(WordHits):
             return lambda bases, table, query, found: _scan(sequence(bases), len(bases), size, width, stride, table,
                                                             query, found)
 
-        return word_seeds(context, WORDS, size, lambda width: 4**width, scanner, True)
+        return word_seeds(context, WORDS, size, lambda width: 4**width, scanner, True, True)
