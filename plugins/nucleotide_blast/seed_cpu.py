@@ -36,6 +36,8 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
 _ROOM = 4096
 """Hits of a chunk that there is room for at first, beside those to be expected."""
 BYTES_PER_ROW = 12
+AT_ONCE = 512
+"""Words of a target that are made, and looked for in a table's presence bits, before those that are there are used."""
 ROLLED = 2
 """Bases from one word of a target to the next up to which a word is made of the one before."""
 
@@ -189,36 +191,70 @@ def _word_at(piece, place, width):
 
 
 @kernel
+def present_words(bits, words, count, present):
+    """Keep the first ``count`` words that a table has: their numbers in ``present``; returns how many there are.
+
+    Without a branch: which words are there can't be foreseen.
+    """
+    there = 0
+    for number in range(count):
+        word = words[number]
+        present[there] = number
+        there += np.int64(bits[word >> 6] >> np.uint64(word & 63) & np.uint64(1))
+    return there
+
+
+@kernel
+def _words(piece, first, count, width, stride, words):
+    """The words of a chunk at ``count`` places, ``stride`` apart, from ``first`` on."""
+    bases = piece.bases
+    if stride > ROLLED and width >= 8:
+        for number in range(count):
+            words[number] = _word_at(piece, first + number * stride, width)
+        return
+    word, mask = np.int64(0), (np.int64(1) << np.int64(2 * width)) - 1
+    for place in range(first, first + width - stride):
+        word = word << 2 | bases[place]
+    for number in range(count):
+        end = first + number * stride + width
+        for place in range(max(first, end - stride), end):
+            word = word << 2 | bases[place]
+        word &= mask
+        words[number] = word
+
+
+@kernel
 def _scan(piece, length, size, width, stride, table, query, found):
     """Hits of a chunk: rows of place in the strands, place in the chunk, shift; (their number, that of equal words).
 
     piece: ``Sequence`` of the chunk, which has ``length`` bases.
     """
-    bases = piece.bases[:length]
     count = looked_up = 0
-    word, taken, mask = np.int64(0), 0, (np.int64(1) << np.int64(2 * width)) - 1
-    apart = stride > ROLLED and 8 <= width <= length
-    for target in range(0, len(bases) - width + 1, stride):
-        if apart:
-            word = _word_at(piece, target, width)
-        else:
-            for place in range(max(taken, target), target + width):
-                word = word << 2 | bases[place]
-            taken = target + width
-            word &= mask
-        if not is_present(table.bits, word):
-            continue
-        rank = rank_of(table.bits, table.ranks, word)
-        for entry in range(table.starts[rank], table.starts[rank + 1]):
-            looked_up += 1
-            if not _may_grow(piece, query, np.int64(table.entries[entry]), target, width, size):
+    words, present = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE + 1, np.int64)
+    places = max(0, (length - width) // stride + 1)
+    for first in range(0, places, AT_ONCE):
+        own = min(AT_ONCE, places - first)
+        _words(piece, first * stride, own, width, stride, words)
+        for at in range(present_words(table.bits, words, own, present)):
+            target, word = (first + present[at]) * stride, words[present[at]]
+            rank = rank_of(table.bits, table.ranks, word)
+            begin, end = table.starts[rank], table.starts[rank + 1]
+            looked_up += end - begin
+            if size == width:
+                for entry in range(begin, min(end, begin + len(found) - count)):
+                    row = count + entry - begin
+                    found[row, 0], found[row, 1], found[row, 2] = table.entries[entry], target, 0
+                count += end - begin
                 continue
-            whole, begin, opposite, shift = _whole_word(bases, query, np.int64(table.entries[entry]), target, width,
-                                                        size)
-            if whole:
-                if count < len(found):
-                    found[count, 0], found[count, 1], found[count, 2] = begin, opposite, shift
-                count += 1
+            for entry in range(begin, end):
+                place = np.int64(table.entries[entry])
+                if not _may_grow(piece, query, place, target, width, size):
+                    continue
+                whole, opened, opposite, shift = _whole_word(piece.bases[:length], query, place, target, width, size)
+                if whole:
+                    if count < len(found):
+                        found[count, 0], found[count, 1], found[count, 2] = opened, opposite, shift
+                    count += 1
     return count, looked_up
 
 
