@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 
 PLACE, OPPOSITE, SHIFT = range(3)
@@ -30,9 +30,9 @@ def places_of(begins: np.ndarray) -> Places:
     return Places(begins, blocks.astype(np.int32))
 
 
-@kernel
+@inline
 def query_at(places, place):
-    """The query that a place is in."""
+    """The query that a place is in. places: ``Places``, or what has the same among other fields."""
     number = np.int64(places.blocks[place // BLOCK])
     while places.begins[number + 1] <= place:
         number += 1
@@ -99,10 +99,10 @@ class Scanned(NamedTuple):
     chunks: np.ndarray
 
 
-def scanned(places: Places, rows: list[np.ndarray], chunks: np.ndarray) -> Scanned:
-    """Hits of all chunks by query. rows: i4[n, 3] of each chunk, in the order of the scan."""
-    hits = np.concatenate([np.empty((0, 3), np.int32), *rows])
-    firsts = np.cumsum([0, *map(len, rows)])
+def scanned(places: Places, found: list[list[np.ndarray]], chunks: np.ndarray) -> Scanned:
+    """Hits of all chunks by query. found: rows, i4[n, 3], of each chunk, in the order of the scan."""
+    hits = np.concatenate([np.empty((0, 3), np.int32), *(rows for parts in found for rows in parts)])
+    firsts = np.cumsum([0, *(sum(map(len, parts)) for parts in found)])
     if len(places.begins) == 2:
         there = np.flatnonzero(np.diff(firsts))
         return Scanned(hits, np.append(firsts[there], len(hits)),

@@ -17,7 +17,7 @@ from seqloom.core.context import Context
 from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.index import Index
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
@@ -33,13 +33,13 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     chunk_starts,
 )
 
-_ROOM = 4096
-"""Hits of a chunk that there is room for at first, beside those to be expected."""
+_ROOM = 1 << 16
+"""Hits of a chunk that there is room for at a time."""
 BYTES_PER_ROW = 12
 AT_ONCE = 512
 """Words of a target that are made, and looked for in a table's presence bits, before those that are there are used."""
 ROLLED = 2
-"""Bases from one word of a target to the next up to which a word is made of the one before."""
+"""Bases from one word of a target to the next up to which several words are made of the same bases."""
 
 
 class WordTable(NamedTuple):
@@ -57,17 +57,18 @@ class WordTable(NamedTuple):
 class QueryTable(NamedTuple):
     """The strands of all queries: u1 bases, bool places of table words, bool places from which a whole word is open.
 
-    eights: u8, the eight bases from each place on.
+    eights: u8, the eight bases from each place on. begins, blocks: as of ``Places``.
     """
 
     strands: np.ndarray
     eights: np.ndarray
     indexed: np.ndarray
     opens: np.ndarray
-    places: Places
+    begins: np.ndarray
+    blocks: np.ndarray
 
 
-@kernel
+@inline
 def _ones(bits):
     """How many bits of a u8 are set."""
     bits -= bits >> np.uint64(1) & np.uint64(0x5555555555555555)
@@ -76,13 +77,13 @@ def _ones(bits):
     return np.int64(bits * np.uint64(0x0101010101010101) >> np.uint64(56))
 
 
-@kernel
+@inline
 def is_present(bits, word):
     """Whether a table with these presence bits has the word."""
     return bits[word >> 6] >> np.uint64(word & 63) & np.uint64(1) != 0
 
 
-@kernel
+@inline
 def rank_of(bits, ranks, word):
     """How many words of a table come before this one."""
     return ranks[word >> 6] + _ones(bits[word >> 6] & ((np.uint64(1) << np.uint64(word & 63)) - np.uint64(1)))
@@ -132,7 +133,7 @@ def _mark_open(masked, begins, size, opens):
             opens[place] = run >= size
 
 
-@kernel
+@inline
 def _may_grow(piece, query, place, target, width, size):
     """Whether a word may be part of one of ``size`` bases: where that needs 15 more, 8 on one side are equal."""
     q, t = place + width, target + width
@@ -141,11 +142,11 @@ def _may_grow(piece, query, place, target, width, size):
     return query.eights[q] == piece.words[t] or query.eights[place - 8] == piece.words[target - 8]
 
 
-@kernel
+@inline
 def _whole_word(bases, query, place, target, width, size):
     """Mini-extension and skipping of masked bases: (whether a hit is left, its start in strands and bases, shift)."""
-    number = query_at(query.places, place)
-    first, last = query.places.begins[number], query.places.begins[number + 1]
+    number = query_at(query, place)
+    first, last = query.begins[number], query.begins[number + 1]
     need, left, right = size - width, 0, 0
     if need == 0:
         return True, place, target, 0
@@ -175,7 +176,7 @@ def _whole_word(bases, query, place, target, width, size):
     return True, place, target, shift
 
 
-@kernel
+@inline
 def _eight(bases):
     """Eight bases, one in each byte of a u8 and the first one lowest, as a word of two bits each."""
     bases = (bases << np.uint64(2) | bases >> np.uint64(8)) & np.uint64(0x000F000F000F000F)
@@ -183,7 +184,7 @@ def _eight(bases):
     return np.int64((bases << np.uint64(8) | bases >> np.uint64(32)) & np.uint64(0xFFFF))
 
 
-@kernel
+@inline
 def _word_at(piece, place, width):
     """The word of 8 to 16 bases there."""
     more = np.int64(2 * (width - 8))
@@ -204,58 +205,110 @@ def present_words(bits, words, count, present):
     return there
 
 
+def scratch(arrays: int) -> tuple[np.ndarray, ...]:
+    """Room for ``AT_ONCE`` words, so many times, and for those that are present: kernels that make arrays are slow."""
+    return tuple(np.empty(AT_ONCE + 1, np.int64) for _ in range(arrays + 1))
+
+
+@kernel
+def rolled_words(piece, first, count, width, stride, words):
+    """The words of 1 to 24 bases of a piece at ``count`` places, 1, 2, 4 or 8 apart, from ``first`` on."""
+    number, after = 0, first
+    ahead = len(piece.words) - 24
+    window = np.int64(0)
+    mask = (np.int64(1) << np.int64(2 * width)) - 1
+    while number < count and first + number * stride < ahead:
+        place = first + number * stride
+        if place != after or number == 0:
+            window = ((_eight(piece.words[place]) << 32) | (_eight(piece.words[place + 8]) << 16)
+                      | _eight(piece.words[place + 16]))
+        window = window << 16 | _eight(piece.words[place + 24])
+        after = place + 8
+        if stride == 1 and number + 8 <= count:
+            for k in range(8):
+                words[number + k] = window >> np.int64(2 * (32 - width - k)) & mask
+            number += 8
+            continue
+        for k in range(0, 8, stride):
+            if number < count:
+                words[number] = window >> np.int64(2 * (32 - width - k)) & mask
+                number += 1
+    for rest in range(number, count):
+        word = np.int64(0)
+        for place in range(first + rest * stride, first + rest * stride + width):
+            word = word << 2 | piece.bases[place]
+        words[rest] = word
+
+
 @kernel
 def _words(piece, first, count, width, stride, words):
     """The words of a chunk at ``count`` places, ``stride`` apart, from ``first`` on."""
-    bases = piece.bases
-    if stride > ROLLED and width >= 8:
-        for number in range(count):
-            words[number] = _word_at(piece, first + number * stride, width)
+    if stride <= ROLLED:
+        rolled_words(piece, first, count, width, stride, words)
         return
-    word, mask = np.int64(0), (np.int64(1) << np.int64(2 * width)) - 1
-    for place in range(first, first + width - stride):
-        word = word << 2 | bases[place]
     for number in range(count):
-        end = first + number * stride + width
-        for place in range(max(first, end - stride), end):
-            word = word << 2 | bases[place]
-        word &= mask
+        word = np.int64(0)
+        for place in range(first + number * stride, first + number * stride + width):
+            word = word << 2 | piece.bases[place]
         words[number] = word
 
 
 @kernel
-def _scan(piece, length, size, width, stride, table, query, found):
-    """Hits of a chunk: rows of place in the strands, place in the chunk, shift; (their number, that of equal words).
-
-    piece: ``Sequence`` of the chunk, which has ``length`` bases.
-    """
-    count = looked_up = 0
-    words, present = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE + 1, np.int64)
+def _scan_whole(piece, length, width, stride, table, found, first, words, present):
+    """As ``_scan``, of words that needn't be extended. words, present: ``scratch``."""
+    count = 0
     places = max(0, (length - width) // stride + 1)
-    for first in range(0, places, AT_ONCE):
-        own = min(AT_ONCE, places - first)
-        _words(piece, first * stride, own, width, stride, words)
+    for begin in range(first, places, AT_ONCE):
+        own, before = min(AT_ONCE, places - begin), count
+        _words(piece, begin * stride, own, width, stride, words)
         for at in range(present_words(table.bits, words, own, present)):
-            target, word = (first + present[at]) * stride, words[present[at]]
-            rank = rank_of(table.bits, table.ranks, word)
-            begin, end = table.starts[rank], table.starts[rank + 1]
-            looked_up += end - begin
-            if size == width:
-                for entry in range(begin, min(end, begin + len(found) - count)):
-                    row = count + entry - begin
-                    found[row, 0], found[row, 1], found[row, 2] = table.entries[entry], target, 0
-                count += end - begin
+            rank = rank_of(table.bits, table.ranks, words[present[at]])
+            entry, last = table.starts[rank], table.starts[rank + 1]
+            if count + last - entry > len(found):
+                return before, before, begin
+            for place in table.entries[entry:last]:
+                found[count, 0], found[count, 1], found[count, 2] = place, (begin + present[at]) * stride, 0
+                count += 1
+    return count, count, -1
+
+
+@kernel
+def _scan(piece, length, size, width, stride, table, query, found, first):
+    """Hits of a chunk from a word on: rows of place in the strands, place in the chunk, shift.
+
+    Returns their number, that of equal words, and the word from which on there was no room, or −1.
+
+    Args:
+        piece: ``Sequence`` of the chunk, which has ``length`` bases.
+    """
+    bases = piece.bases[:length]
+    count = looked_up = 0
+    word, taken, mask = np.int64(0), 0, (np.int64(1) << np.int64(2 * width)) - 1
+    apart = stride > ROLLED and 8 <= width <= length
+    for number in range(first, max(0, (length - width) // stride + 1)):
+        target = number * stride
+        if apart:
+            word = _word_at(piece, target, width)
+        else:
+            for place in range(max(taken, target), target + width):
+                word = word << 2 | bases[place]
+            taken = target + width
+            word &= mask
+        if not is_present(table.bits, word):
+            continue
+        rank = rank_of(table.bits, table.ranks, word)
+        if count + table.starts[rank + 1] - table.starts[rank] > len(found):
+            return count, looked_up, number
+        for entry in range(table.starts[rank], table.starts[rank + 1]):
+            looked_up += 1
+            if not _may_grow(piece, query, np.int64(table.entries[entry]), target, width, size):
                 continue
-            for entry in range(begin, end):
-                place = np.int64(table.entries[entry])
-                if not _may_grow(piece, query, place, target, width, size):
-                    continue
-                whole, opened, opposite, shift = _whole_word(piece.bases[:length], query, place, target, width, size)
-                if whole:
-                    if count < len(found):
-                        found[count, 0], found[count, 1], found[count, 2] = opened, opposite, shift
-                    count += 1
-    return count, looked_up
+            whole, begin, opposite, shift = _whole_word(bases, query, np.int64(table.entries[entry]), target, width,
+                                                        size)
+            if whole:
+                found[count, 0], found[count, 1], found[count, 2] = begin, opposite, shift
+                count += 1
+    return count, looked_up, -1
 
 
 @kernel
@@ -269,7 +322,7 @@ def _every(bases, width, stride, words, places):
 
 
 @kernel
-def _scan_words(queries, low, high, piece, size, table, query, found):
+def _scan_words(queries, high, piece, size, table, query, found, low):
     """As ``_scan``, of a chunk in the table for words ``low`` … ``high`` − 1 of the queries.
 
     queries: ``QueryWords``. A fourth column has where the chunk's word begins.
@@ -283,19 +336,20 @@ def _scan_words(queries, low, high, piece, size, table, query, found):
             if not is_present(table.bits, word):
                 continue
             rank = rank_of(table.bits, table.ranks, word)
-            place = query.places.begins[number] + queries.positions[at]
-            for entry in range(table.starts[rank], table.starts[rank + 1]):
-                looked_up += 1
+            place = query.begins[number] + queries.positions[at]
+            first, last = table.starts[rank], table.starts[rank + 1]
+            if count + last - first > len(found):
+                return count, looked_up, at
+            looked_up += last - first
+            for entry in range(first, last):
                 target = np.int64(table.entries[entry])
                 if not _may_grow(piece, query, place, target, queries.width, size):
                     continue
                 whole, begin, opposite, shift = _whole_word(piece.bases, query, place, target, queries.width, size)
                 if whole:
-                    if count < len(found):
-                        found[count, 0], found[count, 1], found[count, 2] = begin, opposite, shift
-                        found[count, 3] = target
+                    found[count, 0], found[count, 1], found[count, 2], found[count, 3] = begin, opposite, shift, target
                     count += 1
-    return count, looked_up
+    return count, looked_up, -1
 
 
 @kernel
@@ -332,18 +386,28 @@ class QueryWords(NamedTuple):
         return word_table(words, places, kinds)
 
 
-def hits_in_room(room: int, columns: int, scan: Callable[[np.ndarray], tuple[int, int]]) -> tuple[np.ndarray, int]:
-    """Rows that a scan finds, i4[n, columns], in more room if it needs that; and how many equal words there were."""
+def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int]], first: int = 0
+             ) -> tuple[list[np.ndarray], int]:
+    """Rows that a scan finds, i4[n, columns], part by part; and how many equal words there were.
+
+    scan: called with room and where to begin; gives the rows that are in the room, how many equal words there were, and
+    where it ran out of it, or −1.
+    """
+    room, parts, words = np.empty((_ROOM, columns), np.int32), [], 0
     while True:
-        rows = np.empty((room, columns), np.int32)
-        count, looked_up = scan(rows)
-        if count <= room:
-            return rows[:count].copy(), looked_up
-        room = count
+        count, looked_up, after = scan(room, first)
+        words += looked_up
+        if count:
+            parts.append(room[:count].copy())
+        if after < 0:
+            return parts, words
+        if after == first and not count:
+            room = np.empty((4 * len(room), columns), np.int32)
+        first = after
 
 
 def hits_of_query_words(threads: int, queries: QueryWords, piece: np.ndarray, size: int, query: QueryTable
-                        ) -> tuple[np.ndarray, int]:
+                        ) -> tuple[list[np.ndarray], int]:
     """Hits of the words of queries in a chunk, as ``_scan`` finds them, and how many equal words there were."""
     width = queries.width
     stride = size - width + 1
@@ -351,17 +415,17 @@ def hits_of_query_words(threads: int, queries: QueryWords, piece: np.ndarray, si
     _every(piece, width, stride, own, begins)
     table, chunk = word_table(own, begins, 4**width), sequence(piece)
 
-    def part(rows: tuple[int, int]) -> tuple[np.ndarray, int]:
-        room = _ROOM + 2 * (rows[1] - rows[0]) * len(own) // 4**width
-        return hits_in_room(room, 4, lambda found: _scan_words(queries, *rows, chunk, size, table, query, found))
+    def part(rows: tuple[int, int]) -> tuple[list[np.ndarray], int]:
+        low, high = rows
+        return all_hits(4, lambda found, at: _scan_words(queries, high, chunk, size, table, query, found, at), low)
 
     parts = run_tasks(threads, part, even_parts(len(queries.words), threads))
-    found = np.concatenate([np.empty((0, 4), np.int32), *(rows for rows, _ in parts)])
+    found = np.concatenate([np.empty((0, 4), np.int32), *(rows for some, _ in parts for rows in some)])
     found = found[np.argsort(found[:, 3], kind="stable")]
-    return np.ascontiguousarray(found[:, :3]), sum(looked_up for _, looked_up in parts)
+    return [np.ascontiguousarray(found[:, :3])], sum(looked_up for _, looked_up in parts)
 
 
-Scan = Callable[[np.ndarray, WordTable, QueryTable, np.ndarray], tuple[int, int]]
+Scan = Callable[[np.ndarray, WordTable, QueryTable, np.ndarray, int], tuple[int, int, int]]
 
 
 _LOOKED_UP = 20
@@ -396,30 +460,28 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     for own in of_widths:
         width, stride = own.width, int(index["stride"][index["width"] == own.width][0])
         turned = whole_words and is_less_by_target(own.total, targets.total_residues // stride, len(work))
-        table = None if turned else own.table(query.places.begins, kinds(width))
+        table = None if turned else own.table(query.begins, kinds(width))
         scan = scanner(width, stride)
 
         def look(at: int, own: QueryWords = own, table: WordTable | None = table, scan: Scan = scan,
-                 stride: int = stride) -> tuple[np.ndarray, int]:
+                 stride: int = stride) -> tuple[list[np.ndarray], int]:
             target, chunk = work[at]
             low = int(targets.offsets[target]) + chunk
             piece = bases[low : min(low + CHUNK, int(targets.offsets[target + 1]))]
             if table is None:
                 rows, looked_up = hits_of_query_words(context.threads, own, piece, length, query)
             else:
-                room = _ROOM + 2 * len(piece) * len(table.entries) // (kinds(own.width) * stride)
-                rows, looked_up = hits_in_room(room, 3, lambda found: scan(piece, table, query, found))
+                rows, looked_up = all_hits(3, lambda found, at: scan(piece, table, query, found, at))
             context.advance(len(piece), len(of_widths) * targets.total_residues)
             return rows, looked_up
 
         threads = 1 if turned else context.threads
         for at, (rows, looked_up) in enumerate(run_tasks(threads, look, range(len(work)))):
-            found[at].append(rows)
+            found[at] += rows
             context.count("table_hits", looked_up)
-    rows = [np.concatenate([np.empty((0, 3), np.int32), *parts]) if len(parts) != 1 else parts[0] for parts in found]
     chunks = np.array([(targets.ordinals[target], chunk) for target, chunk in work], np.int64).reshape(-1, 2)
-    hits = scanned(query.places, rows, chunks)
-    make = ScannedSeeds(hits, query.places.begins, length, queries.ordinals, follow)
+    hits = scanned(Places(query.begins, query.blocks), found, chunks)
+    make = ScannedSeeds(hits, query.begins, length, queries.ordinals, follow)
     return Seeds.later(len(hits.hits), make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
 
@@ -427,7 +489,7 @@ def _query_table(index: Index, size: int) -> QueryTable:
     strands, begins = index["strands"], index["strand_offsets"]
     opens = np.empty(len(strands), np.bool_)
     _mark_open(index["masked"], begins, size, opens)
-    return QueryTable(strands, sequence(strands).words, index["indexed"], opens, places_of(begins))
+    return QueryTable(strands, sequence(strands).words, index["indexed"], opens, *places_of(begins))
 
 
 def shared_scan_seconds(shape: Shape) -> float:
@@ -464,7 +526,10 @@ class WordHitsCpu(WordHits):
         size = context.options.word_size
 
         def scanner(width: int, stride: int) -> Scan:
-            return lambda bases, table, query, found: _scan(sequence(bases), len(bases), size, width, stride, table,
-                                                            query, found)
+            if width == size:
+                return lambda bases, table, query, found, first: _scan_whole(sequence(bases), len(bases), width, stride,
+                                                                             table, found, first, *scratch(1))
+            return lambda bases, table, query, found, first: _scan(sequence(bases), len(bases), size, width, stride,
+                                                                   table, query, found, first)
 
         return word_seeds(context, WORDS, size, lambda width: 4**width, scanner, True, True)

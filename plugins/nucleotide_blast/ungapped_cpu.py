@@ -8,7 +8,7 @@ import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
@@ -48,7 +48,7 @@ def _pack(codes, groups):
         groups[place] = np.uint8(codes[place] << 6 | codes[place + 1] << 4 | codes[place + 2] << 2 | codes[place + 3])
 
 
-@kernel
+@inline
 def _packed_bases(target, place):
     """``packed`` of the four bases of a target from a place on. target: ``Sequence`` of bases without ambiguities."""
     if place < len(target.words):
@@ -58,7 +58,7 @@ def _packed_bases(target, place):
     return np.uint64(bases[place] << 6 | bases[place + 1] << 4 | bases[place + 2] << 2 | bases[place + 3])
 
 
-@kernel
+@inline
 def _approximate(scores, groups, size, target_sequence, low, width, query, target, word_end, x_drop):
     """Segment of whole groups of four: query, target, length, score.
 
@@ -145,7 +145,7 @@ def _on_diagonals(hits, order, merged):
             right += 1
 
 
-@kernel
+@inline
 def _segment(rules, query, groups, target, low, width, place, opposite, end, length, limit):
     """The segment around a hit: query, target, length, score; exact if it is short or reaches the reduced cutoff.
 
@@ -159,7 +159,7 @@ def _segment(rules, query, groups, target, low, width, place, opposite, end, len
     return _exact(matrix, query, target.bases[low : low + width], place, opposite, limit[X_DROP])
 
 
-@kernel
+@inline
 def _write(row, size, numbers, minus, found, place, opposite):
     """A segment as a row of ``COLUMNS``. numbers: of query and target, and the begin of the chunk."""
     chunk = numbers[2]
@@ -257,16 +257,13 @@ def _as_hits(frame, query_pos, target_pos, length, shift, size, chunk, hits):
 
 @kernel
 def _extend_groups(rules, strands, groups, offsets, target, spans, bounds, places, numbers, limits, window, frame,
-                   query_pos, target_pos, length, shift, table):
+                   query_pos, target_pos, length, shift, table, room, order, merged):
     """``_extend_group`` of every query and chunk; returns the number of segments.
 
     spans: i8[g, 2], first and last base of each chunk. places, numbers: i8[g] place of the query in the batch, i8[g, 3]
-    its number, that of the target and the begin of the chunk.
+    its number, that of the target and the begin of the chunk. room, order, merged: for the hits of any group.
     """
-    count, most = 0, 0
-    for group in range(len(places)):
-        most = max(most, bounds[group + 1] - bounds[group])
-    room, order, merged = np.empty((most, 6), np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    count = 0
     for group in range(len(places)):
         own, rows = slice(bounds[group], bounds[group + 1]), bounds[group + 1] - bounds[group]
         place, hits = places[group], room[:rows]
@@ -391,11 +388,12 @@ class UngappedExtensionCpu(UngappedExtension):
         def part(groups: tuple[int, int]) -> np.ndarray:
             own = slice(*groups)
             starts = bounds[groups[0] : groups[1] + 1]
-            table = np.empty((int(starts[-1] - starts[0]), len(COLUMNS)), np.int32)
+            table, most = np.empty((int(starts[-1] - starts[0]), len(COLUMNS)), np.int32), int(np.diff(starts).max())
             count = _extend_groups(
                 extension.rules, extension.strands, extension.groups, extension.begins, extension.target, spans[own],
                 starts, places[own], numbers[own], extension.limits, self.options.window, data["query_frame"],
-                data["query_pos"], data["target_pos"], data["length"], data["shift"], table)
+                data["query_pos"], data["target_pos"], data["length"], data["shift"], table,
+                np.empty((most, 6), np.int64), *np.empty((2, most), np.int64))
             context.advance(int(starts[-1] - starts[0]), len(records))
             return table[:count].copy()
 
