@@ -18,10 +18,11 @@ from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import prefetch
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
-from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
+from seqloom.plugins.nucleotide_blast.greedy_cpu import Sequence, sequence
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
 from seqloom.plugins.nucleotide_blast.scanned_cpu import Places, ScannedSeeds, places_of, query_at, scanned
 from seqloom.plugins.nucleotide_blast.seed_reference import (
@@ -38,6 +39,10 @@ _ROOM = 1 << 16
 BYTES_PER_ROW = 12
 AT_ONCE = 512
 """Words of a target that are made, and looked for in a table's presence bits, before those that are there are used."""
+WIDE = 12
+"""Bases of words that are looked for in place of narrow ones, which are in tables of targets many times by chance."""
+FETCHED = 64
+"""Words whose presence bits are fetched before the first of them is looked for."""
 ROLLED = 2
 """Bases from one word of a target to the next up to which several words are made of the same bases."""
 
@@ -321,35 +326,108 @@ def _every(bases, width, stride, words, places):
         words[number], places[number] = word, number * stride
 
 
-@kernel
-def _scan_words(queries, high, piece, size, table, query, found, low):
-    """As ``_scan``, of a chunk in the table for words ``low`` … ``high`` − 1 of the queries.
+@inline
+def _bases_at(bases, words, place, count):
+    """Up to eight bases from a place on as a word; −1 where one isn't a base, or there are less."""
+    if place < 0 or place + count > len(bases):
+        return np.int64(-1)
+    if place < len(words):
+        eight = words[place]
+        if eight & (np.uint64(0xFCFCFCFCFCFCFCFC) >> np.uint64(8 * (8 - count))):
+            return np.int64(-1)
+        return _eight(eight) >> np.int64(2 * (8 - count))
+    word = np.int64(0)
+    for k in range(count):
+        if bases[place + k] > 3:
+            return np.int64(-1)
+        word = word << 2 | bases[place + k]
+    return word
 
-    queries: ``QueryWords``. A fourth column has where the chunk's word begins.
+
+@kernel
+def _widened(piece, words, places, width, more, wide, where, back):
+    """Words with ``more`` bases ahead of or behind them, where there are such, and their places; their number."""
+    count = 0
+    for number in range(len(words)):
+        place = np.int64(places[number])
+        other = _bases_at(piece.bases, piece.words, place - more if back else place + width, more)
+        if other >= 0:
+            word = np.int64(words[number])
+            wide[count] = other << 2 * width | word if back else word << 2 * more | other
+            where[count] = place
+            count += 1
+    return count
+
+
+@kernel
+def _scan_words(queries, high, piece, size, more, ahead, back, query, keys, found, low):
+    """As ``_scan``, of a chunk in tables, for words ``low`` … ``high`` − 1 of the queries.
+
+    A hit that needs ``more`` bases on either side of its word has so many equal ones on one side at least: it is looked
+    for by wider words, which are there less often by chance. What one table gives, the other needn't.
+
+    Args:
+        queries: ``QueryWords``.
+        more: bases by which words are wider; 0 if all hits are looked for in ``ahead``.
+        ahead, back: tables of the chunk's words with ``more`` bases ahead of and behind them.
+        keys: i8[2, ``FETCHED``], wider words, −1 where there is none.
+        found: a fourth column has where the chunk's word begins.
     """
     count = looked_up = 0
+    width = queries.width
     for number in range(len(queries.widths)):
-        if queries.widths[number] != queries.width:
+        if queries.widths[number] != width:
             continue
-        for at in range(max(low, queries.word_offsets[number]), min(high, queries.word_offsets[number + 1])):
-            word = queries.words[at]
-            if not is_present(table.bits, word):
-                continue
-            rank = rank_of(table.bits, table.ranks, word)
-            place = query.begins[number] + queries.positions[at]
-            first, last = table.starts[rank], table.starts[rank + 1]
-            if count + last - first > len(found):
-                return count, looked_up, at
-            looked_up += last - first
-            for entry in range(first, last):
-                target = np.int64(table.entries[entry])
-                if not _may_grow(piece, query, place, target, queries.width, size):
+        begin = query.begins[number]
+        to = min(high, queries.word_offsets[number + 1])
+        for block in range(max(low, queries.word_offsets[number]), to, FETCHED):
+            last_of_block = min(block + FETCHED, to)
+            for at in range(block, last_of_block):
+                word, place = np.int64(queries.words[at]), begin + queries.positions[at]
+                if not more:
+                    keys[0, at - block] = word
+                    prefetch(ahead.bits, word >> 6)
                     continue
-                whole, begin, opposite, shift = _whole_word(piece.bases, query, place, target, queries.width, size)
-                if whole:
-                    found[count, 0], found[count, 1], found[count, 2], found[count, 3] = begin, opposite, shift, target
-                    count += 1
+                after = _bases_at(query.strands, query.eights, place + width, more)
+                before = _bases_at(query.strands, query.eights, place - more, more)
+                keys[0, at - block] = word << 2 * more | after if after >= 0 else -1
+                keys[1, at - block] = before << 2 * width | word if before >= 0 else -1
+                prefetch(ahead.bits, keys[0, at - block] >> 6)
+                prefetch(back.bits, keys[1, at - block] >> 6)
+            for at in range(block, last_of_block):
+                place, begun, seen = begin + queries.positions[at], count, looked_up
+                one = keys[0, at - block]
+                if one >= 0 and is_present(ahead.bits, one):
+                    rank = rank_of(ahead.bits, ahead.ranks, one)
+                    if count + ahead.starts[rank + 1] - ahead.starts[rank] > len(found):
+                        return begun, seen, at
+                    for entry in range(ahead.starts[rank], ahead.starts[rank + 1]):
+                        looked_up += 1
+                        count += _hit(piece, query, place, np.int64(ahead.entries[entry]), width, size, found, count)
+                other = keys[1, at - block] if more else -1
+                if other >= 0 and is_present(back.bits, other):
+                    rank = rank_of(back.bits, back.ranks, other)
+                    if count + back.starts[rank + 1] - back.starts[rank] > len(found):
+                        return begun, seen, at
+                    for entry in range(back.starts[rank], back.starts[rank + 1]):
+                        target = np.int64(back.entries[entry])
+                        after = one & (np.int64(1) << 2 * more) - 1
+                        if one >= 0 and after == _bases_at(piece.bases, piece.words, target + width, more):
+                            continue
+                        looked_up += 1
+                        count += _hit(piece, query, place, target, width, size, found, count)
     return count, looked_up, -1
+
+
+@inline
+def _hit(piece, query, place, target, width, size, found, row):
+    """Write the hit of a word, if it is one, to a row; whether it is."""
+    if not _may_grow(piece, query, place, target, width, size):
+        return False
+    whole, begin, opposite, shift = _whole_word(piece.bases, query, place, target, width, size)
+    if whole:
+        found[row, 0], found[row, 1], found[row, 2], found[row, 3] = begin, opposite, shift, target
+    return whole
 
 
 @kernel
@@ -406,6 +484,12 @@ def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int
         first = after
 
 
+def _wide_table(piece: Sequence, words: np.ndarray, places: np.ndarray, width: int, more: int, back: bool) -> WordTable:
+    wide, where = np.empty((2, len(words)), np.int32)
+    count = _widened(piece, words, places, width, more, wide, where, back)
+    return word_table(wide[:count], where[:count], 4 ** (width + more))
+
+
 def hits_of_query_words(threads: int, queries: QueryWords, piece: np.ndarray, size: int, query: QueryTable
                         ) -> tuple[list[np.ndarray], int]:
     """Hits of the words of queries in a chunk, as ``_scan`` finds them, and how many equal words there were."""
@@ -413,11 +497,18 @@ def hits_of_query_words(threads: int, queries: QueryWords, piece: np.ndarray, si
     stride = size - width + 1
     own, begins = np.empty((2, max(0, (len(piece) - width) // stride + 1)), np.int32)
     _every(piece, width, stride, own, begins)
-    table, chunk = word_table(own, begins, 4**width), sequence(piece)
+    chunk, more = sequence(piece), WIDE - width
+    if more > 1 and 2 * more <= size - width:
+        ahead, back = (_wide_table(chunk, own, begins, width, more, side) for side in (False, True))
+    else:
+        more = 0
+        ahead = back = word_table(own, begins, 4**width)
 
     def part(rows: tuple[int, int]) -> tuple[list[np.ndarray], int]:
         low, high = rows
-        return all_hits(4, lambda found, at: _scan_words(queries, high, chunk, size, table, query, found, at), low)
+        keys = np.empty((2, FETCHED), np.int64)
+        return all_hits(4, lambda found, at: _scan_words(queries, high, chunk, size, more, ahead, back, query, keys,
+                                                         found, at), low)
 
     parts = run_tasks(threads, part, even_parts(len(queries.words), threads))
     found = np.concatenate([np.empty((0, 4), np.int32), *(rows for some, _ in parts for rows in some)])
