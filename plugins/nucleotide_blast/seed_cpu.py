@@ -41,7 +41,7 @@ AT_ONCE = 512
 """Words of a target that are made, and looked for in a table's presence bits, before those that are there are used."""
 WIDE = 12
 """Bases of words that are looked for in place of narrow ones, which are in tables of targets many times by chance."""
-FETCHED = 64
+FETCHED = 256
 """Words whose presence bits are fetched before the first of them is looked for."""
 ROLLED = 2
 """Bases from one word of a target to the next up to which several words are made of the same bases."""
@@ -360,7 +360,7 @@ def _widened(piece, words, places, width, more, wide, where, back):
 
 
 @kernel
-def _scan_words(queries, high, piece, size, more, ahead, back, query, keys, found, low):
+def _scan_words(queries, high, piece, size, more, ahead, back, query, keys, ranks, found, low):
     """As ``_scan``, of a chunk in tables, for words ``low`` … ``high`` − 1 of the queries.
 
     A hit that needs ``more`` bases on either side of its word has so many equal ones on one side at least: it is looked
@@ -370,10 +370,10 @@ def _scan_words(queries, high, piece, size, more, ahead, back, query, keys, foun
         queries: ``QueryWords``.
         more: bases by which words are wider; 0 if all hits are looked for in ``ahead``.
         ahead, back: tables of the chunk's words with ``more`` bases ahead of and behind them.
-        keys: i8[2, ``FETCHED``], wider words, −1 where there is none.
+        keys, ranks: i8[2, ``FETCHED``], wider words, −1 where there is none; i8[2 · ``FETCHED``, 3] for ``_fetched``.
         found: a fourth column has where the chunk's word begins.
     """
-    count = looked_up = 0
+    count = looked_up = begun = seen = 0
     width = queries.width
     for number in range(len(queries.widths)):
         if queries.widths[number] != width:
@@ -394,29 +394,58 @@ def _scan_words(queries, high, piece, size, more, ahead, back, query, keys, foun
                 keys[1, at - block] = before << 2 * width | word if before >= 0 else -1
                 prefetch(ahead.bits, keys[0, at - block] >> 6)
                 prefetch(back.bits, keys[1, at - block] >> 6)
-            for at in range(block, last_of_block):
-                place, begun, seen = begin + queries.positions[at], count, looked_up
-                one = keys[0, at - block]
-                if one >= 0 and is_present(ahead.bits, one):
-                    rank = rank_of(ahead.bits, ahead.ranks, one)
-                    if count + ahead.starts[rank + 1] - ahead.starts[rank] > len(found):
-                        return begun, seen, at
-                    for entry in range(ahead.starts[rank], ahead.starts[rank + 1]):
-                        looked_up += 1
-                        count += _hit(piece, query, place, np.int64(ahead.entries[entry]), width, size, found, count)
-                other = keys[1, at - block] if more else -1
-                if other >= 0 and is_present(back.bits, other):
-                    rank = rank_of(back.bits, back.ranks, other)
-                    if count + back.starts[rank + 1] - back.starts[rank] > len(found):
-                        return begun, seen, at
-                    for entry in range(back.starts[rank], back.starts[rank + 1]):
-                        target = np.int64(back.entries[entry])
-                        after = one & (np.int64(1) << 2 * more) - 1
-                        if one >= 0 and after == _bases_at(piece.bases, piece.words, target + width, more):
-                            continue
-                        looked_up += 1
-                        count += _hit(piece, query, place, target, width, size, found, count)
+            known = -1
+            for row in range(_fetched(piece, last_of_block - block, width, more, ahead, back, keys, ranks)):
+                at, side, rank = ranks[row, 0], ranks[row, 1], ranks[row, 2]
+                place = begin + queries.positions[block + at]
+                first, last = _entries(back, rank) if side else _entries(ahead, rank)
+                if at != known:
+                    known, begun, seen = at, count, looked_up
+                if count + last - first > len(found):
+                    return begun, seen, block + at
+                for entry in range(first, last):
+                    target = np.int64(back.entries[entry] if side else ahead.entries[entry])
+                    if side and keys[0, at] >= 0 and (
+                            keys[0, at] & (np.int64(1) << 2 * more) - 1
+                            == _bases_at(piece.bases, piece.words, target + width, more)):
+                        continue
+                    looked_up += 1
+                    count += _hit(piece, query, place, target, width, size, found, count)
     return count, looked_up, -1
+
+
+@inline
+def _entries(table, rank):
+    """First and last entry of a word, behind it."""
+    return table.starts[rank], table.starts[rank + 1]
+
+
+@kernel
+def _fetched(piece, count, width, more, ahead, back, keys, ranks):
+    """Note which of ``count`` words are there: i8[n, 3] number, table and rank; returns how many.
+
+    All that is known of one is far from what is known of others, so each is fetched before the first is looked at.
+    """
+    there = 0
+    for number in range(count):
+        for side in range(2 if more else 1):
+            key = keys[side, number]
+            if key >= 0 and (is_present(back.bits, key) if side else is_present(ahead.bits, key)):
+                ranks[there, 0], ranks[there, 1], ranks[there, 2] = number, side, key
+                prefetch(back.ranks if side else ahead.ranks, key >> 6)
+                there += 1
+    for at in range(there):
+        side, key = ranks[at, 1], ranks[at, 2]
+        ranks[at, 2] = rank_of(back.bits, back.ranks, key) if side else rank_of(ahead.bits, ahead.ranks, key)
+        prefetch(back.starts if side else ahead.starts, ranks[at, 2])
+    for at in range(there):
+        side, rank = ranks[at, 1], ranks[at, 2]
+        prefetch(back.entries if side else ahead.entries, back.starts[rank] if side else ahead.starts[rank])
+    for at in range(there):
+        side, rank = ranks[at, 1], ranks[at, 2]
+        entry = back.entries[back.starts[rank]] if side else ahead.entries[ahead.starts[rank]]
+        prefetch(piece.bases, np.int64(entry) + width)
+    return there
 
 
 @inline
@@ -506,9 +535,9 @@ def hits_of_query_words(threads: int, queries: QueryWords, piece: np.ndarray, si
 
     def part(rows: tuple[int, int]) -> tuple[list[np.ndarray], int]:
         low, high = rows
-        keys = np.empty((2, FETCHED), np.int64)
+        keys, ranks = np.empty((2, FETCHED), np.int64), np.empty((2 * FETCHED, 3), np.int64)
         return all_hits(4, lambda found, at: _scan_words(queries, high, chunk, size, more, ahead, back, query, keys,
-                                                         found, at), low)
+                                                         ranks, found, at), low)
 
     parts = run_tasks(threads, part, even_parts(len(queries.words), threads))
     found = np.concatenate([np.empty((0, 4), np.int32), *(rows for some, _ in parts for rows in some)])

@@ -27,6 +27,7 @@ from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     SHORTEST_APPROXIMATE_WORD,
     UngappedExtension,
     group_scores,
+    packed,
 )
 
 DIAGONAL, TARGET, QUERY, LENGTH, SHIFT, MINUS_STRAND = range(6)
@@ -39,13 +40,6 @@ DIAGONAL_OF, PLACE_OF = len(COLUMNS), len(COLUMNS) + 1
 X_DROP, REDUCED, CUTOFF = range(3)
 FEW_DIAGONALS = 1 << 18
 """Diagonals of a query for which there is always room; beyond them there must be enough hits to make it worthwhile."""
-
-
-@kernel
-def _pack(codes, groups):
-    """``packed`` of the four codes from each place on, for as many places as there are groups."""
-    for place in range(len(groups)):
-        groups[place] = np.uint8(codes[place] << 6 | codes[place + 1] << 4 | codes[place + 2] << 2 | codes[place + 3])
 
 
 @inline
@@ -403,8 +397,7 @@ class UngappedExtensionCpu(UngappedExtension):
     def _extension(self, context: Context) -> Extension:
         scoring = context.scoring
         strands, begins = laid_out_strands(context)
-        groups = np.zeros(len(strands), np.uint8)
-        _pack(strands, groups[: max(0, len(strands) - GROUP + 1)])
         scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
-        return Extension((scoring.matrix, scores), strands, groups, begins, sequence(context.index(BASES)["bases"]),
-                         strand_limits(context), context.targets)
+        target = sequence(context.index(BASES)["bases"])
+        return Extension((scoring.matrix, scores), strands, packed(strands), begins, target, strand_limits(context),
+                         context.targets)
