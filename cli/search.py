@@ -67,6 +67,8 @@ RUN_OPTIONS = {
     "num-threads": RunOption(MACHINE, "threads", "N", default="1"),
     "memory": RunOption(MACHINE, "memory that the program may take, as 8G", "SIZE"),
     "device-memory": RunOption(MACHINE, "device memory that it may take, as 60G", "SIZE"),
+    "cluster": RunOption(MACHINE, "search on a Dask cluster: its address, a scheduler file, or local:4 for 4 processes",
+                         "ADDRESS|FILE|local:N"),
     "volume-residues": RunOption(MACHINE, "maximum of target residues at once", "N"),
     "batch-queries": RunOption(MACHINE, "maximum of queries at once", "N"),
     "task": RunOption(BUILD, "the pipeline of this name instead, as blastn -task blastn, or that of a TOML file",
@@ -309,7 +311,7 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
             settings=values["set"] or (), **targets,
             volume_residues=numbers["volume_residues"], batch_queries=numbers["batch_queries"], on_bad=values["on_bad"],
             explain=values["explain"] or (), command=shlex.join(["seqloom", *sys.argv[1:]]), progress=progress,
-            written=written, **options)
+            written=written, cluster=values["cluster"], **options)
     for line in run.explanation() if values["explain"] else ():
         say(line)
     if sys.stderr and sys.stderr.isatty() and not values["quiet"]:

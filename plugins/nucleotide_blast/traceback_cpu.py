@@ -388,7 +388,7 @@ class TracebackCpu(Traceback):
 
         rows, counts, paths = (list(column) for column in zip(
             *run_tasks(context.threads, part, group_parts(bounds, context.threads)), strict=True))
-        return _records(context, np.concatenate(rows), np.concatenate(counts), Ragged.concat(paths), query_of, at,
+        return final_records(context, np.concatenate(rows), np.concatenate(counts), Ragged.concat(paths), query_of, at,
                         minus)
 
     def _traced(self, groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, trace: Trace,
@@ -427,12 +427,24 @@ class TracebackCpu(Traceback):
         saved = saved._replace(entries=np.empty((int(stretches.sum()), 2), np.int32))
         _uncontained(rows, left, self.options.diagonal_separation, saved, stays)
         left = left[stays]
-        offsets, counts = np.zeros(len(left) + 1, np.int64), np.empty((len(left), len(PathCounts._fields)), np.int64)
-        paths = np.empty(0, np.uint32)
-        for _ in range(2):
-            _edit_paths(real, residues, groups, rows, spans, runs, left, offsets, paths, counts)
-            paths = paths if len(paths) else np.empty(offsets[-1], np.uint32)
-        return rows[left], counts, Ragged(offsets, paths)
+        paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, left)
+        return rows[left], counts, paths
+
+
+def paths_and_counts(real: np.ndarray, residues: np.ndarray, groups: np.ndarray, rows: np.ndarray, spans: np.ndarray,
+                     runs: np.ndarray, order: np.ndarray) -> tuple[Ragged, np.ndarray]:
+    """Edit paths of rows in some order, and i8[n, columns of `PathCounts`].
+
+    Args:
+        real: strands as ``laid_out_strands`` has them; ``residues``: those of the targets.
+        groups, rows, spans, runs: see ``Made``.
+    """
+    offsets, counts = np.zeros(len(order) + 1, np.int64), np.empty((len(order), len(PathCounts._fields)), np.int64)
+    paths = np.empty(0, np.uint32)
+    for _ in range(2):
+        _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths, counts)
+        paths = paths if len(paths) else np.empty(offsets[-1], np.uint32)
+    return Ragged(offsets, paths), counts
 
 
 def _in_sequence(rows: np.ndarray, spans: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -454,7 +466,7 @@ def _in_sequence(rows: np.ndarray, spans: np.ndarray, runs: np.ndarray) -> tuple
     return sequence[np.argsort(rows[sequence, GROUP_OF], kind="stable")], fates > WHOLE
 
 
-def _records(context: Context, rows: np.ndarray, counts: np.ndarray, paths: Ragged, query_of: np.ndarray,
+def final_records(context: Context, rows: np.ndarray, counts: np.ndarray, paths: Ragged, query_of: np.ndarray,
              at: np.ndarray, minus: np.ndarray) -> Alignments:
     """Alignments in forward coordinates."""
     group = rows[:, GROUP_OF]

@@ -14,9 +14,9 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
-from seqloom.plugins.common.order_cpu import RISING, order_in_groups
+from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_groups
 from seqloom.plugins.nucleotide_blast.greedy_cpu import Sequence, sequence
-from seqloom.plugins.nucleotide_blast.index_reference import BASES
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
 from seqloom.plugins.nucleotide_blast.scanned_cpu import OPPOSITE, PLACE
 from seqloom.plugins.nucleotide_blast.scanned_cpu import SHIFT as HIT_SHIFT
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
@@ -25,9 +25,11 @@ from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     GROUP,
     SHORTEST_APPROXIMATE_WORD,
+    WIDEST_RISING,
     UngappedExtension,
     group_scores,
     packed,
+    pair_reach,
 )
 
 DIAGONAL, TARGET, QUERY, LENGTH, SHIFT, MINUS_STRAND = range(6)
@@ -38,6 +40,8 @@ COLUMNS = (
 )  # fmt: skip
 DIAGONAL_OF, PLACE_OF = len(COLUMNS), len(COLUMNS) + 1
 X_DROP, REDUCED, CUTOFF = range(3)
+EXPLORED, SAVED, WAITING = range(3)
+"""What is known of a diagonal: see ``ungapped_reference.Diagonal``."""
 FEW_DIAGONALS = 1 << 18
 """Diagonals of a query for which there is always room; beyond them there must be enough hits to make it worthwhile."""
 
@@ -140,14 +144,15 @@ def _on_diagonals(hits, order, merged):
 
 
 @inline
-def _segment(rules, query, groups, target, low, width, place, opposite, end, length, limit):
+def _segment(rules, query, groups, target, low, width, place, opposite, length, limit):
     """The segment around a hit: query, target, length, score; exact if it is short or reaches the reduced cutoff.
 
     rules: matrix and scores of groups. query, groups: ``laid_out_strands`` of one query and its groups.
     """
     matrix, scores = rules
     if length >= SHORTEST_APPROXIMATE_WORD:
-        found = _approximate(scores, groups, len(query) - 1, target, low, width, place, opposite, end, limit[X_DROP])
+        found = _approximate(scores, groups, len(query) - 1, target, low, width, place, opposite, opposite + length,
+                             limit[X_DROP])
         if found[3] < limit[REDUCED]:
             return found
     return _exact(matrix, query, target.bases[low : low + width], place, opposite, limit[X_DROP])
@@ -166,29 +171,137 @@ def _write(row, size, numbers, minus, found, place, opposite):
 
 
 @kernel
-def _extend_group(rules, query, groups, target, low, width, hits, order, limits, window, numbers, table, count):
+def _goes_on(indexed, width, strands, bases, hit):
+    """``TableWords.goes_on``; nothing where words have no width."""
+    if width == 0 or width >= hit[LENGTH]:
+        return np.int64(0), False
+    size = (len(strands) - 2) // 2
+    query, target = hit[QUERY] + hit[LENGTH], hit[TARGET] + hit[LENGTH]
+    room = min((size if hit[QUERY] < size else 2 * size + 1) - query, len(bases) - target)
+    most, count = min(room, hit[LENGTH]), np.int64(0)
+    while count + width <= most and _has_word(indexed, width, strands, bases, query + count, target + count):
+        count += width
+    while count < most:
+        back = count - width + 1
+        if not _has_word(indexed, width, strands, bases, query + back, target + back):
+            return count, False
+        count += 1
+    return count, room >= hit[LENGTH]
+
+
+@kernel
+def _has_word(indexed, width, strands, bases, query, target):
+    """Whether a table word of the query begins there and is that of the target."""
+    if not indexed[query]:
+        return False
+    for place in range(width):
+        if strands[query + place] != bases[target + place]:
+            return False
+    return True
+
+
+@kernel
+def _extend_group(rules, query, groups, target, low, width, hits, order, limits, window, indexed, table_width, numbers,
+                  table, count):
     """Segments of one query and chunk, written to i4 ``table`` from row ``count`` on; returns the number of rows.
 
-    limits: i8[2, 3] by strand: X-drop, reduced cutoff and cutoff.
+    limits: i8[2, 3] by strand: X-drop, reduced cutoff and cutoff. indexed, table_width: of the query's table words.
     """
-    size = (len(query) - 2) // 2
+    size, piece = (len(query) - 2) // 2, target.bases[low : low + width]
     diagonal, explored, saved, first = np.int64(0), np.int64(0), False, True
     for at in range(len(order)):
         hit = hits[order[at]]
         if first or hit[DIAGONAL] != diagonal:
             diagonal, explored, saved, first = hit[DIAGONAL], np.int64(-window), False, False
-        if hit[TARGET] - hit[SHIFT] < explored:
+        start = hit[TARGET] - hit[SHIFT]
+        if start < explored:
             continue
         end = hit[TARGET] + hit[LENGTH]
-        if window and (saved or end > explored + window):
-            explored, saved = end, False
-            continue
+        if window and (saved or start + hit[LENGTH] > explored + window):
+            more, double = _goes_on(indexed, table_width, query, piece, hit)
+            end += more
+            if not double:
+                explored, saved = end, False
+                continue
         limit = limits[hit[MINUS_STRAND]]
-        found = _segment(rules, query, groups, target, low, width, hit[QUERY], hit[TARGET], end, hit[LENGTH], limit)
+        found = _segment(rules, query, groups, target, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
         saved = found[3] >= limit[CUTOFF]
         explored = found[1] + found[2] if saved else end
         if saved:
             _write(table[count], size, numbers, hit[MINUS_STRAND] != 0, found, hit[QUERY], hit[TARGET])
+            count += 1
+    return count
+
+
+@kernel
+def _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach):
+    """Whether a hit that waits on a diagonal nearby pairs with this one, of diagonal ``own``, which ends at ``end``."""
+    first, last = hit[TARGET] - hit[SHIFT] + hit[LENGTH] - window, end - 2 * hit[LENGTH]
+    for step in (1, -1):
+        other = own + step
+        while 0 <= other < len(firsts):
+            apart = hits[order[firsts[other]], DIAGONAL] - hit[DIAGONAL]
+            if abs(apart) > reach:
+                break
+            explored, waiting = states[other, EXPLORED], states[other, WAITING]
+            if waiting and explored - max(apart, 0) >= first and explored - waiting - min(apart, 0) <= last:
+                return True
+            other += step
+    return False
+
+
+@kernel
+def _extend_nearby(rules, query, groups, target, low, width, hits, order, limits, window, reach, indexed, table_width,
+                   numbers, table, count):
+    """As ``_extend_group``, where the first of two hits may lie up to ``reach`` diagonals away: in the scan's order."""
+    size, most, piece = (len(query) - 2) // 2, len(order), target.bases[low : low + width]
+    own_of, firsts, diagonals = np.empty(most, np.int64), np.empty(most, np.int64), 0
+    for at in range(most):
+        if at == 0 or hits[order[at], DIAGONAL] != hits[order[at - 1], DIAGONAL]:
+            firsts[diagonals] = at
+            diagonals += 1
+        own_of[at] = diagonals - 1
+    firsts = firsts[:diagonals]
+    states = np.zeros((diagonals, 3), np.int64)
+    states[:, EXPLORED] = -window
+    scanned = np.empty((most, 2), np.int64)
+    stride = hits[0, LENGTH] - table_width + 1 if 0 < table_width < hits[0, LENGTH] else np.int64(1)
+    falling = stride == 1 or table_width > WIDEST_RISING
+    for at in range(most):
+        hit = hits[order[at]]
+        start = hit[TARGET] - hit[SHIFT]
+        place = start + -start % stride
+        opposite = place - hit[DIAGONAL]
+        scanned[at, 0], scanned[at, 1] = place, -opposite if falling else opposite
+    in_turn, spare, keys, signs = np.empty(most, np.int64), np.empty(most, np.int64), np.arange(2), np.ones(2, np.int64)
+    sort_groups(scanned, np.arange(0, most + 1, most), keys, signs, in_turn, spare)
+    segments, kept = np.empty((most, 4), np.int64), np.zeros(most, np.bool_)
+    for turn in range(most):
+        at = in_turn[turn]
+        hit, own = hits[order[at]], own_of[at]
+        state = states[own]
+        start, end = hit[TARGET] - hit[SHIFT], hit[TARGET] + hit[LENGTH]
+        if start < state[EXPLORED]:
+            continue
+        alone = nearby = False
+        if state[SAVED] or start + hit[LENGTH] > state[EXPLORED] + window:
+            more, double = _goes_on(indexed, table_width, query, piece, hit)
+            end += more
+            nearby = not double and _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach)
+            alone = not double and not nearby
+        if not alone:
+            limit = limits[hit[MINUS_STRAND]]
+            found = _segment(rules, query, groups, target, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+            if nearby or found[3] >= limit[CUTOFF]:
+                kept[at] = True
+                for part in range(4):
+                    segments[at, part] = found[part]
+                end = found[1] + found[2]
+        state[EXPLORED], state[SAVED], state[WAITING] = end, kept[at], 0 if kept[at] else end - start
+    for at in range(most):
+        if kept[at]:
+            hit = hits[order[at]]
+            _write(table[count], size, numbers, hit[MINUS_STRAND] != 0, segments[at], hit[QUERY], hit[TARGET])
             count += 1
     return count
 
@@ -220,14 +333,14 @@ def _extend_scanned(rules, strands, groups, begins, target, spans, hits, bounds,
         for at in range(bounds[group], bounds[group + 1]):
             q, t = np.int64(hits[at, PLACE]) - before, np.int64(hits[at, OPPOSITE])
             known = np.int64(explored[(t - q) & mask])
-            if t - hits[at, HIT_SHIFT] < known >> 1:
+            start, end, minus = t - hits[at, HIT_SHIFT], t + length, q > size
+            if start < known >> 1:
                 continue
-            end, minus = t + length, q > size
-            if window and (known & 1 or end > (known >> 1) + window):
+            if window and (known & 1 or start + length > (known >> 1) + window):
                 explored[(t - q) & mask] = 2 * end
                 continue
             limit = limits[place, np.int64(minus)]
-            found = _segment(rules, query, fours, target, low, width, q, t, end, length, limit)
+            found = _segment(rules, query, fours, target, low, width, q, t, length, limit)
             if found[3] < limit[CUTOFF]:
                 explored[(t - q) & mask] = 2 * end
                 continue
@@ -250,24 +363,52 @@ def _as_hits(frame, query_pos, target_pos, length, shift, size, chunk, hits):
 
 
 @kernel
-def _extend_groups(rules, strands, groups, offsets, target, spans, bounds, places, numbers, limits, window, frame,
-                   query_pos, target_pos, length, shift, table, room, order, merged):
+def _in_order(group, bounds, size, chunk, frame, query_pos, target_pos, length, shift, room, order, merged):
+    """Hits of a group of records, and their order by diagonal."""
+    own, rows = slice(bounds[group], bounds[group + 1]), bounds[group + 1] - bounds[group]
+    hits = room[:rows]
+    _as_hits(frame[own], query_pos[own], target_pos[own], length[own], shift[own], size, chunk, hits)
+    _on_diagonals(hits, order[:rows], merged[:rows])
+    return hits, merged[:rows]
+
+
+@kernel
+def _extend_groups(rules, strands, groups, offsets, target, spans, bounds, places, numbers, limits, window, _, indexed,
+                   index_offsets, widths, frame, query_pos, target_pos, length, shift, table, room, order, merged):
     """``_extend_group`` of every query and chunk; returns the number of segments.
 
     spans: i8[g, 2], first and last base of each chunk. places, numbers: i8[g] place of the query in the batch, i8[g, 3]
-    its number, that of the target and the begin of the chunk. room, order, merged: for the hits of any group.
+    its number, that of the target and the begin of the chunk. indexed, index_offsets, widths: see ``table_words``.
+    room, order, merged: for the hits of any group.
     """
     count = 0
     for group in range(len(places)):
-        own, rows = slice(bounds[group], bounds[group + 1]), bounds[group + 1] - bounds[group]
-        place, hits = places[group], room[:rows]
+        place, low = places[group], spans[group, 0]
         strand = slice(offsets[place], offsets[place + 1])
-        query, low = strands[strand], spans[group, 0]
-        _as_hits(frame[own], query_pos[own], target_pos[own], length[own], shift[own], (len(query) - 2) // 2,
-                 numbers[group, 2], hits)
-        _on_diagonals(hits, order[:rows], merged[:rows])
-        count = _extend_group(rules, query, groups[strand], target, low, spans[group, 1] - low, hits, merged[:rows],
-                              limits[place], window, numbers[group], table, count)
+        query = strands[strand]
+        hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
+                                   target_pos, length, shift, room, order, merged)
+        count = _extend_group(rules, query, groups[strand], target, low, spans[group, 1] - low, hits, in_order,
+                              limits[place], window, indexed[index_offsets[place] : index_offsets[place + 1]],
+                              np.int64(widths[place]), numbers[group], table, count)
+    return count
+
+
+@kernel
+def _extend_groups_nearby(rules, strands, groups, offsets, target, spans, bounds, places, numbers, limits, window,
+                          reach, indexed, index_offsets, widths, frame, query_pos, target_pos, length, shift, table,
+                          room, order, merged):
+    """``_extend_nearby`` of every query and chunk; otherwise as ``_extend_groups``."""
+    count = 0
+    for group in range(len(places)):
+        place, low = places[group], spans[group, 0]
+        strand = slice(offsets[place], offsets[place + 1])
+        query = strands[strand]
+        hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
+                                   target_pos, length, shift, room, order, merged)
+        count = _extend_nearby(rules, query, groups[strand], target, low, spans[group, 1] - low, hits, in_order,
+                               limits[place], window, reach, indexed[index_offsets[place] : index_offsets[place + 1]],
+                               np.int64(widths[place]), numbers[group], table, count)
     return count
 
 
@@ -299,6 +440,16 @@ def strand_limits(context: Context) -> np.ndarray:
     limits: np.ndarray = context.scoring.of_queries(lambda of: [
         (strand.xdrop_ungapped, strand.reduced_cutoff, strand.ungapped_cutoff) for strand in (of.plus, of.minus)])
     return limits
+
+
+def table_words(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where table words begin in both strands of all queries, bool; where each query begins, i8[k + 1]; their widths,
+    i4[k]: 0 where a hit can't count as two."""
+    index = context.indexes.get(WORDS) if context.options.window_size else None
+    if index is None:
+        count = len(context.queries)
+        return np.empty(0, np.bool_), np.zeros(count + 1, np.int64), np.zeros(count, np.int32)
+    return index["indexed"], index["strand_offsets"], index["width"]
 
 
 class Extension(NamedTuple):
@@ -344,8 +495,11 @@ class UngappedExtensionCpu(UngappedExtension):
 
     def _of_scanned(self, context: Context, records: Seeds) -> np.ndarray | None:
         """Segments of hits as a scan found them, without a sort; None if they came another way, or are too few."""
-        make, window = records.unmade, self.options.window
+        make, window = records.unmade, context.options.window_size
         if not isinstance(make, SortedSeeds) or not make.unsorted.follow or not len(records):
+            return None
+        if window and (table_words(context)[2].any()
+                       or pair_reach(window, context.options.off_diagonal_range, make.unsorted.length)):
             return None
         hits, bounds, groups, chunks = make.unsorted.found
         places = groups[:, 0]
@@ -378,14 +532,17 @@ class UngappedExtensionCpu(UngappedExtension):
         numbers = numbers.astype(np.int64)
         extension = self._extension(context)
         places, spans = context.queries.locate(numbers[:, 0]), extension.spans(numbers)
+        words, window = table_words(context), context.options.window_size
+        reach = pair_reach(window, context.options.off_diagonal_range, int(data["length"][0])) if len(records) else 0
+        extend = _extend_groups_nearby if reach else _extend_groups
 
         def part(groups: tuple[int, int]) -> np.ndarray:
             own = slice(*groups)
             starts = bounds[groups[0] : groups[1] + 1]
             table, most = np.empty((int(starts[-1] - starts[0]), len(COLUMNS)), np.int32), int(np.diff(starts).max())
-            count = _extend_groups(
+            count = extend(
                 extension.rules, extension.strands, extension.groups, extension.begins, extension.target, spans[own],
-                starts, places[own], numbers[own], extension.limits, self.options.window, data["query_frame"],
+                starts, places[own], numbers[own], extension.limits, window, reach, *words, data["query_frame"],
                 data["query_pos"], data["target_pos"], data["length"], data["shift"], table,
                 np.empty((most, 6), np.int64), *np.empty((2, most), np.int64))
             context.advance(int(starts[-1] - starts[0]), len(records))

@@ -44,6 +44,7 @@ from seqloom.core.kernels.simd import (
 
 from .exact_math import F32, Array32
 from .profile import LANES, FloatProfile, LengthModel, stripe
+from .residues import CODE_OF_RESIDUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,6 +87,13 @@ class StripedOdds:
         self.transitions = aligned(self.slots * STEP, F32)
         self.transitions[:] = np.stack(parts, axis=1).reshape(-1)
 
+    @cached_property
+    def by_slot(self) -> Array32:
+        """f4[Q · 20 · 4]: ``match`` of the twenty letters, those of a slot together."""
+        letters = self.match.reshape(-1, self.slots, LANES)[CODE_OF_RESIDUE]
+        by_slot = aligned(letters.size, F32)
+        by_slot.reshape(self.slots, -1)[:] = letters.transpose(1, 0, 2).reshape(self.slots, -1)
+        return by_slot
 
     @cached_property
     def ways(self) -> Array32:
@@ -636,6 +644,11 @@ def longest_first(lengths: NDArray[np.int64], together: int, rows: int = 0) -> I
         first = behind
 
 
+def narrowest(stretches: int) -> int:
+    """Lanes of the narrowest vectors that take so many streams, or of the widest."""
+    return next((lanes for lanes in WIDTHS if lanes >= LANES * stretches), WIDE)
+
+
 STREAM_ROWS = 4096
 """Rows of streams of targets, about, if no target is longer."""
 
@@ -645,7 +658,7 @@ def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
     """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
     of f32."""
     lengths, scores = ends - begins, np.empty(len(begins), F32)
-    matrices = Matrices(odds, WIDE, 0, Rooms())
+    matrices = Matrices(odds, narrowest(len(begins)), 0, Rooms())
     for chosen in longest_first(lengths, matrices.together, STREAM_ROWS):
         matrices.run_forward(residues, begins[chosen], lengths[chosen], lengths[chosen], multihit=True, whole=False)
         scores[chosen] = matrices.scores[: len(chosen)]

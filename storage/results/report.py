@@ -33,7 +33,7 @@ from ...core.sequences import Intervals, SequenceBatch, offsets_of
 from ..duck.connection import translated
 from ..duck.literals import identifier, literal
 from .columns import LEVELS, TAXA, records_from, stored_name
-from .run_row import OF_DATABASE, OF_RUN
+from .run_row import OF_DATABASE, OF_RUN, OF_SLOT
 from .views import tables_of, taxa_are_kept
 
 if TYPE_CHECKING:
@@ -82,6 +82,9 @@ class RunResults(ResultSink, Protocol):
             indexes: statistics of the slots, from ``Engine.run``; those of index slots, which no commit brings, are
                 added to what is kept.
         """
+
+    def note(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep further plain data with the provenance of the run, behind what is kept there under this name."""
 
     def release(self) -> None:
         """Do without the databases from now on."""
@@ -165,6 +168,10 @@ class Reporting:
 
     def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
         """Query, slot and number of records that came out of it, of queries first … last − 1; each pair once."""
+        raise NotImplementedError
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        """What each slot did, in order: ``OF_SLOT``."""
         raise NotImplementedError
 
     def blocks(self, residues: bool = False) -> Iterator[QueryBlock]:
@@ -325,6 +332,11 @@ class RunReport(Reporting):
             return ()
         return self._ask(f"SELECT query, slot, sum(records)::BIGINT FROM passed WHERE run = {self.number} "
                          f"AND query >= {first} AND query < {last} GROUP BY query, slot").fetchall()
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        rows = self._ask(f"SELECT {', '.join(OF_SLOT)} FROM run_slots WHERE run = {self.number} "
+                         "ORDER BY position").fetchall()
+        return [dict(zip(OF_SLOT, row, strict=True)) for row in rows]
 
     def hits(self, first: int, last: int) -> Hits:
         hits = self._records("hit", first, last, "query, rank")

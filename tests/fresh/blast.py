@@ -13,7 +13,7 @@ from tests.fresh.residues import AMINO_ACIDS, BASES, Draw
 FIELDS = "std qlen slen nident positive gaps score btop qcovs qcovhsp qcovus ppos qframe sframe sstrand gapopen"
 QCOVUS = 21
 """Place of this field in ``FIELDS``."""
-FLAGS = ("lcase_masking", "use_sw_tback", "ungapped", "subject_besthit")
+FLAGS = ("lcase_masking", "use_sw_tback", "ungapped", "subject_besthit", "no_greedy")
 WINNOWING = (
     lambda draw: {"culling_limit": str(draw.random.choice((1, 1, 2, 3, 10)))},
     lambda draw: draw.some({"best_hit_overhang": [0.1, 0.25, 0.49], "best_hit_score_edge": [0.01, 0.1, 0.4]}, 0.8),
@@ -49,7 +49,10 @@ NUCLEOTIDE = {
     "dust": ["no", "yes", "10 64 1", "30 32 4"],
     "xdrop_gap": [10, 30, 60],
     "xdrop_gap_final": [20, 100],
+    "min_raw_gapped_score": [1, 20, 40, 100],
 }
+WINDOWS = {"window_size": [5, 16, 30, 40, 60, 100, 300], "off_diagonal_range": [0, 1, 3, 5, 10, 40]}
+"""Options by which two hits are looked for."""
 LAYOUT = {"line_length": [1, 7, 60, 100], "num_descriptions": [5, 7], "num_alignments": [5, 6],
           "sorthits": [0, 1, 2, 3, 4], "sorthsps": [0, 1, 2, 3, 4]}
 """Options that say how alignments are laid out."""
@@ -99,8 +102,7 @@ def nucleotide(draw: Draw, task: str) -> Case:
     chosen = draw.some(NUCLEOTIDE, 0.12)
     if draw.chance(0.3):
         chosen["word_size"] = str(draw.random.choice(WORDS[task]))
-    if draw.chance(0.35):
-        chosen |= _scores(draw, task)
+    chosen |= _extension(draw, task)
     if draw.chance(0.25):
         chosen |= draw.random.choice(WINNOWING)(draw)
     if task == "dc-megablast":
@@ -116,6 +118,7 @@ def repeats(draw: Draw) -> Case:
     targets = [draw.repeats(draw.length(40, 900), units) for _ in range(draw.random.randint(1, 6))]
     chosen = draw.some(NUCLEOTIDE, 0.05) | {"dust": draw.random.choice(("no", "no", "yes"))}
     chosen["word_size"] = str(draw.random.choice(WORDS[task]))
+    chosen |= _extension(draw, task)
     if draw.chance(0.25):
         chosen |= draw.random.choice(WINNOWING)(draw)
     if task == "dc-megablast":
@@ -123,12 +126,25 @@ def repeats(draw: Draw) -> Case:
     return _search(draw, "blastn", task, queries, targets, chosen, [])
 
 
-def _scores(draw: Draw, task: str) -> dict[str, str]:
+def _extension(draw: Draw, task: str) -> dict[str, str]:
+    """How hits are picked, extended and scored."""
+    chosen = draw.some(WINDOWS, 0.9) if draw.chance(0.3) else {}
+    if draw.chance(0.25):
+        chosen["ungapped"] = "true"
+    greedy = task == "megablast"
+    if "ungapped" not in chosen and draw.chance(0.25):
+        chosen["no_greedy"], greedy = "true", False
+    if draw.chance(0.35) or greedy != (task == "megablast"):
+        chosen |= _scores(draw, greedy)
+    return chosen
+
+
+def _scores(draw: Draw, greedy: bool) -> dict[str, str]:
     reward, penalty = draw.random.choice(sorted(nucleotide_tables.GAPPED))
     table = nucleotide_tables.GAPPED[reward, penalty]
     linear = (0, 0) in table.rows
     costs = [pair for pair in table.rows if pair != (0, 0)] + [table.limits]
-    if task == "megablast":
+    if greedy:
         if not linear:
             return {}
         costs = [(0, 0)]
@@ -208,6 +224,28 @@ def without_qcovus(text: str) -> list[list[str]]:
     """Cells of all lines but that of ``qcovus``."""
     rows = [line.replace(",", "\t").split("\t") for line in text.splitlines()]
     return [row[:QCOVUS] + row[QCOVUS + 1 :] for row in rows]
+
+
+def sam(draw: Draw) -> Case:
+    """A blastn search written as SAM."""
+    queries, targets = draw.search((12, 1000), 1, 8)
+    chosen = draw.some({name: NUCLEOTIDE[name] for name in ("strand", "evalue", "max_hsps", "dust")}, 0.15)
+    case = _search(draw, "blastn", draw.random.choice(sorted(WORDS)), queries, targets, chosen, [])
+    outfmt = draw.random.choice(("17", "17 SQ", "17 SR", "17 SQ SR", "17 SR SQ"))
+    case.ours[case.ours.index("--outfmt") + 1] = outfmt
+    search = case.peer[-1]
+    search[search.index("-outfmt") + 1] = outfmt
+    if draw.chance(0.4):
+        case.ours.append("-parse_deflines")
+        case.peer = [[*make, "-parse_seqids"] for make in case.peer[:-1]] + [[*search, "-parse_deflines"]]
+    case.compare = _same_sam
+    return case
+
+
+def _same_sam(ours: str, peer: str) -> str | None:
+    """All lines but that of the program; the peer writes nothing where nothing is found."""
+    found, wanted = (re.sub("^@PG.*\n", "", text, flags=re.M) for text in (ours, peer))
+    return None if not wanted and found.count("\n") == 1 else same(found, wanted)
 
 
 def _one_by_one(draw: Draw, search: list[str]) -> str:
