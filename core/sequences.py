@@ -288,7 +288,7 @@ class ModelBatch:
     """Many profiles (HMMs, PSSMs), each an object of the family that reads them.
 
     Attributes:
-        models: k objects.
+        models: k objects; a sequence that reads them when they are asked for may have ``nbytes``, what it holds.
         lengths: i8[k], match positions (columns) of each.
         ordinals: i8[k], global numbers in the run.
         names, accessions, descriptions: k strings each, "" where absent.
@@ -318,7 +318,7 @@ class ModelBatch:
         """Estimate of the host memory of the models, in bytes (48 four-byte numbers per position), and of texts,
         which are there twice more while they are written."""
         texts = 3 * (self.sources.nbytes if isinstance(self.sources, PackedTexts) else sum(map(len, self.sources)))
-        return 192 * self.total_residues + texts
+        return getattr(self.models, "nbytes", 192 * self.total_residues) + texts
 
     def __getitem__(self, index: int) -> Any:
         return self.models[index]

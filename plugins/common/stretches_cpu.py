@@ -44,14 +44,17 @@ class Stretches:
     whole: bool = False
 
     @classmethod
-    def of(cls, targets: SequenceBatch, places: np.ndarray, reach: int | None) -> "Stretches":
-        """Those of the targets at ``places`` (i8, ascending), cut where they are long and the reach is bounded."""
+    def of(cls, targets: SequenceBatch, places: np.ndarray, reach: int | None, step: int | None = None) -> "Stretches":
+        """Those of the targets at ``places`` (i8, ascending), cut where they are long and the reach is bounded.
+
+        step: residues of a piece beside its overlap, if the stage knows what suits it.
+        """
         begins, ends, lengths = targets.offsets[:-1], targets.offsets[1:], targets.lengths
         whole = len(places) == len(targets)
         if not whole:
             begins, ends, lengths = begins[places], ends[places], lengths[places]
         owners, starts = places, np.zeros(len(places), np.int64)
-        step = 0 if reach is None else max(LEAST_PIECE, 4 * reach)
+        step = 0 if reach is None else step or max(LEAST_PIECE, 4 * reach)
         if reach is not None and (targets.longest if whole else lengths.max(initial=0)) > step + reach:
             whole = False
             counts = np.maximum(1, -(-(lengths - reach) // step))

@@ -17,7 +17,7 @@ from ...core.ports import SlotStats, TargetInfo, UnitPlan, VolumeSource
 from ...core.records import Hits, Ragged, Records, children_order
 from ...core.sequences import ModelBatch, SequenceBatch
 from .report import Asked, Reporting
-from .run_row import INCOMPLETE, NUMBER, OF_RUN, begun, new_run_id, numbered, utc_now
+from .run_row import INCOMPLETE, NUMBER, OF_RUN, OF_SLOT, begun, new_run_id, numbered, utc_now
 
 if TYPE_CHECKING:
     import duckdb
@@ -110,6 +110,12 @@ class MemoryRun:
         if self._tables:
             self._tables.finish(state, seconds, error, of_indexes)
 
+    def note(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep further plain data with the provenance; see ``RunResults``."""
+        self._provenance = {**self._provenance, name: [*self._provenance.get(name, ()), *rows]}
+        if self._tables:
+            self._tables.note(name, rows)
+
     def release(self) -> None:
         """Do without the databases from now on; small ones are looked at only when somebody asks what they hold."""
         if self._source and self._source.total_residues > ROOM:
@@ -192,8 +198,14 @@ class _HeldReport(Reporting):
         return self._queries.models[first:last] if isinstance(self._queries, ModelBatch) else ()
 
     def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
-        return [(query, slot, totals.passed[query]) for slot, totals in self._totals.items()
+        return [(query, slot, totals.passed[query]) for slot, totals in self._totals.items() if totals.passed
                 for query in range(first, last) if query in totals.passed]
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        made = (self.run["provenance"].get("plan") or {}).get("slots", ())
+        return [{**{name: slot.get(name) for name in OF_SLOT[:4]},
+                 **{name: getattr(self._totals.get(slot["slot"], SlotStats()), name) for name in OF_SLOT[4:]}}
+                for slot in made]
 
     def hits(self, first: int, last: int) -> Hits:
         bounds = (np.searchsorted(records.query, [first, last]).tolist()

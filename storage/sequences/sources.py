@@ -128,11 +128,11 @@ class ChainedSource:
     def __init__(self, sources: Sequence[VolumeSource]) -> None:
         if not sources:
             raise InputError("no database to search; give one or more")
+        self.kind = kind_of(sources[0])
         for source in sources[1:]:
-            if source.alphabet != sources[0].alphabet:
+            if (kind_of(source), source.alphabet) != (self.kind, sources[0].alphabet):
                 a, b = (s.fingerprints()[0]["path"] for s in (sources[0], source))
-                raise InputError(f"{a} holds {sources[0].alphabet.name} and {b} {source.alphabet.name} sequences; "
-                                 "search them in two runs")
+                raise InputError(f"{a} holds {_held(sources[0])} and {b} {_held(source)}; search them in two runs")
         self._sources = list(sources)
         self._first = offsets_of(np.array([s.sequences for s in sources]))
         self.alphabet, self.kind = sources[0].alphabet, sources[0].kind
@@ -175,7 +175,7 @@ class ChainedSource:
             local + first))
         if not parts:
             return self._sources[0].fetch(np.empty(0, np.int64))
-        return SequenceBatch.concat([part for _, part in parts])
+        return type(parts[0][1]).concat([part for _, part in parts])
 
     def info(self, numbers: np.ndarray) -> TargetInfo:
         numbers = np.asarray(numbers, np.int64)
@@ -294,7 +294,7 @@ class PickedSource:
     """
 
     def __init__(self, source: VolumeSource, pick: Pick) -> None:
-        self._source = source
+        self._source, self.kind = source, kind_of(source)
         found = pick.find(source)
         self.numbers, self.bare = found.numbers, found.bare
         self._lengths, ordinals = measures(source, self.numbers)
@@ -312,6 +312,8 @@ class PickedSource:
 
     def read(self, span: Span) -> SequenceBatch:
         numbers = np.arange(span.first, span.last, dtype=np.int64)
+        if self.kind == "model":
+            return self.fetch(numbers)
         fetched = cache(partial(self.fetch, numbers))
         return UnreadBatch.from_readers(
             self.alphabet, self._starts[span.first : span.last + 1] - self._starts[span.first], numbers,
@@ -335,6 +337,15 @@ class PickedSource:
         """Those of the picked targets that are of these organisms."""
         found = self._source.find_taxa(taxids)
         return replace(found, numbers=np.flatnonzero(np.isin(self.numbers, found.numbers)))
+
+
+def kind_of(source: VolumeSource) -> str:
+    """What the targets of a source are: "model", or the name of their alphabet."""
+    return getattr(source, "kind", source.alphabet.name)
+
+
+def _held(source: VolumeSource) -> str:
+    return f"models of {source.alphabet.name}s" if kind_of(source) == "model" else f"{source.alphabet.name} sequences"
 
 
 def measures(source: VolumeSource, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import SearchSpace
 from seqloom.core.engine import memory as in_memory
-from seqloom.core.engine.engine import Engine, PreparedVolume, check_queries
+from seqloom.core.engine.engine import Engine, check_queries
 from seqloom.core.engine.memory import MemorySink, MemorySource, cut_spans
 from seqloom.core.engine.planning import UNIT_SECONDS, Settings, even_batches, query_batches
+from seqloom.core.engine.runner import PreparedVolume
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.errors import (
     BudgetError,
@@ -361,9 +362,9 @@ def test_a_volume_whose_residues_nobody_read_is_not_at_hand() -> None:
     targets = UnreadBatch.from_readers(PROTEIN, TARGETS.offsets, TARGETS.ordinals, lambda: TARGETS.residues,
                                        lambda: TARGETS.lower)
     run = engine()
-    with mock.patch.object(run, "_prepare_volume", lambda span: PreparedVolume(targets, {})):
-        run._volumes = run._volume_cache(run.unit_plan())
-        run._volumes.get(0)
+    with mock.patch.object(run.runner, "prepare_volume", lambda span: PreparedVolume(targets, {})):
+        run.runner.keep(run.unit_plan(), QUERIES.take, 1, 1)
+        run.runner.volumes.get(0)
     assert not targets.loaded and run.loaded_targets(targets.ordinals) is None
     targets.load()
     assert targets.loaded and run.loaded_targets(targets.ordinals) is targets
@@ -399,7 +400,7 @@ def test_residues_are_read_ahead_where_a_stage_wants_them(wanted: bool, monkeypa
 
     run = engine(source=Unread(TARGETS), volume_residues=100, threads=2, batch_queries=3)
     plan = run.unit_plan()
-    run._prepare_volume(plan.volumes[0])
+    run.runner.prepare_volume(plan.volumes[0])
     assert reads == [0]  # by the index of words, or by the engine
     run.run(sink := StrictSink())
     assert sorted(reads) == sorted([0, *(span.first for span in sink.plan().volumes)]), "each volume once"
