@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -41,11 +40,11 @@ from ..duck.creation import making
 from ..duck.durable import checkpoint, has_commits, hold, log_of, recover
 from ..duck.literals import identifier, literal
 from ..duck.revisions import HEAD
-from .columns import wider
+from .merging import attached, copy_run, transaction
 from .report import run_description
 from .run_file import DONE_SUFFIX, SUFFIX, RunFile, mark_done, mark_of, remove
 from .run_row import COMPLETE
-from .views import TABLES, create_views, drop_views, shadow, tables_of
+from .views import TABLES, shadow
 
 if TYPE_CHECKING:
     import duckdb
@@ -59,12 +58,6 @@ LEVELS = {"hsps": "qnumber, rank, number", "hits": "qnumber, rank", "best_hits":
           "coverage": "qnumber, snumber"}
 """Views that can be exported, and the order of their rows."""
 
-VECTOR = 2048
-"""Rows that DuckDB reads together."""
-NODE_BYTES = 100
-"""Of the packed text of a model for each of its nodes, about."""
-BYTES_TOGETHER = 4 << 20
-"""Of residues and texts of queries that are brought into the store at a time, about."""
 LEFTOVER_SECONDS = 60.0
 """Age from which files that say nothing of themselves are taken for leftovers of killed processes."""
 State = Literal["complete", "pending", "incomplete", "running", "unreadable"]
@@ -198,8 +191,8 @@ class ResultStore:
         with suppress(SeqloomError), translated(self.path):
             is_ours = [("results", HEAD["results"])]
             if connection.execute("SELECT kind, schema_revision FROM seqloom_file").fetchall() == is_ours:
-                with _transaction(connection):
-                    self._copy(connection, own)
+                with transaction(connection):
+                    copy_run(connection, own, self.memory)
                 merged = True
         if merged:
             self._checkpoint(connection, "results_store")
@@ -246,37 +239,10 @@ class ResultStore:
         if known:
             remove(path)
             return []
-        with translated(path), _attached(store, path), translated(self.path), _transaction(store):
-            self._copy(store, "run_file")
+        with translated(path), attached(store, path), translated(self.path), transaction(store):
+            copy_run(store, "run_file", self.memory)
         remove(path)
         return [run_id]
-
-    def _copy(self, store: "duckdb.DuckDBPyConnection", run: str) -> None:
-        """Rows of the database ``run`` that is attached into the tables of the store."""
-        number = store.execute("SELECT nextval('run_numbers')").fetchall()[0][0]
-        levels = store.execute(f"SELECT DISTINCT level FROM {identifier(run)}.extra_columns").fetchall()
-        changes = [change for (level,) in levels for change in _column_changes(store, run, level)]
-        if changes:
-            drop_views(store)
-            store.execute(";".join(changes))
-        for table in tables_of(store, run):
-            source = f"{identifier(run)}.{table}"
-            if table == "queries":
-                self._make_room(store, source)
-            for which in _in_parts(store, source) if table == "queries" else ("",):
-                store.execute(f"INSERT INTO {table} BY NAME SELECT * REPLACE ({number} AS run) FROM {source} {which}")
-        if changes:
-            create_views(store)
-
-    def _make_room(self, store: "duckdb.DuckDBPyConnection", queries: str) -> None:
-        """Let DuckDB read a vector of models, which it does as a whole: what a search held is free by now."""
-        if self.memory is None:
-            return
-        [(most,)] = store.execute(  # by lengths, since to ask for sizes is to read all
-            f"SELECT coalesce(max(size), 0)::BIGINT FROM (SELECT sum(length) AS size FROM {queries} "
-            f"WHERE lower IS NULL GROUP BY query // {VECTOR})").fetchall()
-        if most * NODE_BYTES > BYTES_TOGETHER:
-            store.execute(f"SET memory_limit = '{self.memory + 4 * NODE_BYTES * most >> 10}KiB'")
 
     def _open_for_writing(self) -> "duckdb.DuckDBPyConnection":
         """The store, made where there is none or one that was never filled."""
@@ -454,7 +420,7 @@ class ResultStore:
             return where.id
         connection = self._open_for_writing()
         try:
-            with translated(self.path), _transaction(connection):
+            with translated(self.path), transaction(connection):
                 for table in TABLES:
                     connection.execute(f"DELETE FROM {table} WHERE run = {where.number}")
             self._checkpoint(connection)
@@ -718,65 +684,3 @@ def _all_runs(connection: "duckdb.DuckDBPyConnection") -> list[dict[str, Any]]:
              "command", "error")
     chosen = ", ".join("id::VARCHAR" if n == "id" else n for n in names)
     return [dict(zip(names, row)) for row in connection.execute(f"SELECT {chosen} FROM runs").fetchall()]
-
-
-def _in_parts(store: "duckdb.DuckDBPyConnection", queries: str) -> list[str]:
-    """WHERE clauses that part queries: DuckDB holds a vector of those it copies, and texts of models are long."""
-    [(count, size)] = store.execute(
-        f"SELECT count(*), coalesce(sum(octet_length(residues)), 0)::BIGINT FROM {queries}").fetchall()
-    parts = min(count, -(-size // BYTES_TOGETHER))
-    if parts < 2:
-        return [""]
-    bounds = [count * n // parts for n in range(1, parts)]
-    between = [f"WHERE query >= {a} AND query < {b}" for a, b in pairwise(bounds)]
-    return [f"WHERE query < {bounds[0]}", *between, f"WHERE query >= {bounds[-1]}"]
-
-
-def _column_changes(store: "duckdb.DuckDBPyConnection", run: str, table: str) -> list[str]:
-    """Statements that make room for columns that plugins added to a table of the attached database ``run``."""
-    theirs, ours = (_columns(store, database, table) for database in (literal(run), "current_database()"))
-    changes = []
-    for name, kind in theirs.items():
-        if name not in ours:
-            changes.append(f"ALTER TABLE {table} ADD COLUMN {identifier(name)} {kind}")
-        elif (both := wider(ours[name], kind, name)) != ours[name]:
-            changes.append(f"ALTER TABLE {table} ALTER COLUMN {identifier(name)} TYPE {both}")
-    return changes
-
-
-def _columns(connection: "duckdb.DuckDBPyConnection", database: str, table: str) -> dict[str, str]:
-    """SQL types of the columns of a table by name; ``database`` is an SQL expression."""
-    return dict(connection.execute(
-        f"SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = {database} "
-        f"AND schema_name = 'main' AND table_name = {literal(table)} ORDER BY column_index").fetchall())
-
-
-@contextmanager
-def _attached(store: "duckdb.DuckDBPyConnection", path: Path) -> Iterator[None]:
-    """The run's file under the name ``run_file``, brought to the present schema first."""
-    recover(path)
-    attach = f"ATTACH {literal(str(path))} AS run_file (READ_ONLY)"
-    store.execute(attach)
-    try:
-        revision = store.execute("SELECT schema_revision FROM run_file.seqloom_file").fetchall()[0][0]
-        if revision != HEAD["results"]:
-            store.execute("DETACH run_file")
-            connect(path, False, "results").close()
-            store.execute(attach)
-        yield
-    finally:
-        store.execute("DETACH DATABASE IF EXISTS run_file")
-
-
-@contextmanager
-def _transaction(connection: "duckdb.DuckDBPyConnection") -> Iterator[None]:
-    from ..duck.native import duckdb
-
-    connection.execute("BEGIN")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        with suppress(duckdb.Error):
-            connection.execute("ROLLBACK")
-        raise

@@ -11,7 +11,7 @@ from seqloom.core.errors import InputError, OptionError
 from seqloom.core.records import DELETE, INSERT
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.profile_hmm.turned import turned
-from seqloom.storage.results import store
+from seqloom.storage.results import merging
 from seqloom.testing import assert_same_hits, assert_same_records, check_pipeline, run_pipeline
 
 from tests.integration.samples import SAMPLE, proteins
@@ -125,7 +125,7 @@ def test_empty_answers(scan):
 
 
 def test_models_of_a_run_are_brought_into_the_store_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "BYTES_TOGETHER", 5000)
+    monkeypatch.setattr(merging, "BYTES_TOGETHER", 5000)
     file, home = tmp_path / "lib.hmm", tmp_path / "store.duckdb"
     text = (SAMPLE / "globins4.hmm").read_text()
     file.write_text("".join(text.replace("globins4", f"copy{n}") for n in range(7)))
