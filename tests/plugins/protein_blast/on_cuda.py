@@ -5,15 +5,23 @@ simulates. ``--residues N`` goes on with random cases until the targets had so m
 """
 
 import argparse
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.context import Context
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
+from seqloom.installed import registry
 from seqloom.plugins.common import diagonal_scan_cuda
+from seqloom.plugins.protein_blast import ungapped_cuda
 from seqloom.plugins.protein_blast.diagonals_cpu import SegmentDiagonalsCpu
 from seqloom.plugins.protein_blast.diagonals_cuda import SegmentDiagonalsCuda
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
+from seqloom.plugins.protein_blast.seed_cpu import WordHitsCpu
+from seqloom.plugins.protein_blast.sort_diagonal_cpu import TwoHitDiagonalsCpu
+from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
 from .stages import AMINO, POOLS, context_of, drawn
@@ -21,6 +29,7 @@ from .stages import AMINO, POOLS, context_of, drawn
 if SIMULATED:
     diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
+    ungapped_cuda.THREADS = 1
     # Several groups of queries, and more diagonals than there is room for at first.
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.ROOM = 2, 2, 4
 
@@ -76,6 +85,33 @@ def check_devices() -> None:
     diagonal_scan_cuda.device_count = usual
 
 
+UNGAPPED = ((ungapped_cuda.DiagonalUngapped, {}), (ungapped_cuda.HitUngapped, {}),
+            *((ungapped_cuda.WindowUngapped, {"window_size": size}) for size in (("4",) if SIMULATED else ("8", "32"))))
+
+
+def check_ungapped() -> None:
+    """All three ways to extend give the segments of the reference, of two hits and of one."""
+    generator = np.random.default_rng(8)
+    for case in range(2 if SIMULATED else 20):
+        queries = [drawn(generator, int(n), str(generator.choice(POOLS))) for n in generator.integers(4, 70, 2)]
+        targets = [related(generator, queries[n % 2], 6) for n in range(3 if SIMULATED else 40)]
+        for window in (0, 40):
+            context = context_of(queries, [*targets, "A"], int(generator.integers(8, 20)), window_size=window,
+                                 xdrop_ungap=float(generator.choice([2.0, 7.0])))
+            hits = TwoHitDiagonalsCpu().run(sorted_by(context), WordHitsCpu().run(context, None))
+            for stage, options in UNGAPPED:
+                for scores in ("matrix", "pssm") if case % 2 else ("matrix",):
+                    expected = replace(context, counters=Counter()), replace(context, counters=Counter())
+                    made = stage(stage.Options(scores=scores, **options))
+                    assert_same_records(TwoHitUngapped().run(expected[0], hits), made.run(expected[1], hits))
+                    assert expected[0].counters == expected[1].counters
+
+
+def sorted_by(context: Context) -> Context:
+    """The context with a sorter of the host."""
+    return replace(context, sorters={"msd-radix": registry().sorter("msd-radix", "cpu")})
+
+
 def check_pipeline() -> None:
     """The whole search gives the hits of the CPU."""
     generator = np.random.default_rng(7)
@@ -105,7 +141,8 @@ def check_random(residues: int, seed: int = 0) -> None:
     print(f"{done:,} residues of random targets, {seed} cases")
 
 
-CHECKS = {"diagonals": check_diagonals, "limits": check_limits, "devices": check_devices, "pipeline": check_pipeline}
+CHECKS = {"diagonals": check_diagonals, "limits": check_limits, "devices": check_devices, "ungapped": check_ungapped,
+          "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
