@@ -22,6 +22,7 @@ def seqloom_stages() -> list[Deferred]:
         "segment-diagonals cuda": "diagonals_cuda.SegmentDiagonalsCuda",
         "word-hits reference": "seed_reference.WordHits",
         "word-hits cpu": "seed_cpu.WordHitsCpu",
+        "binned-hits cuda": "hits_cuda.BinnedHits",
         "dfa-hits reference": "dfa_reference.DfaHits",
         "two-hit-diagonals reference": "sort_diagonal_reference.TwoHitDiagonals",
         "two-hit-diagonals cpu": "sort_diagonal_cpu.TwoHitDiagonalsCpu",
