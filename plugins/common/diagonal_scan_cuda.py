@@ -74,14 +74,14 @@ _SHARED_WORDS = 48 * 1024 // 4
 _STEP_ROWS = 6
 """What a step costs beside its registers, in registers."""
 MOST_REGISTERS = 80
-_GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 21
+_GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 20
 """Queries that are on the device together, and words of their profiles, at most."""
-LEAST_ROOM, MOST_ROOM = 1 << 18, 1 << 25
-"""Diagonals of a group of queries that there is room for."""
+_GROUP_CELLS = 1 << 39
+"""Pairs of residues of them, at most: 40 ms of a device, which finds few enough diagonals then."""
+ROOM = 1 << 20
+"""Diagonals of a group of queries that there is room for: one in 2 · 10⁶ pairs, as of real proteins."""
 _FETCHED = 1 << 12
 """Of them, those that are fetched with their number."""
-ROOM_PER_CELL = 4e-6
-"""Times that a diagonal is noted, of real proteins, and some more."""
 WHAT = "the ungapped scan on the device"
 KEEP = tuple((((-1 ^ 255 << 8 * j) & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31) for j in range(4))
 TAKE = tuple(-1 ^ keep for keep in KEEP)
@@ -311,12 +311,14 @@ class _Group:
     words: int = 0
 
 
-def _groups(asked: Sequence[Asked]) -> Iterator[_Group]:
-    group = _Group([], [])
+def _groups(asked: Sequence[Asked], target_residues: int) -> Iterator[_Group]:
+    group, cells = _Group([], []), 0
     for query in asked:
-        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(query.profile) > _GROUP_WORDS):
+        cells += query.length * target_residues
+        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(query.profile) > _GROUP_WORDS
+                              or cells > _GROUP_CELLS):
             yield group
-            group = _Group([], [])
+            group, cells = _Group([], []), query.length * target_residues
         group.members.append(query)
         group.begins.append(group.words)
         group.words += len(query.profile)
@@ -330,15 +332,13 @@ class DeviceScan:
     Args:
         share, shares: of the targets, which other devices have the others of.
         longest_query: of all that will be asked.
-        room: diagonals that a group of queries notes without a second attempt.
     """
 
-    def __init__(self, volume: Volume, targets: SequenceBatch, share: tuple[int, int], longest_query: int, room: int,
+    def __init__(self, volume: Volume, targets: SequenceBatch, share: tuple[int, int], longest_query: int,
                  space: Workspace, budget: int | None, check: Callable[[], None]) -> None:
         self._volume, self._targets, self._space, self._budget, self._check = volume, targets, space, budget, check
         self._first, self._step = share
         self._works = len(range(share[0], len(targets), share[1]))
-        self._room = room
         self._longest_query = longest_query
         self.span = longest_query + targets.longest + 1
         self._residues = volume.residues.view(np.int32)
@@ -354,7 +354,7 @@ class DeviceScan:
         if not self._works or not asked:
             return []
         found, waiting = [], deque[tuple[_Group, Any]]()
-        for number, group in enumerate(_groups(asked)):
+        for number, group in enumerate(_groups(asked, self._targets.total_residues)):
             slot = number % len(self._space.streams)
             if len(waiting) == len(self._space.streams):
                 found += self._finished(*waiting.popleft(), done)
@@ -366,11 +366,12 @@ class DeviceScan:
     def _begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
         """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
         space, stream = self._space, self._space.streams[slot]
+        space.room(f"table {slot}", max(_GROUP_WORDS, group.words), np.int32)  # at once for all groups to come
         table = space.send(f"table {slot}", np.concatenate([query.profile for query in group.members]))
         tilings = [tiling(query.length) for query in group.members]
         launches = sum(shape.tiles for shape in tilings)
         counters = space.room(f"counters {slot}", launches, np.int32)
-        found = space.room(f"found {slot}", self._room + 1, np.int64) if more is None else more
+        found = space.room(f"found {slot}", ROOM + 1, np.int64) if more is None else more
         clear(counters, launches, stream)
         clear(found, 1, stream)
         crossing = found
@@ -421,7 +422,7 @@ class DeviceScan:
             half = len(group.members) // 2
             parts = []
             for members in (group.members[:half], group.members[half:]):
-                smaller = next(_groups(members))
+                smaller = next(_groups(members, 0))
                 parts += self._finished(smaller, self._begin(smaller, slot), done)
             return parts
         with device_memory().working_space(8 * (total + 1), self._budget, WHAT):
@@ -439,20 +440,18 @@ def crossing_words(targets: int, residues: int) -> int:
     return residues // 4 + targets + 2
 
 
-def room_for(queries: int, query_residues: int, target_residues: int) -> int:
-    """Diagonals that a group of queries may note."""
-    together = query_residues * min(1.0, _GROUP_QUERIES / max(1, queries))
-    return int(min(MOST_ROOM, max(LEAST_ROOM, ROOM_PER_CELL * together * target_residues)))
+def work_size(targets: int, residues: int, longest: int, longest_query: int) -> WorkSize:
+    """The same for all queries that need as much, so that their working space can be handed on."""
+    shape = tiling(max(1, longest_query))
+    most = max(shape.words * shape.tiles, _GROUP_WORDS)
+    return WorkSize(targets, residues if shape.tiles > 1 else 0, longest, 2, most).rounded()
 
 
-def working_bytes(need: WorkSize, room: int) -> int:
+def working_bytes(need: WorkSize) -> int:
     """Device memory that a scan of that size takes at most, beside the volume."""
-    shape = tiling(max(1, need.query))
-    crossing = 8 * crossing_words(need.stretches, need.residues) if shape.tiles > 1 else 0
-    profiles = 4 * min(need.queries * shape.tiles * Tiling(LANE_COUNTS[-1], ROW_COUNTS[-1], 1).words,
-                       max(_GROUP_WORDS, shape.tiles * shape.words))
-    launches = 4 * _GROUP_QUERIES * shape.tiles
-    return (need.groups * (crossing + profiles + launches + 8 * room) + (1 << 16)) // 16 * 17
+    crossing = 8 * crossing_words(need.stretches, need.residues) if need.residues else 0
+    launches = 4 * (_GROUP_QUERIES + need.query // 1024)
+    return (need.groups * (crossing + 4 * need.query + launches + 8 * ROOM) + (1 << 16)) // 16 * 17
 
 
 def _good_on_device(targets: SequenceBatch, budget: int | None, check: Callable[[], None],
@@ -460,12 +459,11 @@ def _good_on_device(targets: SequenceBatch, budget: int | None, check: Callable[
                     ) -> list[np.ndarray]:
     """Keys that one device finds for some queries in its share of the targets."""
     asked, share = part
-    memory, residues = device_memory(), sum(query.length for query in asked)
-    room = room_for(len(asked), residues, targets.total_residues)
-    need = WorkSize(len(targets), targets.total_residues, targets.longest, len(asked), longest).rounded()
+    memory = device_memory()
+    need = work_size(len(targets), targets.total_residues, targets.longest, longest)
     with (memory.volume(targets, budget) as volume,
-          memory.workspace(need, (0, 0), lambda columns: working_bytes(need, room), budget, WHAT) as space):
-        return DeviceScan(volume, targets, share, longest, room, space, budget, check).diagonals(asked, done)
+          memory.workspace(need, (0, 0), lambda columns: working_bytes(need), budget, WHAT) as space):
+        return DeviceScan(volume, targets, share, longest, space, budget, check).diagonals(asked, done)
 
 
 def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
@@ -510,4 +508,4 @@ def _blocks() -> int:
     return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * 8
 
 
-__all__ = ["CEILING", "ORDINARY", "Asked", "can_scan", "good_diagonals", "room_for", "working_bytes"]
+__all__ = ["CEILING", "ORDINARY", "Asked", "can_scan", "good_diagonals", "work_size", "working_bytes"]

@@ -19,11 +19,10 @@ from seqloom.plugins.common.diagonal_scan_cuda import (
     Asked,
     can_scan,
     good_diagonals,
-    room_for,
     scores_profile,
+    work_size,
     working_bytes,
 )
-from seqloom.plugins.common.resident_cuda import WorkSize
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 
 from .columns import PAIR_COLUMNS
@@ -42,9 +41,8 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
     reads = (*MsvFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        need = WorkSize(shape.targets, shape.target_residues, shape.longest_target, shape.queries, shape.longest_query)
-        room = room_for(shape.queries, shape.query_residues, shape.target_residues)
-        return Footprint(host=super().footprint(shape).host, device=working_bytes(need.rounded(), room))
+        need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.longest_query)
+        return Footprint(host=super().footprint(shape).host, device=working_bytes(need))
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         if records is not None or not can_scan():
