@@ -47,15 +47,15 @@ SHARE = 0.1
 
 def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
     """The scan by query length; the first run of each length brings its kernels to the device."""
-    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, tiling
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile, tiling
 
     matrix = protein_matrix("BLOSUM62")
     for query in proteins(lengths, generator):
-        asked = [Asked(0, query, CUTOFF)]
+        asked = [Asked(0, query_profile(query, matrix), len(query), CUTOFF)]
         begin = time.perf_counter()
-        found = good_diagonals(matrix, asked, targets)
+        found = good_diagonals(asked, targets)
         first = time.perf_counter() - begin
-        seconds = best_of(lambda a=asked: good_diagonals(matrix, a, targets))
+        seconds = best_of(lambda a=asked: good_diagonals(a, targets))
         cells, shape = len(query) * targets.total_residues, tiling(len(query))
         yield Timing(f"{len(query)} scan", seconds, f"{cells / seconds / 1e12:.2f} TCUPS; {len(found[0]):,} diagonals; "
                      f"{shape.tiles} × {shape.lanes} lanes × {shape.rows} registers; first time {first:.2f} s")
@@ -63,10 +63,11 @@ def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.G
 
 def compile_for(length: int) -> None:
     """Compile what queries of that length need, into the cache on disk."""
-    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile
 
     query = proteins([length], np.random.default_rng(1))[0]
-    good_diagonals(protein_matrix("BLOSUM62"), [Asked(0, query, CUTOFF)], SequenceBatch.of(PROTEIN, ["ACDEFGHIKL"] * 2))
+    asked = [Asked(0, query_profile(query, protein_matrix("BLOSUM62")), length, CUTOFF)]
+    good_diagonals(asked, SequenceBatch.of(PROTEIN, ["ACDEFGHIKL"] * 2))
 
 
 def compiled(lengths: Sequence[int], processes: int) -> float:
@@ -172,8 +173,8 @@ def main() -> None:
         return (search(batch, targets, threads, mode, device_memory=device_memory) for batch in batches
                 for mode in arguments.modes for threads in arguments.threads)
 
-    print(f"kernels compiled in {compiled([n for b in batches for n in b.lengths.tolist()], os.cpu_count() or 1):.1f} s",
-          flush=True)
+    lengths = [n for batch in batches for n in batch.lengths.tolist()]
+    print(f"kernels compiled in {compiled(lengths, os.cpu_count() or 1):.1f} s", flush=True)
     parts: dict[str, Callable[[], Iterator[Timing]]] = {
         "rates": lambda: rates(targets, arguments.lengths, generator),
         "search": searches,
