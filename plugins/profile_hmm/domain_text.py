@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from seqloom.core.alphabet import PROTEIN
 from seqloom.core.records import DELETE, INSERT, MATCH
 
 from .hmmfile import ProfileHmm
 from .match_scores import match_scores
+from .residues import residues_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,7 +93,7 @@ class ModelText:
         place = target_start + np.cumsum(~skipped) - ~skipped
         node, place = np.where(inserted, 0, node), np.where(skipped, 0, place)
         codes = residues[place]
-        letters = PROTEIN.bytes[codes] | (inserted * np.uint8(0x20))
+        letters = residues_of(len(self._likely)).alphabet.bytes[codes] | (inserted * np.uint8(0x20))
         consensus = self._annotation["consensus"][node]
         match = np.where(self._likely[codes, node + 1], ord("+"), ord(" "))
         match = np.where(operations == MATCH, consensus, np.where(inserted | skipped, ord(" "), match))

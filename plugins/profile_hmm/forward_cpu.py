@@ -73,12 +73,13 @@ class StripedOdds:
 
     Attributes:
         length, slots: M and Q.
-        match: f4[28 · Q · 4]. transitions: f4[Q · 48]; of each slot four lanes of entry, into M from M, I, D; mi, ii,
-            md, dd; into the M of the next node from M, I, D; and ∞ where no delete state follows, else 0.
+        codes: how many residue codes there are. match: f4[codes · Q · 4].
+        transitions: f4[Q · 48]; of each slot four lanes of entry, into M from M, I, D; mi, ii, md, dd;
+            into the M of the next node from M, I, D; and ∞ where no delete state follows, else 0.
     """
 
     def __init__(self, profile: FloatProfile) -> None:
-        self.length, self.slots = profile.length, profile.slots
+        self.length, self.slots, self.codes = profile.length, profile.slots, len(profile.match)
         self.match = np.ascontiguousarray(profile.match).reshape(-1)
         into = (profile.into_mm, profile.into_im, profile.into_dm)
         last = stripe(np.where(np.arange(4 * self.slots) < self.length - 1, F32(0.0), F32(np.inf)))

@@ -23,7 +23,7 @@ from seqloom.core.stages import BodyReader
 from .hmmfile import LONGEST, ProfileHmm
 from .profile import ByteProfile, SearchProfile
 from .profile_cpu import search_profile
-from .residues import MODEL_RESIDUES, N_CODES
+from .residues import AMINO, NUCLEIC, ResidueSet, residues_of
 
 PACKING = 1
 """Version of the layout."""
@@ -32,6 +32,7 @@ _HEAD_SIZES, _BODY_SIZES = 7, 2
 _STATISTICS = ("msv_mu", "msv_lambda", "viterbi_mu", "viterbi_lambda", "forward_tau", "forward_lambda")
 _CUTOFFS = ("gathering", "trusted", "noise")
 _NUMBERS = len(_STATISTICS) + 2 * len(_CUTOFFS)
+_CODES = tuple(len(residues.members) for residues in (AMINO, NUCLEIC))
 _MOST = 1.001
 """Above any probability that a file can state, since −ln p may be a little below 0 by rounding."""
 
@@ -45,6 +46,11 @@ class StoredHmm(ProfileHmm):
 
     costs: ByteProfile
 
+    @property
+    def residues(self) -> ResidueSet:
+        """What the model is of."""
+        return residues_of(len(self.costs.cost))
+
     @classmethod
     def of(cls, known: dict[str, Any], read: BodyReader) -> StoredHmm:
         """A model of which the fields ``known`` are there, and the rest is in the body."""
@@ -54,7 +60,7 @@ class StoredHmm(ProfileHmm):
 
     @cached_property
     def _body(self) -> dict[str, Any]:
-        return self.__dict__["_read"](lambda body: _of_body(body, self.length))
+        return self.__dict__["_read"](lambda body: _of_body(body, self.length, len(self.residues.letters)))
 
     match = cached_property(lambda self: self._body["match"])  # type: ignore[assignment]
     transitions = cached_property(lambda self: self._body["transitions"])  # type: ignore[assignment]
@@ -94,7 +100,7 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
         raise ValueError("it is cut off")
     length, codes, bias, entry, end, of_name, of_accession = np.frombuffer(head, "<u4", _HEAD_SIZES).tolist()
     texts = first + codes * length
-    if not 0 < length <= LONGEST or codes != N_CODES or texts + of_name + of_accession > len(head):
+    if not 0 < length <= LONGEST or codes not in _CODES or texts + of_name + of_accession > len(head):
         raise ValueError(f"{len(head):,} bytes are no model of {length:,} positions")
     if max(bias, entry, end) > 255:
         raise ValueError("it has costs above 255")
@@ -113,9 +119,8 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
     }, read)
 
 
-def _of_body(body: bytes, length: int) -> dict[str, Any]:
-    """Fields by name; raises ``ValueError`` where they are no model's of this length."""
-    residues = len(MODEL_RESIDUES)
+def _of_body(body: bytes, length: int, residues: int) -> dict[str, Any]:
+    """Fields by name; raises ``ValueError`` where they are no model's of this length and of so many residues."""
     count = residues + (length + 1) * (residues + _TRANSITIONS)
     texts = 4 * (_BODY_SIZES + count)
     if len(body) < texts:

@@ -9,11 +9,11 @@ import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import load, splat, store
 
-from .accuracy_cpu import CODES, MEMBERS_OF, N_MEMBERS, spread_to_degenerate
+from .accuracy_cpu import spread_to_degenerate
 from .exact_math import F32, Array32
 from .forward_cpu import SCALE, SPECIALS, STEP, B, C, E, J, Matrices, N
 from .profile import LANES
-from .residues import N_CODES
+from .residues import residues_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -306,6 +306,7 @@ def sampled(matrices: Matrices, number: int, residues: NDArray[np.uint8], begin:
     """
     odds, length, lane, room = matrices.odds, int(matrices.lengths[number]), LANES * number, _FIRST_SEGMENTS
     while True:
+        codes = residues_of(odds.codes).arrays
         use, used, walk = np.zeros(odds.slots * LANES, F32), np.empty(odds.slots, np.int64), np.zeros(15, np.int64)
         owners, segments = np.empty(room, np.int64), np.empty((room, 4), np.int64)
         sums, numbers, walk[1] = np.zeros(length, F32), np.array([state]), length
@@ -314,8 +315,8 @@ def sampled(matrices: Matrices, number: int, residues: NDArray[np.uint8], begin:
             matrices.fill(block)
             _sample(odds.match, odds.transitions, odds.slots, residues, begin, length, matrices.loops[number],
                     matrices.moves[number], matrices.end_loop, matrices.end_move, matrices.forward[lane:],
-                    matrices.cells[lane:], matrices.lanes, first, last, traces, numbers, CODES, N_MEMBERS, MEMBERS_OF,
-                    use, used, np.empty(N_CODES, F32), np.empty(4, F32), sums, owners, segments, walk)
+                    matrices.cells[lane:], matrices.lanes, first, last, traces, numbers, *codes, use, used,
+                    np.empty(odds.codes, F32), np.empty(4, F32), sums, owners, segments, walk)
         count = int(walk[2])
         if count <= room:
             break
