@@ -35,6 +35,8 @@ LONGEST_LINE = 1 << 20
 _AT_ONCE = 256
 """Nodes whose lines are looked at together."""
 _FORMATS = "abcdef"
+_FIRST_STATISTICS = ("VMU", "VLAMBDA", "FTAU")
+"""Of files HMMER3/a, with STATS LOCAL before them or without."""
 _ROUNDING = 1e-4
 """By how much −ln p may be below 0, where p is 1 but for rounding."""
 _REMEDY = "; repair the file, or make it anew with hmmconvert or hmmbuild"
@@ -248,9 +250,9 @@ def _read_model(source: _Lines) -> ProfileHmm:
         viterbi_lambda=statistics[3],
         forward_tau=statistics[4],
         forward_lambda=statistics[5],
-        gathering=_read_cutoffs(source, header, "GA"),
-        trusted=_read_cutoffs(source, header, "TC"),
-        noise=_read_cutoffs(source, header, "NC"),
+        gathering=_read_cutoffs(source, header, "GA", residues),
+        trusted=_read_cutoffs(source, header, "TC", residues),
+        noise=_read_cutoffs(source, header, "NC", residues),
         consensus=consensus,
         structure=structure if header.get("CS", "no").lower() == "yes" else "",
         reference=reference if header.get("RF", "no").lower() == "yes" else "",
@@ -277,6 +279,9 @@ def _read_header(source: _Lines) -> dict[str, str]:
             raise source.error("the model ends before its line HMM")
         if tag == "STATS":
             words = rest.split()
+            if len(words) == 3 and words[0] == "LOCAL" and words[1] in _FIRST_STATISTICS:
+                header[words[1]] = words[2]
+                continue
             if len(words) != 4 or words[0] != "LOCAL":
                 raise source.error("STATS must be LOCAL, a name and two numbers")
             header[f"STATS {words[1]}"] = " ".join(words[2:])
@@ -355,10 +360,16 @@ def _read_statistics(source: _Lines, header: dict[str, str], version: str) -> li
     return values
 
 
-def _read_cutoffs(source: _Lines, header: dict[str, str], tag: str) -> tuple[float, float] | None:
+def _read_cutoffs(source: _Lines, header: dict[str, str], tag: str,
+                  residues: ResidueSet) -> tuple[float, float] | None:
+    """Cutoffs of a sequence and of a domain; a model of nucleotides has one for both, whatever follows it."""
     if tag not in header:
         return None
     words = header[tag].replace(";", " ").split()
+    if residues is NUCLEIC:
+        words = words[:1] * 2
+        if not words:
+            raise source.error(f"{tag} must be a number")
     if len(words) < 2:
         raise source.error(f"{tag} must be two numbers, not {_short(header[tag])!r}")
     sequence, domain = (float(np.float32(source.finite(word, tag))) for word in words[:2])
