@@ -17,6 +17,8 @@ KINDS = {
     "hmmsearch": (blast.AMINO_ACIDS, profiles.search),
     "hmmscan": (blast.AMINO_ACIDS, profiles.scan),
     "phmmer": (blast.AMINO_ACIDS, profiles.sequence_search),
+    "hmmsearch-nucleotide": (blast.BASES, lambda draw: profiles.nucleotides(draw, "hmmsearch")),
+    "hmmscan-nucleotide": (blast.BASES, lambda draw: profiles.nucleotides(draw, "hmmscan")),
 }
 NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide")
 PROGRAMS = {
@@ -31,6 +33,8 @@ PROGRAMS = {
     "hmmsearch": ("hmmsearch",),
     "hmmscan": ("hmmpress", "hmmscan"),
     "phmmer": ("phmmer",),
+    "hmmsearch-nucleotide": ("hmmbuild", "hmmsearch"),
+    "hmmscan-nucleotide": ("hmmbuild", "hmmpress", "hmmscan"),
 }
 
 
