@@ -57,6 +57,7 @@ class ProfileHmm:
         gathering, trusted, noise: (sequence, domain) score cutoffs in bits, or None.
         consensus: M residues; upper case where the residue is well conserved.
         structure, reference: M characters each, consensus structure (CS) and reference annotation (RF); "" without.
+        uracil: whether it is of RNA, so that alignments show U for T.
     """
 
     name: str
@@ -78,6 +79,7 @@ class ProfileHmm:
     consensus: str
     structure: str = ""
     reference: str = ""
+    uracil: bool = False
 
     @property
     def residues(self) -> ResidueSet:
@@ -88,6 +90,13 @@ class ProfileHmm:
     def alphabet(self) -> Alphabet:
         """Of the sequences that it describes."""
         return self.residues.alphabet
+
+    def letters(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """u8[n]: residue codes as its alignments show them, in ASCII."""
+        letters = self.alphabet.bytes[codes]
+        if self.uracil:
+            letters[letters == ord("T")] = ord("U")
+        return letters
 
     def favours(self, positions: NDArray[np.int64], codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """bool[n]: whether residues are likelier at match states ``positions``, from 0, than by chance."""
@@ -256,6 +265,7 @@ def _read_model(source: _Lines) -> ProfileHmm:
         consensus=consensus,
         structure=structure if header.get("CS", "no").lower() == "yes" else "",
         reference=reference if header.get("RF", "no").lower() == "yes" else "",
+        uracil=header["ALPH"].lower() == "rna",
     )
 
 

@@ -53,13 +53,14 @@ class StockholmAlignment(HmmerWriter):
 def _rows(query: QueryReport, hit: HitRow) -> Iterator[Row]:
     assert query.sequences is not None
     residues = query.sequences.by_ordinal(hit.number)
+    shown = query.model.letters if query.model else query.sequences.alphabet.bytes.__getitem__
     for domain in hit.domains:
         if domain["included"]:
             path = np.array(domain["path"], np.uint32)
             operations = np.repeat(path & 15, path >> 4)
             there = operations != INSERT
             start, end = domain["target_start"], domain["target_end"]
-            letters, inserted = query.sequences.alphabet.bytes[residues[start:end]], operations[there] == DELETE
+            letters, inserted = shown(residues[start:end]), operations[there] == DELETE
             yield Row(f"{hit.name}/{start + 1}-{end}", f"[subseq from] {hit.description or hit.name}",
                       (domain["query_start"] + np.cumsum(operations != DELETE))[there], inserted,
                       letters | (inserted * np.uint8(0x20)),
