@@ -4,7 +4,7 @@ from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import Pipeline
 
-from .pipelines import HMMSCAN, HMMSEARCH, PHMMER
+from .pipelines import HMMSCAN, HMMSCAN_NUCLEOTIDE, HMMSEARCH, HMMSEARCH_NUCLEOTIDE, PHMMER
 
 SEQLOOM_API = 1
 
@@ -56,14 +56,16 @@ def seqloom_stages() -> list[Deferred]:
 def seqloom_families() -> list[Deferred]:
     return deferred(__package__, {
         "profile-hmm": "family.ProfileHmmFamily",
+        "profile-hmm-nucleotide": "family.NucleotideProfileFamily",
         "profile-hmm-scan": "family.ProfileScanFamily",
+        "profile-hmm-scan-nucleotide": "family.NucleotideScanFamily",
         "sequence-profile": "family.SequenceProfileFamily",
     })
 
 
 @hookimpl
 def seqloom_pipelines() -> list[Pipeline]:
-    return [HMMSEARCH, HMMSCAN, PHMMER]
+    return [HMMSEARCH, HMMSEARCH_NUCLEOTIDE, HMMSCAN, HMMSCAN_NUCLEOTIDE, PHMMER]
 
 
 @hookimpl
@@ -75,8 +77,8 @@ def seqloom_readers() -> list[Deferred]:
 
 @hookimpl
 def seqloom_writers() -> list[Deferred]:
-    by_model = ("profile-hmm", "sequence-profile")
-    every = ("profile-hmm", "profile-hmm-scan", "sequence-profile")
+    by_model = ("profile-hmm", "profile-hmm-nucleotide", "sequence-profile")
+    every = (*by_model[:2], "profile-hmm-scan", "profile-hmm-scan-nucleotide", "sequence-profile")
     return deferred(__package__, {
         "hmmer": "writer_hmmer.HmmerReport",
         "tblout": "writers.TargetTable",
