@@ -50,9 +50,9 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
         texts = ("(" + ", ".join([*fixed, *row]) + ")" for row in zip(*lists, strict=True))
         connection.execute(f"INSERT INTO {table} ({names}) VALUES {', '.join(texts)}")
         return
-    from .native import reads_arrow
+    from .native import allow_arrow
 
-    reads_arrow()
+    allow_arrow()
     connection.register("new_rows", _stream(rows, columns))
     try:
         values = ", ".join([*fixed, *map(identifier, columns)])
@@ -67,6 +67,9 @@ def fetched(connection: "duckdb.DuckDBPyConnection", query: str) -> "pyarrow.Tab
     Raises:
         OptionError: there is nothing in it.
     """
+    from .native import allow_arrow
+
+    allow_arrow()
     with warnings.catch_warnings():
         # DuckDB 2 would rather have them as a relation, which not every statement gives.
         warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)

@@ -61,7 +61,7 @@ def store(database: "SequenceDatabase", tables: Mapping[str, Any]) -> None:
         StoreError: the database is open for reading, or the disk is full.
         InputError: what is in the tables is no tree of named taxa.
     """
-    from ..duck.native import duckdb, reads_arrow
+    from ..duck.native import allow_arrow, duckdb
 
     if database.read_only:
         raise StoreError(f"{database.path} is open for reading; open it for writing to store a taxonomy")
@@ -69,7 +69,7 @@ def store(database: "SequenceDatabase", tables: Mapping[str, Any]) -> None:
         names = {"new_nodes": "nodes.dmp", "new_names": "names.dmp", "new_merged": "merged.dmp"}
         given = {name: tables[file] for name, file in names.items() if file in tables}
         try:
-            reads_arrow()
+            allow_arrow()
             for name, table in given.items():
                 database._connection.register(name, table)
             database._run("BEGIN")
