@@ -598,7 +598,7 @@ class Matrices:
             *self._working)
 
 
-_ROOM = 5 << 20
+_ROOM = 6 << 20
 
 
 class Rooms:
