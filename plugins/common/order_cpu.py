@@ -48,7 +48,8 @@ def sort_groups(rows, bounds, columns, signs, order, spare):
                     else:
                         spare[place] = order[right]
                         right += 1
-            order[first:last] = spare[first:last]
+            for place in range(first, last):
+                order[place] = spare[place]
             width *= 2
 
 

@@ -49,6 +49,7 @@ from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedil
 from seqloom.plugins.nucleotide_blast.saved_cpu import (
     STRETCH,
     Saved,
+    copy_row,
     forget,
     has_room,
     is_contained,
@@ -200,10 +201,11 @@ def _settled(saved, row, script, runs, rows, spans, progress, wanted):
         if used + len(script) > len(runs):
             return False
         save(saved, row)
-        rows[count, :] = row
+        copy_row(row, rows[count])
         rows[count, GROUP_OF] = progress[GROUP]
         spans[count, 0], spans[count, 1] = used, len(script)
-        runs[used : used + len(script)] = script
+        for run in range(len(script)):
+            runs[used + run, 0], runs[used + run, 1] = script[run, 0], script[run, 1]
         progress[COUNT], progress[USED] = count + 1, used + len(script)
     progress[ROW] += 1
     return True
@@ -220,7 +222,7 @@ def _next(groups, bounds, hsps, separation, saved, progress, row):
         group = groups[progress[GROUP]]
         if not has_room(saved, group[WIDTH]):
             return MORE_SAVED
-        row[:] = hsps[progress[ROW]]
+        copy_row(hsps[progress[ROW]], row)
         if not is_contained(saved, row, separation):
             return AHEAD
         progress[ROW] += 1
@@ -229,12 +231,11 @@ def _next(groups, bounds, hsps, separation, saved, progress, row):
 
 @kernel
 def _trace_all_greedily(query, residues, matchable, matchable_residues, groups, bounds, hsps, separation, scores,
-                        distances, sides, script, saved, runs, rows, spans, progress):
+                        distances, sides, script, saved, runs, rows, spans, progress, row):
     """Trace the alignments of all groups, from ``progress`` on; returns DONE or what is missing.
 
-    query, residues: u1, as they score. rows, spans, runs: what is made.
+    query, residues: u1, as they score. rows, spans, runs: what is made. row: room for one.
     """
-    row = np.empty(8, np.int64)
     while True:
         state = _next(groups, bounds, hsps, separation, saved, progress, row)
         if state != AHEAD:
@@ -254,9 +255,8 @@ def _trace_all_greedily(query, residues, matchable, matchable_residues, groups, 
 
 @kernel
 def _trace_all(query, real, residues, padded, padded_residues, groups, bounds, hsps, separation, percent, costs, reward,
-               space, codes, row_codes, steps, outwards, script, saved, runs, rows, spans, progress):
+               space, codes, row_codes, steps, outwards, script, saved, runs, rows, spans, progress, row):
     """As ``_trace_all_greedily``, by scores. real: the queries' real bases. padded, padded_residues: ``both_ways``."""
-    row = np.empty(8, np.int64)
     least_drop = costs.gap_open + costs.gap_extend
     while True:
         state = _next(groups, bounds, hsps, separation, saved, progress, row)
@@ -531,7 +531,8 @@ class XDropTracebackCpu(TracebackCpu, XDropTraceback):
                       progress: np.ndarray) -> int:
                 state: int = _trace_all(strands, real, residues, query, target, groups, bounds, hsps, separation,
                                         percent, costs, scoring.reward, space, codes, row_codes, steps, outwards,
-                                        script, saved, made.runs, made.rows, made.spans, progress)
+                                        script, saved, made.runs, made.rows, made.spans, progress,
+                                        np.empty(8, np.int64))
                 return state
 
             def grow(state: int) -> None:
@@ -563,7 +564,7 @@ class GreedyTracebackCpu(TracebackCpu, GreedyTraceback):
                 script = np.empty((4 * len(room.rows.rows) + 8, 2), np.int32)
                 state: int = _trace_all_greedily(strands, residues, query, target, groups, bounds, hsps, separation,
                                                  scores, room.rows, sides, script, saved, made.runs, made.rows,
-                                                 made.spans, progress)
+                                                 made.spans, progress, np.empty(8, np.int64))
                 return state
 
             return trace, room.grow

@@ -23,7 +23,10 @@ PIPELINES = ("blastn", "blastn-short", "megablast", "dc-megablast")
 
 def compare(pipeline: str, queries: SequenceBatch, targets: SequenceBatch, options: dict[str, Any] | None = None,
             stages: tuple[str, ...] = (), settings: tuple[str, ...] = ()) -> dict[str, int]:
-    """Run every slot of a unit on both back ends; returns how many records each slot gives."""
+    """Run every slot of a unit on both back ends; returns how many records each slot gives.
+
+    The CPU's stages are given the reference's records and, in a second row, those of each other.
+    """
     known = registry()
     reference, cpu = (compose(known, known.pipeline(pipeline), options, backend, stages, settings)
                       for backend in ("reference", "auto"))
@@ -32,7 +35,9 @@ def compare(pipeline: str, queries: SequenceBatch, targets: SequenceBatch, optio
     scoring = reference.family.scoring(queries, space, reference.options)
     indexes: dict[str, dict[str, Any]] = {"reference": {}, "cpu": {}}
     records: Records | None = None
+    own: Records | None = None
     counts = {}
+    followed: list[tuple[str, Records, Records]] = []
     for slot, twin in zip(reference.stages, cpu.stages, strict=True):
         if slot.slot.scope == "reduce":
             continue
@@ -46,10 +51,15 @@ def compare(pipeline: str, queries: SequenceBatch, targets: SequenceBatch, optio
                     indexes[backend][index.kind] = index
                 else:
                     results.append(stage.run(context, records))
+        if results:
+            own = twin.stage.run(context, own)
+            followed.append((slot.slot.name, results[0], own))
         for other in results[1:]:
             assert_same_records(results[0], other, f"{pipeline}: {slot.slot.name}")
         if results:
             records, counts[slot.slot.name] = results[0], len(results[0])
+    for name, records, own in followed:  # looked at when all have been handed on: some are made when looked at
+        assert_same_records(records, own, f"{pipeline}: {name}, after other stages of the CPU")
     return counts
 
 
