@@ -56,8 +56,8 @@ class ThreadExecutor:
     def _result(self, future: Future) -> UnitResult:
         unit, error = self._flying.pop(future), future.exception()
         self._left[unit.volume] -= 1
-        if not self._left[unit.volume] and not error:
-            self._runner.volumes.get(unit.volume).rest()
+        if not self._left[unit.volume] and (volume := self._runner.volumes.kept(unit.volume)):
+            volume.rest()
         return UnitResult(unit, error=error) if error else future.result()
 
     def _read_ahead(self, volume: int) -> None:
