@@ -115,6 +115,7 @@ class Run:
             report = self._run_file.report(source, self.plan)
             if self._engine:
                 report.loaded_targets = self._engine.loaded_targets
+                report.loaded_models = self._engine.loaded_models
             yield self._with_plugins(report)
         else:
             from .storage.results.report import RunReport

@@ -13,11 +13,13 @@ a second. Kernels are compiled before. The parts:
 """
 
 import argparse
+import multiprocessing
 import os
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +59,26 @@ def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.G
         cells, shape = len(query) * targets.total_residues, tiling(len(query))
         yield Timing(f"{len(query)} scan", seconds, f"{cells / seconds / 1e12:.2f} TCUPS; {len(found[0]):,} diagonals; "
                      f"{shape.tiles} × {shape.lanes} lanes × {shape.rows} registers; first time {first:.2f} s")
+
+
+def compile_for(length: int) -> None:
+    """Compile what queries of that length need, into the cache on disk."""
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals
+
+    query = proteins([length], np.random.default_rng(1))[0]
+    good_diagonals(protein_matrix("BLOSUM62"), [Asked(0, query, CUTOFF)], SequenceBatch.of(PROTEIN, ["ACDEFGHIKL"] * 2))
+
+
+def compiled(lengths: Sequence[int], processes: int) -> float:
+    """Seconds it took several processes to compile for queries of these lengths."""
+    from seqloom.plugins.common.diagonal_scan_cuda import tiling
+
+    begin = time.perf_counter()
+    by_kernel = {tiling(n)._replace(tiles=min(3, tiling(n).tiles)): n for n in lengths}
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        for done in [pool.submit(compile_for, n) for n in by_kernel.values()]:
+            done.result()
+    return time.perf_counter() - begin
 
 
 def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: str, backend: str = "cuda",
@@ -150,6 +172,8 @@ def main() -> None:
         return (search(batch, targets, threads, mode, device_memory=device_memory) for batch in batches
                 for mode in arguments.modes for threads in arguments.threads)
 
+    print(f"kernels compiled in {compiled([n for b in batches for n in b.lengths.tolist()], os.cpu_count() or 1):.1f} s",
+          flush=True)
     parts: dict[str, Callable[[], Iterator[Timing]]] = {
         "rates": lambda: rates(targets, arguments.lengths, generator),
         "search": searches,

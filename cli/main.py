@@ -99,12 +99,21 @@ def _debug(wanted: bool) -> None:
         os.environ["SEQLOOM_DEBUG"] = "1"
 
 
+def _color(choice: str | None) -> None:
+    if choice is not None:
+        from .colour import choose
+
+        choose(choice)
+
+
 @app.callback(epilog="'seqloom help COMMAND' tells more.")
 def _root(
     version: Annotated[bool, typer.Option("-v", "--version", help="print the version", callback=_version,
                                           is_eager=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="show where an error came from (env SEQLOOM_DEBUG)",
                                         callback=_debug, is_eager=True)] = False,
+    color: Annotated[str | None, typer.Option("--color", metavar="auto|always|never", callback=_color, is_eager=True,
+                                              help="colour on a terminal (env NO_COLOR)")] = None,
 ) -> None:
     pass
 

@@ -74,9 +74,9 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
         "index-name": Foreign("there are no indexes of megablast's kind"),
         "filtering-db": Foreign("mask the queries before: seqloom mask FILE --masker dust -f fasta; search that with "
                                 "-lcase_masking"),
-        "window-masker-taxid": Foreign("counts are looked for by no taxid; make them: seqloom mask GENOME.fasta --masker "
-                                       "windowmasker --mk-counts -o FILE; search with -window_masker_db FILE"),
-        **_values("they are dc-megablast's: -task dc-megablast", "template-type", "template-length"),
+        "window-masker-taxid": Foreign("counts are looked for by no taxid; make them: seqloom mask GENOME.fasta "
+                                       "--masker windowmasker --mk-counts -o FILE; search with -window_masker_db FILE"),
+        **_values("words with gaps are dc-megablast's: -task dc-megablast", "template-type", "template-length"),
         "sum-stats": Foreign("statistics are of single alignments", same=("false", "f", "no", "n", "0")),
     },
     "hmmsearch": {
@@ -181,6 +181,13 @@ def foreign(place: str, flag: str, value: Callable[[], str]) -> bool:
     return False
 
 
+TASKS: dict[str, str] = {
+    "rmblastn": "it scores by a matrix, without E-values, for RepeatMasker; -task blastn has rewards and penalties",
+    "vecscreen": "-task blastn -reward 1 -penalty -5 -gapopen 3 -gapextend 3 -evalue 700 -searchsp 1750000000000 are "
+                 "its settings; give the vectors with -d",
+}
+"""Tasks of peers that aren't pipelines here: what to do instead."""
+
 # ---- programs
 
 COMMANDS = {"mummer": "mum"}
@@ -222,7 +229,8 @@ _SWITCHES = ("-target_only", "-ctrl_a", "-parse_seqids", "-mk_counts")
 """Options without a value that a command of ours has as well."""
 _SAID = {"-range", "-strand", "-line_length", *_SWITCHES, "-in", "-out", "-dbtype", "-title", "-taxid", "-taxid_map",
          "-db", "-entry", "-entry_batch", "-info", "-outfmt", "-window", "-locut", "-hicut", "-level", "-linker",
-         "-ustat", "-unit", "-genome_size", "-mem", "-meta", "-t_extend", "-t_thres", "-t_high", "-set_t_high", "-set_t_low", "-sformat",
+         "-ustat", "-unit", "-genome_size", "-mem", "-meta", "-t_extend", "-t_thres", "-t_high", "-set_t_high",
+         "-set_t_low", "-sformat",
          "-dust", "-dust_level"}
 """Options that the command line which is named has in its own way."""
 _KINDS = {"prot": "protein", "nucl": "nucleotide"}

@@ -2,16 +2,21 @@
 
 import logging
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import ClusterError, MissingPackageError, UsageError
 
 if TYPE_CHECKING:
     from distributed import Client
 
+T = TypeVar("T")
 _ADDRESS = re.compile(r"[a-z]+://\S+|[\w.-]+:\d+|\[[0-9a-f:]+\]:\d+", re.IGNORECASE)
 _LOCAL = re.compile("local:([0-9]+)")
 MOST_LOCAL = 1024
@@ -79,12 +84,39 @@ def connected(cluster: Any, threads: int) -> "Iterator[tuple[Client, int]]":
         is_file = bool(text) and not local and not _ADDRESS.fullmatch(text)
         where = {"scheduler_file": text} if is_file else {"address": cluster}
         try:
-            client = Client(**where, timeout=seconds("connect"), set_as_default=False, name="seqloom")
+            client = _in_time(lambda: Client(**where, timeout=seconds("connect"), set_as_default=False,
+                                             name="seqloom"), 2 * seconds("connect"))
         except (OSError, TimeoutError, ValueError, TypeError) as error:
             raise ClusterError(f"no scheduler of Dask answers at {text or cluster}: "
                                f"{' '.join(str(error).split()) or type(error).__name__}") from error
-        stack.callback(client.close, timeout=seconds("stop"))
+        stack.callback(_closed, client)
         yield client, int(local[1]) if local else 0
+
+
+def _in_time(work: Callable[[], T], limit: float) -> T:
+    """What ``work`` gives, in a thread of its own: Dask waits without an end for a scheduler that is frozen.
+
+    Raises:
+        TimeoutError: it takes longer.
+    """
+    done: Future[T] = Future()
+
+    def act() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=act, name="cluster", daemon=True).start()
+    try:
+        return done.result(limit)
+    except FutureTimeout:
+        raise TimeoutError(f"nothing in {limit:.0f} seconds") from None
+
+
+def _closed(client: "Client") -> None:
+    with suppress(Exception):
+        _in_time(lambda: client.close(timeout=seconds("stop")), 2 * seconds("stop"))
 
 
 @contextmanager
@@ -95,18 +127,19 @@ def _local(workers: int, threads: int) -> Iterator[Any]:
     from distributed import LocalCluster
 
     with dask.config.set({"distributed.worker.daemon": True, "distributed.scheduler.http.routes": [],
-                          "distributed.worker.http.routes": []}):
+                          "distributed.worker.http.routes": [], "distributed.worker.profile.enabled": False}):
         try:
-            made = LocalCluster(n_workers=workers, threads_per_worker=threads, processes=True, host="127.0.0.1",
-                                security=True, dashboard_address="127.0.0.1:0", memory_limit=0,
-                                silence_logs=logging.CRITICAL)
+            made = _in_time(partial(LocalCluster, n_workers=workers, threads_per_worker=threads, processes=True,
+                                    host="127.0.0.1", security=True, dashboard_address="127.0.0.1:0", memory_limit=0,
+                                    silence_logs=logging.CRITICAL), seconds("workers") + workers)
         except (OSError, RuntimeError, TimeoutError) as error:
             raise ClusterError(f"{workers} worker processes can't be started: "
                                f"{' '.join(str(error).split()) or type(error).__name__}") from error
         try:
             yield made
         finally:
-            made.close(timeout=seconds("stop"))
+            with suppress(Exception):
+                _in_time(lambda: made.close(timeout=seconds("stop")), 2 * seconds("stop"))
 
 
 @contextmanager

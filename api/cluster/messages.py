@@ -1,4 +1,4 @@
-"""What goes between a caller and the workers of a cluster: a line of JSON, then arrays, as bytes.
+"""What goes between a caller and the workers of a cluster: plain data as JSON, then arrays, as bytes.
 
 Nothing of it is code: what a database or a run file holds is never unpickled anywhere.
 """
@@ -17,20 +17,23 @@ from ..core.sequences import Intervals, ModelBatch, SequenceBatch
 from ..storage.results.record_bytes import from_bytes, to_bytes
 from ..storage.results.run_file import models_of
 
+_LENGTH = 8
+"""Bytes of the length of the JSON, which comes first."""
+
 
 def packed(facts: Mapping[str, Any], **arrays: np.ndarray) -> bytes:
     """Plain data and one-dimensional arrays as bytes."""
     parts = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     sizes = [[name, array.dtype.str, len(array)] for name, array in parts.items()]
-    return b"".join([json.dumps([facts, sizes]).encode(), b"\n",
-                     *(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes() for array in parts.values())])
+    head = json.dumps([facts, sizes]).encode()
+    tail = [array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes() for array in parts.values()]
+    return b"".join([len(head).to_bytes(_LENGTH, "little"), head, *tail])
 
 
 def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What ``packed`` was given; the arrays can be written to."""
-    end = bytes(data).index(b"\n")
-    facts, sizes = json.loads(data[:end])
-    arrays, place = {}, end + 1
+    place = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
+    (facts, sizes), arrays = json.loads(bytes(data[_LENGTH:place])), {}
     for name, kind, count in sizes:
         array = np.frombuffer(data, np.dtype(kind).newbyteorder("<"), count, place)
         arrays[name] = array.astype(array.dtype.newbyteorder("="))
@@ -46,7 +49,7 @@ def from_batch(batch: Queries, names: bool = True) -> bytes:
     """
     if isinstance(batch, ModelBatch):
         return packed({"kind": "model", "text": "".join(batch.sources)}, ordinals=batch.ordinals)
-    facts = {"kind": batch.alphabet.name}
+    facts: dict[str, Any] = {"kind": batch.alphabet.name}
     if names:
         facts |= {"names": list(batch.names), "descriptions": list(batch.descriptions)}
     return packed(facts, residues=batch.residues, offsets=batch.offsets, ordinals=batch.ordinals,

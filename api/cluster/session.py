@@ -158,7 +158,7 @@ class Session:
     def __init__(self, client: "Client", run: str, request: Mapping[str, Any]) -> None:
         self.client, self.run = client, run
         self._request = request
-        self._loop: asyncio.AbstractEventLoop = client.loop.asyncio_loop  # type: ignore[attr-defined]
+        self._loop: asyncio.AbstractEventLoop = client.loop.asyncio_loop  # type: ignore[union-attr]
         self.workers: dict[str, Worker] = {}
         self.gone: list[Worker] = []
         self.failed = ""

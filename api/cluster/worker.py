@@ -278,7 +278,7 @@ def _source(asked: dict[str, Any], plan: Plan, space: SearchSpace, threads: int,
         InputError: one of them is another one here.
     """
     paths = [database["path"] for database in asked["databases"]]
-    if not all(map(os.path.exists, paths)):
+    if not _sees(paths):
         if plan.family.target == "model":
             raise InputError(f"it doesn't see {', '.join(paths)}; models aren't sent: put the file where workers see "
                              "it")
@@ -289,6 +289,11 @@ def _source(asked: dict[str, Any], plan: Plan, space: SearchSpace, threads: int,
             raise InputError(f"{now['path']} is another database there ({now['sequences']:,} sequences, here "
                              f"{then['sequences']:,}); give workers the same one, or take it away and it is sent")
     return source
+
+
+def _sees(paths: Sequence[str]) -> bool:
+    """Whether all databases are files here; what was given to the caller in memory has a name that is no whole path."""
+    return all(os.path.isabs(path) and os.path.exists(path) for path in paths)
 
 
 def _budget(asked: int | None, limit: int | None, on_host: int) -> int | None:

@@ -22,8 +22,8 @@ class Cache:
         with self._lock:
             return [future.result() for future in self._made.values() if future.done() and not future.exception()]
 
-    def kept(self, key: Any) -> Any | None:
-        """What was made for a key, if it is still there; nothing is made."""
+    def there(self, key: Any) -> Any:
+        """What was made for ``key`` and is still kept; else None."""
         with self._lock:
             future = self._made.get(key)
         return future.result() if future and future.done() and not future.exception() else None

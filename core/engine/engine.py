@@ -6,9 +6,10 @@ they give (``keeper``). The thread that called ``Engine.run`` alone talks to exe
 A run that was interrupted resumes where it stopped, and no row is there twice.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -158,6 +159,10 @@ class Engine:
             if len(own) and own[0] <= numbers[0] and numbers[-1] <= own[-1] and volume.targets.loaded:
                 return volume.targets
         return None
+
+    def loaded_models(self, first: int, last: int) -> Sequence[Any]:
+        """Queries first … last − 1 where they are models; else none."""
+        return () if isinstance(self.queries, SequenceBatch) else self.queries.models[first:last]
 
     def discard(self) -> None:
         """Have stages remove what they made beside results: ``run`` failed, and nobody can resume it."""

@@ -287,13 +287,14 @@ class Planner:
         cells = sum(map(self._residues, cut.batches)) * sum(v.total_residues for v in cut.volumes)
         least = max(filled.stage.least_cells for filled in self.plan.stages)
         wanted = max(1, min(self.settings.threads * max(1, self.settings.workers), cells // least))
-        return self._even_rounds(self._in_parts(cut, -(-wanted // max(1, cut.units))), wanted)
+        cut = self._even_rounds(cut, wanted)
+        return self._in_parts(cut, -(-wanted // max(1, cut.units)))
 
     def _even_rounds(self, cut: _Cut, threads: int) -> _Cut:
-        """A few volumes cut so that all threads end at about the same time."""
+        """Volumes for fewer queries than threads, cut so that all threads end at about the same time."""
         rounds = -(-len(cut.volumes) // threads)
         total, most = (of(v.total_residues for v in cut.volumes) for of in (sum, partial(max, default=0)))
-        if len(cut.batches) != 1 or threads < 2 or rounds * most * threads < UNEVEN * total:
+        if len(self.queries) >= threads or len(cut.batches) != 1 or rounds * most * threads < UNEVEN * total:
             return cut
         even = total // (rounds * threads) + self.source.longest + 1
         return replace(cut, volume_residues=even, volumes=self.source.plan(even)) if even < most else cut

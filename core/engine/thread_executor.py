@@ -56,7 +56,7 @@ class ThreadExecutor:
     def _result(self, future: Future) -> UnitResult:
         unit, error = self._flying.pop(future), future.exception()
         self._left[unit.volume] -= 1
-        if not self._left[unit.volume] and (volume := self._runner.volumes.kept(unit.volume)):
+        if not self._left[unit.volume] and (volume := self._runner.volumes.there(unit.volume)):
             volume.rest()
         return UnitResult(unit, error=error) if error else future.result()
 

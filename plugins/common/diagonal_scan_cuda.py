@@ -38,6 +38,7 @@ from seqloom.core.kernels.packed16 import (
     Arithmetic,
     add_half_or_zero,
     choose_bytes,
+    four_words,
     from_lane,
     from_lane_before,
     from_partner,
@@ -62,16 +63,18 @@ LOWEST_SCORE = -EXACT_HALVES
 CEILING = EXACT_HALVES // 2
 """Largest cutoff that is told from larger ones."""
 WARPS = 8
-SPREAD = 16
-"""Lanes that have scores side by side, which then read from all banks of shared memory. Groups of fewer lanes have a
-copy of the table each, so that they can't ask one bank for different residues."""
+LEAST_SPREAD = 8
+"""Lanes that have scores side by side, at least: they read from all banks of shared memory at a time. Groups of fewer
+lanes have a copy of the table each, so that they can't ask one bank for different residues."""
 LANE_COUNTS = (4, 8, 16)
-ROW_COUNTS = (8, 12, 16, 20, 24)
-"""Registers of a lane: even numbers, for which the shared memory of a block holds the scores."""
+ROW_COUNTS = (8, 12, 16, 20, 24, 28, 32)
+"""Registers of a lane: multiples of four."""
+_SHARED_WORDS = 48 * 1024 // 4
+"""That the shared memory of a block has for scores."""
 _STEP_ROWS = 6
 """What a step costs beside its registers, in registers."""
 MOST_REGISTERS = 80
-_GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 20
+_GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 21
 """Queries that are on the device together, and words of their profiles, at most."""
 LEAST_ROOM, MOST_ROOM = 1 << 18, 1 << 25
 """Diagonals of a group of queries that there is room for."""
@@ -98,7 +101,7 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
     """Kernel template: note (``base`` + target) · ``span`` + diagonal + ``shift`` where a segment scores well.
 
     Args:
-        profile: i8; from ``profile_first`` on TABLE of them are scores of the tile's positions with each residue (see
+        profile: i4; from ``profile_first`` on TABLE of them are scores of the tile's positions with each residue (see
             ``tile_profile``).
         residues: i4, four codes each, of all targets; residues ``begins[t]`` … ``ends[t]`` − 1 are those of target t.
         ranked: i4, targets. Those of rank ``rank_first``, ``rank_first`` + ``rank_step``, … are looked at; ``works``
@@ -110,14 +113,15 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
         first_row: position of the query where the tile begins.
         found, room: i8; the number of diagonals noted, and that many of them at most.
     """
-    shared = cuda.shared.array(TABLE, int64)
+    shared = cuda.shared.array(TABLE, int32)
     thread = int32(cuda.threadIdx.x)
     for word in range(thread, int32(TABLE), int32(THREADS)):
         shared[word] = profile[profile_first + word]
     cuda.syncthreads()
+    noted = cuda.local.array(ROWS, int32)
     h = registers(ROWS)
     lane = int32(thread & int32(LANES - 1))
-    own = uint32(thread & int32(SPREAD - 1))
+    own = int32(int32(thread & int32(SPREAD - 1)) * int32(4))
     while True:
         taken = int32(0)
         if thread & int32(31) == int32(0):
@@ -171,36 +175,39 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
                 before = from_lane_before(last)
                 if lane == int32(0):
                     before = crossed
-                scores = uint32(uint32(int32(word >> int32(8 * j)) & int32(255)) * uint32(WORDS * SPREAD) + own)
+                scores = int32(int32(int32(word >> int32(8 * j)) & int32(255)) * int32(ROWS * SPREAD) + own)
                 # The last position of the lane before comes into the lower half, that in the middle into the upper.
                 before = choose_bytes(before, last, int32(0x5432))
                 top = limit
                 for k in unrolled(ROWS):
-                    if k % 2 == 0:
-                        both = shared[scores + uint32((ROWS - 1 - k) // 2 * SPREAD)]
-                        h[ROWS - 1 - k] = add_half_or_zero(h[ROWS - 2 - k], int32(both >> int64(32)))
-                    elif k < ROWS - 1:
-                        h[ROWS - 1 - k] = add_half_or_zero(h[ROWS - 2 - k], int32(both))
+                    if k % 4 == 0:
+                        four = four_words(shared, int32(scores + int32((ROWS - 4 - k) * SPREAD)))
+                    if k < ROWS - 1:
+                        h[ROWS - 1 - k] = add_half_or_zero(h[ROWS - 2 - k], four[3 - k % 4])
                     else:
-                        h[0] = add_half_or_zero(before, int32(both))
+                        h[0] = add_half_or_zero(before, four[0])
                     if k % 2 == 1:
                         top = maximum3(top, h[ROWS - 1 - k], h[ROWS - k])
                 if top != limit:
-                    good = uint64(0)
                     for k in unrolled(ROWS):
-                        if int32(h[k] & int32(0xFFFF)) >= least:
-                            good = uint64(good | (uint64(1) << uint64(k)))
-                            h[k] = int32(h[k] & int32(-65536))
-                        if int32(h[k] >> int32(16)) >= least:
-                            good = uint64(good | (uint64(1) << uint64(ROWS + k)))
-                            h[k] = int32(h[k] & int32(0xFFFF))
-                    for position in range(int32(0), int32(2 * ROWS)):
-                        if (good >> uint64(position)) & uint64(1) != uint64(0):
-                            row = int32(first_row + lane * int32(2 * ROWS) + position)
-                            column = int32(int32(step * int32(4) + int32(j)) - head)
+                        noted[k] = h[k]
+                    column = int32(int32(step * int32(4) + int32(j)) - head - first_row - lane * int32(2 * ROWS))
+                    row = (base + int64(place)) * span + int64(column + shift)
+                    for k in range(ROWS):
+                        halves = noted[k]
+                        if int32(halves & int32(0xFFFF)) >= least:
                             number = cuda.atomic.add(found, 0, int64(1))
                             if number < room:
-                                found[number + 1] = (base + int64(place)) * span + int64(int32(column - row) + shift)
+                                found[number + 1] = row - int64(k)
+                            halves = int32(halves & int32(-65536))
+                        if int32(halves >> int32(16)) >= least:
+                            number = cuda.atomic.add(found, 0, int64(1))
+                            if number < room:
+                                found[number + 1] = row - int64(k + ROWS)
+                            halves = int32(halves & int32(0xFFFF))
+                        noted[k] = halves
+                    for k in unrolled(ROWS):
+                        h[k] = noted[k]
                 last = h[ROWS - 1]
                 if BORDERED:
                     crossed = int32(int32(entering >> int64(16 * j)) << int32(16))
@@ -226,53 +233,72 @@ class Tiling(NamedTuple):
     @property
     def words(self) -> int:
         """Of a tile's profile."""
-        return RESIDUES * self.rows // 2 * SPREAD
+        return RESIDUES * self.rows * spread(self.lanes)
 
 
 @cache
 def tiling(length: int) -> Tiling:
     """For ``length`` query residues: what should take the least time."""
     shapes = [Tiling(lanes, rows, -(-length // (2 * rows * lanes))) for lanes in LANE_COUNTS for rows in ROW_COUNTS]
-    several = [shape for shape in shapes if shape.tiles == 1 or shape.lanes == LANE_COUNTS[-1]]
-    return min(several, key=lambda shape: shape.tiles * shape.lanes * (shape.rows + _STEP_ROWS))
+    fit = [shape for shape in shapes if shape.words <= _SHARED_WORDS
+           and (shape.tiles == 1 or shape.lanes == LANE_COUNTS[-1])]
+    return min(fit, key=lambda shape: shape.tiles * shape.lanes * (shape.rows + _STEP_ROWS))
 
 
 @cache
 def _kernel(lanes: int, rows: int, bordered: bool, continued: bool, arithmetic: Arithmetic, warps: int) -> Any:
     special = specialise(
         scan_tile, {"maximum3": arithmetic.functions["maximum3"]}, arithmetic.name, LANES=lanes, ROWS=rows,
-        WORDS=rows // 2, SPREAD=SPREAD, TABLE=RESIDUES * rows // 2 * SPREAD, THREADS=32 * warps, BORDERED=bordered,
+        SPREAD=spread(lanes), TABLE=Tiling(lanes, rows, 1).words, THREADS=32 * warps, BORDERED=bordered,
         CONTINUED=continued, PADS=PAD * 0x01010101, KEEP=KEEP, TAKE=TAKE)
     return kept_kernel(max_registers=MOST_REGISTERS)(special)
 
 
+def query_profile(query: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Profile of u1[m] ``query`` by i4[residues, residues] ``matrix``, which every volume asks for."""
+    return _query_profile(query.tobytes(), np.ascontiguousarray(matrix, np.int32).tobytes(), len(matrix))
+
+
 @lru_cache(256)
-def _profile(query: bytes, matrix: bytes, size: int) -> np.ndarray:
-    """Profiles of all tiles of a query one behind the other, which every volume asks for."""
-    shape = tiling(len(query))
-    scores = np.full((shape.tiles * shape.positions, RESIDUES), LOWEST_SCORE, np.float16)
-    table = np.frombuffer(matrix, np.int32).reshape(size, size)
-    known = min(size, PAD)
-    scores[: len(query), :known] = np.clip(table[np.frombuffer(query, np.uint8), :known], LOWEST_SCORE, CEILING)
-    return np.concatenate([tile_profile(part, shape.lanes, shape.rows)
-                           for part in scores.reshape(shape.tiles, shape.positions, RESIDUES)])
+def _query_profile(query: bytes, matrix: bytes, size: int) -> np.ndarray:
+    return scores_profile(np.frombuffer(matrix, np.int32).reshape(size, size)[np.frombuffer(query, np.uint8)])
+
+
+def scores_profile(scores: np.ndarray) -> np.ndarray:
+    """Profiles of all tiles of a query one behind the other, i8, from its scores by position and residue.
+
+    Args:
+        scores: whole numbers[m, residues]; those above ``CEILING`` count as that, and very low ones as the lowest.
+    """
+    shape, known = tiling(len(scores)), min(scores.shape[1], PAD)
+    table = np.full((shape.tiles * shape.positions, RESIDUES), LOWEST_SCORE, np.float16)
+    table[: len(scores), :known] = np.clip(scores[:, :known], LOWEST_SCORE, CEILING)
+    tiles = table.reshape(shape.tiles, shape.positions, RESIDUES)
+    return np.concatenate([np.empty(0, np.int64), *(tile_profile(tile, shape.lanes, shape.rows) for tile in tiles)])
+
+
+def spread(lanes: int) -> int:
+    """Lanes that have scores side by side."""
+    return max(LEAST_SPREAD, lanes)
 
 
 def tile_profile(scores: np.ndarray, lanes: int, rows: int) -> np.ndarray:
-    """i8 profile of a tile from f2[positions, RESIDUES] scores.
+    """i4 profile of a tile from f2[positions, RESIDUES] scores.
 
-    Word (residue · rows / 2 + w) · SPREAD + lane holds the registers 2 · w and, in its upper half, 2 · w + 1 of a lane.
+    Word ((residue · rows / 4 + w) · spread + lane) · 4 + r is for register 4 · w + r of a lane.
     """
-    by_lane = scores.reshape(lanes, 2, rows // 2, 2, RESIDUES)  # lane, half, word, register, residue
-    laid = by_lane.transpose(4, 2, 0, 3, 1).reshape(RESIDUES, rows // 2, lanes, 4).view(np.int64)[..., 0]
-    return np.tile(laid, SPREAD // lanes).reshape(-1)
+    by_lane = scores.reshape(lanes, 2, rows // 4, 4, RESIDUES)  # lane, half, word, register, residue
+    laid = by_lane.transpose(4, 2, 0, 3, 1).reshape(RESIDUES, rows // 4, lanes, 8)
+    return np.tile(laid, (spread(lanes) // lanes, 1)).reshape(-1).view(np.int32)
 
 
 class Asked(NamedTuple):
-    """A query u1[m] with its number in the result, and the score from which on a diagonal is good, at least 1."""
+    """A query by its number in the result, its profile, its length, and the score from which on a diagonal is good, at
+    least 1."""
 
     number: int
-    residues: np.ndarray
+    profile: np.ndarray
+    length: int
     cutoff: int
 
 
@@ -281,23 +307,19 @@ class _Group:
     """Queries that are on the device together, and where their profiles begin."""
 
     members: list[Asked]
-    profiles: list[np.ndarray]
     begins: list[int]
     words: int = 0
 
 
-def _groups(asked: Sequence[Asked], matrix: np.ndarray) -> Iterator[_Group]:
-    table = np.ascontiguousarray(matrix, np.int32).tobytes()
-    group = _Group([], [], [])
+def _groups(asked: Sequence[Asked]) -> Iterator[_Group]:
+    group = _Group([], [])
     for query in asked:
-        profile = _profile(query.residues.tobytes(), table, len(matrix))
-        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(profile) > _GROUP_WORDS):
+        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(query.profile) > _GROUP_WORDS):
             yield group
-            group = _Group([], [], [])
+            group = _Group([], [])
         group.members.append(query)
-        group.profiles.append(profile)
         group.begins.append(group.words)
-        group.words += len(profile)
+        group.words += len(query.profile)
     if group.members:
         yield group
 
@@ -323,36 +345,35 @@ class DeviceScan:
         self._arithmetic = packed_arithmetic()
         self._arrived = False
 
-    def diagonals(self, asked: Sequence[Asked], matrix: np.ndarray,
-                  done: Callable[[int], None] = lambda count: None) -> list[np.ndarray]:
+    def diagonals(self, asked: Sequence[Asked], done: Callable[[int], None] = lambda count: None) -> list[np.ndarray]:
         """i8 keys (number · targets + place) · ``span`` + diagonal + ``longest_query``, sorted, each once.
 
         Queries without residues find nothing. done: called with the number of queries that are through.
         """
-        asked = [query for query in asked if len(query.residues)]
+        asked = [query for query in asked if query.length]
         if not self._works or not asked:
             return []
         found, waiting = [], deque[tuple[_Group, Any]]()
-        for number, group in enumerate(_groups(asked, matrix)):
+        for number, group in enumerate(_groups(asked)):
             slot = number % len(self._space.streams)
             if len(waiting) == len(self._space.streams):
-                found += self._finished(*waiting.popleft(), matrix, done)
+                found += self._finished(*waiting.popleft(), done)
             waiting.append((group, self._begin(group, slot)))
         while waiting:
-            found += self._finished(*waiting.popleft(), matrix, done)
+            found += self._finished(*waiting.popleft(), done)
         return found
 
     def _begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
         """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
         space, stream = self._space, self._space.streams[slot]
-        table = space.send(f"table {slot}", np.concatenate(group.profiles))
-        tilings = [tiling(len(query.residues)) for query in group.members]
+        table = space.send(f"table {slot}", np.concatenate([query.profile for query in group.members]))
+        tilings = [tiling(query.length) for query in group.members]
         launches = sum(shape.tiles for shape in tilings)
         counters = space.room(f"counters {slot}", launches, np.int32)
         found = space.room(f"found {slot}", self._room + 1, np.int64) if more is None else more
         clear(counters, launches, stream)
         clear(found, 1, stream)
-        crossing = table
+        crossing = found
         if max(shape.tiles for shape in tilings) > 1:
             crossing = space.room(f"crossing {slot}", crossing_words(len(self._targets), self._targets.total_residues),
                                   np.int64)
@@ -375,14 +396,13 @@ class DeviceScan:
                 counter += 1
         return _Begun(slot, found)
 
-    def _finished(self, group: _Group, begun: "_Begun", matrix: np.ndarray,
-                  done: Callable[[int], None]) -> list[np.ndarray]:
+    def _finished(self, group: _Group, begun: "_Begun", done: Callable[[int], None]) -> list[np.ndarray]:
         slot, found = begun
         few = min(_FETCHED, len(found) - 1)
         noted = self._space.fetch(found, 0, 1 + few, slot)
         total = int(noted[0])
         if total > len(found) - 1:
-            return self._again(group, slot, total, matrix, done)
+            return self._again(group, slot, total, done)
         if total > few:
             noted = to_host(found, 1 + total, np.int64, 1, self._space.streams[slot])
         keys = noted[1 : 1 + total].copy()
@@ -390,7 +410,7 @@ class DeviceScan:
         done(len(group.members))
         return [keys[group_starts(keys)[:-1]]]
 
-    def _again(self, group: _Group, slot: int, total: int, matrix: np.ndarray,
+    def _again(self, group: _Group, slot: int, total: int,
                done: Callable[[int], None]) -> list[np.ndarray]:
         """More was noted than there is room for: the halves of the group, or one query with as much room as it takes.
 
@@ -401,12 +421,12 @@ class DeviceScan:
             half = len(group.members) // 2
             parts = []
             for members in (group.members[:half], group.members[half:]):
-                smaller = next(_groups(members, matrix))
-                parts += self._finished(smaller, self._begin(smaller, slot), matrix, done)
+                smaller = next(_groups(members))
+                parts += self._finished(smaller, self._begin(smaller, slot), done)
             return parts
         with device_memory().working_space(8 * (total + 1), self._budget, WHAT):
             more = cuda.device_array(total + 1, np.int64)
-            return self._finished(group, self._begin(group, slot, more), matrix, done)
+            return self._finished(group, self._begin(group, slot, more), done)
 
 
 class _Begun(NamedTuple):
@@ -429,26 +449,26 @@ def working_bytes(need: WorkSize, room: int) -> int:
     """Device memory that a scan of that size takes at most, beside the volume."""
     shape = tiling(max(1, need.query))
     crossing = 8 * crossing_words(need.stretches, need.residues) if shape.tiles > 1 else 0
-    profiles = 8 * min(need.queries * shape.tiles * Tiling(16, ROW_COUNTS[-1], 1).words,
+    profiles = 4 * min(need.queries * shape.tiles * Tiling(LANE_COUNTS[-1], ROW_COUNTS[-1], 1).words,
                        max(_GROUP_WORDS, shape.tiles * shape.words))
     launches = 4 * _GROUP_QUERIES * shape.tiles
     return (need.groups * (crossing + profiles + launches + 8 * room) + (1 << 16)) // 16 * 17
 
 
-def _good_on_device(targets: SequenceBatch, matrix: np.ndarray, budget: int | None, check: Callable[[], None],
+def _good_on_device(targets: SequenceBatch, budget: int | None, check: Callable[[], None],
                     done: Callable[[int], None], longest: int, part: tuple[Sequence[Asked], tuple[int, int]]
                     ) -> list[np.ndarray]:
     """Keys that one device finds for some queries in its share of the targets."""
     asked, share = part
-    memory, residues = device_memory(), sum(len(query.residues) for query in asked)
+    memory, residues = device_memory(), sum(query.length for query in asked)
     room = room_for(len(asked), residues, targets.total_residues)
     need = WorkSize(len(targets), targets.total_residues, targets.longest, len(asked), longest).rounded()
     with (memory.volume(targets, budget) as volume,
           memory.workspace(need, (0, 0), lambda columns: working_bytes(need, room), budget, WHAT) as space):
-        return DeviceScan(volume, targets, share, longest, room, space, budget, check).diagonals(asked, matrix, done)
+        return DeviceScan(volume, targets, share, longest, room, space, budget, check).diagonals(asked, done)
 
 
-def good_diagonals(matrix: np.ndarray, asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
+def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
                    check: Callable[[], None] = lambda: None, done: Callable[[int], None] = lambda count: None
                    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Diagonals on which some segment scores a query's cutoff or more; at cutoffs beyond ``CEILING``, at least that.
@@ -456,7 +476,6 @@ def good_diagonals(matrix: np.ndarray, asked: Sequence[Asked], targets: Sequence
     Several devices share the work: many queries by query, few by target.
 
     Args:
-        matrix: i4[residues, residues], score of each residue of a query with each of a target, at most ``CEILING``.
         asked: with rising numbers.
         budget: bytes of each device.
         check: raises if the work is to end.
@@ -467,10 +486,10 @@ def good_diagonals(matrix: np.ndarray, asked: Sequence[Asked], targets: Sequence
         each once.
     """
     devices = device_count()
-    longest = max((len(query.residues) for query in asked), default=0)
+    longest = max((query.length for query in asked), default=0)
     by_query = len(asked) >= 2 * devices
     parts = [(asked[d::devices], (0, 1)) if by_query else (asked, (d, devices)) for d in range(devices)]
-    work = partial(_good_on_device, targets, matrix, budget, check, done, longest)
+    work = partial(_good_on_device, targets, budget, check, done, longest)
     found = [keys for part in on_devices(work, parts, range(devices)) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
     if devices > 1:

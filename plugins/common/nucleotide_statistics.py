@@ -81,7 +81,10 @@ def gapped_karlin(
 
 
 def ungapped_alpha_beta(reward: int, penalty: int, block: KarlinBlock) -> tuple[KarlinBlock, float, float]:
-    """Ungapped parameters with alpha and beta of the length adjustment."""
+    """Ungapped parameters with alpha and beta of the length adjustment; scores without a table have none of that."""
+    divisor = math.gcd(reward, -penalty)
+    if (reward // divisor, penalty // divisor) not in GAPPED:
+        return block, 0.0, 0.0
     return block, block.lambda_ / block.h, -2.0 if (reward, penalty) in ((1, -1), (2, -3)) else 0.0
 
 

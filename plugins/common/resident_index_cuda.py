@@ -10,9 +10,9 @@ from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.errors import BackendError
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.stages import Footprint, IndexStage, Shape
+from seqloom.core.stages import Footprint, IndexStage, Shape, Stage
 
-from .resident_cuda import Upload, VolumeSize, device_memory, on_devices
+from .resident_cuda import Upload, VolumeSize, device_memory, on_devices, prepare_devices
 from .target_order_cuda import BYTES_PER_STRETCH_HERE
 
 KIND = "resident-targets"
@@ -21,6 +21,23 @@ KIND = "resident-targets"
 def _wait(sending: Upload) -> None:
     with suppress(BackendError):  # whoever uses the device will be told
         sending.wait()
+
+
+class OnDevices(Stage):
+    """What stages that scan resident volumes have in common; to be named before what they do on the CPU."""
+
+    backend = "cuda"
+    records_on = "host"
+    least_cells = 1 << 36  # some ms of a device
+    volume_residues = 256_000_000  # 5 ms of the bus, which the host's own work for a volume hides behind
+
+    def begin(self, options: object) -> None:
+        super().begin(options)
+        prepare_devices()
+
+    def finish(self, options: object) -> None:
+        super().finish(options)
+        on_devices(lambda device: device_memory().release_idle(), range(device_count()), range(device_count()))
 
 
 class ResidentTargets(IndexStage):

@@ -11,7 +11,7 @@ import numpy as np
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.common.lanes import interleaved_stretches
+from seqloom.plugins.common.lanes import grouped_stretches, interleaved_stretches
 from seqloom.plugins.common.residues_cpu import mark_residues
 
 LEAST_PIECE = 1 << 14
@@ -86,3 +86,7 @@ class Stretches:
     def interleaved(self, numbers: np.ndarray) -> Index:
         """Index of kind "lanes" of the stretches with these numbers; its ``order`` holds numbers."""
         return interleaved_stretches(self.residues, self.begins, self.ends, numbers)
+
+    def grouped(self, numbers: np.ndarray) -> Index:
+        """The same without its columns; see ``lanes.laid_out``."""
+        return grouped_stretches(self.residues, self.begins, self.ends, numbers)

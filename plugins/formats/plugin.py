@@ -30,6 +30,7 @@ def seqloom_writers() -> list[Deferred]:
         "17": "writer_sam.Sam",
         "18": "writer_organisms.Organisms",
         "html": "writer_html.Html",
+        "table": "writer_table.Table",
         "paf": "writer_paf.Paf",
         "plot": "writer_plot.Plot",
         "dotplot": "writer_plot.Dotplot",

@@ -67,10 +67,10 @@ def _targets(lines: Lines) -> tuple[list[str], list[int]]:
 
 
 def _on_queries(lines: Lines, residues: bool) -> Iterator[str]:
-    """Targets as reads, those of a query by their places on it, of those that begin alike the longest first."""
+    """Targets as reads, those of a query by their places on it, of those that begin alike the best first."""
     rows = lines.rows
     (references, _), (reads, lengths) = _queries(lines), _targets(lines)
-    for row in np.lexsort([-rows["query_end"].astype(np.int64), rows["query_start"], lines.query]).tolist():
+    for row in np.lexsort([-rows["score"].astype(np.int64), rows["query_start"], lines.query]).tolist():
         if lines.located[row]:
             clips = int(rows["target_start"][row]), lengths[row] - int(rows["target_end"][row])
             aligned = lines.aligned[row][1] if residues and lines.aligned[row] else None

@@ -117,7 +117,8 @@ class StrandScoring:
     """Statistics and cutoffs of one strand of a query, scores in raw units.
 
     Attributes:
-        karlin: parameters of alignments, gapped unless these have no gaps; None where the strand has no statistics, so that nothing can be found with it.
+        karlin: parameters of alignments, gapped unless these have no gaps; None where the strand has no statistics, so
+            that nothing can be found with it.
         ungapped: parameters without gaps.
         length_adjustment: bases taken off each sequence for edge effects.
         search_space: effective search space.

@@ -19,7 +19,6 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import strand_codes
 from seqloom.plugins.nucleotide_blast.greedy import PAIR
 from seqloom.plugins.nucleotide_blast.rescore import TracedHsp
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions, NucleotideScoring
-from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK_COLUMN
 from seqloom.plugins.nucleotide_blast.strands import mirrored
 from seqloom.plugins.nucleotide_blast.traceback_reference import is_similar, reported
 from seqloom.plugins.nucleotide_blast.ungapped_reference import searched_query

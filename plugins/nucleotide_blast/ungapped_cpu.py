@@ -192,12 +192,10 @@ def _goes_on(indexed, width, strands, bases, hit):
 @kernel
 def _has_word(indexed, width, strands, bases, query, target):
     """Whether a table word of the query begins there and is that of the target."""
-    if not indexed[query]:
-        return False
-    for place in range(width):
-        if strands[query + place] != bases[target + place]:
-            return False
-    return True
+    same = 0
+    while same < width and strands[query + same] == bases[target + same]:
+        same += 1
+    return indexed[query] and same == width
 
 
 @kernel

@@ -339,9 +339,10 @@ def _has_company(diagonals: dict[int, Diagonal], hit: WordHit, end: int, pairing
     last = end - 2 * hit.length
     for diagonal, other in diagonals.items():
         apart = diagonal - hit.diagonal
-        if other.waiting and 0 < abs(apart) <= pairing.reach:
-            if other.explored - max(apart, 0) >= first and other.explored - other.waiting - min(apart, 0) <= last:
-                return True
+        near = other.waiting and 0 < abs(apart) <= pairing.reach
+        begin = other.explored - other.waiting - min(apart, 0)
+        if near and other.explored - max(apart, 0) >= first and begin <= last:
+            return True
     return False
 
 

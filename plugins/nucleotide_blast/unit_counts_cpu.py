@@ -42,7 +42,7 @@ def _count(codes, offsets, unit, start, table):
 
 
 def count_units(codes: np.ndarray, offsets: np.ndarray, unit: int, start: int, table: np.ndarray) -> None:
-    """Add the units of sequences from ``start`` on to u4[n] ``table``, by the smaller of each and its reverse complement.
+    """Add the units of sequences to u4[n] ``table``, from ``start`` on, each by the smaller of it and its complement.
 
     One that is its own reverse complement lies on both strands and counts twice.
 

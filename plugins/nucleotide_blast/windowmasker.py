@@ -131,15 +131,13 @@ class Scores:
         """From counts and options, which come first.
 
         Raises:
-            OptionError: a window is shorter than a unit, or masking would go on where it doesn't begin.
+            OptionError: a window is shorter than a unit.
         """
         window = options.window or counts.unit + BEYOND_UNIT
         if window < counts.unit:
             raise OptionError(f"a window of {window} bases is shorter than a unit of these counts, {counts.unit}")
-        threshold = options.t_thres or counts.threshold
         extend = options.t_extend or counts.extend
-        if extend > threshold:
-            raise OptionError(f"t_extend ({extend}) must not exceed t_thres ({threshold})")
+        threshold = max(options.t_thres or counts.threshold, extend)  # masking begins where it goes on only
         high = options.t_high or counts.high
         scores = np.where(counts.counts > high, options.set_t_high or high, counts.counts).astype(np.uint32)
         least = options.set_t_low or (counts.low + 1) // 2

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING, Any
@@ -593,8 +594,14 @@ class Matrices:
             *self._working)
 
 
+_ROOM = 5 << 20
+
+
 class Rooms:
-    """Arrays by name, used again and again: fresh memory takes as long to come by as to fill. For one thread."""
+    """Arrays by name, used again and again: fresh memory takes as long to come by as to fill. For one thread.
+
+    There is room for more than was asked for from the beginning, since memory that nobody touches isn't taken.
+    """
 
     def __init__(self) -> None:
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -604,8 +611,25 @@ class Rooms:
         before = len(self._arrays.get(name, ()))
         if before < size:
             self._arrays.pop(name, None)
-            self._arrays[name] = aligned(max(size, before * 5 // 4), dtype)
+            self._arrays[name] = aligned(max(size, before * 5 // 4, _ROOM), dtype)
         return self._arrays[name]
+
+
+class RoomsOfThreads:
+    """Rooms for as many threads as work at a time."""
+
+    def __init__(self) -> None:
+        self._unused: list[Rooms] = []
+
+    @contextmanager
+    def lent(self) -> Iterator[Rooms]:
+        """Rooms that no other thread has."""
+        try:
+            rooms = self._unused.pop()
+        except IndexError:
+            rooms = Rooms()
+        yield rooms
+        self._unused.append(rooms)
 
 
 class _Streams:
@@ -653,12 +677,12 @@ STREAM_ROWS = 4096
 """Rows of streams of targets, about, if no target is longer."""
 
 
-def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64],
-                   ends: NDArray[np.int64]) -> Array32:
+def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
+                   rooms: Rooms) -> Array32:
     """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
-    of f32."""
+    of f32. ``rooms`` are to work in."""
     lengths, scores = ends - begins, np.empty(len(begins), F32)
-    matrices = Matrices(odds, narrowest(len(begins)), 0, Rooms())
+    matrices = Matrices(odds, narrowest(len(begins)), 0, rooms)
     for chosen in longest_first(lengths, matrices.together, STREAM_ROWS):
         matrices.run_forward(residues, begins[chosen], lengths[chosen], lengths[chosen], multihit=True, whole=False)
         scores[chosen] = matrices.scores[: len(chosen)]

@@ -18,6 +18,7 @@ from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.core.records import Pairs, Records
 from seqloom.core.sequences import offsets_of
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.lanes import FEW, LAID
 from seqloom.plugins.common.stretches_cpu import LEAST_PIECE, Stretches
 
 from .columns import PAIR_COLUMNS
@@ -48,7 +49,7 @@ class _Layout(NamedTuple):
     stretches: int
 
 
-class _Targets:
+class Targets:
     """The candidates of a query.
 
     Attributes:
@@ -62,11 +63,18 @@ class _Targets:
         self.numbers = numbers
         self.whole = Stretches.of(context.targets, places, None)
         self.residues = int(self.whole.lengths.sum())
-        lengths, which = ranked(self.whole.lengths)
-        costs, nulls = length_costs(lengths)
-        self.costs, self.nulls = costs[which], nulls[which]
+        lengths, self._kind = ranked(self.whole.lengths)
+        self._kinds = length_costs(lengths)
+        self.costs, self.nulls = (of_kinds[self._kind] for of_kinds in self._kinds)
         reaches = {self._reach(length) for length in lengths_of_models if length < LEAST_LENGTH}
         self._layouts = {reach: _layout(context, places, reach, self.residues) for reach in sorted(reaches)}
+
+    def kinds(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+        """Costs and nulls of the targets of ``chosen`` bool[n]: of one of each length."""
+        there = np.zeros(len(self._kinds[0]), np.bool_)
+        there[self._kind[chosen]] = True
+        costs, nulls = self._kinds
+        return costs[there], nulls[there]
 
     def _reach(self, length: int) -> int:
         """Longest model of those that have a layout together with one of this length."""
@@ -88,8 +96,9 @@ def _layout(context: Context, places: NDArray[np.int64], reach: int, residues: i
         lengths = context.targets.lengths[places]
         step = min((max(LEAST_PIECE, 4 * reach), *_STEPS), key=lambda step: _columns(lengths, reach, step))
     stretches = Stretches.of(context.targets, places, reach, step)
-    return _Layout(stretches.interleaved(np.arange(len(stretches))), np.searchsorted(stretches.owners, places),
-                   len(stretches))
+    few = len(context.queries) <= FEW and residues > _FEW_RESIDUES
+    lanes = (stretches.grouped if few else stretches.interleaved)(np.arange(len(stretches)))
+    return _Layout(lanes, np.searchsorted(stretches.owners, places), len(stretches))
 
 
 def _columns(lengths: NDArray[np.int64], reach: int, step: int) -> int:
@@ -119,13 +128,14 @@ class MsvFilterCpu(MsvFilter):
         everything = len(context.queries) * context.targets.total_residues
         shared = None
         if records is None:
-            shared = _Targets(context, candidates(context, 0, None), context.queries.lengths.tolist())
+            shared = Targets(context, candidates(context, 0, None), context.queries.lengths.tolist())
 
         def of_query(query: int, threads: int) -> Pairs:
             profile, targets = profile_of(context, query), shared
             if targets is None:
-                targets = _Targets(context, candidates(context, query, records), [profile.length])
-            found = _scan(context, query, profile, targets, threads, everything)
+                targets = Targets(context, candidates(context, query, records), [profile.length])
+            found = passing(context, query, profile, targets, threads)
+            context.advance(targets.residues, everything)
             context.count("passed", len(found))
             return found
 
@@ -137,8 +147,7 @@ class MsvFilterCpu(MsvFilter):
         return Pairs.concat(parts) if parts else Pairs.empty(PAIR_COLUMNS)
 
 
-def _scan(context: Context, query: int, profile: SearchProfile, targets: _Targets, threads: int,
-          everything: int) -> Pairs:
+def passing(context: Context, query: int, profile: SearchProfile, targets: Targets, threads: int) -> Pairs:
     """Pairs of a query that pass, in order of targets."""
     numbers, model = targets.numbers, profile.model
     if not len(numbers):
@@ -151,7 +160,6 @@ def _scan(context: Context, query: int, profile: SearchProfile, targets: _Target
         order = lanes["order"]
         ended_j[order], overflow[order] = with_j(profile.bytes, lanes, targets.costs[order], begin_j[order])
         context.count("with J", len(chosen))
-    context.advance(targets.residues, everything)
     scores, p_values = scores_and_p_values(ended_j, overflow, targets.costs, targets.nulls, model.msv_mu,
                                            model.msv_lambda)
     kept = np.flatnonzero(p_values <= context.options.largest_p("F1"))
@@ -167,19 +175,20 @@ def _scan(context: Context, query: int, profile: SearchProfile, targets: _Target
     )
 
 
-def _segments(context: Context, profile: SearchProfile, targets: _Targets, threads: int) -> NDArray[np.uint8]:
+def _segments(context: Context, profile: SearchProfile, targets: Targets, threads: int) -> NDArray[np.uint8]:
     """u1[n]: best segment score of each candidate, many of them side by side."""
     lanes, first_of_target, stretches = targets.layout(profile.length)
     best = np.empty((len(lanes["starts"]) - 1) * BYTE_LANES, np.int8)
     tables = look_up_scores(profile.bytes)
+    most = _CHUNK_CELLS if "columns" in lanes.arrays else min(_CHUNK_CELLS, LAID * profile.length)
     _in_parts(context, lanes["starts"], profile.length, threads,
-              lambda first, last: segment_scores(tables, profile.length, lanes, first, last, best))
+              lambda first, last: segment_scores(tables, profile.length, lanes, first, last, best), most)
     of_stretches = np.empty(stretches, np.uint8)
     of_stretches[lanes["order"]] = _unsigned(best[:stretches])
     return np.maximum.reduceat(of_stretches, first_of_target)
 
 
-def _segments_striped(context: Context, profile: SearchProfile, targets: _Targets,
+def _segments_striped(context: Context, profile: SearchProfile, targets: Targets,
                       threads: int) -> NDArray[np.uint8]:
     """u1[n]: best segment score of each candidate, one after the other."""
     scores, whole = StripedScores(profile.bytes), targets.whole
@@ -193,10 +202,11 @@ def _segments_striped(context: Context, profile: SearchProfile, targets: _Target
 
 
 def _in_parts(context: Context, ends: NDArray[np.int64], length: int, threads: int,
-              work: Callable[[int, int], None]) -> None:
-    """``work(first, last)`` for parts of n things of which the k-th ends after i8[n + 1] ``ends[k + 1]`` residues."""
+              work: Callable[[int, int], None], most: int = _CHUNK_CELLS) -> None:
+    """``work(first, last)`` for parts of n things of which the k-th ends after i8[n + 1] ``ends[k + 1]`` residues, of
+    about ``most`` cells at most."""
     count = len(ends) - 1
-    parts = min(count, max(threads, -(-length * int(ends[-1]) // _CHUNK_CELLS)))
+    parts = min(count, max(threads, -(-length * int(ends[-1]) // most)))
     cuts = np.searchsorted(ends, np.arange(1, parts) * int(ends[-1]) // parts)
     bounds = distinct(np.concatenate([[0], cuts, [count]])).tolist()
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import seqloom
 from seqloom import search
 from seqloom.cluster import messages, session, versions
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
@@ -22,6 +23,7 @@ from seqloom.core.progress import Progress
 from seqloom.core.records import Alignments
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
+from seqloom.results import Results
 from seqloom.searches import resume
 from seqloom.testing import assert_same_records
 
@@ -71,6 +73,37 @@ def test_same_rows_where_workers_read_the_files(client: Any, name: str, queries:
     given = proteins().take(0, 40) if name == "hmmscan" else SAMPLE / queries
     wanted = rows(search(name, given, SAMPLE / targets, store=False, **options))
     assert rows(search(name, given, SAMPLE / targets, store=False, cluster=client, **SMALL, **options)) == wanted
+
+
+def test_what_workers_do_not_see_is_sent(client: Any, tmp_path: Path) -> None:
+    seqloom.Database.create(tmp_path / "t.duckdb", SAMPLE / "proteins.fasta")
+    given = {"target_ids": proteins().names[5:40], "store": False, **SMALL}
+    wanted = rows(search("blastp", proteins().take(0, 6), tmp_path / "t.duckdb", **given))
+    there = "import seqloom.cluster.worker as w; w.sees, w._sees = w._sees, lambda paths: False"
+    client.run(exec, there, {})
+    try:
+        assert rows(search("blastp", proteins().take(0, 6), tmp_path / "t.duckdb", cluster=client, **given)) == wanted
+        with pytest.raises(ClusterError, match=r"it doesn't see \S+globins4.hmm; models aren't sent"):
+            search("hmmscan", SAMPLE / "query.fasta", SAMPLE / "globins4.hmm", store=False, cluster=client)
+    finally:
+        client.run(exec, "import seqloom.cluster.worker as w; w._sees = w.sees", {})
+
+
+def test_memory_holds_for_each_worker(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (queries, targets), seen, enter = asked("blastp"), [], session.ClusterExecutor.__enter__
+    monkeypatch.setattr(session.ClusterExecutor, "__enter__",
+                        lambda executor: (seen.extend(executor._session.workers.values()), enter(executor))[1])
+    search("blastp", queries, targets, store=False, cluster=client, memory="600M")
+    assert len(seen) == 2 and all(0 < worker.memory < 600 << 20 for worker in seen)
+
+
+def test_what_each_worker_did_is_kept(client: Any, tmp_path: Path) -> None:
+    search("blastp", SAMPLE / "query.fasta", SAMPLE / "proteins.fasta", results=tmp_path / "r.duckdb", cluster=client,
+           volume_residues=8000)
+    workers = Results(tmp_path / "r.duckdb").show("last")["provenance"]["workers"]
+    assert len(workers) == 2 and sum(worker["units"] for worker in workers) == 10
+    assert all(worker["sent"] and worker["received"] and worker["seconds"] and not worker["failed"]
+               for worker in workers if worker["units"])
 
 
 def test_a_pick_and_a_trace(client: Any, tmp_path: Path) -> None:

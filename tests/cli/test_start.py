@@ -43,7 +43,8 @@ def test_search_imports_neither_sqlalchemy_nor_alembic(tmp_path: Path, sample: P
     loaded_by(*search, cwd=tmp_path)  # kernels of readers and writers may have to be compiled
     loaded = loaded_by(*search, cwd=tmp_path)
     assert "seqloom.storage.results.run_file" in loaded
-    assert not loaded & {"sqlalchemy", "alembic", "rich", "pandas", "polars", "pyarrow", "numba"}
+    assert not loaded & {"sqlalchemy", "alembic", "rich", "pandas", "polars", "pyarrow", "numba", "jinja2",
+                         "matplotlib"}
     assert "_duckdb" in loaded
     assert "duckdb" not in loaded
     assert not {m for m in loaded if m.startswith("seqloom.plugins.nucleotide_blast.") and "reference" in m}

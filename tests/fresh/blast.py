@@ -1,13 +1,12 @@
 """Protein and nucleotide BLAST against blastp and blastn of NCBI BLAST+ 2.12."""
 
 import re
-import subprocess
 from collections.abc import Sequence
 
 from seqloom.plugins.common import matrix_tables, nucleotide_tables
 from seqloom.plugins.common.karlin_tables import GAPPED
 
-from tests.fresh.case import Case, Known, same
+from tests.fresh.case import Case, Known, one_by_one, same
 from tests.fresh.residues import AMINO_ACIDS, BASES, Draw
 
 FIELDS = "std qlen slen nident positive gaps score btop qcovs qcovhsp qcovus ppos qframe sframe sstrand gapopen"
@@ -131,10 +130,12 @@ def _extension(draw: Draw, task: str) -> dict[str, str]:
     chosen = draw.some(WINDOWS, 0.9) if draw.chance(0.3) else {}
     if draw.chance(0.25):
         chosen["ungapped"] = "true"
+        if draw.chance(0.3):  # any scores will do
+            chosen |= {"reward": str(draw.random.randint(1, 7)), "penalty": str(-draw.random.randint(1, 9))}
     greedy = task == "megablast"
     if "ungapped" not in chosen and draw.chance(0.25):
         chosen["no_greedy"], greedy = "true", False
-    if draw.chance(0.35) or greedy != (task == "megablast"):
+    if "reward" not in chosen and (draw.chance(0.35) or greedy != (task == "megablast")):
         chosen |= _scores(draw, greedy)
     return chosen
 
@@ -149,7 +150,9 @@ def _scores(draw: Draw, greedy: bool) -> dict[str, str]:
             return {}
         costs = [(0, 0)]
     gap_open, gap_extend = draw.random.choice(costs)
-    return {"reward": str(reward), "penalty": str(penalty), "gapopen": str(gap_open), "gapextend": str(gap_extend)}
+    times = draw.random.choice((1, 1, 1, 2, 3))
+    numbers = {"reward": reward, "penalty": penalty, "gapopen": gap_open, "gapextend": gap_extend}
+    return {name: str(times * number) for name, number in numbers.items()}
 
 
 def _search(draw: Draw, program: str, task: str, queries: list[str], targets: list[str], chosen: dict[str, str],
@@ -212,7 +215,7 @@ def _nucleotide_rows(draw: Draw, search: list[str], ours: str, peer: str) -> str
     bare = without_qcovus(ours)
     if bare == without_qcovus(peer):
         return Known("qcovus where part of a target lies opposite a gap")
-    alone = rows_of(_one_by_one(draw, search))
+    alone = rows_of(one_by_one(draw.folder, "q.fa", search))
     if ours == alone:
         return Known("the peer packs queries together")
     if bare == without_qcovus(alone):
@@ -246,16 +249,6 @@ def _same_sam(ours: str, peer: str) -> str | None:
     """All lines but that of the program; the peer writes nothing where nothing is found."""
     found, wanted = (re.sub("^@PG.*\n", "", text, flags=re.M) for text in (ours, peer))
     return None if not wanted and found.count("\n") == 1 else same(found, wanted)
-
-
-def _one_by_one(draw: Draw, search: list[str]) -> str:
-    """The peer's answers for each query alone, which may be others than those for all of them."""
-    answers = ""
-    for record in (draw.folder / "q.fa").read_text().split(">")[1:]:
-        (draw.folder / "one.fa").write_text(f">{record}")
-        words = ["one.fa" if word == "q.fa" else word for word in search]
-        answers += subprocess.run(words, cwd=draw.folder, capture_output=True, encoding="latin-1").stdout
-    return answers
 
 
 def pairwise(draw: Draw) -> Case:

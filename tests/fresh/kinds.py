@@ -26,6 +26,7 @@ PROGRAMS = {
     **dict.fromkeys(NUCLEOTIDE_KINDS, ("makeblastdb", "blastn")),
     "seg": ("segmasker",),
     "dust": ("dustmasker",),
+    **dict.fromkeys(("windowmasker", "windowmasker-counts"), ("windowmasker",)),
     "mum": ("mummer",),
     "mum-protein": ("mummer",),
     "exact": ("mummer",),

@@ -1,12 +1,12 @@
 """What a page shows of one query: its hits in a table, as bars along the query, and their alignments."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.alphabet import Alphabet
+from ....core.alphabet import PROTEIN, Alphabet, alphabet
 from ....core.ports import QueryReport, Taxon
 from ...common.numbers import bit_score_text, coverage_text, evalue_text, percent_text, score_text
 from ..figures import Scale, ticks
@@ -179,6 +179,12 @@ def merged(starts: np.ndarray, ends: np.ndarray, length: int) -> list[Bar]:
         else:
             found.append([start, end])
     return [Bar(round(100 * start, 2), round(100 * (end - start), 2)) for start, end in found]
+
+
+def kind_of(run: Mapping[str, Any]) -> Alphabet:
+    """Alphabet of the sequences of a run, which are the queries where the targets are models."""
+    target = run.get("target_type") or "protein"
+    return PROTEIN if target == "model" else alphabet(target)
 
 
 def organism(taxon: Taxon | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.alphabet import PROTEIN, alphabet
+from ....core.alphabet import PROTEIN
 from ....core.errors import StoreError
 from ....core.ports import QueryReport, Report
 from ...common.numbers import evalue_text
@@ -25,7 +25,7 @@ from ..figures import (
 )
 from ..midline import similar_pairs
 from .alignments import similar_letters
-from .queries import QueryView, organism
+from .queries import QueryView, kind_of, organism
 
 OVERVIEW, OVERVIEWS, LEAST = 60, 1200, 10
 """Hits in the overview of a query; those in all overviews of a run, about; and those of each query at least."""
@@ -76,9 +76,7 @@ class RunView:
 
     def __init__(self, report: Report, number: int, room: int, best: int = 0) -> None:
         self.report, self.run, self.number, self.prefix = report, report.run, number, f"r{number}"
-        target = self.run.get("target_type") or "protein"
-        self.models_are_targets = target == "model"
-        self.kind = PROTEIN if self.models_are_targets else alphabet(target)
+        self.models_are_targets, self.kind = self.run.get("target_type") == "model", kind_of(self.run)
         self.totals = Totals.of(report.blocks())
         self.scale = Scale.of(self.totals.bits, self.totals.scores)
         self.has_residues = not best
