@@ -10,13 +10,16 @@ from .budget import reading_share
 from .core.alphabet import alphabet
 from .core.context import SearchSpace
 from .core.engine.memory import MemorySource, ModelSource
-from .core.errors import DamagedError, InputError, PluginError, UnknownNameError
+from .core.errors import DamagedError, PluginError, UnknownNameError
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import VolumeSource
 from .core.sequences import ModelBatch, SequenceBatch
 from .database import Database
 from .installed import registry
-from .storage.sequences.database import SequenceDatabase, is_database
+from .storage.duck.database_file import DatabaseFile, is_database
+from .storage.models.database import ModelFile
+from .storage.models.sources import ModelDatabaseSource
+from .storage.sequences.database import SequenceDatabase
 from .storage.sequences.sources import ChainedSource, DatabaseSource, Pick, PickedSource
 
 DatabaseInput = str | Path | Database | SequenceBatch | ModelBatch
@@ -63,7 +66,7 @@ def kept_stream(database: DatabaseInput, kind: str) -> "DatabaseInput | MemorySo
 def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", kind: str, pick: Pick | None,
            memory: int | None, threads: int) -> Iterator[VolumeSource]:
     """All databases as one source, closed again at the end; ``threads`` read them."""
-    mine: list[SequenceDatabase] = []
+    mine: list[DatabaseFile] = []
     try:
         sources: list[VolumeSource] = []
         for database in databases:
@@ -75,9 +78,16 @@ def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", ki
                 sources.append(ModelSource(database))
             elif isinstance(database, SequenceBatch):
                 sources.append(MemorySource(database))
+            elif kind == "model" and is_database(database):
+                from .models import reader_of
+
+                library = ModelFile.open(database, memory=reading_share(memory))
+                mine.append(library)
+                sources.append(ModelDatabaseSource(library, reader_of(library).unpack))
             elif is_database(database):
-                mine.append(SequenceDatabase.open(database, read_only=True, memory=reading_share(memory)))
-                sources.append(DatabaseSource(mine[-1], threads))
+                found = SequenceDatabase.open(database, read_only=True, memory=reading_share(memory))
+                mine.append(found)
+                sources.append(DatabaseSource(found, threads))
             elif kind == "model":
                 sources.append(ModelSource(inputs.load_models(str(database), registry()),
                                            str(Path(database).resolve())))
@@ -85,9 +95,6 @@ def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", ki
                 batch = inputs.load_sequences(str(database), registry(), alphabet(kind))
                 facts = inputs.facts_of(str(database), registry(), batch.alphabet)
                 sources.append(MemorySource(batch, str(Path(database).resolve()), facts))
-        if kind == "model" and len(sources) > 1:
-            raise InputError("models are searched in one file at a time; put the files one behind the other, as with "
-                             "cat, into one")
         source: VolumeSource = sources[0] if len(sources) == 1 else ChainedSource(sources)
         yield source if pick is None else PickedSource(source, pick)
     finally:

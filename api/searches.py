@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from . import indexes, inputs
-from .budget import data_budget, reading_share, results_share
+from .budget import data_budget, reading_share, results_room, results_share
 from .core import output_files
 from .core.backends import check_available
 from .core.context import Queries, SearchSpace
@@ -35,6 +35,7 @@ from .core.progress import Progress
 from .core.units import parse_bytes
 from .database import Database
 from .installed import find_pipeline, registry
+from .masking import check_learned
 from .opening import DatabaseInput, changed, kept_pick, kept_plan, kept_stream, opened, space_of
 from .queries import QueryInput, is_file, load_queries
 from .run import Run
@@ -120,6 +121,9 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         raise InputError("no database to search; give one or more database or FASTA files")
     chosen = find_pipeline(plugins, pipeline, task)
     plan = compose(plugins, chosen, options, backend, stages, settings)
+    for request in plan.family.masking(plan.options):
+        kind = plugins.masker(request.masker)
+        check_learned(kind(kind.Options(**request.options)))
     check_available({placed.stage.backend for placed in plan.stages})
     if cluster is not None:
         from .cluster.connection import check_cluster
@@ -190,7 +194,7 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
     if home is None:
         from .storage.results.memory_run import MemoryRun
 
-        return MemoryRun(provenance, MACHINE, queries, source, memory)
+        return MemoryRun(provenance, MACHINE, queries, source, memory, results_room())
     from .storage.results.run_file import RunFile
 
     machine = {name: find() for name, find in MACHINE.items()}

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from .timing import Timing
 
-BENCHMARKS = ("start", "loading", "blastp", "nucleotide_blast", "profile_hmm", "exact_match", "sorting",
+BENCHMARKS = ("start", "loading", "blastp", "one_query", "nucleotide_blast", "profile_hmm", "exact_match", "sorting",
               "smith_waterman", "cluster")
 
 

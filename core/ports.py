@@ -118,8 +118,13 @@ class TargetCatalog(Protocol):
 
 
 class VolumeSource(TargetCatalog, Protocol):
-    """Everything that is searched in a run: one or several databases, seen as one row of targets."""
+    """Everything that is searched in a run: one or several databases, seen as one row of targets.
 
+    Attributes:
+        kind: what the targets are: the name of their alphabet, or "model".
+    """
+
+    kind: str
     alphabet: Alphabet
     sequences: int
     total_residues: int
@@ -468,3 +473,6 @@ class Report(Protocol):
 
     def statistics(self, number: int) -> QueryStatistics | None:
         """Of a query by its global number; None for one that nothing can be found with, or without such statistics."""
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        """What each slot did, in order: slot, plugin, backend, scope, seconds, records_in, records_out."""

@@ -6,9 +6,10 @@ they give (``keeper``). The thread that called ``Engine.run`` alone talks to exe
 A run that was interrupted resumes where it stopped, and no row is there twice.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -159,6 +160,10 @@ class Engine:
                 return volume.targets
         return None
 
+    def loaded_models(self, first: int, last: int) -> Sequence[Any]:
+        """Queries first … last − 1 where they are models; else none."""
+        return () if isinstance(self.queries, SequenceBatch) else self.queries.models[first:last]
+
     def discard(self) -> None:
         """Have stages remove what they made beside results: ``run`` failed, and nobody can resume it."""
         for filled in self._begun:
@@ -170,7 +175,7 @@ def check_queries(plan: Plan, queries: Queries, source: VolumeSource) -> None:
     kind = "model" if not isinstance(queries, SequenceBatch) else queries.alphabet.name
     if kind != plan.family.query:
         raise InputError(f"pipeline '{plan.pipeline.name}' takes {plan.family.query} queries, these are {kind} ones")
-    held = getattr(source, "kind", source.alphabet.name)
+    held = source.kind
     if held != plan.family.target:
         what = "models" if held == "model" else f"{held} sequences"
         raise InputError(f"pipeline '{plan.pipeline.name}' searches {plan.family.target} databases, this one holds "

@@ -6,6 +6,7 @@ Nothing here changes a result. The plan is made once and kept with the run; a re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +27,8 @@ READERS = 2
 are being read."""
 UNIT_SECONDS = 3.0
 """What a unit takes at most, by the estimates of its stages: it is what an interruption loses."""
+UNEVEN = 1.2
+"""What the time of the busiest thread may be, in those that it takes with volumes of one size."""
 MOST_UNITS = 2000
 """Units that are made for that reason, at most: each is kept by a transaction of its own."""
 
@@ -127,9 +130,14 @@ class Planner:
                      if self.need(plan.batches, plan.volumes, flight).fits(self.settings)), 1)
 
     def volumes_kept(self, plan: UnitPlan) -> int:
-        """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next."""
+        """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next.
+
+        Models that are targets, whose profiles are large, stay if another batch of queries is to see them.
+        """
         if not plan.volumes or not plan.batches:
             return 1
+        if self.plan.family.target == "model" and len(plan.batches) == 1:
+            return self.flight(plan) + READERS
         shape = self._shape(plan.batches, plan.volumes)
         total = sum(self._volume_bytes(v.total_residues, v.sequences) for v in plan.volumes)
         total += sum(len(plan.volumes) * filled.stage.footprint(shape).kept for filled in self.plan.indexes("target"))
@@ -220,7 +228,8 @@ class Planner:
         """Units of which so many find room side by side."""
         settings = self.settings
         residues = settings.batch_residues
-        volume_residues = settings.volume_residues or max(f.stage.volume_residues for f in self.plan.stages)
+        looking = (*self.plan.indexes("target"), *self.plan.working("unit"))
+        volume_residues = settings.volume_residues or max(f.stage.volume_residues for f in looking)
         cut = _Cut(residues, volume_residues, query_batches(self.queries, settings.batch_queries, residues),
                    self.source.plan(volume_residues))
         while not (need := self.need(cut.batches, cut.volumes, flight)).fits(settings):
@@ -278,7 +287,17 @@ class Planner:
         cells = sum(map(self._residues, cut.batches)) * sum(v.total_residues for v in cut.volumes)
         least = max(filled.stage.least_cells for filled in self.plan.stages)
         wanted = max(1, min(self.settings.threads * max(1, self.settings.workers), cells // least))
+        cut = self._even_rounds(cut, wanted)
         return self._in_parts(cut, -(-wanted // max(1, cut.units)))
+
+    def _even_rounds(self, cut: _Cut, threads: int) -> _Cut:
+        """Volumes for fewer queries than threads, cut so that all threads end at about the same time."""
+        rounds = -(-len(cut.volumes) // threads)
+        total, most = (of(v.total_residues for v in cut.volumes) for of in (sum, partial(max, default=0)))
+        if len(self.queries) >= threads or len(cut.batches) != 1 or rounds * most * threads < UNEVEN * total:
+            return cut
+        even = total // (rounds * threads) + self.source.longest + 1
+        return replace(cut, volume_residues=even, volumes=self.source.plan(even)) if even < most else cut
 
     def _short_units(self, cut: _Cut) -> UnitPlan:
         """Cut further until a unit takes some seconds at most, by the estimates of the stages: so that what is done is
@@ -328,15 +347,14 @@ def first_weights(plan: Plan) -> dict[str, float]:
 
 def query_batches(queries: Queries, most: int, residues: int) -> list[tuple[int, int]]:
     """Queries cut into batches of at most ``most`` queries and ``residues`` residues (one query at least), in order."""
+    ends = np.cumsum(queries.lengths, dtype=np.int64)
     batches: list[tuple[int, int]] = []
-    first, size = 0, 0
-    for number, length in enumerate(queries.lengths.tolist()):
-        if number > first and (number - first >= most or size + length > residues):
-            batches.append((first, number))
-            first, size = number, 0
-        size += length
-    if len(queries):
-        batches.append((first, len(queries)))
+    first = before = 0
+    while first < len(queries):
+        fitting = int(np.searchsorted(ends, before + residues, "right"))
+        stop = min(max(fitting, first + 1), first + most, len(queries))
+        batches.append((first, stop))
+        first, before = stop, int(ends[stop - 1])
     return batches
 
 

@@ -43,7 +43,12 @@ class PreparedVolume:
     """A volume with target-side indexes."""
 
     targets: SequenceBatch
-    indexes: Mapping[str, Index]
+    indexes: dict[str, Index]
+
+    def rest(self) -> None:
+        """Give back what no unit will ask for any more. Residues may be asked for, by who reports hits."""
+        self.indexes.clear()
+        self.targets.rest()
 
 
 class Runner:

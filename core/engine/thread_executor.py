@@ -1,5 +1,6 @@
 """Units on threads of this process: a bounded number of them runs while the next volumes are read."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
@@ -23,6 +24,7 @@ class ThreadExecutor:
         self._cancellation = runner.cancellation
         self._waiting: Iterator[Unit] = iter(())
         self._flying: dict[Future, Unit] = {}
+        self._left: Counter[int] = Counter()
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -39,6 +41,7 @@ class ThreadExecutor:
 
     def submit(self, units: Sequence[Unit]) -> None:
         self._waiting = iter(units)
+        self._left = Counter(unit.volume for unit in units)
 
     def finished(self, timeout: float) -> list[UnitResult] | None:
         while (not self._cancellation.requested and len(self._flying) < self._flight + READERS
@@ -52,6 +55,9 @@ class ThreadExecutor:
 
     def _result(self, future: Future) -> UnitResult:
         unit, error = self._flying.pop(future), future.exception()
+        self._left[unit.volume] -= 1
+        if not self._left[unit.volume] and (volume := self._runner.volumes.there(unit.volume)):
+            volume.rest()
         return UnitResult(unit, error=error) if error else future.result()
 
     def _read_ahead(self, volume: int) -> None:

@@ -517,6 +517,37 @@ def test_batch_by_batch_when_volumes_fit_in_memory_and_volume_by_volume_otherwis
         assert_same_hits(whole(), sink.hits)
 
 
+@pytest.mark.parametrize("memory", [None, TARGETS.total_residues])
+def test_volumes_rest_when_no_unit_needs_them_any_more(memory: int | None, monkeypatch) -> None:
+    """Their indexes go, and what residues take that can be had again; results are reported all the same."""
+    rested, prepared = [], []
+    monkeypatch.setattr(SequenceBatch, "rest", lambda batch: rested.append(int(batch.ordinals[0])))
+    sink, source = StrictSink(), CountingSource(TARGETS)
+    run = engine(source=source, volume_residues=100, batch_queries=2, memory=memory)
+    prepare = run._prepare_volume
+    monkeypatch.setattr(run, "_prepare_volume", lambda span: prepared.append(prepare(span)) or prepared[-1])
+    sink.begin(engine(volume_residues=100, batch_queries=2).unit_plan())
+    run.run(sink)
+    assert sorted(rested) == sorted(source.reads), "each once"
+    assert prepared and not any(volume.indexes for volume in prepared)
+    assert_same_hits(whole(), sink.hits)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
+def test_a_few_volumes_are_of_one_size_for_several_threads(threads: int, monkeypatch) -> None:
+    """Else some threads would have nothing to do while another is at the last one."""
+    targets = SequenceBatch.of(PROTEIN, ["A" * (n % 7 + 1) for n in range(1000)])
+    for stage in engine().plan.stages:
+        monkeypatch.setattr(type(stage.stage), "least_cells", 1)
+    run = engine(QUERIES.take(0, 1), targets, volume_residues=targets.total_residues * 3 // 7, threads=threads)
+    sizes = [span.total_residues for span in run.unit_plan().volumes]
+    if threads == 1:
+        assert len(sizes) == 3
+    else:
+        assert len(sizes) == -(-3 // threads) * threads
+        assert max(sizes) < 1.1 * min(sizes) + targets.longest * threads
+
+
 def test_progress_counts_every_cell_once() -> None:
     cells = QUERIES.total_residues * TARGETS.total_residues
     run = engine(volume_residues=100, batch_queries=2)
