@@ -15,6 +15,7 @@ from .core.context import Queries
 from .core.errors import AlphabetError, InputError
 from .core.sequences import ModelBatch, SequenceBatch
 from .installed import registry
+from .storage.duck.database_file import is_database
 
 QueryInput = Any
 """What ``load_queries`` takes."""
@@ -82,11 +83,21 @@ def from_files(kind: str, paths: list[str], on_bad: str) -> Queries:
     """The queries of files; several are as one."""
     whole: Queries
     if kind == "model":
-        whole = ModelBatch.concat([inputs.load_models(path, registry()) for path in paths])
+        parts = [_models(path) for path in paths]
+        whole = parts[0] if len(parts) == 1 else ModelBatch.concat(parts)
     else:
         whole = SequenceBatch.concat([inputs.load_sequences(path, registry(), alphabet(kind), on_bad, queries=True)
                                       for path in paths])
     return whole.renumbered(np.arange(len(whole), dtype=np.int64))
+
+
+def _models(path: str) -> ModelBatch:
+    """The models of a file or a database."""
+    if is_database(path):
+        from .models import queries_of
+
+        return queries_of(path)
+    return inputs.load_models(path, registry())
 
 
 def text_of(name: str | None, item: Any, number: int) -> tuple[str, str, str]:

@@ -12,11 +12,11 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .core import output_files
-from .core.engine.engine import Engine, Trace
+from .core.engine.engine import Engine
 from .core.engine.masking import masked
 from .core.errors import MissingPackageError, StoreError
 from .core.pipeline import Plan
-from .core.ports import VolumeSource
+from .core.ports import Trace, VolumeSource
 from .installed import registry
 from .output_formats import check_name
 
@@ -115,6 +115,7 @@ class Run:
             report = self._run_file.report(source, self.plan)
             if self._engine:
                 report.loaded_targets = self._engine.loaded_targets
+                report.loaded_models = self._engine.loaded_models
             yield self._with_plugins(report)
         else:
             from .storage.results.report import RunReport

@@ -199,7 +199,7 @@ def copy_rate(targets: SequenceBatch) -> float:
     """Residues a second to the device from where they lie, by as many threads as a search has for that."""
     from numba import cuda
     from seqloom.core.cuda.transfer import begin_to_device, synchronize
-    from seqloom.plugins.smith_waterman.resident_cuda import COPIERS
+    from seqloom.plugins.common.resident_cuda import COPIERS
 
     residues, stream = targets.residues[: 1 << 28], cuda.stream()
     there = cuda.device_array(len(residues), np.uint8)
@@ -241,7 +241,7 @@ def modelled(targets: SequenceBatch, lengths: Sequence[int], generator: np.rando
     and copying it.
     """
     from seqloom.core.cuda.transfer import synchronize
-    from seqloom.plugins.smith_waterman.resident_cuda import device_memory
+    from seqloom.plugins.common.resident_cuda import device_memory
     from seqloom.plugins.smith_waterman.seed_cuda import SmithWatermanScoresCuda
 
     source = MemorySource(replace(targets, names=range(len(targets))))
@@ -338,7 +338,7 @@ def giant(generator: np.random.Generator, length: int = 35_000) -> Iterator[Timi
     """Two sequences of so many residues, three in ten of which differ."""
     import resource
 
-    from seqloom.plugins.smith_waterman.resident_cuda import device_memory
+    from seqloom.plugins.common.resident_cuda import device_memory
 
     query = proteins([length], generator)[0]
     changed = generator.random(length) < 0.3

@@ -22,6 +22,7 @@ from typer.main import get_command
 from . import aliases, colour
 from .helping import EXAMPLE, INPUT, OUTPUT, RESULTS, SETTINGS, YES, FileName, PlainCommand, PlainGroup, group
 from .output import is_terminal, opened, say
+from .peers import TASKS, Refused
 from .plugs import registry
 from .progress import working
 
@@ -68,6 +69,8 @@ RUN_OPTIONS = {
     "num-threads": RunOption(MACHINE, "threads", "N", default="1"),
     "memory": RunOption(MACHINE, "memory that the program may take, as 8G", "SIZE"),
     "device-memory": RunOption(MACHINE, "device memory that it may take, as 60G", "SIZE"),
+    "cluster": RunOption(MACHINE, "search on a Dask cluster: its address, a scheduler file, or local:4 for 4 processes",
+                         "ADDRESS|FILE|local:N"),
     "volume-residues": RunOption(MACHINE, "maximum of target residues at once", "N"),
     "batch-queries": RunOption(MACHINE, "maximum of queries at once", "N"),
     "task": RunOption(BUILD, "the pipeline of this name instead, as blastn -task blastn, or that of a TOML file",
@@ -93,6 +96,8 @@ def pipeline_command(name: str, args: Sequence[str] = ()) -> Any:
     from seqloom.installed import find_pipeline
 
     task = aliases.task_of(args) or ""
+    if task in TASKS and not is_pipeline(task):
+        raise Refused(f"there is no task {task} here: {TASKS[task]}")
     pipeline = find_pipeline(registry(), name, task)
     family = registry().family(pipeline.family)
     infos = option_infos(family.Options)
@@ -313,7 +318,7 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
             settings=values["set"] or (), **targets,
             volume_residues=numbers["volume_residues"], batch_queries=numbers["batch_queries"], on_bad=values["on_bad"],
             explain=values["explain"] or (), command=shlex.join(["seqloom", *sys.argv[1:]]), progress=progress,
-            written=written, **options)
+            written=written, cluster=values["cluster"], **options)
     for line in run.explanation() if values["explain"] else ():
         say(line)
     if sys.stderr and sys.stderr.isatty() and not values["quiet"]:

@@ -299,9 +299,18 @@ class Masker(ABC):
         return (cls.__doc__ or "").strip().split("\n")[0]
 
     @classmethod
-    def learned(cls, batches: Callable[[], Iterable[SequenceBatch]], options: Any) -> bytes:
-        """A file of what a masker has to know of a genome, from its sequences: ``batches`` gives them at every call."""
+    def learned(cls, batches: Callable[[], Iterable[SequenceBatch]], options: Any, source: str = "") -> bytes:
+        """A file of what a masker has to know of a genome, from its sequences.
+
+        Args:
+            batches: gives the sequences at every call.
+            source: fingerprint of the database that they are of, which the file keeps; "" where they are of none.
+        """
         raise NotImplementedError
+
+    def source(self) -> tuple[str, str] | None:
+        """The database whose learned file the options name by it, and the fingerprint that the file keeps; or None."""
+        return None
 
     def described(self) -> tuple[int, str, str]:
         """The program's number, name and settings in NCBI's mask files; 0 and nothing where it has none there."""
@@ -363,10 +372,15 @@ class Family(ABC):
 
 
 class Reader(ABC):
-    """Reads one file format. ``gives`` is "sequences" or "models"."""
+    """Reads one file format. ``gives`` is "sequences" or "models".
+
+    Class attributes beside these:
+        packing: of models that can be stored in a database, version of what ``pack`` gives, from 1 on.
+    """
 
     name: ClassVar[str]
     gives: ClassVar[str] = "sequences"
+    packing: ClassVar[int] = 0
 
     @abstractmethod
     def sniff(self, head: bytes) -> bool:
@@ -397,6 +411,27 @@ class Reader(ABC):
                   residues: int) -> Iterator["SequenceBatch | ModelBatch"]:
         """What ``path`` names, if the reader ``claims`` it; else as ``read``."""
         raise NotImplementedError
+
+    def pack(self, model: Any) -> tuple[bytes, bytes]:
+        """A model, an object with ``name`` and ``length``, as bytes from which ``unpack`` makes it again: a head, which
+        is read whenever the model is searched with, and a body, which is read when somebody asks for it."""
+        raise NotImplementedError
+
+    def unpack(self, head: bytes, read: "BodyReader") -> Any:
+        """The model that ``pack`` was given.
+
+        Args:
+            read: gives what a function makes of the body; may be called at any time, by any thread.
+
+        Raises:
+            ValueError: the bytes, which may come from anybody, are no model that could be searched with. The function
+                that ``read`` is given may raise it, too.
+        """
+        raise NotImplementedError
+
+
+BodyReader = Callable[[Callable[[bytes], Any]], Any]
+"""Reads the body of a stored model and gives what the function that it is handed makes of it."""
 
 
 class OnBad(ABC):

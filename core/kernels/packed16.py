@@ -5,6 +5,9 @@ devices of compute capability 9.0 and later, which have instructions for them; `
 halves for halves of floating point where that gives the same order; ``SINGLE`` for one number of 32 bits. In numba's
 simulator all are a few lines of Python with the same results.
 
+``add_half_or_zero(a, b)`` adds halves as floating-point numbers of 16 bits, and gives 0 for what is negative: the pipe
+of the multipliers does it, beside that of the maxima (compute capability 8.0).
+
 Additions of ``SINGLE`` numbers and of register halves by ``multiply_add`` are those of 32 bits: kernels keep halves in
 range, and where the device adds without regard to halves, never negative, so that nothing is borrowed or carried.
 """
@@ -14,12 +17,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numba import cuda as _cuda
 from numba import types
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 WHOLE_WARP = 0xFFFFFFFF
+EXACT_HALVES = 2048
+"""Up to which floating-point numbers of 16 bits are whole numbers without gaps."""
 
 
 def pair(value: int) -> int:
@@ -30,6 +36,14 @@ def pair(value: int) -> int:
 def twice(value: int) -> int:
     """The 32-bit number that, added, adds ``value`` to both halves, as long as neither leaves its range."""
     return _signed(value * 0x10001)
+
+
+def half_bits(value: int) -> int:
+    """The bits of a floating-point number of 16 bits; those of numbers that aren't negative are ordered as these are.
+
+    Whole numbers up to ``EXACT_HALVES`` have exact ones.
+    """
+    return int(np.float16(value).view(np.uint16))
 
 
 def _signed(word: int) -> int:
@@ -68,6 +82,7 @@ class Arithmetic:
 
 if not SIMULATED:
     from llvmlite import ir
+    from numba.core.cgutils import create_struct_proxy, pack_array
     from numba.cuda.extending import intrinsic as _intrinsic
 
     intrinsic: Any = _intrinsic
@@ -104,6 +119,26 @@ if not SIMULATED:
     multiply_add = _instruction("mad.lo.s32 $0, $1, $2, $3;", 3)
     maximum_unsigned = _instruction("max.u16x2 $0, $1, $2;", 2)
     maximum_unsigned3 = _instruction("{.reg .b32 t; max.u16x2 t, $1, $2; max.u16x2 $0, t, $3;}", 3)
+    add_half_or_zero = _instruction(
+        "{.reg .b32 one; mov.b32 one, 0x3C003C00; fma.rn.relu.f16x2 $0, $1, one, $2;}", 2)
+    @intrinsic
+    def four_words(typing_context, array, first):
+        """Four words of an i4 array in shared memory, from a place on that is a multiple of four: one instruction."""
+
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            word, long = ir.IntType(32), ir.IntType(64)
+            pointer = builder.ptrtoint(create_struct_proxy(signature.args[0])(context, builder, values[0]).data, long)
+            of_array = builder.call(ir.InlineAsm(
+                ir.FunctionType(word, [long]),
+                "{.reg .u64 t; cvta.to.shared.u64 t, $1; cvt.u32.u64 $0, t;}", "=r,l"), [pointer])
+            address = builder.add(of_array, builder.mul(values[1], ir.Constant(word, 4)))
+            shape = ir.LiteralStructType([word] * 4)
+            read = builder.call(ir.InlineAsm(ir.FunctionType(shape, [word]),
+                                             "ld.shared.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,r"), [address])
+            return pack_array(builder, [builder.extract_value(read, n) for n in range(4)])
+
+        return types.UniTuple(types.int32, 4)(array, types.int32), build
+
     _packed, _ordinary, _single = (_operations(*o) for o in (("s16x2", "s16x2"), ("f16x2", "s32"), ("s32", "s32")))
 
     @cuda.jit(device=True, inline="always")
@@ -153,6 +188,13 @@ else:
 
     def maximum_unsigned3(a, b, c):
         return maximum_unsigned(maximum_unsigned(a, b), c)
+
+    def add_half_or_zero(a, b):
+        sums = (np.array([a, b], np.int64) & WHOLE_WARP).astype(np.uint32).view(np.float16).reshape(2, 2)
+        return int(np.maximum(sums[0] + sums[1], np.float16(0)).view(np.int32)[0])
+
+    def four_words(array, first):
+        return tuple(int(word) for word in array[first : first + 4])
 
     def _maximum2(a, b):
         return _joined(*map(max, _halves(a), _halves(b)))

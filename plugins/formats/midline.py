@@ -16,8 +16,11 @@ def similar_pairs(report: Report) -> np.ndarray | None:
     if alphabet_of(report.run) is not PROTEIN:
         return None
     from ..common.matrices import protein_matrix  # its tables aren't needed before there is something to write
+    from ..common.matrix_file import whole_matrix
 
-    similar = protein_matrix((report.run.get("options") or {}).get("matrix") or "BLOSUM62") > 0
+    options = report.run.get("options") or {}
+    own = options.get("mxfile")
+    similar = (whole_matrix(own, PROTEIN) if own else protein_matrix(options.get("matrix") or "BLOSUM62")) > 0
     j = PROTEIN.letters.index("J")  # which isn't in the matrix that BLAST marks similar residues by
     similar[j] = similar[:, j] = False
     return similar

@@ -27,6 +27,7 @@ def seqloom_writers() -> list[Deferred]:
         "14": "writer_xml.Xml2Files",
         "15": "writer_json.Json",
         "16": "writer_xml.Xml2",
+        "17": "writer_sam.Sam",
         "18": "writer_organisms.Organisms",
         "html": "writer_html.Html",
         "table": "writer_table.Table",

@@ -15,23 +15,26 @@ NEAR_DIAGONALS = 10
 Frames = dict[int, list[Hsp]]
 
 
-def merge_chunks(found: list[tuple[int, Frames]]) -> Frames:
-    """Alignments by frame in target coordinates, from those of chunks (start, by frame, in chunk coordinates)."""
+def merge_chunks(found: list[tuple[int, Frames]], near: int = NEAR_DIAGONALS) -> Frames:
+    """Alignments by frame in target coordinates, from those of chunks (start, by frame, in chunk coordinates).
+
+    near: pieces are joined if their starts are less than so many diagonals apart.
+    """
     merged: Frames = {}
     for start, frames in found:
         for frame, hsps in frames.items():
             for hsp in hsps:
                 hsp.target_start, hsp.target_end = hsp.target_start + start, hsp.target_end + start
                 hsp.anchor_target += start
-            merged[frame] = _joined(merged.get(frame, []), hsps, start)
+            merged[frame] = _joined(merged.get(frame, []), hsps, start, near)
     return merged
 
 
-def _joined(earlier: list[Hsp], later: list[Hsp], start: int) -> list[Hsp]:
+def _joined(earlier: list[Hsp], later: list[Hsp], start: int, near: int) -> list[Hsp]:
     """Both lists; a later alignment that begins in the overlap is joined to the first earlier one it continues."""
     result = list(earlier)
     for hsp in later:
-        partner = next((other for other in result if _continues(other, hsp, start)), None)
+        partner = next((other for other in result if _continues(other, hsp, start, near)), None)
         if partner is None:
             result.append(hsp)
         else:
@@ -39,11 +42,11 @@ def _joined(earlier: list[Hsp], later: list[Hsp], start: int) -> list[Hsp]:
     return result
 
 
-def _continues(first: Hsp, second: Hsp, start: int) -> bool:
+def _continues(first: Hsp, second: Hsp, start: int, near: int) -> bool:
     end = start + CHUNK_OVERLAP
     crosses = first.target_start < start and first.target_end > start and second.target_start < end <= second.target_end
-    near = abs(first.query_start - first.target_start - second.query_start + second.target_start) < NEAR_DIAGONALS
-    return crosses and near and first.query_start <= second.query_start and first.query_end <= second.query_end
+    apart = abs(first.query_start - first.target_start - second.query_start + second.target_start)
+    return crosses and apart < near and first.query_start <= second.query_start and first.query_end <= second.query_end
 
 
 def _join(first: Hsp, second: Hsp) -> Hsp:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ from seqloom.core.kernels.simd import (
 
 from .exact_math import F32, Array32
 from .profile import LANES, FloatProfile, LengthModel, stripe
+from .residues import CODE_OF_RESIDUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,6 +88,13 @@ class StripedOdds:
         self.transitions = aligned(self.slots * STEP, F32)
         self.transitions[:] = np.stack(parts, axis=1).reshape(-1)
 
+    @cached_property
+    def by_slot(self) -> Array32:
+        """f4[Q · 20 · 4]: ``match`` of the twenty letters, those of a slot together."""
+        letters = self.match.reshape(-1, self.slots, LANES)[CODE_OF_RESIDUE]
+        by_slot = aligned(letters.size, F32)
+        by_slot.reshape(self.slots, -1)[:] = letters.transpose(1, 0, 2).reshape(self.slots, -1)
+        return by_slot
 
     @cached_property
     def ways(self) -> Array32:
@@ -585,8 +594,14 @@ class Matrices:
             *self._working)
 
 
+_ROOM = 5 << 20
+
+
 class Rooms:
-    """Arrays by name, used again and again: fresh memory takes as long to come by as to fill. For one thread."""
+    """Arrays by name, used again and again: fresh memory takes as long to come by as to fill. For one thread.
+
+    There is room for more than was asked for from the beginning, since memory that nobody touches isn't taken.
+    """
 
     def __init__(self) -> None:
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -596,8 +611,25 @@ class Rooms:
         before = len(self._arrays.get(name, ()))
         if before < size:
             self._arrays.pop(name, None)
-            self._arrays[name] = aligned(max(size, before * 5 // 4), dtype)
+            self._arrays[name] = aligned(max(size, before * 5 // 4, _ROOM), dtype)
         return self._arrays[name]
+
+
+class RoomsOfThreads:
+    """Rooms for as many threads as work at a time."""
+
+    def __init__(self) -> None:
+        self._unused: list[Rooms] = []
+
+    @contextmanager
+    def lent(self) -> Iterator[Rooms]:
+        """Rooms that no other thread has."""
+        try:
+            rooms = self._unused.pop()
+        except IndexError:
+            rooms = Rooms()
+        yield rooms
+        self._unused.append(rooms)
 
 
 class _Streams:
@@ -636,16 +668,21 @@ def longest_first(lengths: NDArray[np.int64], together: int, rows: int = 0) -> I
         first = behind
 
 
+def narrowest(stretches: int) -> int:
+    """Lanes of the narrowest vectors that take so many streams, or of the widest."""
+    return next((lanes for lanes in WIDTHS if lanes >= LANES * stretches), WIDE)
+
+
 STREAM_ROWS = 4096
 """Rows of streams of targets, about, if no target is longer."""
 
 
-def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64],
-                   ends: NDArray[np.int64]) -> Array32:
+def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
+                   rooms: Rooms) -> Array32:
     """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
-    of f32."""
+    of f32. ``rooms`` are to work in."""
     lengths, scores = ends - begins, np.empty(len(begins), F32)
-    matrices = Matrices(odds, WIDE, 0, Rooms())
+    matrices = Matrices(odds, narrowest(len(begins)), 0, rooms)
     for chosen in longest_first(lengths, matrices.together, STREAM_ROWS):
         matrices.run_forward(residues, begins[chosen], lengths[chosen], lengths[chosen], multihit=True, whole=False)
         scores[chosen] = matrices.scores[: len(chosen)]

@@ -3,6 +3,7 @@
 from seqloom.core.pipeline import Pipeline, Slot
 
 _SEARCH = (
+    Slot("index.targets", "resident-targets", enabled="fast"),  # only devices have it
     Slot("seed.msv", "msv"),
     Slot("extend.bias", "bias-filter"),
     Slot("extend.viterbi", "viterbi-filter"),

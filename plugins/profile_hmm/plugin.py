@@ -18,6 +18,7 @@ def seqloom_stages() -> list[Deferred]:
         "sequence-profiles cpu": "query_index_cpu.SequenceProfilesCpu",
         "msv reference": "seed_msv_reference.MsvFilter",
         "msv cpu": "seed_msv_cpu.MsvFilterCpu",
+        "msv cuda": "seed_msv_cuda.MsvFilterCuda",
         "bias-filter reference": "extend_bias_reference.BiasFilter",
         "bias-filter cpu": "extend_bias_cpu.BiasFilterCpu",
         "viterbi-filter reference": "extend_viterbi_reference.ViterbiFilter",

@@ -10,9 +10,10 @@ import numpy as np
 from seqloom.core.alphabet import PROTEIN, Alphabet
 from seqloom.core.packed_texts import PackedTexts
 from seqloom.core.sequences import ModelBatch
-from seqloom.core.stages import OnBad, Reader
+from seqloom.core.stages import BodyReader, OnBad, Reader
 
 from .hmmfile import LONGEST_LINE, ProfileHmm, read_models
+from .packed_models import PACKING, StoredHmm, pack, unpack
 
 
 class Hmmer3Reader(Reader):
@@ -20,6 +21,7 @@ class Hmmer3Reader(Reader):
 
     name = "hmmer3"
     gives = "models"
+    packing = PACKING
 
     def sniff(self, head: bytes) -> bool:
         return head.lstrip().startswith(b"HMMER3/")
@@ -44,6 +46,14 @@ class Hmmer3Reader(Reader):
         if models:
             yield model_batch(models, PackedTexts.concat(sources), first)
         text.detach()
+
+    def pack(self, model: ProfileHmm) -> tuple[bytes, bytes]:
+        """See ``packed_models``."""
+        return pack(model)
+
+    def unpack(self, head: bytes, read: BodyReader) -> StoredHmm:
+        """See ``packed_models``."""
+        return unpack(head, read)
 
 
 def model_batch(models: list[ProfileHmm], sources: Sequence[str] | None = None, first: int = 0) -> ModelBatch:

@@ -1,4 +1,4 @@
-"""``segment-diagonals`` on the CPU: the eight-bit scan of queued targets; beyond eight bits, its finds exactly."""
+"""``segment-diagonals`` on the CPU: the eight-bit scan of all targets; beyond eight bits, its finds exactly."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -7,12 +7,11 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel
-from seqloom.core.records import Records, Seeds
+from seqloom.core.records import Ragged, Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.diagonal_scan import CEILING, LANES, good_diagonals
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.lane_queues import KIND, queued
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals, diagonal_rows, pairs_to_search
 from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.words import segment_excess
@@ -86,10 +85,12 @@ def promising_diagonals(context: Context, residues: np.ndarray,
     cutoffs = [context.scoring.filter_cutoff(number) for number, _ in group]
     chosen = group[0][1]
     if min(cutoffs) <= 0:
-        return [_every_diagonal(len(query), context.targets, chosen) for query in queries]
-    whole = len(chosen) == len(context.targets)
-    queues = context.index(KIND) if whole else queued(context.targets, chosen)
-    numbers, places, diagonals = good_diagonals(context.scoring.matrix, queries, queues, cutoffs)
+        return [every_diagonal(len(query), context.targets, chosen) for query in queries]
+    targets = context.targets
+    if len(chosen) < len(targets):
+        picked = Ragged(targets.offsets, targets.searched()).take(chosen)
+        targets = SequenceBatch(targets.alphabet, picked.values, picked.offsets, targets.ordinals[chosen])
+    numbers, places, diagonals = good_diagonals(context.scoring.matrix, queries, targets, cutoffs, context.threads)
     bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
     return [(chosen[places[first:last]], diagonals[first:last]) for first, last in pairwise(bounds)]
 
@@ -97,35 +98,49 @@ def promising_diagonals(context: Context, residues: np.ndarray,
 class SegmentDiagonalsCpu(SegmentDiagonals):
     __doc__ = SegmentDiagonals.__doc__
     backend = "cpu"
-    reads = (KIND,)
 
     def footprint(self, shape: Shape) -> Footprint:
         return scan_footprint(shape)
 
     def run(self, context: Context, records: Records | None) -> Seeds:
-        queries, targets = context.queries, context.targets
-        residues = read_as_query(queries.searched())
+        residues = read_as_query(context.queries.searched())
 
         def of_group(group: list[Task]) -> list[tuple[Seeds, int]]:
             context.cancellation.check()
-            parts = []
-            for (number, chosen), found in zip(group, promising_diagonals(context, residues, group), strict=True):
-                places, diagonals = found
-                size = int(queries.lengths[number])
-                cutoff = context.scoring.filter_cutoff(number)
-                if cutoff > CEILING:
-                    query = residues[queries.offsets[number] : queries.offsets[number + 1]]
-                    good = best_on_diagonals(context, query, places, diagonals) >= cutoff
-                    places, diagonals = places[good], diagonals[good]
-                sizes = size, targets.lengths[places]
-                rows = diagonal_rows(queries.ordinals[number], targets.ordinals[places], sizes, diagonals)
-                parts.append((Seeds(rows), len(chosen) - (len(group_starts(places)) - 1)))
-            return parts
+            found = promising_diagonals(context, residues, group)
+            return [whole_diagonals(context, residues, *row) for row in zip(group, found, strict=True)]
 
         groups = scanned_together(context, pairs_to_search(context, records))
         parts = [part for parts in run_tasks(context.threads, of_group, groups) for part in parts]
-        context.count("pairs left out", sum(out for _, out in parts))
-        return Seeds.concat([seeds for seeds, _ in parts])
+        return joined(context, parts)
+
+
+def whole_diagonals(context: Context, residues: np.ndarray, task: Task, found: tuple[np.ndarray, np.ndarray],
+                    ceiling: int = CEILING) -> tuple[Seeds, int]:
+    """Seeds of the good ones of a query's diagonals that a scan found, and how many of its targets have none.
+
+    Args:
+        residues: of all queries, as they are searched.
+        found: place i8[n] and diagonal i8[n], sorted.
+        ceiling: cutoffs above it were taken for it.
+    """
+    number, chosen = task
+    queries, targets = context.queries, context.targets
+    places, diagonals = found
+    cutoff = context.scoring.filter_cutoff(number)
+    if cutoff > ceiling:
+        query = residues[queries.offsets[number] : queries.offsets[number + 1]]
+        good = best_on_diagonals(context, query, places, diagonals) >= cutoff
+        places, diagonals = places[good], diagonals[good]
+    sizes = int(queries.lengths[number]), targets.lengths[places]
+    rows = diagonal_rows(queries.ordinals[number], targets.ordinals[places], sizes, diagonals)
+    return Seeds(rows), len(chosen) - (len(group_starts(places)) - 1)
+
+
+def joined(context: Context, parts: list[tuple[Seeds, int]]) -> Seeds:
+    """The seeds of all queries; what was left out is counted."""
+    context.count("pairs left out", sum(out for _, out in parts))
+    return Seeds.concat([seeds for seeds, _ in parts])
 
 
 def scan_footprint(shape: Shape) -> Footprint:
@@ -136,7 +151,7 @@ def scan_footprint(shape: Shape) -> Footprint:
                      + int(BYTES_PER_DIAGONAL * found))
 
 
-def _every_diagonal(size: int, targets: SequenceBatch, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def every_diagonal(size: int, targets: SequenceBatch, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Place and diagonal of every diagonal of the targets at ``chosen``, in order."""
     counts = np.maximum(0, targets.lengths[chosen] + size - 1)
     ends = np.cumsum(counts)

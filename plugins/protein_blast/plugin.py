@@ -19,6 +19,7 @@ def seqloom_stages() -> list[Deferred]:
         "ungapped-scan cpu": "scan_cpu.UngappedScanCpu",
         "segment-diagonals reference": "diagonals_reference.SegmentDiagonals",
         "segment-diagonals cpu": "diagonals_cpu.SegmentDiagonalsCpu",
+        "segment-diagonals cuda": "diagonals_cuda.SegmentDiagonalsCuda",
         "word-hits reference": "seed_reference.WordHits",
         "word-hits cpu": "seed_cpu.WordHitsCpu",
         "dfa-hits reference": "dfa_reference.DfaHits",

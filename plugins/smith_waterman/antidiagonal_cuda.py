@@ -25,8 +25,8 @@ from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.kernels.unroll import specialise
 from seqloom.core.options import option
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.resident_cuda import device_memory
 
-from .resident_cuda import device_memory
 from .seed_reference import SmithWatermanScores, strands
 
 cuda: Any = _cuda

@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.resident_cuda import WorkSize
 from seqloom.plugins.common.stretches_cpu import Stretches
 
 from .extend_cpu import SmithWatermanTracebackCpu
 from .recurrence_cpu import Profile, Workers
-from .resident_cuda import WorkSize
 from .targets_cuda import on_device_targets, working_bytes
 
 LEAST_CELLS = 1 << 31

@@ -1,43 +1,9 @@
-"""``sw-targets`` on CUDA devices: the residues of a volume are sent there while the volume before is searched."""
+"""``sw-targets`` on CUDA devices."""
 
-import weakref
-from contextlib import suppress
-from typing import Any, ClassVar
-
-from seqloom.core.backends import device_count
-from seqloom.core.context import Context
-from seqloom.core.engine.threads import short_switch_interval
-from seqloom.core.errors import BackendError
-from seqloom.core.index import Index
-from seqloom.core.sequences import SequenceBatch
-from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.resident_index_cuda import ResidentTargets
 
 from .index_cpu import SmithWatermanTargets
-from .resident_cuda import Upload, VolumeSize, device_memory, on_devices
-from .target_order_cuda import BYTES_PER_STRETCH_HERE
 
 
-def _wait(sending: Upload) -> None:
-    with suppress(BackendError):  # whoever uses the device will be told
-        sending.wait()
-
-
-class SmithWatermanTargetsCuda(SmithWatermanTargets):
+class SmithWatermanTargetsCuda(ResidentTargets, SmithWatermanTargets):
     __doc__ = SmithWatermanTargets.__doc__
-    backend: ClassVar[str] = "cuda"
-
-    def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=BYTES_PER_STRETCH_HERE * (shape.targets + 1),
-                         device=VolumeSize.of(shape.target_residues, shape.targets).nbytes)
-
-    def run(self, context: Context, batch: SequenceBatch) -> Any:
-        index = Index(self.provides, "target", parameters={"lanes": 0})
-
-        def send(device: int) -> None:
-            # Residues that nobody has used may go when the index goes.
-            weakref.finalize(index, _wait, device_memory().bring(batch, context.device_memory))
-
-        devices = range(device_count())
-        with short_switch_interval():
-            on_devices(send, devices, devices)
-        return index

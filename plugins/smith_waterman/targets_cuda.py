@@ -27,7 +27,9 @@ from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.transfer import clear, make_wait
 from seqloom.core.kernels.packed16 import SIMULATED, Arithmetic, has_packed_maxima, packed_arithmetic
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common.resident_cuda import Volume, WorkSize, Workspace, device_memory
 from seqloom.plugins.common.stretches_cpu import Stretches
+from seqloom.plugins.common.target_order_cuda import BYTES_PER_COLUMN, Borders, Pieces, TargetOrder
 
 from .recurrence_cuda import (
     BEST,
@@ -47,8 +49,6 @@ from .recurrence_cuda import (
     query_profiles,
     tiling,
 )
-from .resident_cuda import Volume, WorkSize, Workspace, device_memory
-from .target_order_cuda import BYTES_PER_COLUMN, Borders, Pieces, TargetOrder
 
 cuda: Any = _cuda
 _GROUP_QUERIES = 16

@@ -83,6 +83,9 @@ class RunResults(ResultSink, Protocol):
                 added to what is kept.
         """
 
+    def note(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep further plain data with the provenance of the run, behind what is kept there under this name."""
+
     def release(self) -> None:
         """Do without the databases from now on."""
 
@@ -119,11 +122,13 @@ class Reporting:
 
     Attributes:
         loaded_targets: gives targets that are in memory, those with i8[k] ascending numbers among them; None without
-        such. read_models: gives the models of a text, where the queries are models and readers are there. mask: gives
+        such. loaded_models: gives those of the queries first … last − 1 that are models, where they are at hand.
+        read_models: gives the models of a text, where the queries are models and readers are there. mask: gives
         queries with the stretches that the run masks, where its plugins are there.
     """
 
     loaded_targets: Callable[[np.ndarray], SequenceBatch | None] = staticmethod(lambda numbers: None)
+    loaded_models: Callable[[int, int], Sequence[Any]] | None = None
     read_models: Callable[[str], Sequence[Any]] | None = None
     mask: Callable[[SequenceBatch], SequenceBatch] | None = None
 
@@ -194,8 +199,8 @@ class Reporting:
                 passed.setdefault(query, {})[slot] = records
             block = QueryBlock(
                 *self.asked(first, last, residues), hits, self._with_parsed(self.targets(distinct(hits.target))),
-                models=self.models(first, last) if residues else (), stretch=self.stretch, parsed=parsed,
-                passed=passed)
+                models=(self.loaded_models or self.models)(first, last) if residues else (), stretch=self.stretch,
+                parsed=parsed, passed=passed)
             yield from self._with_targets(block) if residues else (block,)
             first = last
 

@@ -5,16 +5,13 @@
 """
 
 import logging
-import os
-import stat
-import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,47 +22,30 @@ from ...core.engine.threads import run_tasks
 from ...core.errors import DamagedError, InputError, StoreError
 from ...core.ports import Taxon
 from ...core.sequences import Intervals, SequenceBatch, offsets_of
-from ..duck import creation, durable
+from ..duck import creation
 from ..duck.arrow import Values, insert
-from ..duck.connection import STORAGE_VERSION, configure, connect, lacks_table, make_tables, translated
+from ..duck.connection import lacks_table, translated
+from ..duck.database_file import ENDING, SAVING, DatabaseFile, begun, for_reading, for_writing
 from ..duck.literals import literal
 from ..duck.revisions import HEAD
-from . import index_images
+from . import index_images, residue_image
 from .chunk_tables import BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, VOLUME_CHUNKS, making, table_of
 from .fingerprint import BLOCK_RESIDUES, BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
 from .packing import RUN, pack, unpack
+from .residue_image import ImageWriter, ResidueImage
 
 if TYPE_CHECKING:
     import duckdb
 
+_log = logging.getLogger("seqloom")
 CHUNK_RESIDUES = {"protein": BLOCK_RESIDUES, "nucleotide": 4 * BLOCK_RESIDUES}
 """Residues of a chunk: 4 MiB of packed residues."""
 LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
-READING_MEMORY = 256 << 20
-"""Bytes for them without one, so that DuckDB doesn't keep residues that were read into arrays."""
 MOST_READERS = 4
 """Chunks that are read side by side: each takes three times its size meanwhile."""
 DENSE = 16
 """Ordinals among which one is looked for, at most, where a bit for each finds them sooner than a list does."""
-MAGIC = b"DUCK"
-_log = logging.getLogger("seqloom")
-
-_open_here: set[str] = set()
-"""Files that this process has open: a handle of our own on one, when closed, would drop DuckDB's lock on it."""
-
-
-def is_database(path: "str | Path") -> bool:
-    """Whether ``path`` is a DuckDB file, of whatever content."""
-    if os.path.realpath(path) in _open_here:
-        return True
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            return False  # of a pipe nobody else could read what is read here
-        with open(path, "rb") as file:
-            return file.read(12)[8:] == MAGIC
-    except (OSError, ValueError):
-        return False
 
 
 @dataclass(frozen=True)
@@ -85,6 +65,11 @@ class Facts:
     revision: str
     masked: bool
 
+    @property
+    def said(self) -> str:
+        """What an image of the residues says of the database."""
+        return f"{self.fingerprint} {self.alphabet} {self.sequences} {self.total_residues}"
+
     def wrong(self) -> str:
         """What of it can't be; empty if all can."""
         numbers = (self.chunk_residues, self.sequences, self.total_residues, self.longest, self.shortest)
@@ -100,7 +85,7 @@ class Facts:
         return ""
 
 
-class SequenceDatabase:
+class SequenceDatabase(DatabaseFile):
     """An open sequence database. Its methods may be called from several threads.
 
     Attributes:
@@ -113,8 +98,7 @@ class SequenceDatabase:
         revision: schema revision of the file.
     """
 
-    path: Path
-    read_only: bool
+    kind = "sequences"
     alphabet: Alphabet
     sequences: int
     total_residues: int
@@ -126,12 +110,11 @@ class SequenceDatabase:
 
     def __init__(self, path: Path, open_file: "Callable[[], duckdb.DuckDBPyConnection]", read_only: bool,
                  facts: "Facts | None" = None) -> None:
-        self.path, self.read_only, self._open = path, read_only, open_file
-        self._opened: duckdb.DuckDBPyConnection | None = None
-        self._lock = threading.RLock()
+        super().__init__(path, open_file, read_only)
         self._held: tuple[int, np.ndarray] | None = None
         self._taxa: dict[int, Taxon | None] = {0: None}
-        self._real = os.path.realpath(path)
+        self._image: ResidueImage | None = None
+        self._image_sought = self._image_missed = False
         self._know(facts or self._facts())
 
     @classmethod
@@ -163,11 +146,15 @@ class SequenceDatabase:
                         writing = pool.submit(writer.add, batch)
                     writing.result()
                 writer.finish()
-                writer.close("COMMIT; CHECKPOINT made; USE memory; DETACH made")
+                writer.close(ENDING)
             except BaseException:
                 writer.close()
+                if writer.image:
+                    writer.image.discard()
                 raise
-        return cls(path, partial(_for_reading, path, memory, threads), True, writer.facts)
+        if writer.image:
+            writer.image.finish(writer.facts.said)
+        return cls(path, partial(for_reading, path, "sequences", memory, threads), True, writer.facts)
 
     @classmethod
     def open(cls, path: "str | Path", read_only: bool = True, memory: int | None = None,
@@ -175,37 +162,15 @@ class SequenceDatabase:
         """Open an existing database; see ``storage.connection.connect`` for the errors."""
         path = Path(path)
         if read_only:
-            connection = _for_reading(path, memory, threads)
+            connection = for_reading(path, "sequences", memory, threads)
         else:
-            connection = connect(path, False, "sequences", memory=memory, threads=threads)
-            with translated(path):
-                durable.hold(connection)
+            connection = for_writing(path, "sequences", memory, threads)
             index_images.clear_unfinished(path)
         try:
             return cls(path, lambda: connection, read_only)
         except BaseException:
             connection.close()
             raise
-
-    @property
-    def _connection(self) -> "duckdb.DuckDBPyConnection":
-        if self._opened is None:
-            self._opened = self._open()
-            _open_here.add(self._real)
-        return self._opened
-
-    def close(self) -> None:
-        """Release the file. May be called more than once."""
-        if self._opened is not None:
-            self._opened.close()
-            _open_here.discard(self._real)
-        self._open = partial(_closed, self.path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def append(self, batches: Iterable[SequenceBatch]) -> None:
         """Add sequences behind those that are there, whose ordinals stay; all of them, or none.
@@ -231,36 +196,9 @@ class SequenceDatabase:
             before = self.fingerprint
             self.bring_in("the sequences were added")
             self._know(self._facts())
-            if self.fingerprint != before:  # no index is of these sequences
+            if self.fingerprint != before:  # no image is of these sequences
                 index_images.clear(self.path)
-
-    def bring_in(self, what: str) -> None:
-        """Bring what was committed into the file. If that can't be done it is there all the same: then a warning says
-        ``what`` was done, and the database is open for reading from now on."""
-        try:
-            self.checkpoint()
-        except StoreError as error:
-            _log.warning("%s: %s, but stand in %s yet, to be kept beside it (%s)", self.path, what,
-                         durable.log_of(self.path).name, error)
-            self.close()
-            self._opened, self.read_only = None, True
-            self._open = partial(_for_reading, self.path, None, None)
-
-    def checkpoint(self) -> None:
-        """Bring what was committed into the file, so that nothing stays in its log.
-
-        Raises:
-            StoreError: the disk is full, for instance. What was committed stays in the log, and nothing is lost; close
-                the database then.
-        """
-        with self._lock, translated(self.path):
-            durable.checkpoint(self._connection, self.path)
-
-    def _rollback(self) -> None:
-        from ..duck.native import duckdb
-
-        with suppress(duckdb.Error):  # the transaction may be gone already, with all that it did
-            self._connection.execute("ROLLBACK")
+                residue_image.clear(self.path)
 
     # ---- what is in it
 
@@ -418,6 +356,11 @@ class SequenceDatabase:
         last = np.concatenate([joined, [len(starts)]]) - 1 if len(starts) else first
         place, size = 0, self._about.chunk_residues
         for begin, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True):
+            mapped = self.mapped(begin, end, threads)
+            if mapped is not None:
+                out[place : place + len(mapped)] = mapped
+                place += len(mapped)
+                continue
             pieces = []
             while begin < end:
                 chunk, skip = divmod(begin, size)
@@ -426,6 +369,62 @@ class SequenceDatabase:
                 begin, place = begin + count, place + count
             run_tasks(min(threads, MOST_READERS), lambda piece: self._copy(*piece), pieces, "read")
         return out
+
+    def image(self, make: bool = False) -> "ResidueImage | None":
+        """The image of all residues; None where there is none.
+
+        Args:
+            make: make it if it isn't there, where that can be done in reasonable time.
+        """
+        with self._lock:
+            if not self.read_only or self.alphabet.name != "protein":
+                return None
+            if not self._image_sought:
+                self._image_sought = True
+                self._image, _ = self.open_image()
+            if self._image is None and make and not self._image_missed:
+                self._image_missed = not self._make_image()
+            return self._image
+
+    def open_image(self) -> "tuple[ResidueImage | None, str]":
+        """The image, if there is one that is of this database, and what is wrong with it otherwise."""
+        return ResidueImage.open(self.path, self._about.said, self.total_residues, largest_code(self.alphabet))
+
+    def _make_image(self) -> bool:
+        if self.total_residues > residue_image.MOST_IN_SEARCH or not residue_image.may_be_made(
+                self.path, self.total_residues):
+            return False
+        writer = ImageWriter(self.path)
+        try:
+            for chunk in range(-(-self.total_residues // self._about.chunk_residues)):
+                writer.add(self._decode(*self._chunk(chunk)))
+        except BaseException:
+            writer.discard()
+            raise
+        if writer.finish(self._about.said):
+            self._image, _ = self.open_image()
+        return self._image is not None
+
+    def mapped(self, first: int, last: int, threads: int = 1, make: bool = False) -> np.ndarray | None:
+        """u8[last − first] codes of a stretch of the row of all residues where they lie in the image, compared with
+        their checksums; None without an image. One that is damaged is left alone from then on, and removed.
+
+        Args:
+            threads: that may compare side by side.
+            make: see ``image``.
+        """
+        image = self.image(make)
+        if image is None:
+            return None
+        cuts = [*range(first, last, residue_image.BLOCK), last]
+        if not all(run_tasks(threads, lambda cut: image.sound(*cut), list(pairwise(cuts)), "read")):
+            with self._lock:
+                if self._image is image:
+                    self._image, self._image_missed = None, True
+                    residue_image.clear(self.path)
+                    _log.warning("%s is damaged; residues are read from %s itself", image.path, self.path.name)
+            return None
+        return image.residues[first:last]
 
     def _copy(self, chunk: int, skip: int, out: np.ndarray) -> None:
         """Codes from position ``skip`` of a chunk into ``out``. A chunk of which only a part was asked is kept."""
@@ -508,27 +507,13 @@ class SequenceDatabase:
             raise DamagedError(f"{self.path}: its table database has {len(rows)} rows instead of one; make it anew")
         return Facts(*rows[0])
 
-    def _run(self, sql: str) -> Sequence[tuple[Any, ...]]:
-        with self._lock, translated(self.path):
-            return self._connection.execute(sql).fetchall()
-
-    def _run_apart(self, sql: str) -> Sequence[tuple[Any, ...]]:
-        """What ``_run`` gives, beside other statements."""
-        with self._lock:
-            cursor = self._connection.cursor()
-        with closing(cursor), translated(self.path):
-            return cursor.execute(sql).fetchall()
-
-    def _columns(self, sql: str) -> dict[str, np.ndarray]:
-        with self._lock, translated(self.path):
-            return {n: np.asarray(c) for n, c in self._connection.execute(sql).fetchnumpy().items()}
-
 
 class _Writer:
     """Adds batches to the tables of a new or an open file, inside a transaction that the caller ends.
 
     ``saves``: bring every full volume to disk at once, so that it leaves memory; only for a file that nobody sees yet.
-    ``facts``: what the database is, once ``finish`` was called.
+    ``facts``: what the database is, once ``finish`` was called. ``image``: of its residues, to be finished when the
+    file has its name.
     """
 
     facts: Facts
@@ -546,20 +531,11 @@ class _Writer:
         self._names: list[str] = []  # of the block of rows that is not full yet
         self._descriptions: list[str] = []
         self._lengths: list[np.ndarray] = []
+        self.image: ImageWriter | None = None
 
     def make(self, part: Path, memory: int | None, threads: int | None) -> None:
         """Begin a new file."""
-        from ..duck.native import duckdb
-
-        with translated(self._path):
-            self._connection = duckdb.connect()
-            configure(self._connection, memory, threads)
-            self._run(f"SET temp_directory = {literal(f'{part}.tmp')}")
-            # Nothing needs to survive a crash before the file has its name, so nothing is logged ahead.
-            self._run(f"ATTACH {literal(str(part))} AS made (STORAGE_VERSION "
-                      f"{literal(STORAGE_VERSION)}, RECOVERY_MODE no_wal_writes); USE made")
-            make_tables(self._connection, "sequences")
-            self._run("BEGIN")
+        self._connection = begun(part, self._path, "sequences", memory, threads)
 
     def close(self, last: str = "") -> None:
         """Run the last statements on a new file and close it."""
@@ -665,6 +641,7 @@ class _Writer:
         data, runs = pack(codes) if self._alphabet.name == "nucleotide" else (codes, np.empty(0, RUN))  # type: ignore[union-attr]
         packed, ambiguities = data.tobytes(), runs.tobytes()
         digests = residue_digests(codes)
+        self._add_to_image(codes)
         self._run(making(self._chunk))
         self._insert(table_of(self._chunk, HEAD["sequences"]), {
             "chunk": ("INTEGER", [self._chunk]), "letters": ("INTEGER", [self._fill]), "data": ("BLOB", [packed]),
@@ -674,7 +651,16 @@ class _Writer:
         self._digests.append(digests)
         self._chunk, self._fill = self._chunk + 1, 0
         if self._saves and self._chunk % VOLUME_CHUNKS == 0:
-            self._run("COMMIT; CHECKPOINT made; BEGIN")
+            self._run(SAVING)
+
+    def _add_to_image(self, codes: np.ndarray) -> None:
+        """Write the residues of the next chunk to the image of a new database that is large enough for one."""
+        first = self._chunk == 0 and self._fill == self._size
+        if (self._saves and first and self._alphabet.name == "protein"  # type: ignore[union-attr]
+                and residue_image.may_be_made(self._path, residue_image.LEAST)):
+            self.image = ImageWriter(self._path)
+        if self.image:
+            self.image.add(codes)
 
     def finish(self) -> None:
         """Write what is left, check ids, and say in table ``database`` what there is."""
@@ -723,12 +709,16 @@ def unsound(kind: Alphabet, residues: int, data: bytes, ambiguities: bytes) -> s
         return f"{residues:,} residues in {len(data):,} bytes"
     codes = np.frombuffer(data, np.uint8) if kind.name == "protein" else np.empty(0, np.uint8)
     runs = np.frombuffer(ambiguities, RUN)
-    last = int((kind.codes[kind.codes != INVALID]).max())
-    if max(int(codes.max(initial=0)), int(runs["code"].max(initial=0))) > last:
+    if max(int(codes.max(initial=0)), int(runs["code"].max(initial=0))) > largest_code(kind):
         return "codes outside the alphabet"
     if len(runs) and int((runs["start"].astype(np.int64) + runs["length"]).max()) > residues:
         return "ambiguous bases behind its end"
     return ""
+
+
+def largest_code(kind: Alphabet) -> int:
+    """Of the residues of an alphabet."""
+    return int((kind.codes[kind.codes != INVALID]).max())
 
 
 def checksum(data: bytes, ambiguities: bytes) -> int:
@@ -754,11 +744,3 @@ def _among(ordinals: np.ndarray) -> str:
     bits = np.full(last - first + 1, ord("0"), np.uint8)
     bits[ordinals - first] = ord("1")
     return f"{span} AND get_bit('{bits.tobytes().decode()}'::BIT, (ordinal - {first})::INTEGER) = 1"
-
-
-def _for_reading(path: Path, memory: int | None, threads: int | None) -> "duckdb.DuckDBPyConnection":
-    return connect(path, True, "sequences", memory=memory or READING_MEMORY, threads=threads)
-
-
-def _closed(path: Path) -> "duckdb.DuckDBPyConnection":
-    raise StoreError(f"{path} was closed; open it again")

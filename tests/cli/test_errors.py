@@ -60,7 +60,7 @@ USAGE = [
     (["dc-megablast", "-q", "x", "-d", "y", "--xdrop-ungap", "1e308"], "--xdrop-ungap must be at most 1,000,000"),
     (["blastp", "-q", "x", "-d", "y", "-xdrop_ungap", "0"], "--xdrop-ungap must be at least"),
     (["search", "blastp"], "Missing option"),
-    (["blastp", "-q", "x", "-d", "y", "--outfmt", "1"], "unknown output format '1'; known: 0, 10, 13, 14, 15, 16, 18"),
+    (["blastp", "-q", "x", "-d", "y", "--outfmt", "1"], "unknown output format '1'; known: 0, 10, 13, 14, 15, 16, 17, 18"),
     (["mum", "-q", "x", "-d", "y", "-mum", "-maxmatch"], "--mum and --maxmatch exclude each other"),
     (["mum", "-q", "x", "-d", "y", "-o", "o", "--paf", "./o"], "./o would be written twice; give every output a file"),
     (["search", "blastq", "-q", "x", "-d", "y"], "No such command 'blastq'"),

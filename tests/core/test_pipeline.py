@@ -446,8 +446,8 @@ def test_cuda_runs_what_has_it_and_the_rest_on_the_cpu() -> None:
     plugins = registry()
     plan = compose(plugins, plugins.pipeline("exact"), backend="cuda")
     assert {p.stage.backend for p in plan.stages} == {"cuda", "cpu"}
-    with pytest.raises(BackendError, match="no stage of pipeline 'blastp' has a cuda implementation; --backend cpu"):
-        compose(plugins, plugins.pipeline("blastp"), backend="cuda")
+    with pytest.raises(BackendError, match="no stage of pipeline 'hmmscan' has a cuda implementation; --backend cpu"):
+        compose(plugins, plugins.pipeline("hmmscan"), backend="cuda")
 
 
 def test_cuda_takes_the_plugins_for_stored_indexes_where_they_alone_have_it() -> None:

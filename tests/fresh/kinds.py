@@ -11,6 +11,7 @@ KINDS = {
     "nucleotide-repeats": (blast.BASES, blast.repeats),
     "pairwise-protein": (blast.AMINO_ACIDS, blast.pairwise),
     "pairwise-nucleotide": (blast.BASES, blast.pairwise),
+    "sam": (blast.BASES, blast.sam),
     **alignments.DRAWS,
     **masks.DRAWS,
     **texts.DRAWS,
@@ -18,12 +19,14 @@ KINDS = {
     "hmmscan": (blast.AMINO_ACIDS, profiles.scan),
     "phmmer": (blast.AMINO_ACIDS, profiles.sequence_search),
 }
-NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide")
+NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide",
+                    "sam")
 PROGRAMS = {
     **dict.fromkeys(("blastp", "blastp-short", "blastp-fast", "pairwise-protein"), ("makeblastdb", "blastp")),
     **dict.fromkeys(NUCLEOTIDE_KINDS, ("makeblastdb", "blastn")),
     "seg": ("segmasker",),
     "dust": ("dustmasker",),
+    **dict.fromkeys(("windowmasker", "windowmasker-counts"), ("windowmasker",)),
     "mum": ("mummer",),
     "mum-protein": ("mummer",),
     "exact": ("mummer",),

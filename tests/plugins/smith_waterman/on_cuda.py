@@ -22,14 +22,13 @@ from seqloom.core.engine.memory import MemorySink
 from seqloom.core.errors import BackendError, BudgetError
 from seqloom.core.kernels.packed16 import ORDINARY, PACKED, SIMULATED, SINGLE, Arithmetic
 from seqloom.core.sequences import Intervals, SequenceBatch
+from seqloom.plugins.common import resident_cuda, target_order_cuda
 from seqloom.plugins.common.stretches_cpu import Stretches
 from seqloom.plugins.smith_waterman import (
     antidiagonal_cuda,
     extend_cuda,
     recurrence_cuda,
-    resident_cuda,
     seed_cuda,
-    target_order_cuda,
     targets_cuda,
 )
 from seqloom.plugins.smith_waterman.extend_reference import best_ends

@@ -25,7 +25,7 @@ def test_in_the_simulator(check: str) -> None:
 
 def memory(free: int):
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.plugins.smith_waterman.resident_cuda import DeviceMemory
+    from seqloom.plugins.common.resident_cuda import DeviceMemory
 
     return DeviceMemory(free)
 
@@ -58,7 +58,7 @@ def test_working_space_waits_for_others_to_finish() -> None:
 
 def test_whoever_waits_for_what_could_not_be_sent_is_told() -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.plugins.smith_waterman.resident_cuda import Upload
+    from seqloom.plugins.common.resident_cuda import Upload
 
     waiting = ExitStack()
     waiting.callback(mock.Mock(side_effect=BackendError("failed")))
@@ -72,7 +72,7 @@ def test_whoever_waits_for_what_could_not_be_sent_is_told() -> None:
 @given(st.lists(st.integers(0, 40), max_size=30))
 def test_works_are_ordered_by_falling_length(lengths: list[int]) -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.plugins.smith_waterman import target_order_cuda
+    from seqloom.plugins.common import target_order_cuda
 
     wanted = sorted(range(len(lengths)), key=lambda n: -lengths[n])
     for counted in (target_order_cuda._COUNTED_LENGTHS, 20):
@@ -84,7 +84,7 @@ def test_works_are_ordered_by_falling_length(lengths: list[int]) -> None:
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=12), st.integers(0, 4), st.integers(1, 20))
 def test_pieces_hold_all_stretches_that_an_alignment_can_take(lengths: list[int], reach: int, least: int) -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.plugins.smith_waterman import target_order_cuda
+    from seqloom.plugins.common import target_order_cuda
 
     sizes = np.array(lengths, np.int64)
     begins, step = np.cumsum(sizes) - sizes, max(least, 4 * reach)
@@ -132,6 +132,6 @@ def test_tiles_cover_a_query(length: int, together: int) -> None:
 @given(st.integers(1, 1 << 40))
 def test_room_grows_by_steps_of_a_sixteenth_at_most(number: int) -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.plugins.smith_waterman.resident_cuda import rounded
+    from seqloom.plugins.common.resident_cuda import rounded
 
     assert number <= rounded(number) <= number + number // 16 and rounded(rounded(number)) == rounded(number)

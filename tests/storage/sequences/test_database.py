@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import DamagedError, InputError, LockedError, SchemaError, StoreError
 from seqloom.core.sequences import SequenceBatch
+from seqloom.storage.duck import durable
 from seqloom.storage.duck.connection import connect
+from seqloom.storage.duck.database_file import is_database
 from seqloom.storage.sequences import check as database_check
 from seqloom.storage.sequences import database as sequence_database
 from seqloom.storage.sequences import fingerprint
 from seqloom.storage.sequences.check import problems
-from seqloom.storage.sequences.database import SequenceDatabase, is_database
+from seqloom.storage.sequences.database import SequenceDatabase
 
 
 @pytest.fixture
@@ -513,7 +515,7 @@ def test_an_append_that_can_not_be_brought_into_the_file_is_said_to_be_done(tmp_
         raise StoreError("the disk is full")
 
     with SequenceDatabase.open(path, read_only=False) as database, monkeypatch.context() as patch:
-        patch.setattr(sequence_database.durable, "checkpoint", full)
+        patch.setattr(durable, "checkpoint", full)
         database.append([batch(PROTEIN, ["MKVL"], ["more"])])
         assert database.sequences == 2 and database.extract(["more"]).text(0) == "MKVL"
         assert "were added" in caplog.text and "d.duckdb.wal" in caplog.text and "the disk is full" in caplog.text

@@ -43,6 +43,8 @@ _PATIENCE = 60.0
 """Seconds to wait for room while nobody is at work."""
 _SHARE = 0.9
 """Of the memory that is free at first use: the budget when none is given."""
+_WORD, _LEAST_RESIDUES = 8, 256
+"""Residues behind the last that may be read, and those that there is room for at least: whole words of residues."""
 _AT_WORK = 3
 """Stages that are at work on a device at a time: enough to fill it while some are at work on the host, few enough that
 their streams have queues of the device for themselves, of which there are eight."""
@@ -68,7 +70,7 @@ class VolumeSize(NamedTuple):
     """Size of a volume, with what it has on a device beside its residues: one of each, as kernels may read that.
 
     Attributes:
-        residues, stretches: at most; the stretches are its targets.
+        residues, stretches: at most; the stretches are its targets. There are whole words of residues.
     """
 
     residues: int
@@ -76,7 +78,7 @@ class VolumeSize(NamedTuple):
 
     @classmethod
     def of(cls, residues: int, stretches: int) -> "VolumeSize":
-        return cls(rounded(residues + 1), rounded(stretches + 1))
+        return cls(rounded(max(_LEAST_RESIDUES, residues + _WORD)), rounded(stretches + 1))
 
     @property
     def nbytes(self) -> int:
@@ -135,6 +137,7 @@ class Workspace:
     """Streams and arrays of a stage at work on one device.
 
     Attributes:
+        what: what it is for, for people.
         need: what there is room for.
         size: bytes that it takes at most.
         columns: whose borders there is room for.
@@ -143,8 +146,8 @@ class Workspace:
             volumes: the device would do all that is queued there before it turned to another one.
     """
 
-    def __init__(self, need: WorkSize, size: int, columns: int, there: Any, back: Any) -> None:
-        self.need, self.size, self.columns = need, size, columns
+    def __init__(self, what: str, need: WorkSize, size: int, columns: int, there: Any, back: Any) -> None:
+        self.what, self.need, self.size, self.columns = what, need, size, columns
         self._room, self._locked = BufferPool(), BufferPool(lambda size, dtype: cuda.pinned_array(size, dtype))
         self.streams: list[Any] = [0 if SIMULATED else cuda.stream() for _ in range(need.groups)]
         self.there, self.back = there, back
@@ -300,7 +303,7 @@ class DeviceMemory:
     def _space(self, need: WorkSize, columns: tuple[int, int], size: Callable[[int], int], budget: int | None,
                what: str) -> Iterator[Workspace]:
         with self._changed:
-            space = next((idle for idle in self._idle if need.within(idle.need)), None)
+            space = next((idle for idle in self._idle if idle.what == what and need.within(idle.need)), None)
             if space:
                 self._idle.remove(space)
             elif self._idle:
@@ -313,7 +316,7 @@ class DeviceMemory:
             least, most = columns
             room_for = min(most, max(least, plenty))
             self._reserve(size(room_for), budget, what)
-            space = Workspace(need, size(room_for), room_for, there, back)
+            space = Workspace(what, need, size(room_for), room_for, there, back)
         with self._changed:
             self._working += 1
         try:

@@ -1,0 +1,189 @@
+"""Protein BLAST on CUDA devices: the ungapped scan by query length, whole searches, whole commands.
+
+    python -m benchmarks.blastp_gpu FASTA [--parts rates search …] [--copies 60] [--lengths 127 514 …]
+                                    [--queries FASTA] [--threads 1 16] [--modes 0 2]
+
+Targets are the proteins of a FASTA file and copies of them with their residues shuffled. Rates are in TCUPS: 10¹² cells
+a second. Kernels are compiled before. The parts:
+
+    rates     the scan of all targets while these are on the device, with what it finds on the host
+    search    whole searches, with the targets in host memory before and the hits there afterwards
+    memory    the same with less device memory than the targets take
+    command   the whole command, from a database file to a file of hits; hits on FASTA alone by cuda and by cpu
+"""
+
+import argparse
+import multiprocessing
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.context import SearchSpace
+from seqloom.core.engine.engine import Engine
+from seqloom.core.engine.memory import MemorySink, MemorySource
+from seqloom.core.engine.planning import Settings
+from seqloom.core.pipeline import compose
+from seqloom.core.sequences import SequenceBatch
+from seqloom.installed import registry
+from seqloom.plugins.common.matrices import protein_matrix
+
+from .smith_waterman_gpu import best_of, proteins, records, show, shuffled_copies, slot_seconds, write_fasta
+from .timing import SEQLOOM, Timing
+
+LENGTHS = (63, 127, 255, 514, 1042, 2005, 5147)
+CUTOFF = 41
+"""Score of 22 bits in BLOSUM62, which gapped extension takes."""
+SHARE = 0.1
+"""Of the targets that there is room for on the device in the part ``memory``."""
+
+
+def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
+    """The scan by query length; the first run of each length brings its kernels to the device."""
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, tiling
+
+    matrix = protein_matrix("BLOSUM62")
+    for query in proteins(lengths, generator):
+        asked = [Asked(0, query, CUTOFF)]
+        begin = time.perf_counter()
+        found = good_diagonals(matrix, asked, targets)
+        first = time.perf_counter() - begin
+        seconds = best_of(lambda a=asked: good_diagonals(matrix, a, targets))
+        cells, shape = len(query) * targets.total_residues, tiling(len(query))
+        yield Timing(f"{len(query)} scan", seconds, f"{cells / seconds / 1e12:.2f} TCUPS; {len(found[0]):,} diagonals; "
+                     f"{shape.tiles} × {shape.lanes} lanes × {shape.rows} registers; first time {first:.2f} s")
+
+
+def compile_for(length: int) -> None:
+    """Compile what queries of that length need, into the cache on disk."""
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals
+
+    query = proteins([length], np.random.default_rng(1))[0]
+    good_diagonals(protein_matrix("BLOSUM62"), [Asked(0, query, CUTOFF)], SequenceBatch.of(PROTEIN, ["ACDEFGHIKL"] * 2))
+
+
+def compiled(lengths: Sequence[int], processes: int) -> float:
+    """Seconds it took several processes to compile for queries of these lengths."""
+    from seqloom.plugins.common.diagonal_scan_cuda import tiling
+
+    begin = time.perf_counter()
+    by_kernel = {tiling(n)._replace(tiles=min(3, tiling(n).tiles)): n for n in lengths}
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        for done in [pool.submit(compile_for, n) for n in by_kernel.values()]:
+            done.result()
+    return time.perf_counter() - begin
+
+
+def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: str, backend: str = "cuda",
+           device_memory: int | None = None, stages: Sequence[str] = (), rounds: int = 2) -> Timing:
+    """A whole search from host memory, the quickest of some."""
+    names = registry()
+    plan = compose(names, names.pipeline("blastp"), {"comp_based_stats": mode}, backend, stages)
+    source = MemorySource(replace(targets, names=range(len(targets))))
+    settings = Settings(threads=threads, device_memory=device_memory)
+    space = SearchSpace(source.total_residues, source.sequences, source.longest)
+    best: tuple[float, str] | None = None
+    for _ in range(rounds):
+        engine, sink = Engine(plan, names, queries, source, space, settings), MemorySink()
+        begin = time.perf_counter()
+        engine.run(sink)
+        seconds = time.perf_counter() - begin
+        rate = queries.total_residues * targets.total_residues / seconds / 1e12
+        note = f"{rate:.2f} TCUPS; {len(sink.hits)} hits; {slot_seconds(engine)}"
+        best = min(best or (seconds, note), (seconds, note))
+    assert best
+    budget = "" if device_memory is None else f", {device_memory >> 20} MiB"
+    size = f"{len(queries)} queries, {queries.total_residues} residues"
+    return Timing(f"search, mode {mode}, {size}, {backend}, {threads} threads{budget}", *best)
+
+
+def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch], threads: Sequence[int],
+             modes: Sequence[str], keep: str | None) -> Iterator[Timing]:
+    """``seqloom blastp`` from a database file to a file of hits, beside what it takes to start: one protein as
+    database."""
+    with nullcontext(keep) if keep else tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.mkdir(exist_ok=True)
+
+        def run(*words: str) -> float:
+            begin = time.perf_counter()
+            done = subprocess.run([*SEQLOOM, *words], cwd=folder, capture_output=True, text=True)
+            if done.returncode:
+                raise SystemExit(f"{' '.join(words)}: {done.stderr[-2000:]}")
+            return time.perf_counter() - begin
+
+        databases = {"many": targets, "few": SequenceBatch.of(PROTEIN, records(fasta)), "one": targets.take(0, 1)}
+        for what, sequences in databases.items():
+            if not (folder / f"{what}.duckdb").exists():
+                write_fasta(folder / f"{what}.fasta", sequences)
+                yield Timing(f"db create {what}", run("db", "create", f"{what}.duckdb", f"{what}.fasta"))
+        for number, batch in enumerate(batches):
+            write_fasta(folder / f"{number}.fasta", batch)
+        for number, batch in enumerate(batches):
+            for mode in modes:
+
+                def blastp(database: str, back_end: str, p: int, n: int = number, m: str = mode) -> float:
+                    return run("blastp", "-q", f"{n}.fasta", "-d", f"{database}.duckdb", "--backend", back_end,
+                               "--outfmt", "6 std score btop", "-o", f"{database}.{back_end}.tsv", "-p", str(p),
+                               "--comp-based-stats", m, "--no-store")
+
+                for use in threads:
+                    start = min(blastp("one", "cuda", use) for _ in range(2))
+                    seconds = min(blastp("many", "cuda", use) for _ in range(2))
+                    cells = batch.total_residues * targets.total_residues
+                    yield Timing(f"command, mode {mode}, {len(batch)} queries, {batch.total_residues} residues, "
+                                 f"{use} threads", seconds,
+                                 f"{cells / seconds / 1e12:.2f} TCUPS; {start:.2f} s of it to start")
+                blastp("few", "cuda", max(threads))
+                blastp("few", "cpu", max(threads))
+                same = (folder / "few.cuda.tsv").read_bytes() == (folder / "few.cpu.tsv").read_bytes()
+                lines = (folder / "few.cpu.tsv").read_bytes().count(b"\n")
+                yield Timing(f"{lines} lines of cpu and cuda", 0.0, "equal" if same else "DIFFERENT")
+
+
+PARTS = ("rates", "search", "memory", "command")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fasta")
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--copies", type=int, default=60)
+    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
+    parser.add_argument("--queries", help="FASTA file whose sequences are searched together")
+    parser.add_argument("--modes", nargs="*", default=("0", "2"), help="composition-based statistics")
+    parser.add_argument("--keep", metavar="FOLDER", help="where the files of the part ``command`` shall stay")
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, os.cpu_count() or 1])
+    arguments = parser.parse_args()
+    generator = np.random.default_rng(7)
+    targets = shuffled_copies(records(arguments.fasta), arguments.copies, generator)
+    batches = [SequenceBatch.of(PROTEIN, [PROTEIN.decode(q)]) for q in proteins(arguments.lengths, generator)]
+    if arguments.queries:
+        batches = [SequenceBatch.of(PROTEIN, records(arguments.queries))]
+
+    def searches(device_memory: int | None = None) -> Iterator[Timing]:
+        return (search(batch, targets, threads, mode, device_memory=device_memory) for batch in batches
+                for mode in arguments.modes for threads in arguments.threads)
+
+    print(f"kernels compiled in {compiled([n for b in batches for n in b.lengths.tolist()], os.cpu_count() or 1):.1f} s",
+          flush=True)
+    parts: dict[str, Callable[[], Iterator[Timing]]] = {
+        "rates": lambda: rates(targets, arguments.lengths, generator),
+        "search": searches,
+        "memory": lambda: searches(int(SHARE * targets.total_residues)),
+        "command": lambda: commands(arguments.fasta, targets, batches, arguments.threads, arguments.modes,
+                                    arguments.keep),
+    }
+    for part in arguments.parts:
+        show(parts[part]())
+
+
+if __name__ == "__main__":
+    main()

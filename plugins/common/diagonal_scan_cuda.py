@@ -1,0 +1,513 @@
+# ruff: noqa: F821, SIM102  (names in capitals in the kernel template are constants, which ``specialise`` fills in)
+# mypy: disable-error-code="name-defined"
+"""All diagonals of queries with a volume's targets on which some segment scores well, on a CUDA device.
+
+``LANES`` neighbouring lanes of a warp take a target together and own a query tile: each lane 2 · ROWS positions one
+behind the other, two to a register, the first ROWS of them in the lower halves. A segment that ends at a position with
+a residue is the one that ended a diagonal step before, or a new one, plus the pair's score:
+
+    ending = max(0, ending of the register before + score)
+
+is one instruction on the pipe of the multipliers for two cells (halves as floating-point numbers, whole ones up to
+2,048 exactly), and half an instruction on the pipe of the maxima says whether a step has any score worth noting. Scores
+stand in shared memory by residue. Residues are read four at a time. One shuffle a step hands the last position's score
+to the next lane.
+
+What reaches the cutoff is rare. It is noted with its diagonal, and the diagonal begins anew, so that a long segment
+isn't found step after step and no half outgrows what is exact. Queries longer than a tile are taken tile by tile; the
+scores that cross the border between two tiles are kept in device memory, a half for each residue.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import cuda as _cuda
+from numba import int32, int64, uint32, uint64
+from seqloom.core.backends import device_count
+from seqloom.core.cuda.jit import kernel as kept_kernel
+from seqloom.core.cuda.jit import launching
+from seqloom.core.cuda.transfer import clear, to_host
+from seqloom.core.kernels.packed16 import (
+    EXACT_HALVES,
+    ORDINARY,
+    SIMULATED,
+    Arithmetic,
+    add_half_or_zero,
+    choose_bytes,
+    four_words,
+    from_lane,
+    from_lane_before,
+    from_partner,
+    half_bits,
+    packed_arithmetic,
+    pair,
+)
+from seqloom.core.kernels.unroll import specialise
+from seqloom.core.sequences import SequenceBatch
+
+from .grouping import group_starts
+from .resident_cuda import Volume, WorkSize, Workspace, device_memory, on_devices
+
+cuda: Any = _cuda  # numba's types don't know what code on the device may do
+
+RESIDUES = 29
+"""Of the table of scores: those of proteins, and the one that follows."""
+PAD = RESIDUES - 1
+"""Residue before and behind a target."""
+LOWEST_SCORE = -EXACT_HALVES
+"""Of a pair of residues; that of padding."""
+CEILING = EXACT_HALVES // 2
+"""Largest cutoff that is told from larger ones."""
+WARPS = 8
+LEAST_SPREAD = 8
+"""Lanes that have scores side by side, at least: they read from all banks of shared memory at a time. Groups of fewer
+lanes have a copy of the table each, so that they can't ask one bank for different residues."""
+LANE_COUNTS = (4, 8, 16)
+ROW_COUNTS = (8, 12, 16, 20, 24, 28, 32)
+"""Registers of a lane: multiples of four."""
+_SHARED_WORDS = 48 * 1024 // 4
+"""That the shared memory of a block has for scores."""
+_STEP_ROWS = 6
+"""What a step costs beside its registers, in registers."""
+MOST_REGISTERS = 80
+_GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 21
+"""Queries that are on the device together, and words of their profiles, at most."""
+LEAST_ROOM, MOST_ROOM = 1 << 18, 1 << 25
+"""Diagonals of a group of queries that there is room for."""
+_FETCHED = 1 << 12
+"""Of them, those that are fetched with their number."""
+ROOM_PER_CELL = 4e-6
+"""Times that a diagonal is noted, of real proteins, and some more."""
+WHAT = "the ungapped scan on the device"
+KEEP = tuple((((-1 ^ 255 << 8 * j) & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31) for j in range(4))
+TAKE = tuple(-1 ^ keep for keep in KEEP)
+"""Masks of all bytes of a word but one, and of that one."""
+
+
+def registers(count):  # pragma: no cover - names for the template
+    """Place holder; see ``core/kernels/unroll.py``."""
+
+
+def unrolled(count):  # pragma: no cover
+    """Place holder; see ``core/kernels/unroll.py``."""
+
+
+def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first, rank_step, works, counters, counter,
+              crossing, limit, least, first_row, base, span, shift, found, room):
+    """Kernel template: note (``base`` + target) · ``span`` + diagonal + ``shift`` where a segment scores well.
+
+    Args:
+        profile: i4; from ``profile_first`` on TABLE of them are scores of the tile's positions with each residue (see
+            ``tile_profile``).
+        residues: i4, four codes each, of all targets; residues ``begins[t]`` … ``ends[t]`` − 1 are those of target t.
+        ranked: i4, targets. Those of rank ``rank_first``, ``rank_first`` + ``rank_step``, … are looked at; ``works``
+            of them.
+        counters, counter: i4, of which the one at ``counter`` says how many have been taken so far.
+        crossing: i8, scores of the position before the tile (BORDERED) with four residues each; replaced by those of
+            its last position (CONTINUED).
+        limit, least: bits of the half before the first that is good, as both halves of a register; the half itself.
+        first_row: position of the query where the tile begins.
+        found, room: i8; the number of diagonals noted, and that many of them at most.
+    """
+    shared = cuda.shared.array(TABLE, int32)
+    thread = int32(cuda.threadIdx.x)
+    for word in range(thread, int32(TABLE), int32(THREADS)):
+        shared[word] = profile[profile_first + word]
+    cuda.syncthreads()
+    noted = cuda.local.array(ROWS, int32)
+    h = registers(ROWS)
+    lane = int32(thread & int32(LANES - 1))
+    own = int32(int32(thread & int32(SPREAD - 1)) * int32(4))
+    while True:
+        taken = int32(0)
+        if thread & int32(31) == int32(0):
+            taken = int32(cuda.atomic.add(counters, counter, int32(32 // LANES)))
+        taken = from_lane(taken, int32(0))
+        if taken >= works:
+            break
+        work = int32(taken + (thread & int32(31)) // int32(LANES))
+        place = int32(0)
+        first = int64(0)
+        head = int32(0)
+        length = int32(0)
+        if work < works:
+            place = int32(ranked[rank_first + work * rank_step])
+            begin = int64(begins[place])
+            length = int32(ends[place] - begin)
+            first = int64(begin >> int64(2))
+            head = int32(begin & int64(3))
+        words = int32(int32(head + length + int32(3)) >> int32(2)) if length > int32(0) else int32(0)
+        most = words
+        if LANES < 32:
+            most = int32(max(most, from_partner(most, int32(16))))
+        if LANES < 16:
+            most = int32(max(most, from_partner(most, int32(8))))
+        if LANES < 8:
+            most = int32(max(most, from_partner(most, int32(4))))
+        last_word = int32(max(int32(words - int32(1)), int32(0)))
+        border = int64(first + int64(place))
+        for k in unrolled(ROWS):
+            h[k] = int32(0)
+        last = int32(0)
+        crossed = int32(0)
+        coming = int32(residues[uint64(first)])
+        if BORDERED:
+            coming_crossed = int64(crossing[uint64(border)])
+        for step in range(int32(0), most):
+            word = coming
+            coming = int32(residues[uint64(first + int64(min(int32(step + int32(1)), last_word)))])
+            if BORDERED:
+                entering = coming_crossed if step < words else int64(0)
+                coming_crossed = int64(crossing[uint64(border + int64(min(int32(step + int32(1)), last_word)))])
+            if CONTINUED:
+                leaving = int64(0)
+            if step == int32(0) or step >= last_word:
+                padded = int32(PADS)
+                for j in unrolled(4):
+                    if uint32(int32(step * int32(4) + int32(j)) - head) < uint32(length):
+                        padded = int32((padded & int32(KEEP[j])) | (word & int32(TAKE[j])))
+                word = padded
+            for j in unrolled(4):
+                before = from_lane_before(last)
+                if lane == int32(0):
+                    before = crossed
+                scores = int32(int32(int32(word >> int32(8 * j)) & int32(255)) * int32(ROWS * SPREAD) + own)
+                # The last position of the lane before comes into the lower half, that in the middle into the upper.
+                before = choose_bytes(before, last, int32(0x5432))
+                top = limit
+                for k in unrolled(ROWS):
+                    if k % 4 == 0:
+                        four = four_words(shared, int32(scores + int32((ROWS - 4 - k) * SPREAD)))
+                    if k < ROWS - 1:
+                        h[ROWS - 1 - k] = add_half_or_zero(h[ROWS - 2 - k], four[3 - k % 4])
+                    else:
+                        h[0] = add_half_or_zero(before, four[0])
+                    if k % 2 == 1:
+                        top = maximum3(top, h[ROWS - 1 - k], h[ROWS - k])
+                if top != limit:
+                    for k in unrolled(ROWS):
+                        noted[k] = h[k]
+                    column = int32(int32(step * int32(4) + int32(j)) - head - first_row - lane * int32(2 * ROWS))
+                    row = (base + int64(place)) * span + int64(column + shift)
+                    for k in range(ROWS):
+                        halves = noted[k]
+                        if int32(halves & int32(0xFFFF)) >= least:
+                            number = cuda.atomic.add(found, 0, int64(1))
+                            if number < room:
+                                found[number + 1] = row - int64(k)
+                            halves = int32(halves & int32(-65536))
+                        if int32(halves >> int32(16)) >= least:
+                            number = cuda.atomic.add(found, 0, int64(1))
+                            if number < room:
+                                found[number + 1] = row - int64(k + ROWS)
+                            halves = int32(halves & int32(0xFFFF))
+                        noted[k] = halves
+                    for k in unrolled(ROWS):
+                        h[k] = noted[k]
+                last = h[ROWS - 1]
+                if BORDERED:
+                    crossed = int32(int32(entering >> int64(16 * j)) << int32(16))
+                if CONTINUED:
+                    leaving = leaving | (int64((last >> int32(16)) & int32(0xFFFF)) << int64(16 * j))
+            if CONTINUED:
+                if lane == int32(LANES - 1) and step < words:
+                    crossing[uint64(border + int64(step))] = leaving
+
+
+class Tiling(NamedTuple):
+    """How a query is cut: into so many tiles of so many lanes with so many registers each."""
+
+    lanes: int
+    rows: int
+    tiles: int
+
+    @property
+    def positions(self) -> int:
+        """Of a tile."""
+        return 2 * self.rows * self.lanes
+
+    @property
+    def words(self) -> int:
+        """Of a tile's profile."""
+        return RESIDUES * self.rows * spread(self.lanes)
+
+
+@cache
+def tiling(length: int) -> Tiling:
+    """For ``length`` query residues: what should take the least time."""
+    shapes = [Tiling(lanes, rows, -(-length // (2 * rows * lanes))) for lanes in LANE_COUNTS for rows in ROW_COUNTS]
+    fit = [shape for shape in shapes if shape.words <= _SHARED_WORDS
+           and (shape.tiles == 1 or shape.lanes == LANE_COUNTS[-1])]
+    return min(fit, key=lambda shape: shape.tiles * shape.lanes * (shape.rows + _STEP_ROWS))
+
+
+@cache
+def _kernel(lanes: int, rows: int, bordered: bool, continued: bool, arithmetic: Arithmetic, warps: int) -> Any:
+    special = specialise(
+        scan_tile, {"maximum3": arithmetic.functions["maximum3"]}, arithmetic.name, LANES=lanes, ROWS=rows,
+        SPREAD=spread(lanes), TABLE=Tiling(lanes, rows, 1).words, THREADS=32 * warps, BORDERED=bordered,
+        CONTINUED=continued, PADS=PAD * 0x01010101, KEEP=KEEP, TAKE=TAKE)
+    return kept_kernel(max_registers=MOST_REGISTERS)(special)
+
+
+def query_profile(query: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Profile of u1[m] ``query`` by i4[residues, residues] ``matrix``, which every volume asks for."""
+    return _query_profile(query.tobytes(), np.ascontiguousarray(matrix, np.int32).tobytes(), len(matrix))
+
+
+@lru_cache(256)
+def _query_profile(query: bytes, matrix: bytes, size: int) -> np.ndarray:
+    return scores_profile(np.frombuffer(matrix, np.int32).reshape(size, size)[np.frombuffer(query, np.uint8)])
+
+
+def scores_profile(scores: np.ndarray) -> np.ndarray:
+    """Profiles of all tiles of a query one behind the other, i8, from its scores by position and residue.
+
+    Args:
+        scores: whole numbers[m, residues]; those above ``CEILING`` count as that, and very low ones as the lowest.
+    """
+    shape, known = tiling(len(scores)), min(scores.shape[1], PAD)
+    table = np.full((shape.tiles * shape.positions, RESIDUES), LOWEST_SCORE, np.float16)
+    table[: len(scores), :known] = np.clip(scores[:, :known], LOWEST_SCORE, CEILING)
+    tiles = table.reshape(shape.tiles, shape.positions, RESIDUES)
+    return np.concatenate([np.empty(0, np.int64), *(tile_profile(tile, shape.lanes, shape.rows) for tile in tiles)])
+
+
+def spread(lanes: int) -> int:
+    """Lanes that have scores side by side."""
+    return max(LEAST_SPREAD, lanes)
+
+
+def tile_profile(scores: np.ndarray, lanes: int, rows: int) -> np.ndarray:
+    """i4 profile of a tile from f2[positions, RESIDUES] scores.
+
+    Word ((residue · rows / 4 + w) · spread + lane) · 4 + r is for register 4 · w + r of a lane.
+    """
+    by_lane = scores.reshape(lanes, 2, rows // 4, 4, RESIDUES)  # lane, half, word, register, residue
+    laid = by_lane.transpose(4, 2, 0, 3, 1).reshape(RESIDUES, rows // 4, lanes, 8)
+    return np.tile(laid, (spread(lanes) // lanes, 1)).reshape(-1).view(np.int32)
+
+
+class Asked(NamedTuple):
+    """A query by its number in the result, its profile, its length, and the score from which on a diagonal is good, at
+    least 1."""
+
+    number: int
+    profile: np.ndarray
+    length: int
+    cutoff: int
+
+
+@dataclass
+class _Group:
+    """Queries that are on the device together, and where their profiles begin."""
+
+    members: list[Asked]
+    begins: list[int]
+    words: int = 0
+
+
+def _groups(asked: Sequence[Asked]) -> Iterator[_Group]:
+    group = _Group([], [])
+    for query in asked:
+        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(query.profile) > _GROUP_WORDS):
+            yield group
+            group = _Group([], [])
+        group.members.append(query)
+        group.begins.append(group.words)
+        group.words += len(query.profile)
+    if group.members:
+        yield group
+
+
+class DeviceScan:
+    """A volume on the current device, and room to scan it. Use ``on_device_scan``.
+
+    Args:
+        share, shares: of the targets, which other devices have the others of.
+        longest_query: of all that will be asked.
+        room: diagonals that a group of queries notes without a second attempt.
+    """
+
+    def __init__(self, volume: Volume, targets: SequenceBatch, share: tuple[int, int], longest_query: int, room: int,
+                 space: Workspace, budget: int | None, check: Callable[[], None]) -> None:
+        self._volume, self._targets, self._space, self._budget, self._check = volume, targets, space, budget, check
+        self._first, self._step = share
+        self._works = len(range(share[0], len(targets), share[1]))
+        self._room = room
+        self._longest_query = longest_query
+        self.span = longest_query + targets.longest + 1
+        self._residues = volume.residues.view(np.int32)
+        self._arithmetic = packed_arithmetic()
+        self._arrived = False
+
+    def diagonals(self, asked: Sequence[Asked], done: Callable[[int], None] = lambda count: None) -> list[np.ndarray]:
+        """i8 keys (number · targets + place) · ``span`` + diagonal + ``longest_query``, sorted, each once.
+
+        Queries without residues find nothing. done: called with the number of queries that are through.
+        """
+        asked = [query for query in asked if query.length]
+        if not self._works or not asked:
+            return []
+        found, waiting = [], deque[tuple[_Group, Any]]()
+        for number, group in enumerate(_groups(asked)):
+            slot = number % len(self._space.streams)
+            if len(waiting) == len(self._space.streams):
+                found += self._finished(*waiting.popleft(), done)
+            waiting.append((group, self._begin(group, slot)))
+        while waiting:
+            found += self._finished(*waiting.popleft(), done)
+        return found
+
+    def _begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
+        """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
+        space, stream = self._space, self._space.streams[slot]
+        table = space.send(f"table {slot}", np.concatenate([query.profile for query in group.members]))
+        tilings = [tiling(query.length) for query in group.members]
+        launches = sum(shape.tiles for shape in tilings)
+        counters = space.room(f"counters {slot}", launches, np.int32)
+        found = space.room(f"found {slot}", self._room + 1, np.int64) if more is None else more
+        clear(counters, launches, stream)
+        clear(found, 1, stream)
+        crossing = found
+        if max(shape.tiles for shape in tilings) > 1:
+            crossing = space.room(f"crossing {slot}", crossing_words(len(self._targets), self._targets.total_residues),
+                                  np.int64)
+        if not self._arrived:
+            self._volume.arrived(space.streams)
+            self._arrived = True
+        order, counter = self._volume.target_order, 0
+        for query, shape, begin in zip(group.members, tilings, group.begins, strict=True):
+            least = half_bits(min(query.cutoff, CEILING))
+            self._check()
+            for tile in range(shape.tiles):
+                with launching:
+                    made = _kernel(shape.lanes, shape.rows, tile > 0, tile < shape.tiles - 1, self._arithmetic, WARPS)
+                    made[_blocks(), 32 * WARPS, stream](
+                        table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
+                        order.ends, np.int32(self._first), np.int32(self._step), np.int32(self._works), counters,
+                        np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least),
+                        np.int32(tile * shape.positions), np.int64(query.number * len(self._targets)),
+                        np.int64(self.span), np.int32(self._longest_query), found, np.int64(len(found) - 1))
+                counter += 1
+        return _Begun(slot, found)
+
+    def _finished(self, group: _Group, begun: "_Begun", done: Callable[[int], None]) -> list[np.ndarray]:
+        slot, found = begun
+        few = min(_FETCHED, len(found) - 1)
+        noted = self._space.fetch(found, 0, 1 + few, slot)
+        total = int(noted[0])
+        if total > len(found) - 1:
+            return self._again(group, slot, total, done)
+        if total > few:
+            noted = to_host(found, 1 + total, np.int64, 1, self._space.streams[slot])
+        keys = noted[1 : 1 + total].copy()
+        keys.sort()
+        done(len(group.members))
+        return [keys[group_starts(keys)[:-1]]]
+
+    def _again(self, group: _Group, slot: int, total: int,
+               done: Callable[[int], None]) -> list[np.ndarray]:
+        """More was noted than there is room for: the halves of the group, or one query with as much room as it takes.
+
+        The other groups' rooms are kept meanwhile.
+        """
+        self._space.wait(slot)
+        if len(group.members) > 1:
+            half = len(group.members) // 2
+            parts = []
+            for members in (group.members[:half], group.members[half:]):
+                smaller = next(_groups(members))
+                parts += self._finished(smaller, self._begin(smaller, slot), done)
+            return parts
+        with device_memory().working_space(8 * (total + 1), self._budget, WHAT):
+            more = cuda.device_array(total + 1, np.int64)
+            return self._finished(group, self._begin(group, slot, more), done)
+
+
+class _Begun(NamedTuple):
+    slot: int
+    found: Any
+
+
+def crossing_words(targets: int, residues: int) -> int:
+    """Of eight bytes, for scores that cross the border between tiles: targets begin in words of their own."""
+    return residues // 4 + targets + 2
+
+
+def room_for(queries: int, query_residues: int, target_residues: int) -> int:
+    """Diagonals that a group of queries may note."""
+    together = query_residues * min(1.0, _GROUP_QUERIES / max(1, queries))
+    return int(min(MOST_ROOM, max(LEAST_ROOM, ROOM_PER_CELL * together * target_residues)))
+
+
+def working_bytes(need: WorkSize, room: int) -> int:
+    """Device memory that a scan of that size takes at most, beside the volume."""
+    shape = tiling(max(1, need.query))
+    crossing = 8 * crossing_words(need.stretches, need.residues) if shape.tiles > 1 else 0
+    profiles = 4 * min(need.queries * shape.tiles * Tiling(LANE_COUNTS[-1], ROW_COUNTS[-1], 1).words,
+                       max(_GROUP_WORDS, shape.tiles * shape.words))
+    launches = 4 * _GROUP_QUERIES * shape.tiles
+    return (need.groups * (crossing + profiles + launches + 8 * room) + (1 << 16)) // 16 * 17
+
+
+def _good_on_device(targets: SequenceBatch, budget: int | None, check: Callable[[], None],
+                    done: Callable[[int], None], longest: int, part: tuple[Sequence[Asked], tuple[int, int]]
+                    ) -> list[np.ndarray]:
+    """Keys that one device finds for some queries in its share of the targets."""
+    asked, share = part
+    memory, residues = device_memory(), sum(query.length for query in asked)
+    room = room_for(len(asked), residues, targets.total_residues)
+    need = WorkSize(len(targets), targets.total_residues, targets.longest, len(asked), longest).rounded()
+    with (memory.volume(targets, budget) as volume,
+          memory.workspace(need, (0, 0), lambda columns: working_bytes(need, room), budget, WHAT) as space):
+        return DeviceScan(volume, targets, share, longest, room, space, budget, check).diagonals(asked, done)
+
+
+def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
+                   check: Callable[[], None] = lambda: None, done: Callable[[int], None] = lambda count: None
+                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Diagonals on which some segment scores a query's cutoff or more; at cutoffs beyond ``CEILING``, at least that.
+
+    Several devices share the work: many queries by query, few by target.
+
+    Args:
+        asked: with rising numbers.
+        budget: bytes of each device.
+        check: raises if the work is to end.
+        done: called with the number of queries that are through.
+
+    Returns:
+        Number i8[n] of the query, place i8[n] of the target and diagonal i8[n] (target minus query position), sorted,
+        each once.
+    """
+    devices = device_count()
+    longest = max((query.length for query in asked), default=0)
+    by_query = len(asked) >= 2 * devices
+    parts = [(asked[d::devices], (0, 1)) if by_query else (asked, (d, devices)) for d in range(devices)]
+    work = partial(_good_on_device, targets, budget, check, done, longest)
+    found = [keys for part in on_devices(work, parts, range(devices)) for keys in part]
+    keys = np.concatenate([np.empty(0, np.int64), *found])
+    if devices > 1:
+        keys.sort()
+    pairs, diagonals = np.divmod(keys, longest + targets.longest + 1)
+    numbers, places = np.divmod(pairs, max(1, len(targets)))
+    return numbers, places, diagonals - longest
+
+
+def can_scan() -> bool:
+    """Whether the current device has the instructions: of compute capability 8.0."""
+    return SIMULATED or cuda.get_current_device().compute_capability >= (8, 0)
+
+
+@cache
+def _blocks() -> int:
+    """Blocks that fill the device, or more; warps fetch their work, so the number changes no result."""
+    return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * 8
+
+
+__all__ = ["CEILING", "ORDINARY", "Asked", "can_scan", "good_diagonals", "room_for", "working_bytes"]
