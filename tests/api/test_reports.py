@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 import seqloom
-from seqloom import Run
+from seqloom import Database, Run
 from seqloom.core.errors import StoreError, UsageError
 from seqloom.reports import write_report
+from seqloom.taxonomy import Taxids
 
 from tests.html_pages import Element, parsed
+from tests.taxa import dump
 
 SAMPLE = Path(seqloom.__file__).parent / "sample"
 GLOBINS = ("MYG_ESCGI", "HBB_MANSP", "HBA_PONPY")
@@ -207,11 +209,10 @@ def test_without_the_databases_there_is_a_page_without_residues(folder: Path, tm
 
 
 def test_organisms_are_counted(folder: Path, tmp_path: Path) -> None:
-    names, taxids = GLOBINS, (9755, 9562, 9755)
+    names, taxids = GLOBINS, (9606, 10090, 9606)
     (tmp_path / "map").write_text("".join(f"{name}\t{taxid}\n" for name, taxid in zip(names, taxids)))
     with Database.create(tmp_path / "t.duckdb", folder / "globins.fasta", taxids=Taxids(str(tmp_path / "map"))) as base:
-        dump = write_dump(tmp_path)
-        base.store_taxonomy(*dump)
+        base.store_taxonomy(*dump(tmp_path))
     run = seqloom.search("sw", {"q": sample("proteins.fasta")[GLOBINS[0]]}, tmp_path / "t.duckdb", store=False,
                          backend="reference")
     page = page_of(run)
