@@ -47,10 +47,10 @@ def related(generator: np.random.Generator, query: str, length: int) -> str:
 def check_diagonals() -> None:
     """The scan finds what the reference finds, of queries of one tile and of several, at cutoffs low and high."""
     generator = np.random.default_rng(4)
-    sizes = (5, 36) if SIMULATED else (5, 127, 800, 2100)
+    sizes = (5, 36) if SIMULATED else (5, 127, 800, 1700)
     queries = [drawn(generator, n, AMINO) for n in sizes]
     targets = [drawn(generator, n, POOLS[3]) for n in (0, 1, 3, 6)]
-    flanks, copies = (7, 1) if SIMULATED else (200, 60)
+    flanks, copies = (7, 1) if SIMULATED else (200, 5)
     targets += [related(generator, query, flanks) for query in queries for _ in range(copies)]
     for cutoff in (12,) if SIMULATED else (16, 41, 300):
         context = context_of(queries, targets, cutoff)
