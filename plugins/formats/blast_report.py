@@ -98,7 +98,7 @@ class BlastReport:
 
     def searches(self) -> Iterator[SearchReport]:
         """All queries in order; one, and its hits, are in memory at a time."""
-        similar, kind = similar_pairs(self._report), alphabet_of(self._report.run)
+        similar, kind = similar_pairs(self._report), alphabet_of(self._report.run, residues=True)
         for number, query in enumerate(self._report.queries(residues=True), 1):
             masked = self._report.masked(query.number)
             if len(masked) == 1 and masked[0, 1] - masked[0, 0] == query.searched:

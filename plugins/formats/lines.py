@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core.alphabet import PROTEIN, Alphabet, alphabet
+from ...core.errors import OptionError
 from ...core.ports import QueryBlock
 from ...core.records import Alignments, Column, Ragged, Records
 from ..common.cells import Texts
@@ -253,6 +254,17 @@ def _without_place(hits: Columns, bare: np.ndarray, extra: Sequence[Column]) -> 
     return Alignments(data, extra)
 
 
-def alphabet_of(run: Any) -> Alphabet:
-    """Alphabet of the sequences of a run."""
-    return alphabet(run.get("target_type") or "protein")
+def alphabet_of(run: Any, residues: bool = False) -> Alphabet:
+    """Alphabet of the sequences of a run.
+
+    Args:
+        residues: residues of targets are to be shown.
+
+    Raises:
+        OptionError: they are to be shown, and the targets are models.
+    """
+    if residues and run.get("target_type") == "model":
+        raise OptionError("the format shows residues of targets, and these are models; take fields without residues, "
+                          "or --outfmt hmmer")
+    kind = run.get("target_type") or "protein"
+    return alphabet(run["query_type"] if kind == "model" else kind)

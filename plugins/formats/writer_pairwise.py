@@ -55,9 +55,9 @@ class Pairwise(Writer):
         shown = layout.num_alignments
         if shown is None and report.method is not None:  # as BLAST has it
             shown = ALIGNMENTS if (run.get("options") or {}).get("max_target_seqs") == 500 else None
+        kind = alphabet_of(run, residues=True)
         stream.write(head(report, layout.html))
         similar = similar_pairs(report)
-        kind = alphabet_of(run)
         for query in report.queries(residues=True):
             stream.write("\n\n" if query.number else "")
             title = wrapped(of_query(query, kind).heading)

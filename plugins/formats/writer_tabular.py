@@ -26,7 +26,7 @@ class Tabular(Writer):
             delimiter, fields = _delimiter(fields[0]), fields[1:]
         names = list(fields) or ["std"]
         residues = any(FIELDS[n].residues for n in names if n in FIELDS)
-        kind = alphabet_of(report.run)
+        kind = alphabet_of(report.run, residues)
         chosen: list[Field] | None = None
         queries = 0
         for lines in lines_of(report.blocks(residues), kind):

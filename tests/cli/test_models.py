@@ -67,6 +67,16 @@ def test_rows_of_a_database_are_those_of_the_file(files: Path, seqloom: Callable
                    "200") == scanned[0]
 
 
+def test_formats_of_other_searches(files: Path, seqloom: Callable) -> None:
+    """Tables have the rows; what shows residues of targets is refused, since these are models."""
+    scanned = seqloom("hmmscan", "-q", "p.fasta", "-d", "all.duckdb", *CPU, "-f", "6 qseqid sseqid")
+    assert scanned.status == 0 and scanned.out.count("\tglobins4\n") > 2
+    for words in ("0", "6 sseq", "7 std btop"):
+        done = seqloom("hmmscan", "-q", "p.fasta", "-d", "all.duckdb", *CPU, "-f", words)
+        assert done.status == 2 and "shows residues of targets, and these are models" in done.err
+        assert done.err.count("\n") == 1
+
+
 def test_looking_into_one(files: Path, seqloom: Callable) -> None:
     info = json.loads(seqloom("db", "info", "all.duckdb", "--format", "json").out)[0]
     assert (info["models"], info["positions"], info["type"], info["title"]) == (

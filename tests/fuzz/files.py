@@ -98,6 +98,34 @@ class SequenceFile(Damaged):
             return opened.check()
 
 
+class ModelFile(Damaged):
+    """A model database: facts, list, texts, hmmscan."""
+
+    name = "model-database"
+
+    def prepare(self) -> None:
+        from seqloom.models import ModelDatabase
+
+        text = (SAMPLE / "globins4.hmm").read_bytes()
+        models = self.put("models.hmm", text + text.replace(b"globins4", b"others", 1))
+        self.query = self.put("query.fasta", (SAMPLE / "query.fasta").read_bytes())
+        self.path = str(self.folder / "m.duckdb")
+        ModelDatabase.create(self.path, models).close()
+        self.ready()
+
+    def answers(self) -> tuple[Any, ...]:
+        import seqloom
+        from seqloom.models import ModelDatabase
+
+        out = io.StringIO()
+        with ModelDatabase.open(self.path) as opened:
+            facts = {key: value for key, value in opened.info().items() if key != "path"}
+            listed, texts = [tuple(row.values()) for row in opened.models("")], [*opened.extract()]
+        seqloom.search("hmmscan", self.query, self.path, store=False, backend="cpu").write(out, "domtblout")
+        rows = [line for line in out.getvalue().splitlines() if line[:1] != "#"]
+        return facts, listed, texts, rows
+
+
 class TamperedFile(SequenceFile):
     """A sequence database, changed with DuckDB itself, so that its checksums are right: no crash, no internal error."""
 
@@ -400,4 +428,5 @@ class Caches(Target):
             raise Wrong("another output")
 
 
-FILES = (SequenceFile, TamperedFile, DatabaseLog, Store, StoreForWriting, RunFile, StoredIndex, Images, Caches)
+FILES = (SequenceFile, ModelFile, TamperedFile, DatabaseLog, Store, StoreForWriting, RunFile, StoredIndex, Images,
+         Caches)
