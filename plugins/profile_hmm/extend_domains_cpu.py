@@ -34,7 +34,8 @@ class DefineDomainsCpu(DefineDomains):
         around = 4 * SPECIALS * (2 * WIDE * (STREAM_ROWS + shape.longest_target) + 4 * LANES * shape.longest_target)
         around += min(TOGETHER_BYTES, matrix * WIDE // LANES) // 8
         labels = cells // 6
-        return Footprint(host=shape.threads * (cells + labels + kept + around + TABLE_BYTES + 1024 * shape.longest_query))
+        noted = TABLE_BYTES + 1024 * shape.longest_query
+        return Footprint(host=shape.threads * (cells + labels + kept + around + noted))
 
     def run(self, context: Context, records: Records) -> Hits:
         rooms_of_threads = RoomsOfThreads()
