@@ -14,6 +14,7 @@ from .exact_math import F32
 from .extend_domains_reference import DefineDomains, Found, as_hits
 from .forward_cpu import SPECIALS, STREAM_ROWS, WIDE, RoomsOfThreads, StripedOdds
 from .profile import LANES
+from .traces_cpu import TABLE_BYTES
 
 _SHARE = 2
 
@@ -33,7 +34,8 @@ class DefineDomainsCpu(DefineDomains):
         around = 4 * SPECIALS * (2 * WIDE * (STREAM_ROWS + shape.longest_target) + 4 * LANES * shape.longest_target)
         around += min(TOGETHER_BYTES, matrix * WIDE // LANES) // 8
         labels = cells // 6
-        return Footprint(host=shape.threads * (cells + labels + kept + around + 1024 * shape.longest_query))
+        noted = TABLE_BYTES + 1024 * shape.longest_query
+        return Footprint(host=shape.threads * (cells + labels + kept + around + noted))
 
     def run(self, context: Context, records: Records) -> Hits:
         rooms_of_threads = RoomsOfThreads()

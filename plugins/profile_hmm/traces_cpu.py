@@ -44,6 +44,8 @@ _RECORD_MASK = (1 << _RECORD_BITS) - 1
 _MOST_RECORDS, _LEAST_RECORDS, _RECORDS_FOR_A_RESIDUE = 1 << 16, 1 << 10, 24
 _EXIT_BYTES = 1 << 20
 """Of the sums that the ways into E are drawn from, of several rows."""
+TABLE_BYTES = _EXIT_BYTES + (4 * _RECORD + 3 * 8) * _MOST_RECORDS
+"""Of all that is noted of the paths through a region, at most."""
 _CLOSE = 2.0**-18
 """Share of the whole by which a roll must be off the boundary between two ways into E to be told without HMMER's
 quotients: its boundaries, sums of quotients of f32, are off the true ones by less than an eighth of this."""
