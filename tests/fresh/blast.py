@@ -1,6 +1,8 @@
 """Protein and nucleotide BLAST against blastp and blastn of NCBI BLAST+ 2.12."""
 
 import re
+import shutil
+import subprocess
 from collections.abc import Sequence
 
 from seqloom.plugins.common import matrix_tables, nucleotide_tables
@@ -102,6 +104,8 @@ def nucleotide(draw: Draw, task: str) -> Case:
     if draw.chance(0.3):
         chosen["word_size"] = str(draw.random.choice(WORDS[task]))
     chosen |= _extension(draw, task)
+    if draw.chance(0.1) and chosen.get("strand") != "minus" and shutil.which("windowmasker"):
+        chosen["window_masker_db"] = _counts(draw, queries + targets)
     if draw.chance(0.25):
         chosen |= draw.random.choice(WINNOWING)(draw)
     if task == "dc-megablast":
@@ -123,6 +127,18 @@ def repeats(draw: Draw) -> Case:
     if task == "dc-megablast":
         chosen |= draw.some(TEMPLATES, 1.0)
     return _search(draw, "blastn", task, queries, targets, chosen, [])
+
+
+def _counts(draw: Draw, sequences: list[str]) -> str:
+    """windowmasker's counts of sequences and of copies of a part of them."""
+    text = draw.random.choice(sequences)
+    start = draw.random.randrange(len(text))
+    copies = text[start : start + draw.length(20, 200)] * draw.random.choice((1, 10, 30))
+    draw.write("g.fa", [*sequences, copies], "g")
+    make = ["windowmasker", "-mk_counts", "-in", "g.fa", "-sformat", "obinary", "-out", "counts", "-unit",
+            str(draw.random.randint(6, 9))]
+    subprocess.run(make, cwd=draw.folder, capture_output=True)
+    return "counts"
 
 
 def _extension(draw: Draw, task: str) -> dict[str, str]:
