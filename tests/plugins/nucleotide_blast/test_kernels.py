@@ -83,10 +83,12 @@ def related(source: random.Random) -> tuple[SequenceBatch, SequenceBatch]:
 
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
-    "blastn": [{}, {"ungapped": True}, {"window_size": 30, "off_diagonal_range": 6}, {"word_size": 6}, {"word_size": 8, "dust": "no"}, {"soft_masking": False},
+    "blastn": [{}, {"ungapped": True}, {"window_size": 30, "off_diagonal_range": 6}, {"word_size": 6},
+               {"word_size": 8, "dust": "no"}, {"soft_masking": False},
                {"reward": 1, "penalty": -1, "gapopen": 5, "gapextend": 2}, {"perc_identity": 90}],
     "blastn-short": [{}, {"dust": "no", "strand": "minus"}, {"evalue": 1000, "strand": "plus"}],
-    "megablast": [{}, {"ungapped": True, "word_size": 14}, {"window_size": 50, "word_size": 12}, {"word_size": 12}, {"word_size": 16, "dust": "no", "perc_identity": 95},
+    "megablast": [{}, {"ungapped": True, "word_size": 14}, {"window_size": 50, "word_size": 12}, {"word_size": 12},
+                  {"word_size": 16, "dust": "no", "perc_identity": 95},
                   {"reward": 2, "penalty": -3}, {"word_size": 11, "xdrop_gap": 100}, {"reward": 4, "penalty": -5}],
     "dc-megablast": [{}, {"template_type": "coding_and_optimal", "template_length": 21},
                      {"word_size": 12, "template_type": "optimal", "template_length": 16, "dust": "no"}],
@@ -119,8 +121,11 @@ def chunked_modules() -> list[Any]:
 
 
 @pytest.mark.parametrize("by_target", [False, True])
-@pytest.mark.parametrize("pipeline", ["blastn", "megablast"])
-def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, by_target, monkeypatch):
+@pytest.mark.parametrize(("pipeline", "word_size", "room"),
+                         [("blastn", 11, 1), ("blastn", 12, 1 << 16), ("megablast", 12, 3), ("megablast", 20, 1)])
+def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, word_size, room, by_target, monkeypatch):
+    """In a table of targets, words of 20 bases are looked for by wider ones than those of 12."""
     monkeypatch.setattr(seed_cpu, "is_less_by_target", lambda *_: by_target)
-    counts = compare(pipeline, *homologues(7), {"word_size": 12})
+    monkeypatch.setattr(seed_cpu, "_ROOM", room)
+    counts = compare(pipeline, *homologues(7), {"word_size": word_size})
     assert counts["seed.words"] > 5
