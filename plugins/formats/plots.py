@@ -7,7 +7,7 @@ Matplotlib draws to files, looks the same everywhere, and is what most people of
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +43,7 @@ MOST = 40
 FINE = 4000
 """Parts of an axis; lines that begin and end in the same parts are drawn once."""
 FORMATS = ("svg", "png", "pdf")
-_STYLE = {
+_STYLE: Any = {
     "font.family": "sans-serif", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
     "axes.titlesize": 10, "axes.titlelocation": "left", "svg.fonttype": "none", "svg.hashsalt": "seqloom",
     "pdf.fonttype": 42, "text.parse_math": False, "axes.edgecolor": "#7b8896", "figure.dpi": 100}
@@ -63,7 +63,7 @@ def picture(report: Report, kind: str, format: str, query: str = "") -> bytes:
         MissingPackageError: Matplotlib isn't installed.
     """
     if kind not in KINDS:
-        raise UnknownNameError("figure", kind, KINDS)
+        raise UnknownNameError("figure", kind, tuple(KINDS))
     if format not in FORMATS:
         raise UnknownNameError("format of pictures", format, FORMATS)
     try:
@@ -104,7 +104,7 @@ def _of_residues(axis: Any) -> None:
 
 def _chosen(report: Report, name: str) -> QueryBlock:
     """The query of a name, or the first that has hits, as a block of one."""
-    seen = []
+    seen: list[str] = []
     for block in report.blocks():
         sizes = np.diff(block.first_hits)
         wanted = [n for n, own in enumerate(block.names) if own == name] if name else np.flatnonzero(sizes).tolist()
@@ -318,9 +318,3 @@ KINDS: dict[str, Callable[[Report, str], Figure]] = {
     "overview": overview, "dotplot": dotplot, "domains": domains, "coverage": coverage, "identity": identity,
     "evalues": evalues, "timings": timings}
 """Figures by name."""
-
-
-def helps() -> Iterator[tuple[str, str]]:
-    """Names of figures and what they show."""
-    for name, draw in KINDS.items():
-        yield name, (draw.__doc__ or "").rstrip(".")

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 import seqloom
-from seqloom import Run
+from seqloom import Database, Run
 from seqloom.core.errors import StoreError, UsageError
 from seqloom.reports import write_report
+from seqloom.taxonomy import Taxids
 
 from tests.html_pages import Element, parsed
+from tests.taxa import dump
 
 SAMPLE = Path(seqloom.__file__).parent / "sample"
 GLOBINS = ("MYG_ESCGI", "HBB_MANSP", "HBA_PONPY")
@@ -204,6 +206,25 @@ def test_without_the_databases_there_is_a_page_without_residues(folder: Path, tm
     assert any("not there any more" in note.text for note in page.all("p", class_="note"))
     with pytest.raises(StoreError):
         run.write(io.StringIO(), "0")
+
+
+def test_organisms_are_counted(folder: Path, tmp_path: Path) -> None:
+    names, taxids = GLOBINS, (9606, 10090, 9606)
+    (tmp_path / "map").write_text("".join(f"{name}\t{taxid}\n" for name, taxid in zip(names, taxids)))
+    with Database.create(tmp_path / "t.duckdb", folder / "globins.fasta", taxids=Taxids(str(tmp_path / "map"))) as base:
+        base.store_taxonomy(*dump(tmp_path))
+    run = seqloom.search("sw", {"q": sample("proteins.fasta")[GLOBINS[0]]}, tmp_path / "t.duckdb", store=False,
+                         backend="reference")
+    page = page_of(run)
+    rows = page.one("section", id="r1-organisms").one("table").rows()
+    hits = run.hits.to_pylist()
+    assert sum(int(row["Hits"]) for row in rows) == len(hits) == 3
+    for row in rows:
+        own = [hit for hit in hits if hit["staxid"] == int(row["Taxid"])]
+        assert len(own) == int(row["Hits"]) and own[0]["ssciname"] == row["Organism"]
+        assert number(row["Best E-value"]) == pytest.approx(min(hit["evalue"] for hit in own), rel=0.006)
+    shown = [row["Organism"] for row in page.one("table", class_="hits").rows()]
+    assert shown == [hit["ssciname"] for hit in hits]
 
 
 def test_a_small_page_says_what_it_leaves_out(runs: dict[str, Run]) -> None:

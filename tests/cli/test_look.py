@@ -1,5 +1,6 @@
 """What people look at: tables of hits on a terminal, colour, pages and figures by command."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +72,16 @@ def test_pages_and_figures_by_command(run: Callable, tmp_path: Path) -> None:
     assert made["figure.pdf"].startswith(b"%PDF")
     assert run("report", "last").out == made["page.html"].decode()
     assert run("runs", "write", "last", "-f", "html").out == made["page.html"].decode()
+
+
+def test_figures_without_their_library_are_refused_before_a_search(run: Callable,
+                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for words in (("plot", "overview", "last", "-o", "x.svg"),
+                  ("mum", "-q", "q.fasta", "-d", "db.fasta", "--results", "new.duckdb", "--dotplot", "x.svg")):
+        result = run(*words)
+        assert result.status == 1 and "matplotlib is not installed" in result.err and "seqloom[plots]" in result.err
+    assert not Path("x.svg").exists() and not Path("new.duckdb").exists()
 
 
 @pytest.mark.parametrize(("words", "message"), [

@@ -97,15 +97,17 @@ def dot_figure(lines: DotLines) -> DotFigure:
     x, y = width / lines.targets.length, height / lines.queries.length
     places = np.stack([lines.ends[:, 0] * x, height - lines.ends[:, 1] * y,
                        lines.ends[:, 2] * x, height - lines.ends[:, 3] * y], axis=1)
-    paths = []
-    for chosen in (~lines.turned, lines.turned):
+
+    def path(chosen: np.ndarray) -> str:
         fine = np.unique(np.round(places[chosen] * FINE).astype(np.int64), axis=0) / FINE
-        paths.append("".join(f"M{a:g} {b:g}L{c:g} {d:g}" for a, b, c, d in fine.tolist()))
+        return "".join(f"M{a:g} {b:g}L{c:g} {d:g}" for a, b, c, d in fine.tolist())
+
     def moved(marks: Sequence[tuple[float, str]], across: bool) -> list[tuple[float, str]]:
         return [(round(place * x if across else height - place * y, 1), text) for place, text in marks]
 
     return DotFigure(
-        *paths, (int((~lines.turned).sum()), int(lines.turned.sum())), round(width, 1), round(height, 1),
+        path(~lines.turned), path(lines.turned), (int((~lines.turned).sum()), int(lines.turned.sum())),
+        round(width, 1), round(height, 1),
         moved(lines.targets.ticks(6), True), moved(lines.queries.ticks(6), False),
         moved(lines.targets.named(0.08), True), moved(lines.queries.named(0.04), False),
         [round(b * x, 1) for b in lines.targets.boundaries(0.005)],
