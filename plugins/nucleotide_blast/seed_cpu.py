@@ -202,7 +202,7 @@ def present_words(bits, words, count, present):
 
     Without a branch: which words are there can't be foreseen.
     """
-    there = 0
+    there = np.int64(0)
     for number in range(count):
         word = words[number]
         present[there] = number

@@ -166,3 +166,19 @@ def test_rows_of_a_matrix_know_their_width() -> None:
     rows = Ragged.even(np.arange(6, dtype=np.uint8).reshape(2, 3)[:, ::-1])
     assert rows.width == 3 and [row.tolist() for row in rows] == [[2, 1, 0], [5, 4, 3]]
     assert rows.take(np.array([1])).width == 0 and not len(Ragged.even(np.empty((0, 0), np.uint8)))
+
+
+def test_columns_can_be_made_when_they_are_asked_for() -> None:
+    calls = []
+
+    def make() -> dict[str, np.ndarray]:
+        calls.append(1)
+        return {"query": np.array([2, 1]), "target": np.array([5, 6]), "score": np.array([7, 8])}
+
+    later = Pairs.later(2, make)
+    assert len(later) == 2 and later.unmade is make and not calls and list(later.schema) == ["query", "target", "score"]
+    with pytest.raises(AttributeError, match="no column 'length'"):
+        later.length  # noqa: B018
+    assert later.take(np.array([1])).rows() == [{"query": 1, "target": 6, "score": 8}]
+    assert_same_records(later, Pairs(make()))
+    assert later.unmade is None and later.target.dtype == np.int64 and len(calls) == 2

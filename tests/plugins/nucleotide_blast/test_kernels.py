@@ -131,8 +131,11 @@ def chunked_modules() -> list[Any]:
 
 
 @pytest.mark.parametrize("by_target", [False, True])
-@pytest.mark.parametrize("pipeline", ["blastn", "megablast"])
-def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, by_target, monkeypatch):
+@pytest.mark.parametrize(("pipeline", "word_size", "room"),
+                         [("blastn", 11, 1), ("blastn", 12, 1 << 16), ("megablast", 12, 3), ("megablast", 20, 1)])
+def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, word_size, room, by_target, monkeypatch):
+    """In a table of targets, words of 20 bases are looked for by wider ones than those of 12."""
     monkeypatch.setattr(seed_cpu, "is_less_by_target", lambda *_: by_target)
-    counts = compare(pipeline, *homologues(7), {"word_size": 12})
+    monkeypatch.setattr(seed_cpu, "_ROOM", room)
+    counts = compare(pipeline, *homologues(7), {"word_size": word_size})
     assert counts["seed.words"] > 5
