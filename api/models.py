@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
-from .budget import reading_share
 from .core.errors import DamagedError, InputError, PluginError, UsageError
 from .core.progress import Progress
 from .core.sequences import ModelBatch
@@ -18,6 +17,8 @@ from .storage.models.database import ModelFile
 from .storage.models.sources import StoredTexts, model_queries
 
 PathLike = str | Path
+LEAST_MEMORY = 16 << 20
+"""Bytes for DuckDB to read models that are queries, where memory is limited."""
 POSITIONS = 1 << 17
 """Positions of the models that are in memory while a database is made, about: some 15 MB."""
 
@@ -214,7 +215,9 @@ def reader_of(database: ModelFile) -> Reader:
 
 def queries_of(path: PathLike, memory: int | None = None) -> ModelBatch:
     """All models of a database as queries, which are read when they are asked for."""
-    database = ModelFile.open(path, memory=reading_share(memory))
+    # Chunks are read one after the other and kept by who asked for them: DuckDB needs little beside its share for
+    # targets.
+    database = ModelFile.open(path, memory=None if memory is None else LEAST_MEMORY)
     return model_queries(database, reader_of(database).unpack)
 
 

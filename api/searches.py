@@ -135,7 +135,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
     output_files.check_outputs(outputs_of(plan), [*paths_of([*asked, *given]), home.path if home else None])
     if home:
         home.check()
-    loaded = load_queries(plan.family.query, queries, on_bad)
+    loaded = load_queries(plan.family.query, queries, on_bad, budget)
     pick = picked(target_ids, negative_target_ids, taxids, negative_taxids)
     kept = [kept_stream(database, plan.family.target) for database in given]
     reopen = partial(opened, kept, plan.family.target, pick, budget, threads)

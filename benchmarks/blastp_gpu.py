@@ -10,6 +10,8 @@ a second. Kernels are compiled before. The parts:
     search    whole searches, with the targets in host memory before and the hits there afterwards
     memory    the same with less device memory than the targets take
     command   the whole command, from a database file to a file of hits; hits on FASTA alone by cuda and by cpu
+    paper     cuBLASTP's kernels on FASTA alone, for queries of about the paper's lengths: hit detection, assembling,
+              sorting and filtering by number of bins; the three ways to extend; whole searches with and without them
 """
 
 import argparse
@@ -22,15 +24,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.context import SearchSpace
+from seqloom.core.context import Context, SearchSpace
 from seqloom.core.engine.engine import Engine
 from seqloom.core.engine.memory import MemorySink, MemorySource
 from seqloom.core.engine.planning import Settings
 from seqloom.core.pipeline import compose
+from seqloom.core.records import Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
 from seqloom.plugins.common.matrices import protein_matrix
@@ -41,32 +46,135 @@ from .timing import SEQLOOM, Timing
 LENGTHS = (63, 127, 255, 514, 1042, 2005, 5147)
 CUTOFF = 41
 """Score of 22 bits in BLOSUM62, which gapped extension takes."""
+REPEATS = 3
+PAPER_LENGTHS = (127, 517, 1054)
+BINS = (16, 32, 64, 128, 256, 512)
 SHARE = 0.1
 """Of the targets that there is room for on the device in the part ``memory``."""
 
 
 def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
     """The scan by query length; the first run of each length brings its kernels to the device."""
-    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, tiling
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile, tiling
 
     matrix = protein_matrix("BLOSUM62")
     for query in proteins(lengths, generator):
-        asked = [Asked(0, query, CUTOFF)]
+        asked = [Asked(0, query_profile(query, matrix), len(query), CUTOFF)]
         begin = time.perf_counter()
-        found = good_diagonals(matrix, asked, targets)
+        found = good_diagonals(asked, targets)
         first = time.perf_counter() - begin
-        seconds = best_of(lambda a=asked: good_diagonals(matrix, a, targets))
+        seconds = best_of(lambda a=asked: good_diagonals(a, targets))
         cells, shape = len(query) * targets.total_residues, tiling(len(query))
         yield Timing(f"{len(query)} scan", seconds, f"{cells / seconds / 1e12:.2f} TCUPS; {len(found[0]):,} diagonals; "
                      f"{shape.tiles} × {shape.lanes} lanes × {shape.rows} registers; first time {first:.2f} s")
 
 
+def batch_rate(queries: SequenceBatch, targets: SequenceBatch) -> Timing:
+    """The scan of many queries at once."""
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile
+
+    matrix = protein_matrix("BLOSUM62")
+    asked = [Asked(n, query_profile(queries[n], matrix), len(queries[n]), CUTOFF) for n in range(len(queries))]
+    found = good_diagonals(asked, targets)
+    seconds = best_of(lambda: good_diagonals(asked, targets))
+    cells = queries.total_residues * targets.total_residues
+    return Timing(f"{len(queries)} queries together, scan", seconds,
+                  f"{cells / seconds / 1e12:.2f} TCUPS; {len(found[0]):,} diagonals")
+
+
+def like_the_papers(targets: SequenceBatch) -> list[SequenceBatch]:
+    """The proteins whose lengths are nearest to those of the paper's queries."""
+    places = [int(np.argmin(np.abs(targets.lengths - length))) for length in PAPER_LENGTHS]
+    return [SequenceBatch.of(PROTEIN, [PROTEIN.decode(targets[place])]) for place in places]
+
+
+def context_for(queries: SequenceBatch, targets: SequenceBatch) -> Context:
+    """What the stages get to see, with the index of words."""
+    names = registry()
+    plan = compose(names, names.pipeline("blastp"), {"comp_based_stats": "0"}, "cuda")
+    space = SearchSpace(targets.total_residues, len(targets), targets.longest)
+    context = Context(queries=queries, targets=targets, options=plan.options, space=space,
+                      scoring=plan.family.scoring(queries, space, plan.options))
+    words = plan.indexes("query")[0].stage.run(context, queries)
+    return replace(context, indexes={words.kind: words})
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds until the device is done, and the result."""
+    from numba import cuda
+
+    cuda.synchronize()
+    begin = time.perf_counter()
+    result = work()
+    cuda.synchronize()
+    return time.perf_counter() - begin, result
+
+
+def detection(context: Context, bins: int) -> tuple[list[float], int, np.ndarray]:
+    """Seconds of the four kernels of hit detection, the hits, and keys of those that are left."""
+    from seqloom.plugins.common.resident_cuda import device_memory
+    from seqloom.plugins.protein_blast import hits_cuda
+
+    targets, blocks = context.targets, hits_cuda._blocks()
+    layout = hits_cuda.KeyLayout.of(1, len(targets), context.queries.total_residues, targets.longest)
+    assert layout
+    capacity = max(hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS // (blocks * bins))
+    with device_memory().volume(targets, None) as volume:
+        volume.arrived([0])
+        detector = hits_cuda.Detector(context, volume, bins, blocks)
+        _, (found, tops, room) = timed(lambda: detector.detect(0, len(targets), layout, capacity))
+        first, (found, tops, room) = timed(lambda: detector.detect(0, len(targets), layout, room))
+        second, (hits, firsts) = timed(lambda: detector.assemble(found, tops, room))
+        third, _ = timed(lambda: detector.sort(hits, firsts))
+        fourth, keys = timed(lambda: detector.filter(hits, firsts, layout))
+    return [first, second, third, fourth], int(tops.sum()), keys
+
+
+def extension(context: Context, hits: Seeds, stage: Any) -> float:
+    """Seconds of the kernels of an extension."""
+    launch, taken = stage.launch, []
+    stage.launch = lambda *arguments: taken.append(timed(lambda: launch(*arguments))[0])
+    for _ in range(1 + REPEATS):
+        stage.run(context, hits)
+    return min(taken[1:])
+
+
+def paper(targets: SequenceBatch, threads: int) -> Iterator[Timing]:
+    """Sections 4.1 and 4.2: by number of bins, by source of scores, by the division of an extension."""
+    from seqloom.plugins.protein_blast.hits_cuda import BinnedHits
+    from seqloom.plugins.protein_blast.ungapped_cuda import DiagonalUngapped, HitUngapped, WindowUngapped
+
+    for queries in like_the_papers(targets):
+        context, size = context_for(queries, targets), queries.total_residues
+        for bins in BINS:
+            detection(context, bins)
+            kernels, hits, left = detection(context, bins)
+            what = ", ".join(f"{name} {1e3 * seconds:.2f}" for name, seconds in zip(
+                ("detection", "assembling", "sorting", "filtering"), kernels, strict=True))
+            yield Timing(f"{size} hits, {bins} bins", sum(kernels),
+                         f"{what} ms; {hits:,} hits, {100 * len(left) / max(1, hits):.1f} % left")
+        seeds = BinnedHits().run(context, None)
+        for scores in ("matrix", "pssm"):
+            stages = [("by diagonal", DiagonalUngapped(DiagonalUngapped.Options(scores))),
+                      ("by hit", HitUngapped(HitUngapped.Options(scores))),
+                      *((f"by windows of {n}", WindowUngapped(WindowUngapped.Options(scores, n)))
+                        for n in ("8", "16", "32"))]
+            for what, stage in stages:
+                yield Timing(f"{size} extension {what}, {scores}", extension(context, seeds, stage),
+                             f"{len(seeds):,} hits")
+        yield search(queries, targets, threads, "0", rounds=3)
+        yield search(queries, targets, threads, "0", rounds=3, stages=(
+            "seed.words=binned-hits", "extend.ungapped=window-ungapped"))
+        yield search(queries, targets, threads, "0", "cpu", rounds=3)
+
+
 def compile_for(length: int) -> None:
     """Compile what queries of that length need, into the cache on disk."""
-    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile
 
     query = proteins([length], np.random.default_rng(1))[0]
-    good_diagonals(protein_matrix("BLOSUM62"), [Asked(0, query, CUTOFF)], SequenceBatch.of(PROTEIN, ["ACDEFGHIKL"] * 2))
+    asked = [Asked(0, query_profile(query, protein_matrix("BLOSUM62")), length, CUTOFF)]
+    good_diagonals(asked, SequenceBatch.of(PROTEIN, ["ACDEFGHIKL"] * 2))
 
 
 def compiled(lengths: Sequence[int], processes: int) -> float:
@@ -101,7 +209,8 @@ def search(queries: SequenceBatch, targets: SequenceBatch, threads: int, mode: s
     assert best
     budget = "" if device_memory is None else f", {device_memory >> 20} MiB"
     size = f"{len(queries)} queries, {queries.total_residues} residues"
-    return Timing(f"search, mode {mode}, {size}, {backend}, {threads} threads{budget}", *best)
+    how = f"{backend}{', by the paper' if stages else ''}, {threads} threads{budget}"
+    return Timing(f"search, mode {mode}, {size}, {how}", *best)
 
 
 def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch], threads: Sequence[int],
@@ -148,7 +257,7 @@ def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch
                 yield Timing(f"{lines} lines of cpu and cuda", 0.0, "equal" if same else "DIFFERENT")
 
 
-PARTS = ("rates", "search", "memory", "command")
+PARTS = ("rates", "search", "memory", "command", "paper")
 
 
 def main() -> None:
@@ -172,14 +281,16 @@ def main() -> None:
         return (search(batch, targets, threads, mode, device_memory=device_memory) for batch in batches
                 for mode in arguments.modes for threads in arguments.threads)
 
-    print(f"kernels compiled in {compiled([n for b in batches for n in b.lengths.tolist()], os.cpu_count() or 1):.1f} s",
-          flush=True)
+    needed = [*arguments.lengths, *(n for batch in batches for n in batch.lengths.tolist())]
+    print(f"kernels compiled in {compiled(needed, os.cpu_count() or 1):.1f} s", flush=True)
     parts: dict[str, Callable[[], Iterator[Timing]]] = {
-        "rates": lambda: rates(targets, arguments.lengths, generator),
+        "rates": lambda: chain(rates(targets, arguments.lengths, generator),
+                               (batch_rate(batch, targets) for batch in batches if len(batch) > 1)),
         "search": searches,
         "memory": lambda: searches(int(SHARE * targets.total_residues)),
         "command": lambda: commands(arguments.fasta, targets, batches, arguments.threads, arguments.modes,
                                     arguments.keep),
+        "paper": lambda: paper(SequenceBatch.of(PROTEIN, records(arguments.fasta)), max(arguments.threads)),
     }
     for part in arguments.parts:
         show(parts[part]())

@@ -143,7 +143,8 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
 
 PEERS: dict[str, tuple[str, ...]] = {
     "protein-blast": ("blastp",), "nucleotide-blast": ("blastn",), "discontiguous-blast": ("blastn",),
-    "profile-hmm": ("hmmsearch",), "profile-hmm-scan": ("hmmscan",), "sequence-profile": ("phmmer",),
+    "profile-hmm": ("hmmsearch",), "profile-hmm-nucleotide": ("hmmsearch",), "profile-hmm-scan": ("hmmscan",),
+    "profile-hmm-scan-nucleotide": ("hmmscan",), "sequence-profile": ("phmmer",),
     "exact-match": ("mummer",),
     "exact-match-protein": ("mummer",),
     "db create": ("makeblastdb",), "db append": ("makeblastdb",), "db extract": ("blastdbcmd",),

@@ -413,8 +413,9 @@ class Reader(ABC):
         raise NotImplementedError
 
     def pack(self, model: Any) -> tuple[bytes, bytes]:
-        """A model, an object with ``name`` and ``length``, as bytes from which ``unpack`` makes it again: a head, which
-        is read whenever the model is searched with, and a body, which is read when somebody asks for it."""
+        """A model, an object with ``name``, ``length`` and the ``alphabet`` of the sequences that it describes, as
+        bytes from which ``unpack`` makes it again: a head, which is read whenever the model is searched with, and a
+        body, which is read when somebody asks for it."""
         raise NotImplementedError
 
     def unpack(self, head: bytes, read: "BodyReader") -> Any:

@@ -3,12 +3,13 @@
 import hashlib
 import sys
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..installed import registry
 
-FOLDERS = ("api", "core", "plugins", "storage")
-"""Whose code decides on rows. Installed, the first of them is the package itself."""
+PACKAGES = ("seqloom", "seqloom.core", "seqloom.plugins", "seqloom.storage")
+"""Whose modules decide on rows; of the first its own alone."""
 
 
 @cache
@@ -23,18 +24,13 @@ def identity() -> dict[str, str]:
 
 def code() -> str:
     """Digest of the program's own modules."""
-    import seqloom.core
-    import seqloom.plugins
-    import seqloom.storage
-
     digest = hashlib.blake2b(digest_size=16)
-    packages = (seqloom, seqloom.core, seqloom.plugins, seqloom.storage)
-    for name, package in zip(FOLDERS, packages, strict=True):
-        home = Path(package.__path__[0])
-        files = home.glob("*.py") if package is seqloom else home.rglob("*.py")
-        for path in sorted(files):
-            digest.update(f"{name}/{path.relative_to(home).as_posix()}\0".encode())
-            digest.update(path.read_bytes())
+    for package in PACKAGES:
+        spec = find_spec(package)
+        for home in map(Path, (spec and spec.submodule_search_locations) or ()):
+            for path in sorted(home.glob("*.py") if package == PACKAGES[0] else home.rglob("*.py")):
+                digest.update(f"{package}/{path.relative_to(home).as_posix()}\0".encode())
+                digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

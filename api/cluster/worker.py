@@ -50,7 +50,7 @@ class SentSource:
     """
 
     def __init__(self, kind: str, space: SearchSpace) -> None:
-        self.alphabet = alphabet(kind)
+        self.alphabet, self.kind = alphabet(kind), kind
         self.sequences, self.total_residues, self.longest = space.sequences, space.total_residues, space.longest
         self._sent: dict[int, list[bytes]] = {}
         self._lock = threading.Lock()

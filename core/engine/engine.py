@@ -180,6 +180,12 @@ def check_queries(plan: Plan, queries: Queries, source: VolumeSource) -> None:
         what = "models" if held == "model" else f"{held} sequences"
         raise InputError(f"pipeline '{plan.pipeline.name}' searches {plan.family.target} databases, this one holds "
                          f"{what}")
+    described = queries if kind == "model" else source
+    sequences = source if kind == "model" else queries
+    if "model" in (kind, held) and described.alphabet != sequences.alphabet:
+        raise InputError(f"pipeline '{plan.pipeline.name}' compares models with {sequences.alphabet.name} sequences, "
+                         f"these are models of {described.alphabet.name} ones; search with another pipeline: "
+                         "seqloom pipelines list")
     if isinstance(queries, SequenceBatch):
         check_stretch(queries.longest, plan.family.location(plan.options), "query")
     check_stretch(source.longest, plan.family.target_location(plan.options), "target")

@@ -152,6 +152,12 @@ if not SIMULATED:
         return cuda.shfl_up_sync(WHOLE_WARP, value, 1)
 
     @cuda.jit(device=True, inline="always")
+    def from_group(value, lane, size):
+        """``value`` of another lane of the same ``size`` neighbours, which alone have to ask."""
+        first = (cuda.threadIdx.x & 31) // size * size
+        return cuda.shfl_sync((WHOLE_WARP >> (32 - size)) << first, value, lane)
+
+    @cuda.jit(device=True, inline="always")
     def from_partner(value, distance):
         """``value`` of the lane whose number differs in the bits of ``distance``."""
         return cuda.shfl_xor_sync(WHOLE_WARP, value, distance)
@@ -229,6 +235,11 @@ else:
     @cuda.jit(device=True)
     def from_lane_before(value):
         return _exchange(value, max(cuda.threadIdx.x - 1, cuda.threadIdx.x & ~31))
+
+    @cuda.jit(device=True)
+    def from_group(value, lane, size):
+        # All threads of a block wait for each other: there it must be a group of its own.
+        return _exchange(value, (cuda.threadIdx.x & ~31) | lane)
 
     @cuda.jit(device=True)
     def from_partner(value, distance):

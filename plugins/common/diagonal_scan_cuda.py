@@ -42,7 +42,6 @@ from seqloom.core.kernels.packed16 import (
     from_lane,
     from_lane_before,
     from_partner,
-    half_bits,
     packed_arithmetic,
     pair,
 )
@@ -74,14 +73,16 @@ _SHARED_WORDS = 48 * 1024 // 4
 _STEP_ROWS = 6
 """What a step costs beside its registers, in registers."""
 MOST_REGISTERS = 80
-_GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 21
+_GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 20
 """Queries that are on the device together, and words of their profiles, at most."""
-LEAST_ROOM, MOST_ROOM = 1 << 18, 1 << 25
-"""Diagonals of a group of queries that there is room for."""
+_GROUP_CELLS = 1 << 39
+"""Pairs of residues of them, at most: 40 ms of a device, which finds few enough diagonals then."""
+ROOM = 1 << 20
+"""Diagonals of a group of queries that there is room for: one in 2 · 10⁶ pairs, as of real proteins."""
 _FETCHED = 1 << 12
 """Of them, those that are fetched with their number."""
-ROOM_PER_CELL = 4e-6
-"""Times that a diagonal is noted, of real proteins, and some more."""
+_CLASSES = 128
+"""Of targets, at most: so many costs of lengths there are."""
 WHAT = "the ungapped scan on the device"
 KEEP = tuple((((-1 ^ 255 << 8 * j) & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31) for j in range(4))
 TAKE = tuple(-1 ^ keep for keep in KEEP)
@@ -97,7 +98,7 @@ def unrolled(count):  # pragma: no cover
 
 
 def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first, rank_step, works, counters, counter,
-              crossing, limit, least, first_row, base, span, shift, found, room):
+              crossing, limit, least, classes, cutoffs, first_cutoff, first_row, base, span, shift, found, room):
     """Kernel template: note (``base`` + target) · ``span`` + diagonal + ``shift`` where a segment scores well.
 
     Args:
@@ -110,6 +111,8 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
         crossing: i8, scores of the position before the tile (BORDERED) with four residues each; replaced by those of
             its last position (CONTINUED).
         limit, least: bits of the half before the first that is good, as both halves of a register; the half itself.
+        classes, cutoffs, first_cutoff: in place of these two where targets have some of their own (CLASSED): u1, the
+            class of each target, and i4, the half of the first class at ``first_cutoff`` and those of others behind it.
         first_row: position of the query where the tile begins.
         found, room: i8; the number of diagonals noted, and that many of them at most.
     """
@@ -140,6 +143,11 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
             length = int32(ends[place] - begin)
             first = int64(begin >> int64(2))
             head = int32(begin & int64(3))
+        lowest = least
+        below = limit
+        if CLASSED:
+            lowest = int32(cutoffs[first_cutoff + int32(classes[place])])
+            below = int32(int32(lowest - int32(1)) * int32(0x00010001))
         words = int32(int32(head + length + int32(3)) >> int32(2)) if length > int32(0) else int32(0)
         most = words
         if LANES < 32:
@@ -178,7 +186,7 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
                 scores = int32(int32(int32(word >> int32(8 * j)) & int32(255)) * int32(ROWS * SPREAD) + own)
                 # The last position of the lane before comes into the lower half, that in the middle into the upper.
                 before = choose_bytes(before, last, int32(0x5432))
-                top = limit
+                top = below
                 for k in unrolled(ROWS):
                     if k % 4 == 0:
                         four = four_words(shared, int32(scores + int32((ROWS - 4 - k) * SPREAD)))
@@ -188,19 +196,19 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
                         h[0] = add_half_or_zero(before, four[0])
                     if k % 2 == 1:
                         top = maximum3(top, h[ROWS - 1 - k], h[ROWS - k])
-                if top != limit:
+                if top != below:
                     for k in unrolled(ROWS):
                         noted[k] = h[k]
                     column = int32(int32(step * int32(4) + int32(j)) - head - first_row - lane * int32(2 * ROWS))
                     row = (base + int64(place)) * span + int64(column + shift)
                     for k in range(ROWS):
                         halves = noted[k]
-                        if int32(halves & int32(0xFFFF)) >= least:
+                        if int32(halves & int32(0xFFFF)) >= lowest:
                             number = cuda.atomic.add(found, 0, int64(1))
                             if number < room:
                                 found[number + 1] = row - int64(k)
                             halves = int32(halves & int32(-65536))
-                        if int32(halves >> int32(16)) >= least:
+                        if int32(halves >> int32(16)) >= lowest:
                             number = cuda.atomic.add(found, 0, int64(1))
                             if number < room:
                                 found[number + 1] = row - int64(k + ROWS)
@@ -246,11 +254,12 @@ def tiling(length: int) -> Tiling:
 
 
 @cache
-def _kernel(lanes: int, rows: int, bordered: bool, continued: bool, arithmetic: Arithmetic, warps: int) -> Any:
+def _kernel(lanes: int, rows: int, bordered: bool, continued: bool, classed: bool, arithmetic: Arithmetic,
+            warps: int) -> Any:
     special = specialise(
         scan_tile, {"maximum3": arithmetic.functions["maximum3"]}, arithmetic.name, LANES=lanes, ROWS=rows,
         SPREAD=spread(lanes), TABLE=Tiling(lanes, rows, 1).words, THREADS=32 * warps, BORDERED=bordered,
-        CONTINUED=continued, PADS=PAD * 0x01010101, KEEP=KEEP, TAKE=TAKE)
+        CONTINUED=continued, CLASSED=classed, PADS=PAD * 0x01010101, KEEP=KEEP, TAKE=TAKE)
     return kept_kernel(max_registers=MOST_REGISTERS)(special)
 
 
@@ -265,7 +274,7 @@ def _query_profile(query: bytes, matrix: bytes, size: int) -> np.ndarray:
 
 
 def scores_profile(scores: np.ndarray) -> np.ndarray:
-    """Profiles of all tiles of a query one behind the other, i8, from its scores by position and residue.
+    """Profiles of all tiles of a query one behind the other, i4, from its scores by position and residue.
 
     Args:
         scores: whole numbers[m, residues]; those above ``CEILING`` count as that, and very low ones as the lowest.
@@ -274,7 +283,7 @@ def scores_profile(scores: np.ndarray) -> np.ndarray:
     table = np.full((shape.tiles * shape.positions, RESIDUES), LOWEST_SCORE, np.float16)
     table[: len(scores), :known] = np.clip(scores[:, :known], LOWEST_SCORE, CEILING)
     tiles = table.reshape(shape.tiles, shape.positions, RESIDUES)
-    return np.concatenate([np.empty(0, np.int64), *(tile_profile(tile, shape.lanes, shape.rows) for tile in tiles)])
+    return np.concatenate([np.empty(0, np.int32), *(tile_profile(tile, shape.lanes, shape.rows) for tile in tiles)])
 
 
 def spread(lanes: int) -> int:
@@ -294,12 +303,12 @@ def tile_profile(scores: np.ndarray, lanes: int, rows: int) -> np.ndarray:
 
 class Asked(NamedTuple):
     """A query by its number in the result, its profile, its length, and the score from which on a diagonal is good, at
-    least 1."""
+    least 1; i8[c] with targets of each class, where there are classes of them."""
 
     number: int
     profile: np.ndarray
     length: int
-    cutoff: int
+    cutoff: int | np.ndarray
 
 
 @dataclass
@@ -311,12 +320,14 @@ class _Group:
     words: int = 0
 
 
-def _groups(asked: Sequence[Asked]) -> Iterator[_Group]:
-    group = _Group([], [])
+def _groups(asked: Sequence[Asked], target_residues: int) -> Iterator[_Group]:
+    group, cells = _Group([], []), 0
     for query in asked:
-        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(query.profile) > _GROUP_WORDS):
+        cells += query.length * target_residues
+        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(query.profile) > _GROUP_WORDS
+                              or cells > _GROUP_CELLS):
             yield group
-            group = _Group([], [])
+            group, cells = _Group([], []), query.length * target_residues
         group.members.append(query)
         group.begins.append(group.words)
         group.words += len(query.profile)
@@ -330,20 +341,21 @@ class DeviceScan:
     Args:
         share, shares: of the targets, which other devices have the others of.
         longest_query: of all that will be asked.
-        room: diagonals that a group of queries notes without a second attempt.
+        classes: u1[targets], of each, where cutoffs differ by class.
     """
 
-    def __init__(self, volume: Volume, targets: SequenceBatch, share: tuple[int, int], longest_query: int, room: int,
-                 space: Workspace, budget: int | None, check: Callable[[], None]) -> None:
+    def __init__(self, volume: Volume, targets: SequenceBatch, share: tuple[int, int], longest_query: int,
+                 space: Workspace, budget: int | None, check: Callable[[], None],
+                 classes: np.ndarray | None = None) -> None:
         self._volume, self._targets, self._space, self._budget, self._check = volume, targets, space, budget, check
         self._first, self._step = share
         self._works = len(range(share[0], len(targets), share[1]))
-        self._room = room
         self._longest_query = longest_query
         self.span = longest_query + targets.longest + 1
         self._residues = volume.residues.view(np.int32)
         self._arithmetic = packed_arithmetic()
-        self._arrived = False
+        self._arrived, self._classed = False, classes is not None
+        self._classes = volume.residues if classes is None else space.send("classes", classes)
 
     def diagonals(self, asked: Sequence[Asked], done: Callable[[int], None] = lambda count: None) -> list[np.ndarray]:
         """i8 keys (number · targets + place) · ``span`` + diagonal + ``longest_query``, sorted, each once.
@@ -354,7 +366,7 @@ class DeviceScan:
         if not self._works or not asked:
             return []
         found, waiting = [], deque[tuple[_Group, Any]]()
-        for number, group in enumerate(_groups(asked)):
+        for number, group in enumerate(_groups(asked, self._targets.total_residues)):
             slot = number % len(self._space.streams)
             if len(waiting) == len(self._space.streams):
                 found += self._finished(*waiting.popleft(), done)
@@ -366,11 +378,12 @@ class DeviceScan:
     def _begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
         """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
         space, stream = self._space, self._space.streams[slot]
+        space.room(f"table {slot}", max(_GROUP_WORDS, group.words), np.int32)  # at once for all groups to come
         table = space.send(f"table {slot}", np.concatenate([query.profile for query in group.members]))
         tilings = [tiling(query.length) for query in group.members]
         launches = sum(shape.tiles for shape in tilings)
         counters = space.room(f"counters {slot}", launches, np.int32)
-        found = space.room(f"found {slot}", self._room + 1, np.int64) if more is None else more
+        found = space.room(f"found {slot}", ROOM + 1, np.int64) if more is None else more
         clear(counters, launches, stream)
         clear(found, 1, stream)
         crossing = found
@@ -380,20 +393,25 @@ class DeviceScan:
         if not self._arrived:
             self._volume.arrived(space.streams)
             self._arrived = True
-        order, counter = self._volume.target_order, 0
+        order, counter, cutoffs, first_cutoff = self._volume.target_order, 0, counters, 0
+        if self._classed:
+            cutoffs = space.send(f"cutoffs {slot}", np.concatenate([_halves(query.cutoff) for query in group.members]))
         for query, shape, begin in zip(group.members, tilings, group.begins, strict=True):
-            least = half_bits(min(query.cutoff, CEILING))
+            least = 1 if self._classed else int(_halves(query.cutoff)[0])
             self._check()
             for tile in range(shape.tiles):
                 with launching:
-                    made = _kernel(shape.lanes, shape.rows, tile > 0, tile < shape.tiles - 1, self._arithmetic, WARPS)
+                    made = _kernel(shape.lanes, shape.rows, tile > 0, tile < shape.tiles - 1, self._classed,
+                                   self._arithmetic, WARPS)
                     made[_blocks(), 32 * WARPS, stream](
                         table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
                         order.ends, np.int32(self._first), np.int32(self._step), np.int32(self._works), counters,
-                        np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least),
-                        np.int32(tile * shape.positions), np.int64(query.number * len(self._targets)),
-                        np.int64(self.span), np.int32(self._longest_query), found, np.int64(len(found) - 1))
+                        np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least), self._classes,
+                        cutoffs, np.int32(first_cutoff), np.int32(tile * shape.positions),
+                        np.int64(query.number * len(self._targets)), np.int64(self.span),
+                        np.int32(self._longest_query), found, np.int64(len(found) - 1))
                 counter += 1
+            first_cutoff += np.size(query.cutoff)
         return _Begun(slot, found)
 
     def _finished(self, group: _Group, begun: "_Begun", done: Callable[[int], None]) -> list[np.ndarray]:
@@ -421,12 +439,17 @@ class DeviceScan:
             half = len(group.members) // 2
             parts = []
             for members in (group.members[:half], group.members[half:]):
-                smaller = next(_groups(members))
+                smaller = next(_groups(members, 0))
                 parts += self._finished(smaller, self._begin(smaller, slot), done)
             return parts
         with device_memory().working_space(8 * (total + 1), self._budget, WHAT):
             more = cuda.device_array(total + 1, np.int64)
             return self._finished(group, self._begin(group, slot, more), done)
+
+
+def _halves(cutoff: int | np.ndarray) -> np.ndarray:
+    """i4, bits of cutoffs as halves; those beyond what is told apart are taken for the ceiling."""
+    return np.minimum(np.atleast_1d(cutoff), CEILING).astype(np.float16).view(np.uint16).astype(np.int32)
 
 
 class _Begun(NamedTuple):
@@ -439,38 +462,36 @@ def crossing_words(targets: int, residues: int) -> int:
     return residues // 4 + targets + 2
 
 
-def room_for(queries: int, query_residues: int, target_residues: int) -> int:
-    """Diagonals that a group of queries may note."""
-    together = query_residues * min(1.0, _GROUP_QUERIES / max(1, queries))
-    return int(min(MOST_ROOM, max(LEAST_ROOM, ROOM_PER_CELL * together * target_residues)))
+def work_size(targets: int, residues: int, longest: int, longest_query: int) -> WorkSize:
+    """The same for all queries that need as much, so that their working space can be handed on."""
+    shape = tiling(max(1, longest_query))
+    most = max(shape.words * shape.tiles, _GROUP_WORDS)
+    return WorkSize(targets, residues if shape.tiles > 1 else 0, longest, 2, most).rounded()
 
 
-def working_bytes(need: WorkSize, room: int) -> int:
+def working_bytes(need: WorkSize) -> int:
     """Device memory that a scan of that size takes at most, beside the volume."""
-    shape = tiling(max(1, need.query))
-    crossing = 8 * crossing_words(need.stretches, need.residues) if shape.tiles > 1 else 0
-    profiles = 4 * min(need.queries * shape.tiles * Tiling(LANE_COUNTS[-1], ROW_COUNTS[-1], 1).words,
-                       max(_GROUP_WORDS, shape.tiles * shape.words))
-    launches = 4 * _GROUP_QUERIES * shape.tiles
-    return (need.groups * (crossing + profiles + launches + 8 * room) + (1 << 16)) // 16 * 17
+    crossing = 8 * crossing_words(need.stretches, need.residues) if need.residues else 0
+    launches = 4 * (_GROUP_QUERIES * (1 + _CLASSES) + need.query // 1024)
+    each = crossing + 4 * need.query + launches + 8 * ROOM
+    return (need.groups * each + need.stretches + (1 << 16)) // 16 * 17
 
 
-def _good_on_device(targets: SequenceBatch, budget: int | None, check: Callable[[], None],
+def _good_on_device(targets: SequenceBatch, classes: np.ndarray | None, budget: int | None, check: Callable[[], None],
                     done: Callable[[int], None], longest: int, part: tuple[Sequence[Asked], tuple[int, int]]
                     ) -> list[np.ndarray]:
     """Keys that one device finds for some queries in its share of the targets."""
     asked, share = part
-    memory, residues = device_memory(), sum(query.length for query in asked)
-    room = room_for(len(asked), residues, targets.total_residues)
-    need = WorkSize(len(targets), targets.total_residues, targets.longest, len(asked), longest).rounded()
+    memory = device_memory()
+    need = work_size(len(targets), targets.total_residues, targets.longest, longest)
     with (memory.volume(targets, budget) as volume,
-          memory.workspace(need, (0, 0), lambda columns: working_bytes(need, room), budget, WHAT) as space):
-        return DeviceScan(volume, targets, share, longest, room, space, budget, check).diagonals(asked, done)
+          memory.workspace(need, (0, 0), lambda columns: working_bytes(need), budget, WHAT) as space):
+        return DeviceScan(volume, targets, share, longest, space, budget, check, classes).diagonals(asked, done)
 
 
 def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
-                   check: Callable[[], None] = lambda: None, done: Callable[[int], None] = lambda count: None
-                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+                   check: Callable[[], None] = lambda: None, done: Callable[[int], None] = lambda count: None,
+                   classes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Diagonals on which some segment scores a query's cutoff or more; at cutoffs beyond ``CEILING``, at least that.
 
     Several devices share the work: many queries by query, few by target.
@@ -480,6 +501,7 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
         budget: bytes of each device.
         check: raises if the work is to end.
         done: called with the number of queries that are through.
+        classes: u1[targets], of each, where cutoffs differ by class.
 
     Returns:
         Number i8[n] of the query, place i8[n] of the target and diagonal i8[n] (target minus query position), sorted,
@@ -489,7 +511,7 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
     longest = max((query.length for query in asked), default=0)
     by_query = len(asked) >= 2 * devices
     parts = [(asked[d::devices], (0, 1)) if by_query else (asked, (d, devices)) for d in range(devices)]
-    work = partial(_good_on_device, targets, budget, check, done, longest)
+    work = partial(_good_on_device, targets, classes, budget, check, done, longest)
     found = [keys for part in on_devices(work, parts, range(devices)) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
     if devices > 1:
@@ -510,4 +532,4 @@ def _blocks() -> int:
     return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * 8
 
 
-__all__ = ["CEILING", "ORDINARY", "Asked", "can_scan", "good_diagonals", "room_for", "working_bytes"]
+__all__ = ["CEILING", "ORDINARY", "Asked", "can_scan", "good_diagonals", "work_size", "working_bytes"]

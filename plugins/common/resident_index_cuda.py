@@ -66,5 +66,5 @@ class TargetsOnDevices(ResidentTargets):
     """The targets of a volume, sent to CUDA devices while the volume before is searched."""
 
     name: ClassVar[str] = KIND
-    side: ClassVar[str] = "target"
+    side = "target"
     provides: ClassVar[str] = KIND

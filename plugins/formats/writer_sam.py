@@ -73,10 +73,10 @@ def _on_queries(lines: Lines, residues: bool) -> Iterator[str]:
     for row in np.lexsort([-rows["score"].astype(np.int64), rows["query_start"], lines.query]).tolist():
         if lines.located[row]:
             clips = int(rows["target_start"][row]), lengths[row] - int(rows["target_end"][row])
-            aligned = lines.aligned[row][1] if residues and lines.aligned[row] else None
+            both = lines.aligned[row] if residues else None
             yield _record(lines, row, reads[row], references[row], int(rows["query_start"][row]),
                           clips[::-1] if lines.turned[row] else clips, rows["path"][row], {INSERT: "D", DELETE: "I"},
-                          aligned)
+                          both and both[1])
 
 
 def _on_targets(lines: Lines, residues: bool) -> Iterator[str]:
@@ -86,7 +86,8 @@ def _on_targets(lines: Lines, residues: bool) -> Iterator[str]:
     for row in np.flatnonzero(lines.located).tolist():
         turned, path = lines.turned[row], rows["path"][row]
         clips = int(rows["query_start"][row]), lengths[row] - int(rows["query_end"][row])
-        aligned = lines.aligned[row][0] if residues and lines.aligned[row] else None
+        both = lines.aligned[row] if residues else None
+        aligned = both and both[0]
         if turned and aligned:
             aligned = aligned[::-1].translate(_COMPLEMENT)
         yield _record(lines, row, reads[row], references[row], int(rows["target_start"][row]),

@@ -76,7 +76,8 @@ STRAND, LOW, HIGH, CUTOFF, X_DROP = range(5)
 """Columns of a group: number of its strand, first and last base of its chunk, least score, X-drop."""
 MORE_SAVED = 9
 FIRST_CELLS, FIRST_ROWS = 1 << 16, 1 << 10
-_AMBIGUOUS_QUERY, _AMBIGUOUS_TARGET = 0xFE, 0xFF
+_AMBIGUOUS = 0xFE
+"""Code that no target has."""
 
 
 def strand_offsets(begins: np.ndarray) -> np.ndarray:
@@ -98,17 +99,14 @@ def _unambiguous(codes, ambiguous, bases):
 
 
 def never_equal(codes: np.ndarray, ambiguous: int) -> np.ndarray:
-    """Codes with every ambiguity made unequal to all bases of the other sequence; the same array where none is."""
+    """Codes with every ambiguity made unequal to all codes of the other sequence; the same array where none is."""
     bases = np.empty(len(codes), np.uint8)
     return bases if _unambiguous(codes, np.uint8(ambiguous), bases) > 3 else codes
 
 
 def matchable_strands(strands: np.ndarray) -> greedy_cpu.Sequence:
-    return greedy_cpu.sequence(never_equal(strands, _AMBIGUOUS_QUERY))
-
-
-def matchable_targets(bases: np.ndarray) -> greedy_cpu.Sequence:
-    return greedy_cpu.sequence(never_equal(bases, _AMBIGUOUS_TARGET))
+    """Strands whose ambiguities are equal to nothing in any target, and so no ambiguity there to anything in them."""
+    return greedy_cpu.sequence(never_equal(strands, _AMBIGUOUS))
 
 
 @kernel

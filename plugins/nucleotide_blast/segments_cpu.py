@@ -12,10 +12,10 @@ from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.culling_cpu import QUERY_END, QUERY_START, SCORE, TARGET_END, TARGET_START
 from seqloom.plugins.common.edit_path import PathCounts
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.nucleotide_blast.chunks import merge_chunks
+from seqloom.plugins.nucleotide_blast.chunks import merge_chunks, overlaps
 from seqloom.plugins.nucleotide_blast.gapped_cpu import strand_offsets
 from seqloom.plugins.nucleotide_blast.greedy import PAIR
-from seqloom.plugins.nucleotide_blast.segments_reference import SAME_DIAGONAL, NucleotideSegments
+from seqloom.plugins.nucleotide_blast.segments_reference import NucleotideSegments
 from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     BEGIN,
     CUTOFF,
@@ -115,7 +115,7 @@ def _joined(rows: np.ndarray, bounds: np.ndarray, chunks: np.ndarray) -> np.ndar
                 there = own[chunks[low:high] == chunk]
                 there[:, [TARGET_START, TARGET_END]] -= chunk
                 found.append((chunk, {0: [Hsp(*row[:5]) for row in there.tolist()]}))
-            hsps = merge_chunks(found, SAME_DIAGONAL)[0]
+            hsps = merge_chunks(found, overlaps)[0]
             own = np.array([(hsp.score, hsp.query_start, hsp.query_end, hsp.target_start, hsp.target_end, 0, 0, 0)
                             for hsp in hsps], np.int64)
             own[:, GROUP_OF] = rows[low, GROUP_OF]

@@ -14,7 +14,7 @@ from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Ragged, Records, Seeds
 from seqloom.core.stages import ExtendStage, Footprint, Shape
 from seqloom.plugins.common.culling import Hsp
-from seqloom.plugins.nucleotide_blast.chunks import Frames, merge_chunks
+from seqloom.plugins.nucleotide_blast.chunks import Frames, merge_chunks, overlaps
 from seqloom.plugins.nucleotide_blast.gapped_reference import strand_codes
 from seqloom.plugins.nucleotide_blast.greedy import PAIR
 from seqloom.plugins.nucleotide_blast.rescore import TracedHsp
@@ -22,9 +22,6 @@ from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions, Nuc
 from seqloom.plugins.nucleotide_blast.strands import mirrored
 from seqloom.plugins.nucleotide_blast.traceback_reference import is_similar, reported
 from seqloom.plugins.nucleotide_blast.ungapped_reference import searched_query
-
-SAME_DIAGONAL = 1
-"""Pieces of a segment in neighbouring chunks are joined if they lie on less than so many diagonals."""
 
 
 class NucleotideSegments(ExtendStage):
@@ -54,7 +51,7 @@ class NucleotideSegments(ExtendStage):
             place, bases = int(context.queries.locate(query)), context.query(query)
             residues = context.target(target).tobytes()
             chunks = [(chunk, _by_frame(own, chunk, len(bases))) for chunk, own in groupby(group, key=lambda r: r[2])]
-            for frame, hsps in merge_chunks(chunks, SAME_DIAGONAL).items():
+            for frame, hsps in merge_chunks(chunks, overlaps).items():
                 searched = strand_codes(searched_query(context, query), frame)
                 real = strand_codes(bases, frame)
                 cutoff = context.scoring.query(place).strand(frame).ungapped_cutoff

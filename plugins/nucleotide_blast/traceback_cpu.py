@@ -37,14 +37,13 @@ from seqloom.plugins.nucleotide_blast.gapped_cpu import (
     MORE_SAVED,
     GreedyRoom,
     matchable_strands,
-    matchable_targets,
     most_columns,
     set_out,
     strand_offsets,
 )
 from seqloom.plugins.nucleotide_blast.gapped_reference import reach, refuse_affine
 from seqloom.plugins.nucleotide_blast.greedy import PAIR as PAIRS
-from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, QUERY, TARGET, script_of
+from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, QUERY, TARGET, script_of, sequence
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
 from seqloom.plugins.nucleotide_blast.saved_cpu import (
     STRETCH,
@@ -552,7 +551,7 @@ class GreedyTracebackCpu(TracebackCpu, GreedyTraceback):
                ) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
         scoring, residues = context.scoring, context.targets.residues
         refuse_affine(scoring)
-        query, target = matchable_strands(strands), matchable_targets(residues)
+        query, target = matchable_strands(strands), sequence(residues)
         scores = scoring.reward, scoring.penalty, 2 if scoring.reward % 2 else 1
         separation = self.options.diagonal_separation
 

@@ -310,7 +310,8 @@ def extend_hits(
     extender: Extender, hits: list[WordHit], pairing: Pairing, scoring: QueryScoring
 ) -> Iterator[tuple[WordHit, Segment]]:
     """Hits that grow to segments that reach their strand's cutoff, or have company nearby, with these segments."""
-    window, diagonals = pairing.window, {}
+    window = pairing.window
+    diagonals: dict[int, Diagonal] = {}
     for hit in sorted(hits, key=pairing.scan_place):
         own = diagonals.setdefault(hit.diagonal, Diagonal(-window))
         start = hit.target - hit.shift

@@ -86,7 +86,8 @@ class Tally:
 
     def kept(self) -> UnitCounts:
         """With counts up to t_high."""
-        return UnitCounts(self.unit, self.units, np.minimum(self.counts, self.thresholds[3]), *self.thresholds)
+        low, extend, threshold, high = self.thresholds
+        return UnitCounts(self.unit, self.units, np.minimum(self.counts, high), low, extend, threshold, high)
 
 
 def tally(batches: Callable[[], Iterable[SequenceBatch]], unit: int, memory: int = 1 << 29) -> Tally:
@@ -270,7 +271,8 @@ def _text(text: str) -> UnitCounts:
 
 def _sorted(unit: int, pairs: np.ndarray, thresholds: Iterable[int]) -> UnitCounts:
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-    return UnitCounts(unit, pairs[:, 0].astype(np.uint32), pairs[:, 1].astype(np.uint32), *map(int, thresholds))
+    low, extend, threshold, high = map(int, thresholds)
+    return UnitCounts(unit, pairs[:, 0].astype(np.uint32), pairs[:, 1].astype(np.uint32), low, extend, threshold, high)
 
 
 def _hashed_binary(data: bytes, kind: int) -> UnitCounts:

@@ -45,7 +45,7 @@ from seqloom.core.kernels.simd import (
 
 from .exact_math import F32, Array32
 from .profile import LANES, FloatProfile, LengthModel, stripe
-from .residues import CODE_OF_RESIDUE
+from .residues import residues_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +59,8 @@ N, B, E, J, C, SCALE = range(SPECIALS)
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD, _OUT_MM, _OUT_IM, _OUT_DM, _NONE = (4 * n for n in range(12))
 STEP = 48
 """Numbers of a slot's transitions."""
+BY_SLOT = 20
+"""Letters of a slot in ``StripedOdds.by_slot``: as many as any model emits."""
 WAYS = 32
 """Numbers of a slot in ``StripedOdds.ways``."""
 _ZERO, _ONE = F32(0.0), F32(1.0)
@@ -75,12 +77,13 @@ class StripedOdds:
 
     Attributes:
         length, slots: M and Q.
-        match: f4[28 · Q · 4]. transitions: f4[Q · 48]; of each slot four lanes of entry, into M from M, I, D; mi, ii,
-            md, dd; into the M of the next node from M, I, D; and ∞ where no delete state follows, else 0.
+        codes: how many residue codes there are. match: f4[codes · Q · 4].
+        transitions: f4[Q · 48]; of each slot four lanes of entry, into M from M, I, D; mi, ii, md, dd;
+            into the M of the next node from M, I, D; and ∞ where no delete state follows, else 0.
     """
 
     def __init__(self, profile: FloatProfile) -> None:
-        self.length, self.slots = profile.length, profile.slots
+        self.length, self.slots, self.codes = profile.length, profile.slots, len(profile.match)
         self.match = np.ascontiguousarray(profile.match).reshape(-1)
         into = (profile.into_mm, profile.into_im, profile.into_dm)
         last = stripe(np.where(np.arange(4 * self.slots) < self.length - 1, F32(0.0), F32(np.inf)))
@@ -90,10 +93,11 @@ class StripedOdds:
 
     @cached_property
     def by_slot(self) -> Array32:
-        """f4[Q · 20 · 4]: ``match`` of the twenty letters, those of a slot together."""
-        letters = self.match.reshape(-1, self.slots, LANES)[CODE_OF_RESIDUE]
-        by_slot = aligned(letters.size, F32)
-        by_slot.reshape(self.slots, -1)[:] = letters.transpose(1, 0, 2).reshape(self.slots, -1)
+        """f4[Q · BY_SLOT · 4]: ``match`` of the letters that models emit, those of a slot together; 0 behind them."""
+        letters = self.match.reshape(-1, self.slots, LANES)[residues_of(self.codes).code_of_residue]
+        by_slot = aligned(self.slots * BY_SLOT * LANES, F32)
+        rows = by_slot.reshape(self.slots, BY_SLOT, LANES)
+        rows[:, : len(letters)], rows[:, len(letters) :] = letters.transpose(1, 0, 2), 0.0
         return by_slot
 
     @cached_property
@@ -594,7 +598,7 @@ class Matrices:
             *self._working)
 
 
-_ROOM = 5 << 20
+_ROOM = 6 << 20
 
 
 class Rooms:

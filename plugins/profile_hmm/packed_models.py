@@ -4,9 +4,9 @@ A model is packed in two parts. The head is what every model of a search is look
 among it; the body, three times as large, is read of models that pass the filter for some target. Both are numbers, then
 texts as UTF-8, little-endian:
 
-- head: sizes u4[7] (positions, residue codes, bias, entry and end costs of the filter … see ``ByteProfile``; bytes of
-  accession and of name; the description is what is left), statistics f8[6], cutoffs f8[6] (NaN where there are none),
-  costs u1[codes, M], the texts;
+- head: sizes u4[8] (positions; residue codes; whether it is of RNA; bias, entry and end costs of the filter, see
+  ``ByteProfile``; bytes of name and of accession; the description is what is left), statistics f8[6], cutoffs f8[6]
+  (NaN where there are none), costs u1[codes, M], the texts;
 - body: sizes u4[2] (bytes of consensus and structure; the reference annotation is what is left), composition f4[K],
   match f4[M + 1, K], transitions f4[M + 1, 7], the texts.
 """
@@ -23,15 +23,16 @@ from seqloom.core.stages import BodyReader
 from .hmmfile import LONGEST, ProfileHmm
 from .profile import ByteProfile, SearchProfile
 from .profile_cpu import search_profile
-from .residues import MODEL_RESIDUES, N_CODES
+from .residues import AMINO, NUCLEIC, ResidueSet, residues_of
 
 PACKING = 1
 """Version of the layout."""
 _TRANSITIONS = 7
-_HEAD_SIZES, _BODY_SIZES = 7, 2
+_HEAD_SIZES, _BODY_SIZES = 8, 2
 _STATISTICS = ("msv_mu", "msv_lambda", "viterbi_mu", "viterbi_lambda", "forward_tau", "forward_lambda")
 _CUTOFFS = ("gathering", "trusted", "noise")
 _NUMBERS = len(_STATISTICS) + 2 * len(_CUTOFFS)
+_CODES = tuple(len(residues.members) for residues in (AMINO, NUCLEIC))
 _MOST = 1.001
 """Above any probability that a file can state, since −ln p may be a little below 0 by rounding."""
 
@@ -45,6 +46,11 @@ class StoredHmm(ProfileHmm):
 
     costs: ByteProfile
 
+    @property
+    def residues(self) -> ResidueSet:
+        """What the model is of."""
+        return residues_of(len(self.costs.cost))
+
     @classmethod
     def of(cls, known: dict[str, Any], read: BodyReader) -> StoredHmm:
         """A model of which the fields ``known`` are there, and the rest is in the body."""
@@ -54,7 +60,7 @@ class StoredHmm(ProfileHmm):
 
     @cached_property
     def _body(self) -> dict[str, Any]:
-        return self.__dict__["_read"](lambda body: _of_body(body, self.length))
+        return self.__dict__["_read"](lambda body: _of_body(body, self.length, len(self.residues.letters)))
 
     match = cached_property(lambda self: self._body["match"])  # type: ignore[assignment]
     transitions = cached_property(lambda self: self._body["transitions"])  # type: ignore[assignment]
@@ -71,7 +77,7 @@ def pack(model: ProfileHmm) -> tuple[bytes, bytes]:
         text.encode("utf-8", "surrogatepass") for text in (
             model.name, model.accession, model.description, model.consensus, model.structure, model.reference))
     cutoffs = [number for field in _CUTOFFS for number in getattr(model, field) or (np.nan, np.nan)]
-    sizes = (model.length, len(costs.cost), costs.bias, costs.entry, costs.end, len(name), len(accession))
+    sizes = (model.length, len(costs.cost), model.uracil, costs.bias, costs.entry, costs.end, len(name), len(accession))
     numbers = [*(getattr(model, field) for field in _STATISTICS), *cutoffs]
     head = (_bytes(sizes, "<u4"), _bytes(numbers, "<f8"), _bytes(costs.cost, "u1"), name, accession, description)
     body = (_bytes((len(consensus), len(structure)), "<u4"), _bytes(model.composition, "<f4"),
@@ -92,9 +98,9 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
     first = 4 * _HEAD_SIZES + 8 * _NUMBERS
     if len(head) < first:
         raise ValueError("it is cut off")
-    length, codes, bias, entry, end, of_name, of_accession = np.frombuffer(head, "<u4", _HEAD_SIZES).tolist()
+    length, codes, uracil, bias, entry, end, of_name, of_accession = np.frombuffer(head, "<u4", _HEAD_SIZES).tolist()
     texts = first + codes * length
-    if not 0 < length <= LONGEST or codes != N_CODES or texts + of_name + of_accession > len(head):
+    if not 0 < length <= LONGEST or codes not in _CODES or texts + of_name + of_accession > len(head):
         raise ValueError(f"{len(head):,} bytes are no model of {length:,} positions")
     if max(bias, entry, end) > 255:
         raise ValueError("it has costs above 255")
@@ -105,7 +111,7 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
     cost = np.frombuffer(head, np.uint8, codes * length, first).reshape(codes, length).copy()  # may be written to
     name = texts + of_name
     return StoredHmm.of({
-        "length": length, "costs": ByteProfile(cost, bias, entry, end),
+        "length": length, "uracil": bool(uracil), "costs": ByteProfile(cost, bias, entry, end),
         "name": _text(head[texts:name]), "accession": _text(head[name : name + of_accession]),
         "description": _text(head[name + of_accession :]),
         **dict(zip(_STATISTICS, statistics, strict=True)),
@@ -113,9 +119,8 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
     }, read)
 
 
-def _of_body(body: bytes, length: int) -> dict[str, Any]:
-    """Fields by name; raises ``ValueError`` where they are no model's of this length."""
-    residues = len(MODEL_RESIDUES)
+def _of_body(body: bytes, length: int, residues: int) -> dict[str, Any]:
+    """Fields by name; raises ``ValueError`` where they are no model's of this length and of so many residues."""
     count = residues + (length + 1) * (residues + _TRANSITIONS)
     texts = 4 * (_BODY_SIZES + count)
     if len(body) < texts:

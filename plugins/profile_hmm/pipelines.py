@@ -1,5 +1,7 @@
 """The preset pipelines of profile HMMs."""
 
+from dataclasses import replace
+
 from seqloom.core.pipeline import Pipeline, Slot
 
 _SEARCH = (
@@ -47,3 +49,10 @@ HMMSCAN = Pipeline(
     ),
     writer="hmmer",
 )
+
+HMMSEARCH_NUCLEOTIDE = replace(
+    HMMSEARCH, name="hmmsearch-nucleotide", family="profile-hmm-nucleotide",
+    help="profile HMMs of nucleotides against nucleotide sequences, as hmmsearch of HMMER 3.3")
+HMMSCAN_NUCLEOTIDE = replace(
+    HMMSCAN, name="hmmscan-nucleotide", family="profile-hmm-scan-nucleotide",
+    help="nucleotide sequences against profile HMMs, as hmmscan of HMMER 3.3")

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 import numpy as np
-from seqloom.core.alphabet import PROTEIN, Alphabet
+from seqloom.core.alphabet import Alphabet
+from seqloom.core.errors import InputError
 from seqloom.core.packed_texts import PackedTexts
 from seqloom.core.sequences import ModelBatch
 from seqloom.core.stages import BodyReader, OnBad, Reader
@@ -35,7 +36,12 @@ class Hmmer3Reader(Reader):
         sources: list[PackedTexts] = []
         first = nodes = 0
         lines = iter(lambda: text.readline(LONGEST_LINE + 1), "")
+        kind: Alphabet | None = None
         for model, source in read_models(lines, where):
+            kind = kind or model.alphabet
+            if model.alphabet != kind:
+                raise InputError(f"{where}: model '{model.name}' is of {model.alphabet.name} sequences and those before"
+                                 f" are of {kind.name} ones; make two files of them")
             models.append(model)
             sources.append(PackedTexts.of([source]))
             nodes += model.length
@@ -59,7 +65,7 @@ class Hmmer3Reader(Reader):
 def model_batch(models: list[ProfileHmm], sources: Sequence[str] | None = None, first: int = 0) -> ModelBatch:
     """Models as a batch, numbered from ``first``."""
     return ModelBatch(
-        alphabet=PROTEIN,
+        alphabet=models[0].alphabet,
         models=models,
         lengths=np.array([m.length for m in models], np.int64),
         ordinals=np.arange(first, first + len(models), dtype=np.int64),

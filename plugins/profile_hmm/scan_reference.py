@@ -96,6 +96,7 @@ class ScanNull2(Turned, Null2Score):
 class ScanStatistics(DomainStatistics):
     """E-values, thresholds and counts of the models and domains of a query; drops what isn't reported."""
 
+    sequence = "query"
     name = "scan-domain-statistics"
     scoring = ScanScoring
 

@@ -55,7 +55,7 @@ class Targets:
     Attributes:
         numbers: i8[n], global numbers.
         whole: the candidates, none of them cut. residues: of all of them.
-        costs, nulls: of each candidate.
+        costs, nulls: of each candidate. kinds: the same of one candidate of each length.
     """
 
     def __init__(self, context: Context, numbers: NDArray[np.int64], lengths_of_models: Iterable[int]) -> None:
@@ -63,18 +63,11 @@ class Targets:
         self.numbers = numbers
         self.whole = Stretches.of(context.targets, places, None)
         self.residues = int(self.whole.lengths.sum())
-        lengths, self._kind = ranked(self.whole.lengths)
-        self._kinds = length_costs(lengths)
-        self.costs, self.nulls = (of_kinds[self._kind] for of_kinds in self._kinds)
+        lengths, kind = ranked(self.whole.lengths)
+        self.kinds = length_costs(lengths)
+        self.costs, self.nulls = (of_kinds[kind] for of_kinds in self.kinds)
         reaches = {self._reach(length) for length in lengths_of_models if length < LEAST_LENGTH}
         self._layouts = {reach: _layout(context, places, reach, self.residues) for reach in sorted(reaches)}
-
-    def kinds(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
-        """Costs and nulls of the targets of ``chosen`` bool[n]: of one of each length."""
-        there = np.zeros(len(self._kinds[0]), np.bool_)
-        there[self._kind[chosen]] = True
-        costs, nulls = self._kinds
-        return costs[there], nulls[there]
 
     def _reach(self, length: int) -> int:
         """Longest model of those that have a layout together with one of this length."""

@@ -1,7 +1,7 @@
 """``msv`` on CUDA devices: SSV of all targets on the resident volume, then the CPU's ``msv`` of those that may pass.
 
 The device finds, for each model, the targets of which some ungapped segment scores enough: a score is that of the
-eight-bit profile, whole numbers, and enough is the least with which a target of any length in the volume can reach the
+eight-bit profile, whole numbers, and enough is the least with which a target whose length costs as much can reach the
 threshold or have a second segment that counts. So what is left is all that passes and little else, and the rows are the
 CPU's.
 """
@@ -19,11 +19,10 @@ from seqloom.plugins.common.diagonal_scan_cuda import (
     Asked,
     can_scan,
     good_diagonals,
-    room_for,
     scores_profile,
+    work_size,
     working_bytes,
 )
-from seqloom.plugins.common.resident_cuda import WorkSize
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 
 from .columns import PAIR_COLUMNS
@@ -33,8 +32,8 @@ from .profile import SearchProfile
 from .seed_msv_cpu import MsvFilterCpu, Targets, passing
 from .seed_msv_reference import MsvFilter, candidates
 
-_SCORES = 256
-"""Of best segments, whose eight bits saturate at the last."""
+_SCORES, _NEVER = 256, 1024
+"""Of best segments, whose eight bits saturate at the last; more than any has."""
 
 
 class MsvFilterCuda(OnDevices, MsvFilterCpu):
@@ -42,9 +41,8 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
     reads = (*MsvFilter.reads, KIND)
 
     def footprint(self, shape: Shape) -> Footprint:
-        need = WorkSize(shape.targets, shape.target_residues, shape.longest_target, shape.queries, shape.longest_query)
-        room = room_for(shape.queries, shape.query_residues, shape.target_residues)
-        return Footprint(host=super().footprint(shape).host, device=working_bytes(need.rounded(), room))
+        need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.longest_query)
+        return Footprint(host=super().footprint(shape).host, device=working_bytes(need))
 
     def run(self, context: Context, records: Records | None) -> Pairs:
         if records is not None or not can_scan():
@@ -68,40 +66,47 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
 def _on_devices(context: Context, queries: list[int], targets: Targets) -> list[NDArray[np.int64]]:
     """Global numbers, ascending, of the targets that may pass, for each query."""
     asked, always = [], []
-    longest = len(queries)
+    total, classes = len(queries), np.zeros(len(context.targets), np.uint8)
+    classes[context.targets.locate(targets.numbers)] = targets.costs
     for number, query in enumerate(queries):
         profile = profile_of(context, query)
-        cutoff, without_segment = least_segment(profile, targets, context.options.largest_p("F1"))
-        always.append(targets.numbers if cutoff <= 0 else targets.numbers[without_segment])
-        if 0 < cutoff < _SCORES:
+        cutoffs, without_segment = least_segments(profile, targets, context.options.largest_p("F1"))
+        always.append(targets.numbers[without_segment])
+        if (cutoffs < _SCORES).any():
             scores = np.int16(profile.bytes.bias) - profile.bytes.cost.T.astype(np.int16)
-            asked.append(Asked(number, scores_profile(scores), profile.length, cutoff))
+            asked.append(Asked(number, scores_profile(scores), profile.length, cutoffs))
     with short_switch_interval():
         numbers, places, _ = good_diagonals(asked, context.targets, context.device_memory, context.cancellation.check,
-                                            lambda count: context.advance(count, longest))
+                                            lambda count: context.advance(count, total), classes)
     bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
     return [distinct(np.concatenate([others, context.targets.ordinals[places[bounds[n] : bounds[n + 1]]]]))
             for n, others in enumerate(always)]
 
 
-def least_segment(profile: SearchProfile, targets: Targets, largest: float) -> tuple[int, NDArray[np.bool_]]:
+def least_segments(profile: SearchProfile, targets: Targets, largest: float) -> tuple[NDArray[np.int64],
+                                                                                     NDArray[np.bool_]]:
     """The least score of a best segment with which MSV has to look at a target, or P is at most ``largest``.
 
     Returns:
-        The score; ``_SCORES`` if no target can pass by its segment. bool[n]: targets that MSV looks at whatever their
-        segments are, which the score isn't for.
+        i8[c] for targets whose length costs 0, 1, … third-bits, at least 1; beyond ``_SCORES`` where no segment is
+        needed or none is enough. bool[n]: targets that may pass whatever their segments are.
     """
-    always = decided(profile.bytes, np.zeros(len(targets.costs), np.uint8), targets.costs)[3]
-    (costs, nulls), model = targets.kinds(~always), profile.model
-    low, high = 0, _SCORES
-    while low < high and len(costs):
-        middle = (low + high) // 2
-        best = np.full(len(costs), middle, np.uint8)
-        _, ended, overflow, again = decided(profile.bytes, best, costs)
-        _, p_values = scores_and_p_values(ended, overflow, costs, nulls, model.msv_mu, model.msv_lambda)
-        if (again | (p_values <= largest)).any():
-            high = middle
-        else:
-            low = middle + 1
-    return (low if len(costs) else _SCORES), always
+    costs, nulls = targets.kinds
+    model, size = profile.model, int(costs.max(initial=0)) + 1
 
+    def may_pass(best: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool[c]: whether some target of each cost may, if its best segment scores so much."""
+        scores = np.minimum(best[costs], _SCORES - 1).astype(np.uint8)
+        _, ended, overflow, again = decided(profile.bytes, scores, costs)
+        _, p_values = scores_and_p_values(ended, overflow, costs, nulls, model.msv_mu, model.msv_lambda)
+        found = np.zeros(size, np.bool_)
+        np.logical_or.at(found, costs, again | (p_values <= largest))
+        return found
+
+    low, high = np.zeros(size, np.int64), np.full(size, _SCORES)
+    while (low < high).any():
+        middle = (low + high) // 2
+        passes = may_pass(middle)
+        high = np.where(passes & (low < high), middle, high)
+        low = np.where(passes | (low >= high), low, middle + 1)
+    return np.where(low > 0, low, _NEVER), low[targets.costs] == 0

@@ -19,11 +19,11 @@ import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import load, same_quads, splat, store
 
-from .accuracy_cpu import CODES, MEMBERS_OF, N_MEMBERS, spread_to_degenerate
+from .accuracy_cpu import spread_to_degenerate
 from .exact_math import F32, Array32
-from .forward_cpu import SCALE, SPECIALS, STEP, B, C, E, J, Matrices, N
+from .forward_cpu import BY_SLOT, SCALE, SPECIALS, STEP, B, C, E, J, Matrices, N
 from .profile import LANES
-from .residues import N_CODES
+from .residues import residues_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,7 @@ _EXIT_BYTES = 1 << 20
 _CLOSE = 2.0**-18
 """Share of the whole by which a roll must be off the boundary between two ways into E to be told without HMMER's
 quotients: its boundaries, sums of quotients of f32, are off the true ones by less than an eighth of this."""
-_WIDE, _LETTERS = 16, 20
+_WIDE = 16
 """Lanes of a vector of null2 odds: of four letters at a time."""
 
 
@@ -222,7 +222,7 @@ def _null2(by_slot, slots, use, first, last, residues_inside, codes, n_members, 
     for part in range(2):
         begin, end = (low, high) if low <= high else (0, high) if part == 0 else (low, slots - 1)
         for q in range(begin, end + 1):
-            used, at = same_quads(use, q * 4, _WIDE) * weight, q * 4 * _LETTERS
+            used, at = same_quads(use, q * 4, _WIDE) * weight, q * 4 * BY_SLOT
             store(use, q * 4, splat(_ZERO, 4))
             sum0 = sum0 + load(by_slot, at, _WIDE) * used
             sum1 = sum1 + load(by_slot, at + _WIDE, _WIDE) * used
@@ -236,7 +236,7 @@ def _null2(by_slot, slots, use, first, last, residues_inside, codes, n_members, 
     store(sums, 2 * _WIDE, sum2)
     store(sums, 3 * _WIDE, sum3)
     store(sums, 4 * _WIDE, sum4)
-    for n in range(_LETTERS):
+    for n in range(len(codes)):
         odds[codes[n]] = (sums[4 * n] + sums[4 * n + 1]) + (sums[4 * n + 2] + sums[4 * n + 3])
     if degenerate:
         spread_to_degenerate(codes, n_members, members, odds)
@@ -244,7 +244,7 @@ def _null2(by_slot, slots, use, first, last, residues_inside, codes, n_members, 
 
 @kernel
 def _has_degenerate(residues, codes, n_members, members):
-    """Whether a residue is none of the twenty letters."""
+    """Whether a residue is none of those that models emit."""
     found = False
     for residue in residues:
         found |= n_members[residue] != 1 or codes[members[residue, 0]] != residue
@@ -412,7 +412,7 @@ def sampled(matrices: Matrices, number: int, residues: NDArray[np.uint8], begin:
         f4[L] log of the mean null2 odds of each residue.
     """
     odds, length, lane, room = matrices.odds, int(matrices.lengths[number]), LANES * number, _FIRST_SEGMENTS
-    rooms, slots = matrices.rooms, odds.slots
+    rooms, slots, codes = matrices.rooms, odds.slots, residues_of(odds.codes).arrays
     wanted = max(_LEAST_RECORDS, min(_RECORDS_FOR_A_RESIDUE * length, _MOST_RECORDS))
     n_records = 1 << (wanted - 1).bit_length()
     n_exits = max(4, min(length, _EXIT_BYTES // (8 * slots)))
@@ -432,9 +432,9 @@ def sampled(matrices: Matrices, number: int, residues: NDArray[np.uint8], begin:
             matrices.fill(block)
             _sample(odds.transitions, odds.by_slot, slots, odds.length, residues[begin : begin + length],
                     matrices.loops[number], matrices.moves[number], matrices.end_loop, matrices.end_move,
-                    matrices.forward[lane:], matrices.cells[lane:], matrices.lanes, first, last, traces, CODES,
-                    N_MEMBERS, MEMBERS_OF, around, exit_rows, row_of_exit, exit_sums, buckets, abouts, records, use,
-                    np.empty(N_CODES, F32), np.empty(LANES * _LETTERS, F32), sums, owners, segments, walk)
+                    matrices.forward[lane:], matrices.cells[lane:], matrices.lanes, first, last, traces, *codes,
+                    around, exit_rows, row_of_exit, exit_sums, buckets, abouts, records, use,
+                    np.empty(odds.codes, F32), np.empty(LANES * BY_SLOT, F32), sums, owners, segments, walk)
         count = int(walk[2])
         if count <= room:
             break

@@ -13,10 +13,10 @@ from seqloom.plugins.common.diagonal_scan_cuda import (
     can_scan,
     good_diagonals,
     query_profile,
-    room_for,
+    work_size,
     working_bytes,
 )
-from seqloom.plugins.common.resident_cuda import WorkSize
+from seqloom.plugins.common.resident_cuda import ascending
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 from seqloom.plugins.protein_blast.diagonals_cpu import (
     SegmentDiagonalsCpu,
@@ -55,15 +55,14 @@ class SegmentDiagonalsCuda(OnDevices, SegmentDiagonalsCpu):
     reads = (KIND,)
 
     def footprint(self, shape: Shape) -> Footprint:
-        need = WorkSize(shape.targets, shape.target_residues, shape.longest_target, shape.queries, shape.longest_query)
-        room = room_for(shape.queries, shape.query_residues, shape.target_residues)
-        return Footprint(host=scan_footprint(shape).host, device=working_bytes(need.rounded(), room))
+        need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.longest_query)
+        return Footprint(host=scan_footprint(shape).host, device=working_bytes(need))
 
     def run(self, context: Context, records: Records | None) -> Seeds:
         if records is not None or not can_scan():
             return super().run(context, records)
         residues = read_as_query(context.queries.searched())
-        everything = np.arange(len(context.targets))
+        everything = ascending(len(context.targets))
         tasks = [(place, everything) for place in np.flatnonzero(context.scoring.valid).tolist()]
         found = found_on_devices(context, residues, tasks)
 

@@ -407,7 +407,8 @@ class ModelFile(DatabaseFile):
                 model = unpack(head, partial(self._made_of_body, rows, place))
             except ValueError as error:
                 raise self.damaged(rows, place, str(error)) from None
-            if model.length != rows.lengths[place] or model.name != rows.names[place]:
+            known = (rows.lengths[place], rows.names[place], self.alphabet)
+            if (model.length, model.name, model.alphabet) != known:
                 raise self.damaged(rows, place, "its row is that of another model")
             yield model
 

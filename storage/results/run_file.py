@@ -44,7 +44,7 @@ DONE_SUFFIX = ".done"
 """End of the name of the empty file that says that a run is finished and its file closed."""
 LOG_BYTES = 16 << 20
 """Size of a file's log from which it is brought into the file; opening a file reads its log."""
-MODELS_AT_ONCE = 256
+MODELS_AT_ONCE = 64
 """Queries whose texts are written together, where queries are models."""
 THREADS = 1
 """Of DuckDB: rows come and go in small lots, and the thread that waits for a second one of DuckDB's takes the time that

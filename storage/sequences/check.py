@@ -12,7 +12,8 @@ from ...core.errors import DamagedError
 from ...core.progress import Progress
 from . import stored_indexes, taxonomy
 from .chunk_tables import BEFORE_DESCRIPTIONS, table_of
-from .database import SequenceDatabase, checksum, unsound
+from .chunks import checksum, unsound
+from .database import SequenceDatabase
 from .fingerprint import BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
 from .packing import RUN
 from .residue_image import ResidueImage

@@ -5,11 +5,8 @@
 """
 
 import logging
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,72 +14,31 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ...core.alphabet import INVALID, Alphabet, alphabet
+from ...core.alphabet import Alphabet, alphabet
 from ...core.engine.threads import run_tasks
 from ...core.errors import DamagedError, InputError, StoreError
 from ...core.ports import Taxon
 from ...core.sequences import Intervals, SequenceBatch, offsets_of
 from ..duck import creation
-from ..duck.arrow import Values, insert
-from ..duck.connection import lacks_table, translated
-from ..duck.database_file import ENDING, SAVING, DatabaseFile, begun, for_reading, for_writing
+from ..duck.connection import lacks_table
+from ..duck.database_file import ENDING, DatabaseFile, for_reading, for_writing
 from ..duck.literals import literal
-from ..duck.revisions import HEAD
 from . import index_images, residue_image
-from .chunk_tables import BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, VOLUME_CHUNKS, making, table_of
-from .fingerprint import BLOCK_RESIDUES, BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
-from .packing import RUN, pack, unpack
+from .chunk_tables import BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, table_of
+from .chunks import checksum, largest_code, unsound
+from .facts import Facts
+from .fingerprint import BLOCK_ROWS
+from .packing import RUN, unpack
 from .residue_image import ImageWriter, ResidueImage
 
 if TYPE_CHECKING:
     import duckdb
 
 _log = logging.getLogger("seqloom")
-CHUNK_RESIDUES = {"protein": BLOCK_RESIDUES, "nucleotide": 4 * BLOCK_RESIDUES}
-"""Residues of a chunk: 4 MiB of packed residues."""
-LONGEST = 2**31 - 1
-"""Residues that a sequence may have: positions are i4."""
 MOST_READERS = 4
 """Chunks that are read side by side: each takes three times its size meanwhile."""
 DENSE = 16
 """Ordinals among which one is looked for, at most, where a bit for each finds them sooner than a list does."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What table ``database`` says, with the file's revision and whether there are masks."""
-
-    title: str
-    alphabet: str
-    chunk_residues: int
-    sequences: int
-    total_residues: int
-    longest: int
-    shortest: int
-    fingerprint: str
-    created: datetime
-    parsed_names: bool
-    revision: str
-    masked: bool
-
-    @property
-    def said(self) -> str:
-        """What an image of the residues says of the database."""
-        return f"{self.fingerprint} {self.alphabet} {self.sequences} {self.total_residues}"
-
-    def wrong(self) -> str:
-        """What of it can't be; empty if all can."""
-        numbers = (self.chunk_residues, self.sequences, self.total_residues, self.longest, self.shortest)
-        if any(value is None for value in (self.title, self.alphabet, *numbers, self.fingerprint, self.created)):
-            return "its table database lacks a value"
-        if self.alphabet not in CHUNK_RESIDUES:
-            return f"it says that it holds {self.alphabet} sequences"
-        if not 0 < self.chunk_residues <= LONGEST or min(numbers) < 0:
-            return "its numbers make no sense"
-        if (not self.shortest <= self.longest <= min(self.total_residues, LONGEST)
-                or self.total_residues > self.sequences * self.longest):
-            return "its lengths make no sense"
-        return ""
 
 
 class SequenceDatabase(DatabaseFile):
@@ -109,7 +65,7 @@ class SequenceDatabase(DatabaseFile):
     revision: str
 
     def __init__(self, path: Path, open_file: "Callable[[], duckdb.DuckDBPyConnection]", read_only: bool,
-                 facts: "Facts | None" = None) -> None:
+                 facts: Facts | None = None) -> None:
         super().__init__(path, open_file, read_only)
         self._held: tuple[int, np.ndarray] | None = None
         self._taxa: dict[int, Taxon | None] = {0: None}
@@ -135,8 +91,10 @@ class SequenceDatabase(DatabaseFile):
             LockedError: another process is writing it.
             InputError: no sequences, an id that is there twice, a sequence that is too long, alphabets that differ.
         """
+        from .writing import Writer
+
         path = Path(path)
-        writer = _Writer(path, title, parsed_names, saves=True)
+        writer = Writer(path, title, parsed_names, saves=True)
         with creation.making(path, "choose another name, or add to it with: seqloom db append") as part:
             try:
                 with ThreadPoolExecutor(1, thread_name_prefix="write") as pool:  # writes a batch while the next is read
@@ -179,11 +137,13 @@ class SequenceDatabase(DatabaseFile):
             StoreError: opened for reading, or the disk is full.
             InputError: an id that is there already, another alphabet, a sequence that is too long.
         """
+        from .writing import Writer
+
         if self.read_only:
             raise StoreError(f"{self.path} is open for reading; open it for writing to append")
         with self._lock:
             self._held = None
-            writer = _Writer(self.path, self.title, self.parsed_names)
+            writer = Writer(self.path, self.title, self.parsed_names)
             try:
                 writer.resume(self)
                 for batch in batches:
@@ -486,7 +446,7 @@ class SequenceDatabase(DatabaseFile):
 
     # ---- helpers
 
-    def _know(self, facts: "Facts") -> None:
+    def _know(self, facts: Facts) -> None:
         wrong = facts.wrong()
         if wrong:
             raise DamagedError(f"{self.path} is damaged ({wrong}); make it anew or restore it from a copy")
@@ -497,7 +457,7 @@ class SequenceDatabase(DatabaseFile):
         self.title, self.fingerprint, self.revision = facts.title, facts.fingerprint, facts.revision
         self.created, self.parsed_names = facts.created, bool(facts.parsed_names)
 
-    def _facts(self) -> "Facts":
+    def _facts(self) -> Facts:
         [(revision,)] = self._run("SELECT schema_revision FROM seqloom_file")
         parsed = "false" if revision in BEFORE_PARSED_NAMES else "parsed_names"
         rows = self._run("SELECT title, alphabet, chunk_letters, sequences, letters, longest, shortest, fingerprint, "
@@ -506,224 +466,6 @@ class SequenceDatabase(DatabaseFile):
         if len(rows) != 1:
             raise DamagedError(f"{self.path}: its table database has {len(rows)} rows instead of one; make it anew")
         return Facts(*rows[0])
-
-
-class _Writer:
-    """Adds batches to the tables of a new or an open file, inside a transaction that the caller ends.
-
-    ``saves``: bring every full volume to disk at once, so that it leaves memory; only for a file that nobody sees yet.
-    ``facts``: what the database is, once ``finish`` was called. ``image``: of its residues, to be finished when the
-    file has its name.
-    """
-
-    facts: Facts
-
-    def __init__(self, path: Path, title: str, parsed_names: bool, saves: bool = False) -> None:
-        self._path, self.title, self._parsed_names, self._saves = path, title, parsed_names, saves
-        self._connection: Any = None
-        self._alphabet: Alphabet | None = None
-        self._sequences = self._residues = self._longest = 0
-        self._shortest = LONGEST
-        self._created = datetime.now(UTC).replace(microsecond=0, tzinfo=None)
-        self._digests: list[bytes] = []
-        self._row_digests: list[bytes] = []
-        self._description_digests: list[bytes] = []
-        self._names: list[str] = []  # of the block of rows that is not full yet
-        self._descriptions: list[str] = []
-        self._lengths: list[np.ndarray] = []
-        self.image: ImageWriter | None = None
-
-    def make(self, part: Path, memory: int | None, threads: int | None) -> None:
-        """Begin a new file."""
-        self._connection = begun(part, self._path, "sequences", memory, threads)
-
-    def close(self, last: str = "") -> None:
-        """Run the last statements on a new file and close it."""
-        if self._connection is not None:
-            if last:
-                self._run(last)
-            self._connection.close()
-
-    def resume(self, database: SequenceDatabase) -> None:
-        """Begin to go on behind what ``database`` holds: take back its last chunk unless it is full."""
-        self._connection = database._connection
-        self._run("BEGIN")
-        self._start(database.alphabet, database._about.chunk_residues)
-        self._sequences, self._residues = database.sequences, database.total_residues
-        self._longest, self._shortest = database.longest, database.shortest
-        self._created = database.created
-        whole, rest = divmod(self._sequences, BLOCK_ROWS)
-        for rows, descriptions in database._run(
-                f"SELECT digest, descriptions FROM row_blocks WHERE block < {whole} ORDER BY block"):
-            self._row_digests.append(rows)
-            self._description_digests.append(descriptions)
-        if rest:
-            table = database.rows(np.arange(whole * BLOCK_ROWS, self._sequences))
-            self._names, self._lengths = table["name"].tolist(), [table["length"].astype(np.int64)]
-            self._descriptions = table["description"].tolist()
-        self._digests = list(database._digests())
-        self._chunk, self._fill = divmod(self._residues, self._size)
-        if self._fill:
-            residues, data, runs = database._chunk(self._chunk)
-            database._decode(residues, data, runs, self._buffer[: self._fill])
-            self._digests.pop()
-            self._run(f"DELETE FROM {table_of(self._chunk, HEAD['sequences'])} WHERE chunk = {self._chunk}")
-
-    def _start(self, kind: Alphabet, chunk_residues: int) -> None:
-        self._alphabet, self._size = kind, chunk_residues
-        self._buffer = np.empty(chunk_residues, np.uint8)
-        self._fill = self._chunk = 0
-
-    def add(self, batch: SequenceBatch) -> None:
-        if not len(batch):
-            return
-        if self._alphabet is None:
-            self._start(batch.alphabet, CHUNK_RESIDUES[batch.alphabet.name])
-        if batch.alphabet != self._alphabet:
-            raise InputError(f"{self._path.name} holds {self._alphabet.name} sequences and these are "  # type: ignore[union-attr]
-                             f"{batch.alphabet.name} ones; make a database of its own for them")
-        lengths = batch.lengths
-        if int(lengths.max()) > LONGEST:
-            name = batch.names[int(lengths.argmax())]
-            raise InputError(f"sequence '{name}' has {int(lengths.max()):,} residues and at most {LONGEST:,} can be "
-                             "stored; cut it into pieces")
-        self._add_rows(batch, lengths)
-        self._add_residues(batch.residues)
-        self._sequences += len(batch)
-        self._residues += batch.total_residues
-        self._longest = max(self._longest, int(lengths.max()))
-        self._shortest = min(self._shortest, int(lengths.min()))
-
-    def _add_rows(self, batch: SequenceBatch, lengths: np.ndarray) -> None:
-        count, first = len(batch), self._sequences
-        descriptions = batch.descriptions or [""] * count
-        taxids = np.asarray(batch.taxids, np.int64) if len(batch.taxids) else np.zeros(count, np.int64)
-        for text in (*batch.names, *descriptions):
-            if "\n" in text:
-                raise InputError(f"a name or description has a line end in it: {text!r}; take it out")
-        self._insert("sequences", {
-            "ordinal": ("BIGINT", np.arange(first, first + count)), "length": ("INTEGER", lengths),
-            "start": ("BIGINT", self._residues + batch.offsets[:-1]), "name": ("VARCHAR", batch.names),
-            "description": ("VARCHAR", descriptions), "taxid": ("INTEGER", np.ma.MaskedArray(taxids, taxids == 0)),
-        })
-        if len(batch.lower):
-            sequence = first + batch.lower.sequence.astype(np.int64)
-            self._insert("masks", {"sequence": ("BIGINT", sequence), "start": ("INTEGER", batch.lower.start),
-                                   "end": ("INTEGER", batch.lower.end)}, kind="lower")
-        self._names += batch.names
-        self._descriptions += descriptions
-        self._lengths.append(lengths)
-        self._close_row_blocks()
-
-    def _close_row_blocks(self) -> None:
-        if len(self._names) < BLOCK_ROWS:
-            return
-        lengths = np.concatenate(self._lengths)
-        while len(self._names) >= BLOCK_ROWS:
-            self._row_digests.append(row_digest(self._names[:BLOCK_ROWS], lengths[:BLOCK_ROWS]))
-            self._description_digests.append(description_digest(self._descriptions[:BLOCK_ROWS]))
-            self._names, lengths = self._names[BLOCK_ROWS:], lengths[BLOCK_ROWS:]
-            self._descriptions = self._descriptions[BLOCK_ROWS:]
-        self._lengths = [lengths]
-
-    def _add_residues(self, residues: np.ndarray) -> None:
-        place = 0
-        while place < len(residues):
-            count = min(self._size - self._fill, len(residues) - place)
-            self._buffer[self._fill : self._fill + count] = residues[place : place + count]
-            self._fill, place = self._fill + count, place + count
-            if self._fill == self._size:
-                self._flush()
-
-    def _flush(self) -> None:
-        """Write the residues that were gathered as the next chunk."""
-        codes = self._buffer[: self._fill]
-        data, runs = pack(codes) if self._alphabet.name == "nucleotide" else (codes, np.empty(0, RUN))  # type: ignore[union-attr]
-        packed, ambiguities = data.tobytes(), runs.tobytes()
-        digests = residue_digests(codes)
-        self._add_to_image(codes)
-        self._run(making(self._chunk))
-        self._insert(table_of(self._chunk, HEAD["sequences"]), {
-            "chunk": ("INTEGER", [self._chunk]), "letters": ("INTEGER", [self._fill]), "data": ("BLOB", [packed]),
-            "ambiguities": ("BLOB", [ambiguities]), "checksum": ("BIGINT", [checksum(packed, ambiguities)]),
-            "digests": ("BLOB", [digests]),
-        })
-        self._digests.append(digests)
-        self._chunk, self._fill = self._chunk + 1, 0
-        if self._saves and self._chunk % VOLUME_CHUNKS == 0:
-            self._run(SAVING)
-
-    def _add_to_image(self, codes: np.ndarray) -> None:
-        """Write the residues of the next chunk to the image of a new database that is large enough for one."""
-        first = self._chunk == 0 and self._fill == self._size
-        if (self._saves and first and self._alphabet.name == "protein"  # type: ignore[union-attr]
-                and residue_image.may_be_made(self._path, residue_image.LEAST)):
-            self.image = ImageWriter(self._path)
-        if self.image:
-            self.image.add(codes)
-
-    def finish(self) -> None:
-        """Write what is left, check ids, and say in table ``database`` what there is."""
-        if self._alphabet is None:
-            raise InputError(f"no sequences to put into {self._path.name}; give at least one")
-        if self._fill:
-            self._flush()
-        self._check_names()
-        rows, descriptions = [*self._row_digests], [*self._description_digests]
-        if self._names:
-            rows.append(row_digest(self._names, np.concatenate(self._lengths)))
-            descriptions.append(description_digest(self._descriptions))
-        self._run("DELETE FROM row_blocks")
-        self._insert("row_blocks", {"block": ("INTEGER", np.arange(len(rows))), "digest": ("BLOB", rows),
-                                    "descriptions": ("BLOB", descriptions)})
-        mark = fingerprint(self._alphabet.name, self._sequences, self._residues, self._digests, rows)
-        [(masked,)] = self._run("SELECT EXISTS (FROM masks)")
-        self.facts = Facts(self.title, self._alphabet.name, self._size, self._sequences, self._residues, self._longest,
-                           self._shortest, mark, self._created, self._parsed_names, HEAD["sequences"], masked)
-        said = (self.title, self._alphabet.name, self._size, self._sequences, self._residues, self._longest,
-                self._shortest, mark, str(self._created), self._parsed_names)
-        self._run(f"DELETE FROM database; INSERT INTO database VALUES ({', '.join(map(literal, said))})")
-
-    def _check_names(self) -> None:
-        [(double,)] = self._run("SELECT count(*) - count(DISTINCT name) FROM sequences")
-        if double:
-            [(name, first, second)] = self._run(
-                "SELECT name, min(ordinal), max(ordinal) FROM sequences GROUP BY name HAVING count(*) > 1 "
-                "ORDER BY min(ordinal) LIMIT 1")
-            raise InputError(f"id '{name}' is there twice, as sequences {first + 1:,} and {second + 1:,} of "
-                             f"{self._path.name}; rename one of them, or leave it out with --on-bad skip")
-
-    def _insert(self, table: str, columns: dict[str, tuple[str, Values]], **constants: str) -> None:
-        with translated(self._path):
-            insert(self._connection, table, columns, constants)
-
-    def _run(self, sql: str) -> list[tuple[Any, ...]]:
-        with translated(self._path):
-            return self._connection.execute(sql).fetchall()
-
-
-def unsound(kind: Alphabet, residues: int, data: bytes, ambiguities: bytes) -> str:
-    """Why a chunk can't be what was written of ``residues`` residues, whatever its checksum; empty if it can."""
-    packed = -(-residues // 4) if kind.name == "nucleotide" else residues
-    if packed != len(data) or len(ambiguities) % RUN.itemsize:
-        return f"{residues:,} residues in {len(data):,} bytes"
-    codes = np.frombuffer(data, np.uint8) if kind.name == "protein" else np.empty(0, np.uint8)
-    runs = np.frombuffer(ambiguities, RUN)
-    if max(int(codes.max(initial=0)), int(runs["code"].max(initial=0))) > largest_code(kind):
-        return "codes outside the alphabet"
-    if len(runs) and int((runs["start"].astype(np.int64) + runs["length"]).max()) > residues:
-        return "ambiguous bases behind its end"
-    return ""
-
-
-def largest_code(kind: Alphabet) -> int:
-    """Of the residues of an alphabet."""
-    return int((kind.codes[kind.codes != INVALID]).max())
-
-
-def checksum(data: bytes, ambiguities: bytes) -> int:
-    """CRC-32 of a chunk as it is stored: finds every flipped byte."""
-    return zlib.crc32(ambiguities, zlib.crc32(data))
 
 
 def unknown_names(missing: Sequence[str], where: str) -> InputError:

@@ -189,7 +189,7 @@ class ImageWriter:
 
     def add(self, residues: np.ndarray) -> None:
         """Write the next u8[n] residues."""
-        view = memoryview(np.ascontiguousarray(residues))
+        view = np.ascontiguousarray(residues).data
         while view and self._file is not None:
             if not self._fill:
                 self._checksums.append(0)

@@ -95,8 +95,8 @@ class DatabaseSource:
     def read(self, span: Span) -> SequenceBatch:
         ordinals = np.arange(span.first, span.last, dtype=np.int64)
         begin = self._starts[span.first]
-        return StoredBatch.of(self._database, int(begin), self._starts[span.first : span.last + 1] - begin, ordinals,
-                              ordinals, self._threads)
+        offsets = self._starts[span.first : span.last + 1] - begin
+        return StoredBatch.in_database(self._database, int(begin), offsets, ordinals, ordinals, self._threads)
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
         return self._database.fetch(numbers)

@@ -13,8 +13,8 @@ class StoredBatch(UnreadBatch):
     that compared with its checksums, and nothing else."""
 
     @classmethod
-    def of(cls, database: SequenceDatabase, begin: int, offsets: np.ndarray, ordinals: np.ndarray, stored: np.ndarray,
-           threads: int) -> Self:
+    def in_database(cls, database: SequenceDatabase, begin: int, offsets: np.ndarray, ordinals: np.ndarray,
+                    stored: np.ndarray, threads: int) -> Self:
         """The sequences with i8[k] ``stored`` ordinals in the database, numbered by i8[k] ``ordinals``.
 
         Args:
@@ -38,7 +38,7 @@ class StoredBatch(UnreadBatch):
         if "_stored" not in self.__dict__:
             return super().renumbered(ordinals)
         database, begin, stored, threads = self._stored
-        return self.of(database, begin, self.offsets, ordinals, stored, threads)
+        return self.in_database(database, begin, self.offsets, ordinals, stored, threads)
 
     def stretch(self, first: int, last: int) -> np.ndarray:
         if "_stored" in self.__dict__ and not self.loaded and not len(self.hard):

@@ -47,7 +47,7 @@ def asked(name: str) -> tuple[Any, Any]:
     if name in ("blastn", "megablast", "mum", "exact"):
         return pieces(human, 700, 9), pieces(orang, 1500, 10)
     if name == "hmmsearch":
-        return globin_model(), proteins().take(200, 262)
+        return globin_model(), proteins().take(240, 262)
     return proteins().take(0, 9), proteins().take(0, 60)
 
 
@@ -57,7 +57,7 @@ def rows(run: Any) -> list[Any]:
     return [run.hits.to_pylist(), run.alignments.to_pylist(), text.getvalue()]
 
 
-@pytest.mark.parametrize("name", ["blastp", "blastn", "megablast", "sw", "mum", "exact", "hmmsearch"])
+@pytest.mark.parametrize("name", ["blastp", "blastn", "sw", "mum", "exact", "hmmsearch"])
 def test_same_rows_where_targets_are_sent(client: Any, name: str) -> None:
     queries, targets = asked(name)
     wanted = rows(search(name, queries, targets, store=False))
@@ -125,7 +125,7 @@ def test_progress_counts_every_cell_once(client: Any) -> None:
 
 def test_a_run_that_was_stopped_goes_on_with_or_without_the_cluster(client: Any, tmp_path: Path) -> None:
     queries, targets = proteins().take(0, 40), SAMPLE / "proteins.fasta"
-    given = {"target_ids": proteins().names[:40], "evalue": 1e-3, "batch_queries": 10, "volume_residues": 4000}
+    given = {"target_ids": proteins().names[:40], "evalue": 1e-3, "batch_queries": 14, "volume_residues": 5000}
     wanted = rows(search("blastp", queries, targets, store=False, **given))
     for number, (first, second) in enumerate([(client, None), (None, client)]):
         store = tmp_path / f"{number}.duckdb"
@@ -206,15 +206,15 @@ def test_a_scheduler_that_is_lost_ends_the_run_with_what_is_kept(tmp_path: Path)
                 ending.append(threading.Thread(target=cluster.close))
                 ending[0].start()
 
-    store, given = tmp_path / "r.duckdb", {"batch_queries": 60, "volume_residues": 8000, "evalue": 1e-20}
-    path = SAMPLE / "proteins.fasta"
+    store, given = tmp_path / "r.duckdb", {"batch_queries": 10, "volume_residues": 8000, "evalue": 1e-20}
+    path, queries = SAMPLE / "proteins.fasta", proteins().take(0, 40)
     since = time.monotonic()
     with pytest.raises(ClusterError, match=r"scheduler is lost.*parts of the work are kept: seqloom runs resume"):
-        search("blastp", path, path, results=store, cluster=client, progress=Closing(10**9), **given)
+        search("blastp", queries, path, results=store, cluster=client, progress=Closing(10**9), **given)
     assert time.monotonic() - since < 60
     ending[0].join()
     client.close()
-    assert len(resume("last", store)) > 200
+    assert len(resume("last", store)) >= 40
 
 
 # ---- messages

@@ -216,7 +216,8 @@ def other_database(folder: Path, wanted: bytes, generator: random.Random) -> Ite
 def misfit_comes_later(folder: Path, wanted: bytes, generator: random.Random) -> Iterator[str]:
     with Cluster(folder, [SLOW]).ready(1) as cluster:
         since, search = time.monotonic(), start(folder, *_on(cluster))
-        time.sleep(1)
+        while search.poll() is None and not any(folder.glob("seqloom.duckdb.runs/*.duckdb")):
+            time.sleep(0.02)
         cluster.workers.append(cluster.worker(generator.choice([OTHER_VERSION, OTHER_DATABASE])))
         yield from _fine(ended(search, since), folder, wanted)
 

@@ -18,6 +18,8 @@ KINDS = {
     "hmmsearch": (blast.AMINO_ACIDS, profiles.search),
     "hmmscan": (blast.AMINO_ACIDS, profiles.scan),
     "phmmer": (blast.AMINO_ACIDS, profiles.sequence_search),
+    "hmmsearch-nucleotide": (blast.BASES, lambda draw: profiles.nucleotides(draw, "hmmsearch")),
+    "hmmscan-nucleotide": (blast.BASES, lambda draw: profiles.nucleotides(draw, "hmmscan")),
 }
 NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide",
                     "sam")
@@ -34,6 +36,8 @@ PROGRAMS = {
     "hmmsearch": ("hmmsearch",),
     "hmmscan": ("hmmpress", "hmmscan"),
     "phmmer": ("phmmer",),
+    "hmmsearch-nucleotide": ("hmmbuild", "hmmsearch"),
+    "hmmscan-nucleotide": ("hmmbuild", "hmmpress", "hmmscan"),
 }
 
 

@@ -524,8 +524,8 @@ def test_volumes_rest_when_no_unit_needs_them_any_more(memory: int | None, monke
     monkeypatch.setattr(SequenceBatch, "rest", lambda batch: rested.append(int(batch.ordinals[0])))
     sink, source = StrictSink(), CountingSource(TARGETS)
     run = engine(source=source, volume_residues=100, batch_queries=2, memory=memory)
-    prepare = run._prepare_volume
-    monkeypatch.setattr(run, "_prepare_volume", lambda span: prepared.append(prepare(span)) or prepared[-1])
+    prepare = run.runner.prepare_volume
+    monkeypatch.setattr(run.runner, "prepare_volume", lambda span: prepared.append(prepare(span)) or prepared[-1])
     sink.begin(engine(volume_residues=100, batch_queries=2).unit_plan())
     run.run(sink)
     assert sorted(rested) == sorted(source.reads), "each once"

@@ -83,10 +83,12 @@ def related(source: random.Random) -> tuple[SequenceBatch, SequenceBatch]:
 
 
 OPTIONS: dict[str, list[dict[str, Any]]] = {
-    "blastn": [{}, {"ungapped": True}, {"window_size": 30, "off_diagonal_range": 6}, {"word_size": 6}, {"word_size": 8, "dust": "no"}, {"soft_masking": False},
+    "blastn": [{}, {"ungapped": True}, {"window_size": 30, "off_diagonal_range": 6},
+               {"word_size": 6}, {"word_size": 8, "dust": "no"}, {"soft_masking": False},
                {"reward": 1, "penalty": -1, "gapopen": 5, "gapextend": 2}, {"perc_identity": 90}],
     "blastn-short": [{}, {"dust": "no", "strand": "minus"}, {"evalue": 1000, "strand": "plus"}],
-    "megablast": [{}, {"ungapped": True, "word_size": 14}, {"window_size": 50, "word_size": 12}, {"word_size": 12}, {"word_size": 16, "dust": "no", "perc_identity": 95},
+    "megablast": [{}, {"ungapped": True, "word_size": 14}, {"window_size": 50, "word_size": 12},
+                  {"word_size": 12}, {"word_size": 16, "dust": "no", "perc_identity": 95},
                   {"reward": 2, "penalty": -3}, {"word_size": 11, "xdrop_gap": 100}, {"reward": 4, "penalty": -5}],
     "dc-megablast": [{}, {"template_type": "coding_and_optimal", "template_length": 21},
                      {"word_size": 12, "template_type": "optimal", "template_length": 16, "dust": "no"}],
@@ -108,6 +110,16 @@ def test_targets_in_chunks(pipeline, monkeypatch):
     text = random_bases(source, 900)
     counts = compare(pipeline, batch(text, text[350:500]), batch(relative(source, text * 2, 0.02)))
     assert counts["extend.greedy" if pipeline == "megablast" else "extend.gapped"] > 3
+
+
+def test_segments_of_targets_in_chunks(monkeypatch):
+    for module in chunked_modules():
+        monkeypatch.setattr(module, "CHUNK", 400)
+    source = random.Random(9)
+    text = random_bases(source, 900)
+    targets = batch(relative(source, text * 2, 0.02), text[300:700])
+    counts = compare("blastn", batch(text, text[350:500]), targets, {"ungapped": True})
+    assert counts["extend.segments"] > 3
 
 
 def chunked_modules() -> list[Any]:

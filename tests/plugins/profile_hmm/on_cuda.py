@@ -19,7 +19,7 @@ from seqloom.plugins.profile_hmm.msv_cpu import decided, scores_and_p_values
 from seqloom.plugins.profile_hmm.options import ProfileOptions
 from seqloom.plugins.profile_hmm.profile import SearchProfile
 from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu, Targets
-from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda, least_segment
+from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda, least_segments
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
 from .models import batch, random_model, random_target
@@ -74,15 +74,19 @@ def may_pass(profile: SearchProfile, targets: Targets, score: int) -> np.ndarray
 
 
 def check_cutoffs() -> None:
-    """No target passes with a segment below the least one, and some does with that."""
+    """No target passes with a segment below the least one of its cost, and for each cost some does with that."""
     context = context_of(*drawn(5, [12, 90, 400], [*range(1, 900, 7), 5000]))
     whole = Targets(context, context.targets.ordinals, ())
     for query in range(len(context.queries)):
         profile = profile_of(context, query)
-        least, always = least_segment(profile, whole, 0.02)
-        assert 0 < least < 256
-        assert not may_pass(profile, whole, least - 1)[~always].any()
-        assert may_pass(profile, whole, least)[~always].any()
+        cutoffs, always = least_segments(profile, whole, 0.02)
+        assert not always.all()
+        for cost in np.unique(whole.costs[~always]).tolist():
+            same, least = whole.costs == cost, int(cutoffs[cost])
+            assert least > 0
+            assert not may_pass(profile, whole, min(least - 1, 255))[same].any()
+            assert least > 255 or may_pass(profile, whole, least)[same].any()
+        assert may_pass(profile, whole, 0)[always].any() == always.any()
 
 
 def check_pipeline() -> None:

@@ -5,15 +5,25 @@ simulates. ``--residues N`` goes on with random cases until the targets had so m
 """
 
 import argparse
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.context import Context
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
+from seqloom.installed import registry
 from seqloom.plugins.common import diagonal_scan_cuda
+from seqloom.plugins.protein_blast import hits_cuda, ungapped_cuda
 from seqloom.plugins.protein_blast.diagonals_cpu import SegmentDiagonalsCpu
 from seqloom.plugins.protein_blast.diagonals_cuda import SegmentDiagonalsCuda
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
+from seqloom.plugins.protein_blast.seed_cpu import WordHitsCpu
+from seqloom.plugins.protein_blast.seed_reference import WordHits
+from seqloom.plugins.protein_blast.sort_diagonal_cpu import TwoHitDiagonalsCpu
+from seqloom.plugins.protein_blast.sort_diagonal_reference import TwoHitDiagonals, near_another
+from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
 from .stages import AMINO, POOLS, context_of, drawn
@@ -21,8 +31,9 @@ from .stages import AMINO, POOLS, context_of, drawn
 if SIMULATED:
     diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
+    ungapped_cuda.THREADS, hits_cuda.SORTING, hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS = 1, 4, 1, 1 << 10
     # Several groups of queries, and more diagonals than there is room for at first.
-    diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_ROOM = 2, 2, 4
+    diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.ROOM = 2, 2, 4
 
 
 def related(generator: np.random.Generator, query: str, length: int) -> str:
@@ -36,10 +47,10 @@ def related(generator: np.random.Generator, query: str, length: int) -> str:
 def check_diagonals() -> None:
     """The scan finds what the reference finds, of queries of one tile and of several, at cutoffs low and high."""
     generator = np.random.default_rng(4)
-    sizes = (5, 36) if SIMULATED else (5, 127, 800, 2100)
+    sizes = (5, 36) if SIMULATED else (5, 127, 800, 1700)
     queries = [drawn(generator, n, AMINO) for n in sizes]
     targets = [drawn(generator, n, POOLS[3]) for n in (0, 1, 3, 6)]
-    flanks, copies = (7, 1) if SIMULATED else (200, 60)
+    flanks, copies = (7, 1) if SIMULATED else (200, 5)
     targets += [related(generator, query, flanks) for query in queries for _ in range(copies)]
     for cutoff in (12,) if SIMULATED else (16, 41, 300):
         context = context_of(queries, targets, cutoff)
@@ -76,6 +87,51 @@ def check_devices() -> None:
     diagonal_scan_cuda.device_count = usual
 
 
+UNGAPPED = ((ungapped_cuda.DiagonalUngapped, {}), (ungapped_cuda.HitUngapped, {}),
+            *((ungapped_cuda.WindowUngapped, {"window_size": size}) for size in (("4",) if SIMULATED else ("8", "32"))))
+
+
+def check_ungapped() -> None:
+    """All three ways to extend give the segments of the reference, of two hits and of one."""
+    generator = np.random.default_rng(8)
+    longest, copies = (16, 1) if SIMULATED else (70, 40)
+    for case in range(1 if SIMULATED else 20):
+        queries = [drawn(generator, int(n), str(generator.choice(POOLS))) for n in generator.integers(9, longest, 2)]
+        targets = [related(generator, queries[n % 2], 4) for n in range(copies)]
+        for window in (0, 40):
+            context = context_of(queries, [*targets, queries[0]], int(generator.integers(8, 20)), window_size=window,
+                                 xdrop_ungap=float(generator.choice([2.0, 7.0])))
+            hits = TwoHitDiagonalsCpu().run(sorted_by(context), WordHitsCpu().run(context, None))
+            for stage, options in UNGAPPED:
+                for scores in ("matrix", "pssm") if case % 2 else (("matrix", "pssm")[window == 0],):
+                    expected = replace(context, counters=Counter()), replace(context, counters=Counter())
+                    made = stage(stage.Options(scores=scores, **options))
+                    assert_same_records(TwoHitUngapped().run(expected[0], hits), made.run(expected[1], hits))
+                    assert expected[0].counters == expected[1].counters
+
+
+def check_hits() -> None:
+    """Binned hits are those of the reference that have a neighbour, in the order of diagonals, in whatever bins."""
+    generator = np.random.default_rng(9)
+    longest, copies = (14, 2) if SIMULATED else (300, 60)
+    for bins, window, slots in ((2, 40, 1), (3, 0, 1 << 10), *(() if SIMULATED else ((128, 40, 1 << 26),))):
+        hits_cuda.SLOTS, hits_cuda.SORTED_HERE = slots, 4 if SIMULATED else 1024
+        queries = [drawn(generator, int(n), AMINO) for n in generator.integers(9, longest, 2)]
+        targets = ["", "AC", *(related(generator, query, 5) for query in queries for _ in range(copies))]
+        context = context_of(queries, targets, window_size=window)
+        sorted_hits = TwoHitDiagonals().run(sorted_by(context), WordHits().run(context, None))
+        expected = sorted_hits.take(near_another(sorted_hits, window)) if window else sorted_hits
+        assert len(expected)
+        around = replace(context, counters=Counter())
+        assert_same_records(expected, hits_cuda.BinnedHits(hits_cuda.BinOptions(num_bins=bins)).run(around, None))
+        assert around.counters["hits"] == len(WordHits().run(context, None))
+
+
+def sorted_by(context: Context) -> Context:
+    """The context with a sorter of the host."""
+    return replace(context, sorters={"msd-radix": registry().sorter("msd-radix", "cpu")})
+
+
 def check_pipeline() -> None:
     """The whole search gives the hits of the CPU."""
     generator = np.random.default_rng(7)
@@ -86,6 +142,10 @@ def check_pipeline() -> None:
     wanted = run_pipeline("blastp", *sequences, options, backend="cpu")
     assert len(wanted)
     assert_same_hits(wanted, run_pipeline("blastp", *sequences, options, backend="cuda", volume_residues=30))
+    # The paper's stages, without the scan.
+    assert_same_hits(wanted, run_pipeline(
+        "blastp", *sequences, options, backend="cuda", settings=["seed.words.num_bins=2"],
+        stages=["seed.words=binned-hits", "extend.ungapped=diagonal-ungapped"]))
 
 
 def check_random(residues: int, seed: int = 0) -> None:
@@ -98,15 +158,15 @@ def check_random(residues: int, seed: int = 0) -> None:
         targets = [related(generator, queries[generator.integers(0, len(queries))], int(length))
                    for length in generator.integers(0, 900, 400)]
         context = context_of(queries, targets, int(generator.choice([16, 25, 41, 80])))
-        expected, counters = SegmentDiagonalsCpu().run(context, None), dict(context.counters)
-        context.counters.clear()
+        expected, left_out = SegmentDiagonalsCpu().run(context, None), context.counters["pairs left out"]
         assert_same_records(expected, SegmentDiagonalsCuda().run(context, None))
-        assert counters == dict(context.counters), seed
+        assert context.counters["pairs left out"] == 2 * left_out, seed
         done, seed = done + context.targets.total_residues, seed + 1
     print(f"{done:,} residues of random targets, {seed} cases")
 
 
-CHECKS = {"diagonals": check_diagonals, "limits": check_limits, "devices": check_devices, "pipeline": check_pipeline}
+CHECKS = {"diagonals": check_diagonals, "limits": check_limits, "devices": check_devices, "ungapped": check_ungapped,
+          "hits": check_hits, "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN, Alphabet
 from seqloom.core.errors import DamagedError, InputError, LockedError, SchemaError, SeqloomError, StoreError
 from seqloom.core.packed_texts import PackedTexts
 from seqloom.core.sequences import ModelBatch, SequenceBatch
@@ -30,6 +30,7 @@ class Toy:
     name: str
     length: int
     body: str
+    alphabet: Alphabet = PROTEIN
 
 
 class Packer:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.sequences import SequenceBatch
-from seqloom.storage.sequences import database as databases
-from seqloom.storage.sequences import residue_image
+from seqloom.storage.sequences import residue_image, writing
 from seqloom.storage.sequences.check import problems
 from seqloom.storage.sequences.database import SequenceDatabase
 from seqloom.storage.sequences.residue_image import ImageWriter, ResidueImage, path_of
@@ -23,7 +22,7 @@ CHUNK = 2 * BLOCK
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(residue_image, "BLOCK", BLOCK)
     monkeypatch.setattr(residue_image, "LEAST", BLOCK + 1)
-    monkeypatch.setattr(databases, "CHUNK_RESIDUES", {"protein": CHUNK, "nucleotide": CHUNK})
+    monkeypatch.setattr(writing, "CHUNK_RESIDUES", {"protein": CHUNK, "nucleotide": CHUNK})
 
 
 def batch(seed: int = 1, count: int = 40, alphabet=PROTEIN, prefix: str = "s") -> SequenceBatch:
