@@ -236,7 +236,7 @@ def domains(report: Report, query: str = "") -> Figure:
         raise OptionError("a figure of domains needs hits of a search with profile HMMs: hmmsearch, hmmscan or phmmer")
     lanes = [protein.lanes() for protein in proteins]
     rows = [max(1, len(own)) for own in lanes]
-    some = f"{len(proteins)} of {count:,} proteins" if len(proteins) < count else f"{count:,} proteins"
+    some = f"{len(proteins)} of {count:,} sequences" if len(proteins) < count else f"{count:,} sequences"
     figure, axes = _sheet(8, 1.0 + 0.26 * sum(rows), _title(report, f"domains of {some}"))
     numbers: dict[str, int] = {}
     longest = max(protein.length for protein in proteins)

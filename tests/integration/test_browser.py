@@ -18,6 +18,8 @@ from seqloom.plugins.formats.writer_html import Html
 from tests.plugins.formats.blast_json import MemoryReport
 
 COLUMNS = 200
+HOSTILE = "<img/src=x/onerror=window.hit=1>"
+"""Name of the last target."""
 MANY, SOME = (20, 500), (3, 60)
 """Queries and targets of a page of ten thousand hits, and of one that is quick to look at."""
 
@@ -62,7 +64,8 @@ def hits_of(query_count: int, target_count: int) -> MemoryReport:
     texts = [[PROTEIN.decode(row) for row in side] for side in (queries, targets)]
     return MemoryReport(
         SequenceBatch.of(PROTEIN, texts[0], [f"query{n}" for n in range(query_count)]),
-        MemorySource(SequenceBatch.of(PROTEIN, texts[1], [f"sp|P{n:05d}|TARGET_{n}" for n in range(target_count)])),
+        MemorySource(SequenceBatch.of(PROTEIN, texts[1], [
+            *(f"sp|P{n:05d}|TARGET_{n}" for n in range(target_count - 1)), HOSTILE])),
         hits, {"pipeline": "blastp", "query_type": "protein", "target_type": "protein",
                "options": {"matrix": "BLOSUM62"}})
 
@@ -162,6 +165,8 @@ def test_packed_alignments_open_and_read_as_others_do(shown: Callable, page: Pat
         assert pre.get_attribute("textContent") == text_of(made.rows)
         assert article.find_element("class name", "said").text == made.facts
         assert browser.switch_to.active_element == article
+    assert HOSTILE in article.find_element("tag name", "h5").text and not browser.find_elements("tag name", "img")
+    assert browser.execute_script("return window.hit") is None
     order = browser.execute_script("return [...document.querySelectorAll('#r1q1 article')].map(a => a.id)")
     assert order[-2:] == ["r1q1h51", "r1q1h52"]
 

@@ -160,7 +160,7 @@ def _scanned(query: QueryReport, lines: Lines, row: int) -> tuple[str, str, str]
     assert models is not None and query.residues is not None
     model: Any = models.by_ordinal(int(data["target"][row]))
     consensus, path = getattr(model, "consensus", ""), np.asarray(data["path"][row])
-    if not consensus or not len(path):
+    if not consensus or not len(path) or lines.turned[row]:
         return None
     kinds = np.repeat(path & 15, path >> 4)
     in_query, in_model = kinds != DELETE, kinds != INSERT
@@ -168,7 +168,7 @@ def _scanned(query: QueryReport, lines: Lines, row: int) -> tuple[str, str, str]
     node = int(data["target_start"][row]) + np.cumsum(in_model) - 1
     paired = in_query & in_model
     codes, gap = query.residues[np.where(in_query, residue, 0)], ord("-")
-    upper = np.where(in_query, PROTEIN.bytes[codes], gap).astype(np.uint8)
+    upper = np.where(in_query, lines.alphabet.bytes[codes], gap).astype(np.uint8)
     letters = np.frombuffer(consensus.encode("latin-1", "replace"), np.uint8)[np.where(in_model, node, 0)]
     lower = np.where(in_model, letters, gap).astype(np.uint8)
     middle = np.full(len(kinds), ord(" "), np.uint8)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.alphabet import PROTEIN, Alphabet, alphabet
+from ....core.alphabet import Alphabet, alphabet
 from ....core.ports import QueryReport, Taxon
 from ...common.numbers import bit_score_text, coverage_text, evalue_text, percent_text, score_text
 from ..figures import Scale, ticks
@@ -183,8 +183,8 @@ def merged(starts: np.ndarray, ends: np.ndarray, length: int) -> list[Bar]:
 
 def kind_of(run: Mapping[str, Any]) -> Alphabet:
     """Alphabet of the sequences of a run, which are the queries where the targets are models."""
-    target = run.get("target_type") or "protein"
-    return PROTEIN if target == "model" else alphabet(target)
+    side = "query_type" if run.get("target_type") == "model" else "target_type"
+    return alphabet(run.get(side) or "protein")
 
 
 def organism(taxon: Taxon | None) -> str:

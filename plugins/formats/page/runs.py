@@ -162,7 +162,7 @@ class RunView:
     @cached_property
     def dots(self) -> DotLines | None:
         """A dot plot of nucleotides; None of proteins, without alignments, and of more sequences than can be seen."""
-        if self.kind is PROTEIN and self.run.get("family") != "exact-match-protein":
+        if (self.kind is PROTEIN and self.run.get("family") != "exact-match-protein") or self.proteins[0]:
             return None
         lines = dot_lines(self.report.blocks())
         some = len(lines.ends) > 0 and max(len(lines.queries.names), len(lines.targets.names)) <= SEQUENCES
