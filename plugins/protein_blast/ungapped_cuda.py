@@ -213,7 +213,7 @@ def extend(heads, items, query_of, target_of, query_from, target_from, queries, 
         last = int64(-window)
         extended = False
         extensions = int64(0)
-        going = True
+        going: Any = True
         if ALONE:
             # Only the first of two hits has nobody before it that it could be the second of.
             going = window == 0 or (hit > 0 and on_one_diagonal(query_of, target_of, query_from, target_from, hit - 1,
@@ -445,7 +445,7 @@ class WindowUngapped(DiagonalUngapped):
     """
 
     name: ClassVar[str] = "window-ungapped"
-    Options: ClassVar[type] = WindowOptions
+    Options = WindowOptions
     options: WindowOptions
 
     def launch(self, count: int, items: int, shared: int, arguments: list[Any], parts: Any) -> None:
