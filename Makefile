@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python $(TESTS)
 PIP := bin/python -m pip install -qq --disable-pip-version-check
 FOLDERS := api benchmarks cli core migrations plugins storage tests
 
-.PHONY: demo test gold plain lowest newest kills check bench fuzz clean
+.PHONY: demo test gold plain lowest newest kills check bench pictures fuzz clean
 
 demo: $(READY)  # build a small database, search it, query the hits by SQL
 	@$(BIN)/seqloom demo
@@ -45,6 +45,9 @@ check: $(READY)  # style, types, tests
 
 bench: $(READY)  # comparisons with other programs
 	$(BIN)/python -m benchmarks $(ARGS)
+
+pictures: $(READY)  # pictures of the documentation; needs chromium and chromedriver
+	$(BIN)/python -m benchmarks.pictures
 
 fuzz: $(READY)  # mutated input for everything that is read, 10 minutes; ARGS="--minutes 60 --target toml"
 	$(BIN)/python -m tests.fuzz $(ARGS)

@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .database import Database as Database
+    from .models import ModelDatabase as ModelDatabase
     from .results import Results as Results
     from .run import Run as Run
     from .searches import search as search
 
-__all__ = ["Database", "Results", "Run", "search"]
-_HOMES = {"Database": "database", "Results": "results", "Run": "run", "search": "searches"}
+__all__ = ["Database", "ModelDatabase", "Results", "Run", "search"]
+_HOMES = {"Database": "database", "ModelDatabase": "models", "Results": "results", "Run": "run", "search": "searches"}
 
 
 def __getattr__(name: str) -> Any:

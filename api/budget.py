@@ -13,6 +13,8 @@ LEAST_SHARE, MOST_SHARE = 16 << 20, 96 << 20
 """Bytes with which DuckDB can read, and from which on it is no quicker."""
 LEAST_RESULTS = 24 << 20
 """Bytes with which it can hold results of which most are on disk, write them and merge them."""
+LEAST_ROOM, MOST_ROOM = 64 << 20, 1 << 30
+"""Bytes of results that stay in memory without a budget, at least and at most."""
 PREPARED = 56 << 20
 """Bytes of the records that are read and packed while others are written."""
 LEAST = 8 << 20
@@ -54,6 +56,14 @@ def reading_share(budget: int | None) -> int | None:
 def results_share(budget: int | None) -> int | None:
     """Bytes that DuckDB may take to hold a run's results, of which the rest is on disk; None without a budget."""
     return None if budget is None else min(max(budget // 16, LEAST_RESULTS), MOST_SHARE)
+
+
+def results_room() -> int:
+    """Bytes of results that may stay in memory as they are, without a budget: a 16th of what there is for new work.
+
+    They are written from there without DuckDB, whose tables take longer to fill and read, but can be on disk.
+    """
+    return min(max((available_bytes() or 0) // 16, LEAST_ROOM), MOST_ROOM)
 
 
 def writing_share(budget: int | None, most: int = MOST_SHARE) -> int | None:

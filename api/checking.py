@@ -33,7 +33,7 @@ def check(path: "str | Path", progress: Progress | None = None) -> tuple[list[st
             for line in child.stdout:
                 said = json.loads(line)
                 if "total" in said:
-                    progress.begin(said["total"], "residue")
+                    progress.begin(said["total"], said["unit"])
                 elif "done" in said:
                     progress.advance(said["done"])
         finally:
@@ -55,7 +55,7 @@ class _Told(Progress):
 
     def begin(self, total: int, unit: str) -> None:
         super().begin(total, unit)
-        _say(total=total)
+        _say(total=total, unit=unit)
 
     def advance(self, amount: int) -> None:
         super().advance(amount)
@@ -64,14 +64,15 @@ class _Told(Progress):
 
 def _tell() -> None:
     """Check the database that the command line names, and tell of it in lines of JSON."""
-    from .database import Database
+    from .models import open_any
 
     try:
-        with Database.open(sys.argv[1]) as database:
+        with open_any(sys.argv[1]) as database:
             _say(problems=database.check(_Told()), info=database.info())
     except SeqloomError as error:
         said = type(error).__name__
-        _say(error=error.args[0], kind=said if said in ("SchemaError", "DamagedError", "LockedError") else "StoreError")
+        known = ("SchemaError", "DamagedError", "LockedError", "PluginError")
+        _say(error=error.args[0], kind=said if said in known else "StoreError")
     except MemoryError as error:
         _say(error=OutOfMemoryError(sys.argv[1], error).args[0], kind="SeqloomError")
 

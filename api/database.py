@@ -51,13 +51,13 @@ class Database:
             title = facts[0].title
         batches = _read(files, type, on_bad, Ids(), progress, taxids)
         title = title or ", ".join(Path(f).name if str(f) != "-" else "standard input" for f in files)
-        return cls(SequenceDatabase.create(path, batches, title=title, memory=_share(memory, False),
+        return cls(SequenceDatabase.create(path, batches, title=title, memory=duckdb_share(memory, False),
                                             parsed_names=parsed_names))
 
     @classmethod
     def open(cls, path: PathLike, read_only: bool = True, memory: int | None = None) -> Self:
         """Open an existing database."""
-        return cls(SequenceDatabase.open(path, read_only=read_only, memory=_share(memory, read_only)), memory)
+        return cls(SequenceDatabase.open(path, read_only=read_only, memory=duckdb_share(memory, read_only)), memory)
 
     @property
     def path(self) -> Path:
@@ -91,7 +91,7 @@ class Database:
     def _open_for_writing(self) -> None:
         if self._database.read_only:
             self._database.close()
-            self._database = SequenceDatabase.open(self.path, read_only=False, memory=_share(self._memory, False))
+            self._database = SequenceDatabase.open(self.path, read_only=False, memory=duckdb_share(self._memory, False))
 
     def info(self) -> dict[str, Any]:
         """Title, type, numbers, fingerprint, revision."""
@@ -132,8 +132,26 @@ class Database:
         return (f"<Database {self.path.name}: {info['sequences']:,} {info['type']} sequences, "
                 f"{info['residues']:,} residues>")
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what ``info`` says."""
+        from html import escape
 
-def _share(memory: int | None, read_only: bool) -> int | None:
+        from .core.terminal import printable
+
+        rows = "".join(f'<tr><th scope="row" style="text-align: left">{escape(printable(str(name)))}</th>'
+                       f'<td style="text-align: left">{escape(printable(_shown(value)))}</td></tr>'
+                       for name, value in self.info().items())
+        return f"<table><caption>{escape(printable(self.path.name))}</caption><tbody>{rows}</tbody></table>"
+
+
+def _shown(value: Any) -> str:
+    """A value of ``info`` for people."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    return "" if value is None else f"{value:,}" if isinstance(value, int) and value > 9999 else str(value)
+
+
+def duckdb_share(memory: int | None, read_only: bool) -> int | None:
     """What DuckDB may take of a budget for the whole process."""
     if memory is not None:
         from .storage.duck.native import duckdb

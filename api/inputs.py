@@ -115,13 +115,21 @@ def load_sequences(path: str, registry: Registry, alphabet: Alphabet | None = No
     return SequenceBatch.concat(list(parts))
 
 
-def read_models(path: str, registry: Registry, on_bad: str = "error") -> Iterator[ModelBatch]:
-    """Batches of the models in a file; see ``read_sequences`` for the errors."""
+def read_models(path: str, registry: Registry, on_bad: str = "error", residues: int = RESIDUES,
+                progress: Progress | None = None,
+                chosen: Callable[[Reader], None] | None = None) -> Iterator[ModelBatch]:
+    """Batches of the models in a file, of some ``residues`` positions each; see ``read_sequences`` for the rest.
+
+    Args:
+        chosen: told which reader reads it, before it does.
+    """
     where = "standard input" if path == "-" else path
     some = False
-    with opened(path) as stream:
+    with opened(path, progress=progress) as stream:
         reader = find_reader(stream, where, registry, "models")
-        for batch in reader.read(cast(IO[bytes], stream), where, None, on_bad_of(on_bad), RESIDUES):
+        if chosen:
+            chosen(reader)
+        for batch in reader.read(cast(IO[bytes], stream), where, None, on_bad_of(on_bad), residues):
             some = some or len(batch) > 0
             yield cast(ModelBatch, batch)
     if not some:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .core.alphabet import Alphabet, alphabet
-from .core.errors import CompositionError, UsageError
+from .core.errors import CompositionError, InputError, UsageError
 from .core.options import build_options
 from .core.output_files import is_database
 from .core.progress import Progress
@@ -24,9 +24,30 @@ def made(masker: str, options: Mapping[str, Any] | None = None) -> Masker:
 
     Raises:
         OptionError: an option that it doesn't have, or a value that isn't possible.
+        InputError: what it takes as learned of a database was learned of other sequences.
     """
     kind = registry().masker(masker)
-    return kind(build_options(kind.Options, options or {}, masker))
+    chosen = kind(build_options(kind.Options, options or {}, masker))
+    check_learned(chosen)
+    return chosen
+
+
+def check_learned(masker: Masker) -> None:
+    """Refuse what a masker takes as learned of a database if it was learned of other sequences.
+
+    Raises:
+        InputError: it was, or it can't be read.
+    """
+    if (source := masker.source()) is not None and source[1] != _fingerprint(source[0]):
+        raise InputError(f"{source[0]}{masker.BESIDE} was made of another genome, or {source[0]} has changed since; "
+                         f"make it anew: seqloom mask {source[0]} --masker {masker.name} --mk-counts")
+
+
+def _fingerprint(path: str | Path) -> str:
+    from .storage.sequences.database import SequenceDatabase
+
+    with SequenceDatabase.open(path) as database:
+        return database.fingerprint
 
 
 def mask(path: str | Path, masker: str | Masker, type: str | None = None, options: Mapping[str, Any] | None = None,
@@ -66,7 +87,8 @@ def learn(path: str | Path, masker: str, options: Mapping[str, Any] | None = Non
     if str(path) == "-":
         raise UsageError("a genome is read twice, which standard input can't be; give a file")
     return kind.learned(lambda: _sequences(path, kind, None, on_bad, progress),
-                        build_options(kind.Learning, options or {}, masker))
+                        build_options(kind.Learning, options or {}, masker),
+                        _fingerprint(path) if is_database(path) else "")
 
 
 def learned_file(path: str | Path, masker: str) -> Path | None:

@@ -1,12 +1,12 @@
 """Output formats by name, tried out before a search so that a mistake in them costs nothing."""
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .core.errors import UsageError
+from .core.errors import MissingPackageError, UsageError
 from .core.options import options_dict
 from .core.pipeline import Plan
 from .core.ports import QueryBlock, QueryReport, QueryStatistics, TargetInfo
@@ -42,6 +42,9 @@ class _NothingFound:
     def statistics(self, number: int) -> QueryStatistics | None:
         return None
 
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        return ()
+
     def target(self, number: int) -> np.ndarray:
         self.asked_for_residues = True
         return np.zeros(1, np.uint8)
@@ -72,8 +75,9 @@ def check_name(writer: type[Writer], named: bool) -> None:
 
 
 def prints_residues(outfmt: str, plan: Plan) -> bool:
-    """Whether an output format needs the sequences of the databases."""
-    return _tried(outfmt, plan).asked_for_residues
+    """Whether an output format can do nothing without the sequences of the databases."""
+    words = (outfmt or plan.pipeline.writer).split()
+    return _tried(outfmt, plan).asked_for_residues and not registry().writer(words[0]).without_residues
 
 
 def _tried(outfmt: str, plan: Plan, terminal: bool = False) -> _NothingFound:
@@ -93,7 +97,7 @@ def _tried(outfmt: str, plan: Plan, terminal: bool = False) -> _NothingFound:
                 io.StringIO().writelines(text)
         else:
             writer.write(report, io.StringIO(), words[1:])
-    except UsageError:
+    except (UsageError, MissingPackageError):
         raise
     except Exception:  # a writer may want more of a report than there is before the search: that is no user's mistake
         pass

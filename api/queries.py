@@ -15,6 +15,7 @@ from .core.context import Queries
 from .core.errors import AlphabetError, InputError
 from .core.sequences import ModelBatch, SequenceBatch
 from .installed import registry
+from .storage.duck.database_file import is_database
 
 QueryInput = Any
 """What ``load_queries`` takes."""
@@ -23,13 +24,14 @@ _WANTED = ("a path, residues as text, a list or other iterable of these or of (n
            "mapping of names to residues")
 
 
-def load_queries(kind: str, queries: QueryInput, on_bad: str = "error") -> Queries:
+def load_queries(kind: str, queries: QueryInput, on_bad: str = "error", memory: int | None = None) -> Queries:
     """All queries, numbered from 0.
 
     Args:
         kind: "protein", "nucleotide" or "model".
         queries: see ``seqloom.search``.
         on_bad: see ``read_sequences``.
+        memory: bytes that the process may take.
 
     Raises:
         InputError: a query can't be used; names it by its number and name, or its file and line.
@@ -45,7 +47,7 @@ def load_queries(kind: str, queries: QueryInput, on_bad: str = "error") -> Queri
     if not items:
         raise InputError("no queries are given")
     if len(files) == len(items):
-        return from_files(kind, [str(file) for file in files], on_bad)
+        return from_files(kind, [str(file) for file in files], on_bad, memory)
     if files:
         raise InputError(f"queries are files, or residues, but not both: {str(files[0])!r} is a file")
     if kind == "model":
@@ -78,15 +80,25 @@ def is_file(item: Any) -> bool:
     return len(item) < 256 and "\n" not in item and Path(item).exists()
 
 
-def from_files(kind: str, paths: list[str], on_bad: str) -> Queries:
+def from_files(kind: str, paths: list[str], on_bad: str, memory: int | None = None) -> Queries:
     """The queries of files; several are as one."""
     whole: Queries
     if kind == "model":
-        whole = ModelBatch.concat([inputs.load_models(path, registry()) for path in paths])
+        parts = [_models(path, memory) for path in paths]
+        whole = parts[0] if len(parts) == 1 else ModelBatch.concat(parts)
     else:
         whole = SequenceBatch.concat([inputs.load_sequences(path, registry(), alphabet(kind), on_bad, queries=True)
                                       for path in paths])
     return whole.renumbered(np.arange(len(whole), dtype=np.int64))
+
+
+def _models(path: str, memory: int | None) -> ModelBatch:
+    """The models of a file or a database."""
+    if is_database(path):
+        from .models import queries_of
+
+        return queries_of(path, memory)
+    return inputs.load_models(path, registry())
 
 
 def text_of(name: str | None, item: Any, number: int) -> tuple[str, str, str]:

@@ -6,18 +6,17 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from html import escape
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .core import output_files
-from .core.engine.engine import Engine, Trace
+from .core.engine.engine import Engine
 from .core.engine.masking import masked
 from .core.errors import MissingPackageError, StoreError
 from .core.pipeline import Plan
-from .core.ports import VolumeSource
+from .core.ports import Trace, VolumeSource
 from .installed import registry
 from .output_formats import check_name
 
@@ -95,11 +94,28 @@ class Run:
                 yield found
 
     @contextmanager
+    def reporting(self, outfmt: str = "") -> "Iterator[Reporting]":
+        """What writers are given of this run.
+
+        Raises:
+            StoreError: an output format that is named needs the databases, which aren't there any more.
+        """
+        with self._targets() as source, self._report(source) as report:
+            if source is None:
+                _check_writable(outfmt, self.plan)
+            yield report
+
+    def files(self, report: "Reporting") -> list[Any]:
+        """The files that ``report`` reads, whose places no output takes."""
+        return [self._home.path if self._home else None, *_paths(report)]
+
+    @contextmanager
     def _report(self, source: VolumeSource | None) -> "Iterator[Reporting]":
         if self._run_file is not None:
             report = self._run_file.report(source, self.plan)
             if self._engine:
                 report.loaded_targets = self._engine.loaded_targets
+                report.loaded_models = self._engine.loaded_models
             yield self._with_plugins(report)
         else:
             from .storage.results.report import RunReport
@@ -184,11 +200,9 @@ class Run:
         words = (outfmt or self.plan.pipeline.writer).split()
         writer = registry().writer(words[0] if words else outfmt)()
         check_name(type(writer), isinstance(out, str | PathLike))
-        with self._targets() as source, self._report(source) as report:
-            if source is None:
-                _check_writable(outfmt, self.plan)
+        with self.reporting(outfmt) as report:
             if isinstance(out, str | PathLike):
-                reads = [self._home.path if self._home else None, *_paths(report)]
+                reads = self.files(report)
                 folder, name = os.path.split(os.path.abspath(out))
                 for file, text in writer.files(report, name, words[1:]) if writer.several else ():
                     with output_files.text(os.path.join(folder, file), reads) as stream:
@@ -235,16 +249,50 @@ class Run:
         return f"<Run {self.id}: {self.plan.pipeline.name}, {len(self):,} hits>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the run and its best hits."""
-        table = self._select("qseqid, sseqid, score, bitscore, evalue, hsps FROM hits",
-                             f"ORDER BY qnumber, rank LIMIT {SHOWN}")
-        head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
-        rows = "".join("<tr>" + "".join(f"<td>{_cell(v)}</td>" for v in row.values()) + "</tr>"
-                       for row in table.to_pylist())
-        count = len(self)
-        more = f"<p>{count - SHOWN:,} more hits</p>" if count > SHOWN else ""
-        return (f"<p>Run {self.id}: {escape(self.plan.pipeline.name)}, {count:,} hits</p>"
-                f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}")
+        """What a notebook shows: the overview and the best hits of the first query that has some."""
+        text = io.StringIO()
+        with self._report(None) as report:
+            registry().writer("html")().write(report, text, [f"best={SHOWN}"])
+        return text.getvalue()
+
+    def plot(self, kind: str = "overview", query: str = "") -> "Picture":
+        """A figure of the run, which a notebook shows; ``save`` makes a file of it.
+
+        Args:
+            kind: overview or coverage (of a query), dotplot, domains, identity, evalues, timings.
+            query: whose hits are drawn; "" for the first query that has hits.
+
+        Raises:
+            UnknownNameError: there is no such figure or query.
+            UsageError: the run has nothing that such a figure shows.
+            MissingPackageError: Matplotlib isn't installed.
+        """
+        return Picture(self, kind, query)
+
+
+class Picture:
+    """A figure of a run, drawn when it is asked for: ``run.plot()``."""
+
+    def __init__(self, run: Run, kind: str, query: str = "") -> None:
+        self._run, self._what, self._query = run, kind, f" query={query}" if query else ""
+        self._svg = self._drawn("svg").decode()
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write a file, whose name ends in .svg, .png or .pdf; it appears only when whole."""
+        self._run.write(path, f"plot {self._what} {str(path).rpartition('.')[2].lower()}{self._query}")
+
+    def _drawn(self, format: str) -> bytes:
+        raw = io.BytesIO()
+        stream = io.TextIOWrapper(raw, "utf-8", newline="")
+        self._run.write(stream, f"plot {self._what} {format}{self._query}")
+        stream.flush()
+        return raw.getvalue()
+
+    def _repr_svg_(self) -> str:
+        return self._svg
+
+    def __repr__(self) -> str:
+        return f"<{self._what} of {self._run!r}>"
 
 
 def _check_writable(outfmt: str, plan: Plan) -> None:
@@ -254,10 +302,6 @@ def _check_writable(outfmt: str, plan: Plan) -> None:
 
     if prints_residues(outfmt, plan):
         raise StoreError(NO_SEQUENCES)
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else escape(str(value))
 
 
 @contextmanager

@@ -12,48 +12,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from . import indexes, inputs
-from .budget import data_budget, reading_share, results_share
+from .budget import data_budget, reading_share, results_room, results_share
 from .core import output_files
-from .core.alphabet import alphabet
 from .core.backends import check_available
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import Engine, check_queries
 from .core.engine.location import cut_source
-from .core.engine.memory import MemorySource, ModelSource
 from .core.engine.planning import Settings
 from .core.engine.threads import bounded_threads
 from .core.errors import (
     Cancelled,
-    DamagedError,
     InputError,
     OptionError,
-    PluginError,
     ResumeError,
     SeqloomError,
     StoreError,
-    UnknownNameError,
 )
 from .core.options import option_infos
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import SlotStats, VolumeSource
 from .core.progress import Progress
-from .core.sequences import ModelBatch, SequenceBatch
 from .core.units import parse_bytes
 from .database import Database
 from .installed import find_pipeline, registry
+from .masking import check_learned
+from .opening import DatabaseInput, changed, kept_pick, kept_plan, kept_stream, opened, space_of
 from .queries import QueryInput, is_file, load_queries
 from .run import Run
-from .storage.sequences.database import SequenceDatabase, is_database
-from .storage.sequences.sources import ChainedSource, DatabaseSource, Pick, PickedSource
+from .storage.sequences.sources import Pick, PickedSource
 
 if TYPE_CHECKING:
+    from .cluster.session import Session
     from .storage.results.report import RunResults
     from .storage.results.run_file import RunFile
     from .storage.results.store import ResultStore
 
 DEFAULT_RESULTS = "seqloom.duckdb"
-
-DatabaseInput = str | Path | Database | SequenceBatch | ModelBatch
 
 def results_path(results: "str | Path | None") -> Path:
     """The results store: as given, else ``SEQLOOM_RESULTS``, else ``seqloom.duckdb`` in the working directory."""
@@ -76,7 +70,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
            negative_taxids: Iterable[int] | None = None, volume_residues: int | None = None,
            batch_queries: int | None = None, on_bad: str = "error", explain: Sequence[str] = (), command: str = "",
            progress: Progress | None = None, written: Callable[[Run], None] | None = None, task: str = "",
-           **options: Any) -> Run:
+           cluster: Any = None, **options: Any) -> Run:
     """Search ``databases`` for ``queries`` and keep the results.
 
     Args:
@@ -106,6 +100,9 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         written: called with the run when all its rows are there and before it is merged into the store.
         task: the pipeline to run instead, as on the command line: "blastn" alone does what its peer does, megablast;
             with the task "blastn" words of 11 seed.
+        cluster: carry the search out on a Dask cluster: its client, the address of its scheduler, a scheduler file, or
+            "local:4" for four worker processes of this machine. ``memory`` then holds for each worker, as ``threads``
+            does for those of this machine.
         options: the pipeline's own options, such as ``evalue=1e-5``.
 
     Raises:
@@ -124,18 +121,25 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         raise InputError("no database to search; give one or more database or FASTA files")
     chosen = find_pipeline(plugins, pipeline, task)
     plan = compose(plugins, chosen, options, backend, stages, settings)
+    for request in plan.family.masking(plan.options):
+        kind = plugins.masker(request.masker)
+        check_learned(kind(kind.Options(**request.options)))
     check_available({placed.stage.backend for placed in plan.stages})
+    if cluster is not None:
+        from .cluster.connection import check_cluster
+
+        check_cluster(cluster)
     budget = parse_bytes(memory)
     home = results_store(results, results_share(budget)) if store else None
     asked = queries if isinstance(queries, list | tuple) else [queries]
     output_files.check_outputs(outputs_of(plan), [*paths_of([*asked, *given]), home.path if home else None])
     if home:
         home.check()
-    loaded = load_queries(plan.family.query, queries, on_bad)
+    loaded = load_queries(plan.family.query, queries, on_bad, budget)
     pick = picked(target_ids, negative_target_ids, taxids, negative_taxids)
     kept = [kept_stream(database, plan.family.target) for database in given]
     reopen = partial(opened, kept, plan.family.target, pick, budget, threads)
-    with reopen() as source:
+    with reopen() as source, ExitStack() as stack:
         if isinstance(source, PickedSource) and source.bare:
             print(f"seqloom: {', '.join(source.bare)} has no taxonomy: sequences of just the taxids given are meant, "
                   "not of what belongs to them", file=sys.stderr)
@@ -153,10 +157,35 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
                       "pick": asdict(pick) if pick else None,
                       "query_files": [str(query) for query in asked if is_file(query)]}
-        engine = Engine(indexes.reading(plan, searched), plugins, loaded, source, space, use, progress)
+        workers = on_cluster(stack, cluster, plan, source, space, pick, use, budget)
+        engine = engine_of(plan, searched, loaded, source, space, use, progress, workers)
         with engine.reading_ahead():
             run_file = begun(home, provenance, loaded, source, results_share(budget))
-            return carry_out(engine, run_file, home, plan, reopen, written)
+            return carry_out(engine, run_file, home, plan, reopen, written, workers)
+
+
+def on_cluster(stack: ExitStack, cluster: Any, plan: Plan, source: VolumeSource, space: SearchSpace,
+               pick: Pick | None, use: Settings, memory: int | None) -> "Session | None":
+    """The cluster that was asked for, whose workers can take part in the run; None where none was."""
+    if cluster is None:
+        return None
+    from .cluster.session import session
+
+    return stack.enter_context(session(cluster, plan, source, space, pick, use.threads, memory, use.device_memory,
+                                       use.explain))
+
+
+def engine_of(plan: Plan, searched: VolumeSource, queries: Queries, source: VolumeSource, space: SearchSpace,
+              use: Settings, progress: Progress | None, workers: "Session | None") -> Engine:
+    """The engine of a run, whose units are carried out by this process, or by ``workers``."""
+    reading = indexes.reading(plan, searched)
+    if workers is None:
+        return Engine(reading, registry(), queries, source, space, use, progress)
+    most = workers.settings
+    use = replace(use, threads=most.threads, memory=most.memory, workers=most.workers, sent=most.sent)
+    engine: Engine = Engine(reading, registry(), queries, source, space, use, progress,
+                            lambda units: workers.executor(engine, units))
+    return engine
 
 
 def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
@@ -165,7 +194,7 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
     if home is None:
         from .storage.results.memory_run import MemoryRun
 
-        return MemoryRun(provenance, MACHINE, queries, source, memory)
+        return MemoryRun(provenance, MACHINE, queries, source, memory, results_room())
     from .storage.results.run_file import RunFile
 
     machine = {name: find() for name, find in MACHINE.items()}
@@ -175,13 +204,14 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,
            memory: "int | str | None" = None, device_memory: "int | str | None" = None,
            progress: Progress | None = None, planned: Callable[[Plan], object] | None = None,
-           written: Callable[[Run], None] | None = None, **outputs: str) -> Run:
+           written: Callable[[Run], None] | None = None, cluster: Any = None, **outputs: str) -> Run:
     """Do the rest of an interrupted run: the same plan, queries and databases, from where it stopped.
 
     Args:
         reference: number in the store, beginning of the identifier, or "last": the one that was begun last of those
             that can be resumed.
         planned: called with the plan before any work; what it raises leaves the run as it is.
+        cluster: as of ``search``; a run that was begun without one may go on with it, and the other way round.
         outputs: options of the pipeline that name files to write (``all_scores``): these are given again, since a
             stored run, which may be somebody else's, says of no file that it shall be written.
 
@@ -202,9 +232,13 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         check_available({placed.stage.backend for placed in plan.stages})
         if planned:
             planned(plan)
+        if cluster is not None:
+            from .cluster.connection import check_cluster
+
+            check_cluster(cluster)
         loaded = run_file.queries(registry())
         reopen = partial(opened, paths, plan.family.target, kept_pick(kept), budget, threads or 1)
-        with reopen() as source:
+        with reopen() as source, ExitStack() as stack:
             check_unchanged(run_file, source)
             space = SearchSpace(**kept["space"])
             searched = cut_source(source, plan.family.target_location(plan.options))
@@ -215,8 +249,9 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             use = Settings(threads=bounded_threads(threads or former["threads"]), memory=_data_budget(budget),
                            device_memory=parse_bytes(device_memory, "--device-memory"),
                            batch_queries=former["batch_queries"], volume_residues=former["volume_residues"])
-            engine = Engine(indexes.reading(plan, searched), registry(), loaded, source, space, use, progress)
-            return carry_out(engine, run_file, home, plan, reopen, written)
+            workers = on_cluster(stack, cluster, plan, source, space, kept_pick(kept), use, budget)
+            engine = engine_of(plan, searched, loaded, source, space, use, progress, workers)
+            return carry_out(engine, run_file, home, plan, reopen, written, workers)
     except BaseException:
         run_file.close()
         raise
@@ -289,33 +324,6 @@ def finished(reference: str | int, results: "str | Path | None" = None) -> Run:
     return Run(known["id"], plan, home, reopen)
 
 
-def kept_plan(kept: Mapping[str, Any]) -> Plan:
-    """What ran, from what is kept with a run.
-
-    Raises:
-        PluginError: a plugin that took part is not installed any more.
-        DamagedError: what is kept is no such thing.
-    """
-    try:
-        data, then = kept["plan"], kept.get("plugins", {})
-        return compose(registry(), Pipeline.from_dict(data["pipeline"]), data["options"], data["backend"])
-    except UnknownNameError as error:
-        gone = [made for name, made in then.items() if name not in registry().plugins]
-        if not gone:
-            raise
-        what = str(error).partition("; known: ")[0]
-        raise PluginError(f"the run wants {' and '.join(gone)}, which {'is' if len(gone) == 1 else 'are'} not "
-                          f"installed ({what}); install {'it' if len(gone) == 1 else 'them'} again") from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DamagedError(f"what is kept of the run can't be read ({type(error).__name__}: {error})") from error
-
-
-def changed(databases: Sequence[Mapping[str, Any]], source: VolumeSource) -> list[tuple[Mapping[str, Any], Any]]:
-    """Of each database of a run that isn't what it was: what it was, and what it is now."""
-    return [(then, now) for then, now in zip(databases, source.fingerprints(), strict=True)
-            if then["fingerprint"] != now["fingerprint"]]
-
-
 def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
     """Refuse to resume when a database isn't what it was."""
     for then, now in changed(run_file.databases(), source):
@@ -326,11 +334,13 @@ def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
 
 def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None", plan: Plan,
               reopen: Callable[[], AbstractContextManager[VolumeSource]],
-              written: Callable[[Run], None] | None) -> Run:
-    """Run the engine on an open run file, finish it and merge it."""
+              written: Callable[[Run], None] | None, workers: "Session | None" = None) -> Run:
+    """Run the engine on an open run file, finish it and merge it; what ``workers`` did is kept with the run."""
     begin = time.perf_counter()
     try:
         totals = engine.run(run_file)
+        if workers:
+            run_file.note("workers", workers.accounts())
         run_file.finish("complete", time.perf_counter() - begin, None, totals)
         run = Run(run_file.id, plan, home, reopen, run_file, engine)
         engine.progress.end()
@@ -342,6 +352,8 @@ def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None"
             error.args = (f"{error.args[0] if error.args else error}; {_fate(engine, run_file, kept)}",)
         if kept:
             with suppress(StoreError):  # a disk that fails; what was committed is there all the same
+                if workers:
+                    run_file.note("workers", workers.accounts())
                 run_file.finish("incomplete", time.perf_counter() - begin, str(error), engine.totals)
             run_file.close()
         else:
@@ -394,52 +406,6 @@ def _named(text: str) -> list[str]:
     return parts if len(parts) > 1 and not is_there(whole) and all(map(is_there, parts)) else [whole]
 
 
-def kept_stream(database: DatabaseInput, kind: str) -> "DatabaseInput | MemorySource | ModelSource":
-    """``database``, or what is read of it if it can be read once only."""
-    if isinstance(database, str | Path) and inputs.is_stream(str(database)):
-        where = "standard input" if str(database) == "-" else str(database)
-        if kind == "model":
-            return ModelSource(inputs.load_models(str(database), registry()), where)
-        return MemorySource(inputs.load_sequences(str(database), registry(), alphabet(kind)), where)
-    return database
-
-
-@contextmanager
-def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", kind: str, pick: Pick | None,
-           memory: int | None, threads: int) -> Iterator[VolumeSource]:
-    """All databases as one source, closed again at the end; ``threads`` read them."""
-    mine: list[SequenceDatabase] = []
-    try:
-        sources: list[VolumeSource] = []
-        for database in databases:
-            if isinstance(database, Database):
-                sources.append(DatabaseSource(database._database, threads))
-            elif isinstance(database, MemorySource | ModelSource):
-                sources.append(database)
-            elif isinstance(database, ModelBatch):
-                sources.append(ModelSource(database))
-            elif isinstance(database, SequenceBatch):
-                sources.append(MemorySource(database))
-            elif is_database(database):
-                mine.append(SequenceDatabase.open(database, read_only=True, memory=reading_share(memory)))
-                sources.append(DatabaseSource(mine[-1], threads))
-            elif kind == "model":
-                sources.append(ModelSource(inputs.load_models(str(database), registry()),
-                                           str(Path(database).resolve())))
-            else:
-                batch = inputs.load_sequences(str(database), registry(), alphabet(kind))
-                facts = inputs.facts_of(str(database), registry(), batch.alphabet)
-                sources.append(MemorySource(batch, str(Path(database).resolve()), facts))
-        if kind == "model" and len(sources) > 1:
-            raise InputError("models are searched in one file at a time; put the files one behind the other, as with "
-                             "cat, into one")
-        source: VolumeSource = sources[0] if len(sources) == 1 else ChainedSource(sources)
-        yield source if pick is None else PickedSource(source, pick)
-    finally:
-        for open_database in mine:
-            open_database.close()
-
-
 def numbers_of(source: VolumeSource, names: Sequence[str]) -> frozenset[int]:
     """Global numbers of targets by name."""
     return frozenset(Pick.of_names(names).find(source).numbers.tolist()) if names else frozenset()
@@ -462,22 +428,6 @@ def picked(names: Iterable[str] | None, other_names: Iterable[str] | None, taxid
     if taxids is not None or other_taxids is not None:
         return Pick.of_taxids(cast("Iterable[int]", other_taxids if taxids is None else taxids), taxids is None)
     return None
-
-
-def kept_pick(kept: Mapping[str, Any]) -> Pick | None:
-    """The pick of a stored run; versions up to 0.1 knew one kind."""
-    if kept.get("target_ids"):
-        return Pick.of_names(kept["target_ids"])
-    if not (pick := kept.get("pick")):
-        return None
-    names, taxids = (None if pick[name] is None else tuple(pick[name]) for name in ("names", "taxids"))
-    return Pick(names, taxids, pick["others"])
-
-
-def space_of(source: VolumeSource) -> SearchSpace:
-    """What the statistics of a search rest on."""
-    return SearchSpace(source.total_residues, source.sequences, source.longest, getattr(source, "shortest", 0),
-                       getattr(source, "estimated_bases", 0))
 
 
 def parsed_names(plan: Plan, source: VolumeSource) -> list[bool]:

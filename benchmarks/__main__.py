@@ -10,8 +10,8 @@ from importlib import import_module
 
 from .timing import Timing
 
-BENCHMARKS = ("start", "loading", "blastp", "nucleotide_blast", "profile_hmm", "exact_match", "sorting",
-              "smith_waterman")
+BENCHMARKS = ("start", "loading", "blastp", "one_query", "nucleotide_blast", "profile_hmm", "exact_match", "sorting",
+              "smith_waterman", "cluster")
 
 
 def main(names: list[str]) -> None:

@@ -55,15 +55,15 @@ SHARE = 0.1
 
 def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
     """The scan by query length; the first run of each length brings its kernels to the device."""
-    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, tiling
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile, tiling
 
     matrix = protein_matrix("BLOSUM62")
     for query in proteins(lengths, generator):
-        asked = [Asked(0, query, CUTOFF)]
+        asked = [Asked(0, query_profile(query, matrix), len(query), CUTOFF)]
         begin = time.perf_counter()
-        found = good_diagonals(matrix, asked, targets)
+        found = good_diagonals(asked, targets)
         first = time.perf_counter() - begin
-        seconds = best_of(lambda a=asked: good_diagonals(matrix, a, targets))
+        seconds = best_of(lambda a=asked: good_diagonals(a, targets))
         cells, shape = len(query) * targets.total_residues, tiling(len(query))
         yield Timing(f"{len(query)} scan", seconds, f"{cells / seconds / 1e12:.2f} TCUPS; {len(found[0]):,} diagonals; "
                      f"{shape.tiles} × {shape.lanes} lanes × {shape.rows} registers; first time {first:.2f} s")
@@ -71,12 +71,12 @@ def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.G
 
 def batch_rate(queries: SequenceBatch, targets: SequenceBatch) -> Timing:
     """The scan of many queries at once."""
-    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile
 
     matrix = protein_matrix("BLOSUM62")
-    asked = [Asked(n, queries[n], CUTOFF) for n in range(len(queries))]
-    found = good_diagonals(matrix, asked, targets)
-    seconds = best_of(lambda: good_diagonals(matrix, asked, targets))
+    asked = [Asked(n, query_profile(queries[n], matrix), len(queries[n]), CUTOFF) for n in range(len(queries))]
+    found = good_diagonals(asked, targets)
+    seconds = best_of(lambda: good_diagonals(asked, targets))
     cells = queries.total_residues * targets.total_residues
     return Timing(f"{len(queries)} queries together, scan", seconds,
                   f"{cells / seconds / 1e12:.2f} TCUPS; {len(found[0]):,} diagonals")
@@ -170,10 +170,11 @@ def paper(targets: SequenceBatch, threads: int) -> Iterator[Timing]:
 
 def compile_for(length: int) -> None:
     """Compile what queries of that length need, into the cache on disk."""
-    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile
 
     query = proteins([length], np.random.default_rng(1))[0]
-    good_diagonals(protein_matrix("BLOSUM62"), [Asked(0, query, CUTOFF)], SequenceBatch.of(PROTEIN, ["ACDEFGHIKL"] * 2))
+    asked = [Asked(0, query_profile(query, protein_matrix("BLOSUM62")), length, CUTOFF)]
+    good_diagonals(asked, SequenceBatch.of(PROTEIN, ["ACDEFGHIKL"] * 2))
 
 
 def compiled(lengths: Sequence[int], processes: int) -> float:

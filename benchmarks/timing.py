@@ -14,6 +14,7 @@ from pathlib import Path
 SAMPLE = Path(__file__).parents[1] / "api" / "sample"
 SHARED = Path(__file__).parents[2] / "shared"
 """Larger data that may lie beside the repository."""
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # commands are timed as users have them, their modules compiled
 SEQLOOM = (sys.executable, "-c", "from seqloom.cli import run; run()")
 
 

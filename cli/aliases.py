@@ -34,9 +34,10 @@ PIPELINE_OPTIONS: dict[str, tuple[str, ...]] = {
 OUTPUTS: dict[str, tuple[str, ...]] = {"stockholm": ("-A",)}
 """Options that write a file in a format of their name: HMMER's short names."""
 
-POSITIONAL: dict[str, tuple[str, ...]] = {"profile-hmm": ("query", "db"), "profile-hmm-scan": ("db", "query"),
-                                          "sequence-profile": ("query", "db"), "exact-match": ("db", "query"),
-                                          "exact-match-protein": ("db", "query")}
+POSITIONAL: dict[str, tuple[str, ...]] = {
+    "profile-hmm": ("query", "db"), "profile-hmm-nucleotide": ("query", "db"), "profile-hmm-scan": ("db", "query"),
+    "profile-hmm-scan-nucleotide": ("db", "query"), "sequence-profile": ("query", "db"),
+    "exact-match": ("db", "query"), "exact-match-protein": ("db", "query")}
 """By family: options whose values may stand without a flag, in the peer's order; the last takes all that are left."""
 
 _MUMMER = {
@@ -63,7 +64,8 @@ _HMMER = {
     "textw": ("N", "format hmmer: characters of a line, 120 at least  [default: 120]"),
 }
 _BLAST = ("protein-blast", "nucleotide-blast", "discontiguous-blast")
-PROFILES = ("profile-hmm", "profile-hmm-scan", "sequence-profile")
+PROFILES = ("profile-hmm", "profile-hmm-nucleotide", "profile-hmm-scan", "profile-hmm-scan-nucleotide",
+            "sequence-profile")
 """Families of HMMER's programs."""
 FORMAT_OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
     **dict.fromkeys(_BLAST, _LAYOUT), **dict.fromkeys(PROFILES, _HMMER)}

@@ -1,4 +1,4 @@
-"""``seqloom db``: sequence databases."""
+"""``seqloom db``: databases of sequences and of models."""
 
 from typing import Annotated, Any
 
@@ -21,11 +21,11 @@ from .helping import (
 from .output import opened, say, show
 from .progress import working
 
-app = group("Create, extend, look into and check sequence databases.")
+app = group("Create, extend, look into and check databases of sequences and of models.")
 
 DatabaseArgument = Annotated[str, argument(FileName("NAME.duckdb", "database"), "the database")]
 FilesArgument = Annotated[list[str], argument(FileName("FILE...", "input"),
-                                                  "FASTA or FASTQ, plain or compressed; - is standard input")]
+                                                  "FASTA, FASTQ or models, plain or compressed; - is standard input")]
 
 
 def _checked(on_bad: str) -> str:
@@ -56,6 +56,7 @@ def create(
     name: DatabaseArgument,
     files: FilesArgument,
     type: KindOption = None,
+    models: Annotated[bool, option("--models", help="the files hold profile HMMs, such as those of Pfam")] = False,
     on_bad: OnBadOption = "error",
     title: Annotated[str, option("--title", metavar="TEXT", help="title; the files' names when left out")] = "",
     taxid_map: TaxidMapOption = None,
@@ -66,10 +67,18 @@ def create(
     memory: MemoryOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Make a database from sequence files."""
+    """Make a database from files of sequences, or of models."""
     from seqloom.core.units import parse_bytes
     from seqloom.database import Database
 
+    if models:
+        given = [flag for flag, there in (
+            ("--type", type), ("--taxid-map", taxid_map), ("--taxid", taxid),
+            ("--taxids-from-headers", taxids_from_headers), ("--parse-seqids", parse_seqids)) if there]
+        if given:
+            raise UsageError(f"{given[0]} is for sequences, and --models says that the files hold none")
+        _create_models(name, files, _checked(on_bad), title, parse_bytes(memory), quiet)
+        return
     type = {"prot": "protein", "nucl": "nucleotide"}.get(type or "", type)
     if type not in (None, "protein", "nucleotide"):
         raise UsageError(f"--type must be protein or nucleotide, not '{type}'")
@@ -79,6 +88,15 @@ def create(
             taxids=taxids, parsed_names=parse_seqids or None) as made:
         info = made.info()
     say(f"{name}: {info['sequences']:,} {info['type']} sequences, {info['residues']:,} residues{_found(taxids)}")
+
+
+def _create_models(name: str, files: list[str], on_bad: str, title: str, memory: int | None, quiet: bool) -> None:
+    from seqloom.models import ModelDatabase
+
+    with working(quiet, "nothing is kept") as progress, ModelDatabase.create(
+            name, *files, on_bad=on_bad, title=title, memory=memory, progress=progress) as made:
+        info = made.info()
+    say(f"{name}: {info['models']:,} {info['type']}, {info['positions']:,} positions")
 
 
 def _found(taxids: Any) -> str:
@@ -96,17 +114,21 @@ def append(
     memory: MemoryOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Add the sequences of more files; all of them or none."""
+    """Add the sequences, or models, of more files; all of them or none."""
     from seqloom.core.units import parse_bytes
-    from seqloom.database import Database
+    from seqloom.models import ModelDatabase, open_any
 
     taxids = _taxids(taxid_map, taxid, taxids_from_headers)
-    with (Database.open(name, memory=parse_bytes(memory)) as database,
-          working(quiet, "nothing is added") as progress):
-        before = database.info()["sequences"]
-        database.append(*files, on_bad=_checked(on_bad), progress=progress, taxids=taxids)
-        after = database.info()["sequences"]
-    say(f"{name}: {after - before:,} sequences added, {after:,} in all{_found(taxids)}")
+    with (open_any(name, parse_bytes(memory)) as database, working(quiet, "nothing is added") as progress):
+        before = len(database)
+        if isinstance(database, ModelDatabase):
+            if taxids:
+                raise UsageError(f"{name} is a model database, and models have no taxids")
+            database.append(*files, on_bad=_checked(on_bad), progress=progress)
+        else:
+            database.append(*files, on_bad=_checked(on_bad), progress=progress, taxids=taxids)
+        after, what = len(database), "models" if isinstance(database, ModelDatabase) else "sequences"
+    say(f"{name}: {after - before:,} {what} added, {after:,} in all{_found(taxids)}")
 
 
 @command(app, "taxonomy", "db taxonomy proteins.duckdb nodes.dmp names.dmp")
@@ -131,9 +153,9 @@ def taxonomy(
 @command(app, "info", "db info proteins.duckdb")
 def info(name: DatabaseArgument, format: TableOption = "table") -> None:
     """Title, type, numbers and fingerprint."""
-    from seqloom.database import Database
+    from seqloom.models import open_any
 
-    with Database.open(name) as database:
+    with open_any(name) as database:
         facts = database.info()
     if format == "table":
         show(("what", "value"), [(key, value) for key, value in facts.items()])
@@ -158,6 +180,23 @@ def list_sequences(
         show(columns, _values(first, rows), format)
 
 
+@command(app, "list-models", "db list-models pfam.duckdb --like 'PF%'")
+def list_models(
+    name: DatabaseArgument,
+    like: Annotated[str, option("--like", metavar="PATTERN",
+                                help="only such names; % is anything, _ one character")] = "",
+    format: TableOption = "tsv",
+) -> None:
+    """Name, accession, length and description of every model."""
+    from seqloom.models import ModelDatabase
+
+    with ModelDatabase.open(name) as database:
+        rows: Any = iter(database.models(like))
+        first = next(rows, None)
+        columns = list(first) if first else ["ordinal", "name", "accession", "length", "description"]
+        show(columns, _values(first, rows), format)
+
+
 def _values(first: dict[str, Any] | None, rest: Any) -> Any:
     if first:
         yield list(first.values())
@@ -168,7 +207,8 @@ def _values(first: dict[str, Any] | None, rest: Any) -> Any:
 @command(app, "extract", "db extract proteins.duckdb Q9VH48 P53508 -range 10-40 -o two.fasta")
 def extract(
     name: DatabaseArgument,
-    names: Annotated[list[str] | None, argument("ID...", "sequences wanted, by name or accession; all for all")] = None,
+    names: Annotated[list[str] | None, argument(
+        "ID...", "sequences or models wanted, by name or accession; all for all")] = None,
     entry: Annotated[str | None, option("--entry", metavar="ID,...", help="the same, separated by commas")] = None,
     ids: Annotated[str | None, option(
         "--ids", "--entry-batch", metavar=INPUT,
@@ -185,9 +225,11 @@ def extract(
     ctrl_a: Annotated[bool, option("--ctrl-a", help="join several titles by Ctrl-A")] = False,
     out: OutOption = None,
 ) -> None:
-    """Write sequences, or stretches of them, as FASTA or by fields, in the order in which they are named."""
+    """Write sequences or stretches of them as FASTA or by fields, or models as they were read; in the order in which
+    they are named."""
     from seqloom.database import Database
     from seqloom.entries import Entry, bounds, check_entry_format, entries_of, look_up, write_entries
+    from seqloom.storage.duck.database_file import kind_of
 
     from .search import number, read_lines
 
@@ -198,6 +240,14 @@ def extract(
         raise UsageError("a range and a strand for names from a file stand there behind each name")
     first, last = bounds(range) if range else (None, None)
     plain = [*(names or ()), *(entry.split(",") if entry else ())]
+    if kind_of(name) == "models":
+        given = [flag for flag, there in (
+            ("--range", range), ("--strand", strand == "minus"), ("--outfmt", outfmt != "%f"),
+            ("--target-only", target_only), ("--ctrl-a", ctrl_a)) if there]
+        if given:
+            raise UsageError(f"{given[0]} is for sequences, and {name} is a model database")
+        _extract_models(name, plain, ids, out)
+        return
     wanted: list[Entry] | None = [Entry(word, first, last, strand == "minus") for word in plain if word]
     if plain == ["all"]:
         if range or strand == "minus":
@@ -212,6 +262,19 @@ def extract(
         write_entries(look_up(database, wanted), stream, outfmt, width, target_only, ctrl_a)
 
 
+def _extract_models(name: str, names: list[str], file: str | None, out: str | None) -> None:
+    from seqloom.models import ModelDatabase
+
+    from .search import read_lines
+
+    wanted = [word.strip() for word in [*names, *(read_lines(file) if file else ())] if word.strip()]
+    if not wanted:
+        raise UsageError("name the models to extract, or give --ids FILE")
+    with ModelDatabase.open(name) as database, opened(out) as stream:
+        for text in database.extract(None if wanted == ["all"] else wanted):
+            stream.write(text)
+
+
 @command(app, "check", "db check proteins.duckdb")
 def check(name: DatabaseArgument, quiet: QuietOption = False) -> None:
     """Read everything and compare checksums."""
@@ -223,5 +286,8 @@ def check(name: DatabaseArgument, quiet: QuietOption = False) -> None:
         say(f"{name}: {problem}")
     if problems:
         raise DamagedError(f"{name} is damaged ({len(problems)} problems); do as the lines above say, or make it anew "
-                           "from its sequence files")
-    say(f"{name}: {facts['sequences']:,} sequences, {facts['residues']:,} residues; all is well")
+                           f"from its {'model' if 'models' in facts else 'sequence'} files")
+    if "models" in facts:
+        say(f"{name}: {facts['models']:,} models, {facts['positions']:,} positions; all is well")
+    else:
+        say(f"{name}: {facts['sequences']:,} sequences, {facts['residues']:,} residues; all is well")

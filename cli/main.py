@@ -34,6 +34,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "runs": "list, show, resume, merge and delete runs",
         "sql": "query the stored results, print a table",
         "export": "write the hits of a run as TSV, CSV, Parquet or JSON lines",
+        "report": "a page for a browser of one run, or of two side by side",
+        "plot": "a figure of a run as SVG, PNG or PDF",
     },
     "seqloom itself": {
         "pipelines": "list pipelines, show their slots",
@@ -42,8 +44,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "demo": "a small search of real sequences, start to end",
     },
 }
-MODULES = {name: name for name in ("db", "index", "mask", "sort", "runs", "sql", "export", "pipelines", "plugins",
-                                   "doctor", "demo")}
+MODULES = {name: name for name in ("db", "index", "mask", "sort", "runs", "sql", "export", "report", "plot",
+                                   "pipelines", "plugins", "doctor", "demo")}
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -97,12 +99,21 @@ def _debug(wanted: bool) -> None:
         os.environ["SEQLOOM_DEBUG"] = "1"
 
 
+def _color(choice: str | None) -> None:
+    if choice is not None:
+        from .colour import choose
+
+        choose(choice)
+
+
 @app.callback(epilog="'seqloom help COMMAND' tells more.")
 def _root(
     version: Annotated[bool, typer.Option("-v", "--version", help="print the version", callback=_version,
                                           is_eager=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="show where an error came from (env SEQLOOM_DEBUG)",
                                         callback=_debug, is_eager=True)] = False,
+    color: Annotated[str | None, typer.Option("--color", metavar="auto|always|never", callback=_color, is_eager=True,
+                                              help="colour on a terminal (env NO_COLOR)")] = None,
 ) -> None:
     pass
 

@@ -56,6 +56,8 @@ def mask(
                                   help=_WINDOW + "bases of a unit of counts")] = None,
     genome_size: Annotated[str | None, option("--genome-size", metavar="N",
                                   help=_WINDOW + "bases of the genome, instead of counting them")] = None,
+    mem: Annotated[str | None, option("--mem", metavar="MIB", help=_WINDOW + "memory that counting may take")] = None,
+    meta: Annotated[str | None, option("--meta", metavar="TEXT", help=_WINDOW + "a note to keep in the counts")] = None,
     sformat: Annotated[str | None, option("--sformat", metavar="ascii|binary",
                                   help=_WINDOW + "kind of file of counts")] = None,
     set: Annotated[list[str] | None, option("--set", metavar="OPTION=VALUE",
@@ -75,7 +77,7 @@ def mask(
     if not masker:
         raise UsageError("--masker is missing: seg for proteins, dust or windowmasker for nucleotides, lower-case")
     path = file or input or ""
-    learning = {"unit": unit, "genome_size": genome_size, "sformat": sformat}
+    learning = {"unit": unit, "genome_size": genome_size, "mem": mem, "meta": meta, "sformat": sformat}
     options = {"window": window, "locut": locut, "hicut": hicut, "level": level, "linker": linker, "counts": ustat,
                "t_thres": t_thres, "t_extend": t_extend, "t_high": t_high, "set_t_high": set_t_high,
                "set_t_low": set_t_low, "dust": dust, "dust_level": dust_level}

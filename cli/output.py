@@ -14,6 +14,8 @@ from seqloom.core import output_files
 from seqloom.core.errors import UnknownNameError
 from seqloom.core.terminal import printable
 
+from .colour import emphasised
+
 TABLE_FORMATS = ("table", "tsv", "csv", "json")
 
 
@@ -127,12 +129,16 @@ def _aligned(columns: Sequence[str], rows: Sequence[Sequence[str]], stream: IO[s
             least[place], spare = least[place] + added, spare - added
             widths[place] = least[place]
 
-    for cells in (columns, *rows):
+    for number, cells in enumerate((columns, *rows)):
         first, *more = _wrapped(cells[-1], widths[-1]) if cells else [""]
         padded = [c.rjust(w) if n else _cut(c, w).ljust(w)
                   for c, w, n in zip((*cells[:-1], first), widths, numeric, strict=True)]
         before = " " * (sum(widths[:-1]) + 2 * (len(widths) - 1))
-        stream.write("  ".join(padded).rstrip() + "\n" + "".join(f"{before}{part}\n" for part in more))
+        line = "  ".join(padded).rstrip()
+        if number == 0 and stream is sys.stdout and not more:
+            emphasised(line)
+        else:
+            stream.write(f"{line}\n" + "".join(f"{before}{part}\n" for part in more))
     return None
 
 

@@ -70,20 +70,14 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
     },
     "blastn": {
         **_BLAST,
-        "ungapped": _flag("there is no ungapped search of nucleotides; alignments are gapped"),
         "use-index": Foreign("there are no indexes of megablast's kind", same=("false", "f", "no", "n", "0")),
         "index-name": Foreign("there are no indexes of megablast's kind"),
-        **_values("mask the queries before: seqloom mask FILE --masker dust -f fasta; search that with -lcase_masking",
-                  "filtering-db", "window-masker-taxid", "window-masker-db"),
-        **_values("they are dc-megablast's: -task dc-megablast", "template-type", "template-length"),
+        "filtering-db": Foreign("mask the queries before: seqloom mask FILE --masker dust -f fasta; search that with "
+                                "-lcase_masking"),
+        "window-masker-taxid": Foreign("counts are looked for by no taxid; make them: seqloom mask GENOME.fasta "
+                                       "--masker windowmasker --mk-counts -o FILE; search with -window_masker_db FILE"),
+        **_values("words with gaps are dc-megablast's: -task dc-megablast", "template-type", "template-length"),
         "sum-stats": Foreign("statistics are of single alignments", same=("false", "f", "no", "n", "0")),
-        "no-greedy": _flag("-task blastn extends by X-drop, or in megablast: --stage extend.gapped=nucleotide-xdrop "
-                           "--stage extend.traceback=nucleotide-xdrop-traceback "
-                           "--stage extend.winnowed=winnowed-nucleotide-xdrop"),
-        "min-raw-gapped-score": Foreign("choose by score in SQL: seqloom sql 'select * from hsps where score >= …'"),
-        "window-size": Foreign("two hits are dc-megablast's: -task dc-megablast --set extend.ungapped.window=N",
-                               same=("0",)),
-        "off-diagonal-range": Foreign("two hits are looked for on one diagonal", same=("0",)),
     },
     "hmmsearch": {
         "tformat": Foreign("FASTA and FASTQ are told apart by themselves", same=("fasta",)),
@@ -138,8 +132,7 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
         "checkdup": Foreign("names of a file are each there once, or an error", same=("false", "f", "0")),
         "fa-list": Foreign("files of a genome are put together in a database: seqloom db create GENOME.duckdb FILES",
                            same=("false", "f", "0")),
-        **_values("counts take what memory they need, 4 bytes for each unit that there may be", "mem", "smem"),
-        "meta": Foreign("counts say how they were made, and no more"),
+        "smem": Foreign("files of counts are as large as the counts", harmless=True),
         "t-low": Foreign("thresholds are found from the counts; -set_t_low N sets the score of units without one"),
         **_values("pick sequences by name: seqloom db extract NAME.duckdb --ids FILE", "exclude-ids", "ids"),
         "text-match": Foreign("names are compared as text", same=("true", "t", "1")),
@@ -150,7 +143,8 @@ OPTIONS: dict[str, dict[str, Foreign]] = {
 
 PEERS: dict[str, tuple[str, ...]] = {
     "protein-blast": ("blastp",), "nucleotide-blast": ("blastn",), "discontiguous-blast": ("blastn",),
-    "profile-hmm": ("hmmsearch",), "profile-hmm-scan": ("hmmscan",), "sequence-profile": ("phmmer",),
+    "profile-hmm": ("hmmsearch",), "profile-hmm-nucleotide": ("hmmsearch",), "profile-hmm-scan": ("hmmscan",),
+    "profile-hmm-scan-nucleotide": ("hmmscan",), "sequence-profile": ("phmmer",),
     "exact-match": ("mummer",),
     "exact-match-protein": ("mummer",),
     "db create": ("makeblastdb",), "db append": ("makeblastdb",), "db extract": ("blastdbcmd",),
@@ -187,6 +181,13 @@ def foreign(place: str, flag: str, value: Callable[[], str]) -> bool:
             raise Refused(f"{peer}'s {flag} isn't there: {options[name].text}")
     return False
 
+
+TASKS: dict[str, str] = {
+    "rmblastn": "it scores by a matrix, without E-values, for RepeatMasker; -task blastn has rewards and penalties",
+    "vecscreen": "-task blastn -reward 1 -penalty -5 -gapopen 3 -gapextend 3 -evalue 700 -searchsp 1750000000000 are "
+                 "its settings; give the vectors with -d",
+}
+"""Tasks of peers that aren't pipelines here: what to do instead."""
 
 # ---- programs
 
@@ -229,7 +230,8 @@ _SWITCHES = ("-target_only", "-ctrl_a", "-parse_seqids", "-mk_counts")
 """Options without a value that a command of ours has as well."""
 _SAID = {"-range", "-strand", "-line_length", *_SWITCHES, "-in", "-out", "-dbtype", "-title", "-taxid", "-taxid_map",
          "-db", "-entry", "-entry_batch", "-info", "-outfmt", "-window", "-locut", "-hicut", "-level", "-linker",
-         "-ustat", "-unit", "-genome_size", "-t_extend", "-t_thres", "-t_high", "-set_t_high", "-set_t_low", "-sformat",
+         "-ustat", "-unit", "-genome_size", "-mem", "-meta", "-t_extend", "-t_thres", "-t_high", "-set_t_high",
+         "-set_t_low", "-sformat",
          "-dust", "-dust_level"}
 """Options that the command line which is named has in its own way."""
 _KINDS = {"prot": "protein", "nucl": "nucleotide"}

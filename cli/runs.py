@@ -53,7 +53,10 @@ def list_runs(results: ResultsOption = None, format: TableOption = "table") -> N
 
 @command(app, "show", "runs show last")
 def show_run(run: RunArgument, results: ResultsOption = None, format: TableOption = "table") -> None:
-    """What a run did: pipeline, options, databases, and per slot its time and records."""
+    """What a run did: pipeline, options, databases, per slot its time and records; on a cluster, what each worker did.
+
+    Of workers: units, seconds at work and waiting for it, bytes sent to them and received, and units that failed there.
+    """
     from seqloom.results import Results
 
     facts = Results(results).show(run)
@@ -61,12 +64,13 @@ def show_run(run: RunArgument, results: ResultsOption = None, format: TableOptio
         print_json(facts)
         return
     slots, databases = facts.pop("slots", []), facts.pop("databases", [])
+    workers = (facts.get("provenance") or {}).get("workers", [])
     options = facts.pop("options", {})
     for name in ("provenance", "plan"):  # all of it is in the other tables, or in the output as JSON
         facts.pop(name, None)
     facts |= {f"--{name.replace('_', '-')}": value for name, value in options.items()}
     facts = {key: _plainly(value) for key, value in facts.items()}
-    for part in ([{"what": key, "value": value} for key, value in facts.items()], databases, slots):
+    for part in ([{"what": key, "value": value} for key, value in facts.items()], databases, slots, workers):
         if part:
             show(list(part[0]), [[_plainly(value) for value in row.values()] for row in part], format)
             print()
@@ -98,6 +102,8 @@ def resume_run(
     num_threads: Annotated[str | None, option("-p", "--num-threads", metavar="N", help="threads")] = None,
     memory: MemoryOption = None,
     device_memory: Annotated[str | None, option("--device-memory", metavar="SIZE", help="as 60G")] = None,
+    cluster: Annotated[str | None, option("--cluster", metavar="ADDRESS|FILE|local:N",
+                                          help="on a Dask cluster, as a search takes it")] = None,
     quiet: Annotated[bool, option("--quiet", help="no progress")] = False,
     all_scores: Annotated[str | None, option("--all-scores", metavar=OUTPUT,
                                              help="for a run that was begun with it")] = None,
@@ -118,7 +124,7 @@ def resume_run(
     outputs = {"all_scores": all_scores} if all_scores is not None else {}
     with delivery([(out, outfmt)]) as written, working(quiet) as progress:
         resume(run, results, threads=number(num_threads, "--num-threads"), memory=memory, device_memory=device_memory,
-               progress=progress, written=written,
+               progress=progress, written=written, cluster=cluster,
                planned=lambda plan: check_format(outfmt, plan, is_terminal(out), out not in (None, "-")), **outputs)
 
 

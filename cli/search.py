@@ -19,9 +19,10 @@ import typer
 from seqloom.core.errors import SeqloomError, UsageError
 from typer.main import get_command
 
-from . import aliases
+from . import aliases, colour
 from .helping import EXAMPLE, INPUT, OUTPUT, RESULTS, SETTINGS, YES, FileName, PlainCommand, PlainGroup, group
 from .output import is_terminal, opened, say
+from .peers import TASKS, Refused
 from .plugs import registry
 from .progress import working
 
@@ -61,12 +62,15 @@ RUN_OPTIONS = {
     "taxidlist": RunOption(IN_OUT, "the same for the taxids in FILE, one a line", INPUT),
     "negative-taxids": RunOption(IN_OUT, "search all but targets of these organisms", "N,N,…"),
     "negative-taxidlist": RunOption(IN_OUT, "the same for the taxids in FILE", INPUT),
+    "color": RunOption(IN_OUT, "colour of hits on a terminal (env NO_COLOR)", "auto|always|never", default="auto"),
     "on-bad": RunOption(IN_OUT, "what to do about query records that can't be used", "error|skip", default="error"),
     "quiet": RunOption(IN_OUT, "no progress, and no word at the end", type=bool, default=False),
     "backend": RunOption(MACHINE, "auto, cpu, cuda or reference (env SEQLOOM_BACKEND)  [default: auto]", "NAME"),
     "num-threads": RunOption(MACHINE, "threads", "N", default="1"),
     "memory": RunOption(MACHINE, "memory that the program may take, as 8G", "SIZE"),
     "device-memory": RunOption(MACHINE, "device memory that it may take, as 60G", "SIZE"),
+    "cluster": RunOption(MACHINE, "search on a Dask cluster: its address, a scheduler file, or local:4 for 4 processes",
+                         "ADDRESS|FILE|local:N"),
     "volume-residues": RunOption(MACHINE, "maximum of target residues at once", "N"),
     "batch-queries": RunOption(MACHINE, "maximum of queries at once", "N"),
     "task": RunOption(BUILD, "the pipeline of this name instead, as blastn -task blastn, or that of a TOML file",
@@ -92,6 +96,8 @@ def pipeline_command(name: str, args: Sequence[str] = ()) -> Any:
     from seqloom.installed import find_pipeline
 
     task = aliases.task_of(args) or ""
+    if task in TASKS and not is_pipeline(task):
+        raise Refused(f"there is no task {task} here: {TASKS[task]}")
     pipeline = find_pipeline(registry(), name, task)
     family = registry().family(pipeline.family)
     infos = option_infos(family.Options)
@@ -280,7 +286,10 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     memory, device_memory = parse_bytes(values["memory"]), parse_bytes(values["device_memory"], "--device-memory")
     options = {n.removeprefix(OWN): v for n, v in values.items() if n.startswith(OWN) and v is not None}
     options = {n: infos[n].parse(v) for n, v in options.items()}
-    outfmt = values["outfmt"] or pipeline.writer
+    if values["color"] != "auto":
+        colour.choose(values["color"])
+    outfmt = values["outfmt"] or (colour.hits_format(pipeline.writer) if is_terminal(values["out"]) else
+                                  pipeline.writer)
     targets = _picked(values)
     if outfmt.split()[:1] == [pipeline.writer]:
         words = aliases.FORMAT_WORDS.get(pipeline.family, {}).items()
@@ -309,7 +318,7 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
             settings=values["set"] or (), **targets,
             volume_residues=numbers["volume_residues"], batch_queries=numbers["batch_queries"], on_bad=values["on_bad"],
             explain=values["explain"] or (), command=shlex.join(["seqloom", *sys.argv[1:]]), progress=progress,
-            written=written, **options)
+            written=written, cluster=values["cluster"], **options)
     for line in run.explanation() if values["explain"] else ():
         say(line)
     if sys.stderr and sys.stderr.isatty() and not values["quiet"]:
@@ -493,8 +502,14 @@ def delivery(outputs: Sequence[tuple[str | None, str]]) -> "Iterator[Callable[[R
 
 def deliver(run: "Run", path: str | None, outfmt: str) -> None:
     """Write a run's results into a file, or several that are called after it, or to standard output."""
+    if not outfmt and is_terminal(path):
+        outfmt = colour.hits_format(run.plan.pipeline.writer)
     if path not in (None, "-") and registry().writer((outfmt or run.plan.pipeline.writer).split()[0]).several:
         run.write(path, outfmt)
+        return
+    if outfmt.startswith("table ") and "colour=yes" in outfmt.split() and path in (None, "-"):
+        with colour.styled() as stream:  # the format escapes control characters in names itself
+            run.write(stream, outfmt)
         return
     with opened(path) as stream:
         run.write(stream, outfmt)

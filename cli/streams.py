@@ -40,6 +40,16 @@ def plain(stream: Any) -> Any:
     return sys.__stderr__ if isinstance(stream, _Messages) else stream
 
 
+def commanding(stream: Any) -> Any:
+    """The terminal behind standard output, without the escaping; other streams as they are."""
+    raw = getattr(getattr(stream, "buffer", None), "raw", None)
+    if not isinstance(raw, _Terminal):
+        return stream
+    encoding = getattr(sys.__stdout__, "encoding", None) or "ascii"
+    return io.TextIOWrapper(io.BufferedWriter(NamedFile(1, "standard output", closefd=False), _BUFFER), encoding,
+                            "backslashreplace", newline="")
+
+
 def _kept_closed(number: int, mode: int) -> bool:
     """Whether a standard stream is closed; its number is then that of the null device, opened the wrong way round."""
     try:

@@ -169,6 +169,10 @@ class Cancelled(SeqloomError):
     exit_status = 130
 
 
+class ClusterError(SeqloomError):
+    """A cluster can't be reached, its workers don't fit the run, or it was lost; the message says which."""
+
+
 class MissingPackageError(SeqloomError, ImportError):
     """A package that isn't installed with seqloom by itself.
 

@@ -299,7 +299,12 @@ def _composed(registry: "Registry", pipeline: Pipeline, family: Family, chosen: 
         if slot.kind not in KINDS:
             raise CompositionError(f"slot '{slot.name}' must begin with one of {', '.join(k + '.' for k in KINDS)}")
         if slot.enabled is True or (slot.enabled == "fast" and (slot.backend or backend) != "reference"):
-            stage = _implementation(registry, slot, backend)
+            try:
+                stage = _implementation(registry, slot, backend)
+            except BackendError:
+                if slot.enabled != "fast" or slot.backend:
+                    raise
+                continue
             if slot.enabled == "fast" and stage.backend == "reference":
                 continue
             if not lacking(stage, type(family)) and not stage.applies(chosen):

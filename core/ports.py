@@ -118,8 +118,13 @@ class TargetCatalog(Protocol):
 
 
 class VolumeSource(TargetCatalog, Protocol):
-    """Everything that is searched in a run: one or several databases, seen as one row of targets."""
+    """Everything that is searched in a run: one or several databases, seen as one row of targets.
 
+    Attributes:
+        kind: what the targets are: the name of their alphabet, or "model".
+    """
+
+    kind: str
     alphabet: Alphabet
     sequences: int
     total_residues: int
@@ -149,6 +154,19 @@ class UnitPlan:
     volumes: tuple[Span, ...]
 
 
+class Unit(NamedTuple):
+    """A query batch against a volume.
+
+    Attributes:
+        batch, volume: their numbers in the plan.
+        cells: query residues × target residues.
+    """
+
+    batch: int
+    volume: int
+    cells: int
+
+
 @dataclass
 class SlotStats:
     """What one slot did, over all units of a run so far."""
@@ -168,6 +186,51 @@ class SlotStats:
             self.counters[name] = self.counters.get(name, 0) + number
         for query, number in other.passed.items():
             self.passed[query] = self.passed.get(query, 0) + number
+
+
+@dataclass
+class Trace:
+    """Where followed targets were last seen and lost: (query batch, target) → slots that still had it."""
+
+    seen: dict[tuple[int, int], list[str]] = field(default_factory=dict)
+    lost: dict[tuple[int, int], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """How a unit ended.
+
+    Attributes:
+        records: what its last stage gave, on the host; None where it failed.
+        stats: of its slots.
+        error: why it failed; ``Cancelled`` where it was stopped.
+    """
+
+    unit: Unit
+    records: Records | None = None
+    stats: Mapping[str, SlotStats] = field(default_factory=dict)
+    error: BaseException | None = None
+
+
+class Executor(Protocol):
+    """Carries out units: on threads of this process, or on other machines. One thread uses it, inside ``with``.
+
+    It looks at the run's cancellation by itself: then no further unit begins. Leaving the block through an exception
+    ends what is under way.
+    """
+
+    def submit(self, units: Sequence[Unit]) -> None:
+        """Take over all units of a run, in the order in which they had best begin."""
+
+    def finished(self, timeout: float) -> list[UnitResult] | None:
+        """Units that have ended since the last call, each once; waits for one of them, for some seconds at most.
+
+        Returns:
+            None when none is under way or, without a cancellation, waits to be begun.
+
+        Raises:
+            SeqloomError: what carries out units is lost.
+        """
 
 
 class ResultSink(Protocol):
@@ -410,3 +473,6 @@ class Report(Protocol):
 
     def statistics(self, number: int) -> QueryStatistics | None:
         """Of a query by its global number; None for one that nothing can be found with, or without such statistics."""
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        """What each slot did, in order: slot, plugin, backend, scope, seconds, records_in, records_out."""

@@ -6,7 +6,7 @@ are 0-based half-open on the forward strand of the sequence as stored; frames sa
 (±1…3) was read.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -123,6 +123,8 @@ class Records:
     """
 
     columns: ClassVar[tuple[Column, ...]] = ()
+    data: dict[str, Any]
+    _make: Callable[[], Mapping[str, Any]]
 
     def __init__(self, data: Mapping[str, Any], extra: Iterable[Column] = (), device: str = "host") -> None:
         self.schema: dict[str, Column] = {c.name: c for c in (*self.columns, *extra)}
@@ -134,7 +136,7 @@ class Records:
             raise ValueError(f"columns of {type(self).__name__} differ in length: "
                              + ", ".join(f"{n} {len(v)}" for n, v in data.items()))
         self._length = lengths.pop() if lengths else 0
-        self.data: dict[str, Any] = {}
+        self.data = {}
         for name, column in self.schema.items():
             if name not in data:
                 if not column.nullable and self._length:
@@ -155,12 +157,35 @@ class Records:
         base = {c.name: c for c in self.columns}
         return tuple(c for name, c in self.schema.items() if base.get(name) != c)
 
+    @classmethod
+    def later(cls, rows: int, make: Callable[[], Mapping[str, Any]], extra: Iterable[Column] = ()) -> Self:
+        """Records of so many rows, whose columns are made when somebody asks for one.
+
+        A stage that gives many rows can so hand them to the next in a form that both know, ``unmade``; to all others
+        they are records like any other.
+        """
+        records = cls.empty(extra)
+        del records.data
+        records._length, records._make = rows, make
+        return records
+
+    @property
+    def unmade(self) -> Callable[[], Mapping[str, Any]] | None:
+        """What ``later`` was given, until it has been called."""
+        return self.__dict__.get("_make")
+
     def __len__(self) -> int:
         return self._length
 
     def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        if "_make" in own and (name == "data" or name in own["schema"]):
+            own["data"] = type(self)(own["_make"](), self.extra).data
+            del own["_make"]
+        if name == "data" and "data" in own:
+            return own["data"]
         try:
-            return self.__dict__["data"][name]
+            return own["data"][name]
         except KeyError:
             raise AttributeError(f"{type(self).__name__} has no column '{name}'") from None
 

@@ -175,6 +175,11 @@ class SequenceBatch:
         residues[self.hard.mask(self.offsets)] = self.alphabet.unknown_code
         return residues
 
+    def stretch(self, first: int, last: int) -> np.ndarray:
+        """u8[last − first]: what ``searched`` gives from ``first`` on; whoever goes through all residues piece by piece
+        asks for pieces, so that no more than these need be read at a time."""
+        return self.searched()[first:last]
+
     def indexable(self) -> np.ndarray:
         """bool[n]: residues that index and seed stages may use (neither soft nor hard masked)."""
         return ~(self.soft.mask(self.offsets) | self.hard.mask(self.offsets))
@@ -186,6 +191,9 @@ class SequenceBatch:
 
     def load(self) -> None:
         """Read now what would be read when it is first asked for."""
+
+    def rest(self) -> None:
+        """Give back memory of residues that can be had again at little cost: they won't be asked for soon."""
 
     def renumbered(self, ordinals: np.ndarray) -> "SequenceBatch":
         """The same sequences with other global numbers."""
@@ -280,7 +288,7 @@ class ModelBatch:
     """Many profiles (HMMs, PSSMs), each an object of the family that reads them.
 
     Attributes:
-        models: k objects.
+        models: k objects; a sequence that reads them when they are asked for may have ``nbytes``, what it holds.
         lengths: i8[k], match positions (columns) of each.
         ordinals: i8[k], global numbers in the run.
         names, accessions, descriptions: k strings each, "" where absent.
@@ -310,7 +318,7 @@ class ModelBatch:
         """Estimate of the host memory of the models, in bytes (48 four-byte numbers per position), and of texts,
         which are there twice more while they are written."""
         texts = 3 * (self.sources.nbytes if isinstance(self.sources, PackedTexts) else sum(map(len, self.sources)))
-        return 192 * self.total_residues + texts
+        return getattr(self.models, "nbytes", 192 * self.total_residues) + texts
 
     def __getitem__(self, index: int) -> Any:
         return self.models[index]
@@ -330,6 +338,9 @@ class ModelBatch:
 
     def load(self) -> None:
         """Read now what would be read when it is first asked for."""
+
+    def rest(self) -> None:
+        """Give back memory that can be had again at little cost."""
 
     def renumbered(self, ordinals: np.ndarray) -> "ModelBatch":
         """The same models with other global numbers."""

@@ -299,9 +299,18 @@ class Masker(ABC):
         return (cls.__doc__ or "").strip().split("\n")[0]
 
     @classmethod
-    def learned(cls, batches: Callable[[], Iterable[SequenceBatch]], options: Any) -> bytes:
-        """A file of what a masker has to know of a genome, from its sequences: ``batches`` gives them at every call."""
+    def learned(cls, batches: Callable[[], Iterable[SequenceBatch]], options: Any, source: str = "") -> bytes:
+        """A file of what a masker has to know of a genome, from its sequences.
+
+        Args:
+            batches: gives the sequences at every call.
+            source: fingerprint of the database that they are of, which the file keeps; "" where they are of none.
+        """
         raise NotImplementedError
+
+    def source(self) -> tuple[str, str] | None:
+        """The database whose learned file the options name by it, and the fingerprint that the file keeps; or None."""
+        return None
 
     def described(self) -> tuple[int, str, str]:
         """The program's number, name and settings in NCBI's mask files; 0 and nothing where it has none there."""
@@ -363,10 +372,15 @@ class Family(ABC):
 
 
 class Reader(ABC):
-    """Reads one file format. ``gives`` is "sequences" or "models"."""
+    """Reads one file format. ``gives`` is "sequences" or "models".
+
+    Class attributes beside these:
+        packing: of models that can be stored in a database, version of what ``pack`` gives, from 1 on.
+    """
 
     name: ClassVar[str]
     gives: ClassVar[str] = "sequences"
+    packing: ClassVar[int] = 0
 
     @abstractmethod
     def sniff(self, head: bytes) -> bool:
@@ -398,6 +412,28 @@ class Reader(ABC):
         """What ``path`` names, if the reader ``claims`` it; else as ``read``."""
         raise NotImplementedError
 
+    def pack(self, model: Any) -> tuple[bytes, bytes]:
+        """A model, an object with ``name``, ``length`` and the ``alphabet`` of the sequences that it describes, as
+        bytes from which ``unpack`` makes it again: a head, which is read whenever the model is searched with, and a
+        body, which is read when somebody asks for it."""
+        raise NotImplementedError
+
+    def unpack(self, head: bytes, read: "BodyReader") -> Any:
+        """The model that ``pack`` was given.
+
+        Args:
+            read: gives what a function makes of the body; may be called at any time, by any thread.
+
+        Raises:
+            ValueError: the bytes, which may come from anybody, are no model that could be searched with. The function
+                that ``read`` is given may raise it, too.
+        """
+        raise NotImplementedError
+
+
+BodyReader = Callable[[Callable[[bytes], Any]], Any]
+"""Reads the body of a stored model and gives what the function that it is handed makes of it."""
+
 
 class OnBad(ABC):
     """What to do with a record that can't be used as it is.
@@ -427,10 +463,14 @@ class Writer(ABC):
         beside: families whose searches have an option of its name, which writes a file in this format beside the
             main output. Where a writer is announced to be imported on demand, that says so too.
         several: whether it writes several files (``files``), and none without a name for them.
+        without_residues: whether it also writes what is left where the databases of a run aren't there any more.
+        joins: whether it writes several runs into one file (``write_together``).
     """
 
     name: ClassVar[str]
     several: ClassVar[bool] = False
+    without_residues: ClassVar[bool] = False
+    joins: ClassVar[bool] = False
     binary: ClassVar[bool] = False
     families: ClassVar[tuple[str, ...]] = ()
     beside: ClassVar[tuple[str, ...]] = ()
@@ -445,6 +485,10 @@ class Writer(ABC):
 
     def files(self, report: Report, name: str, fields: Sequence[str]) -> Iterator[tuple[str, Iterable[str]]]:
         """Name and text of each file in turn, where there are ``several``; what is called ``name`` comes last."""
+        raise NotImplementedError
+
+    def write_together(self, reports: Sequence[Report], stream: IO[str], fields: Sequence[str]) -> None:
+        """Write several runs, where it ``joins`` them."""
         raise NotImplementedError
 
 __all__ = [

@@ -22,6 +22,7 @@ def statements(metadata: sa.MetaData, module: str) -> str:
 
 def render() -> dict[str, str]:
     """Text of each .sql file by its path in this folder."""
+    from .models import schema as model_schema
     from .results import schema as result_schema
     from .results import views as result_views
     from .sequences import schema as sequence_schema
@@ -31,6 +32,8 @@ def render() -> dict[str, str]:
                                     + sequence_schema.LINEAGES.strip() + ";\n"),
         "sequences/volume.sql": statements(sequence_schema.volume_metadata, "sequences/schema"),
         "sequences/index_chunks.sql": statements(sequence_schema.index_chunk_metadata, "sequences/schema"),
+        "models/models.sql": statements(model_schema.metadata, "models/schema") + VERSION_TABLE,
+        "models/chunks.sql": statements(model_schema.chunk_metadata, "models/schema"),
         "results/partial.sql": statements(result_schema.partial_metadata, "results/schema"),
         "results/results.sql": (statements(result_schema.metadata, "results/schema") + VERSION_TABLE + "\n"
                                 + result_views.statements()),

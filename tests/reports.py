@@ -33,3 +33,6 @@ class HeldReport:
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         for block in self.blocks(residues):
             yield from block.queries()
+
+    def slots(self) -> list[dict[str, Any]]:
+        return []

@@ -22,6 +22,12 @@ class Cache:
         with self._lock:
             return [future.result() for future in self._made.values() if future.done() and not future.exception()]
 
+    def there(self, key: Any) -> Any:
+        """What was made for ``key`` and is still kept; else None."""
+        with self._lock:
+            future = self._made.get(key)
+        return future.result() if future and future.done() and not future.exception() else None
+
     def get(self, key: Any) -> Any:
         with self._lock:
             future, mine = self._made.get(key), False

@@ -59,7 +59,7 @@ class CutSource:
         volumes = [source.read(span).lengths for span in source.plan(max(1, source.total_residues))]
         lengths = np.concatenate([np.empty(0, np.int64), *volumes])
         lengths = np.minimum(lengths, stretch[1]) - np.minimum(lengths, stretch[0])
-        self.alphabet, self.sequences = source.alphabet, source.sequences
+        self.alphabet, self.kind, self.sequences = source.alphabet, source.kind, source.sequences
         self.total_residues = int(lengths.sum())
         self.longest = int(lengths.max(initial=0))
         self.shortest = int(lengths.min()) if len(lengths) else 0

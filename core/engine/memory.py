@@ -64,7 +64,7 @@ class MemorySource:
     def __init__(self, batch: SequenceBatch, label: str = "memory", facts: SourceFacts | None = None) -> None:
         self._batch = replace(batch, ordinals=np.arange(len(batch), dtype=np.int64))
         self._label, self._facts = label, facts or SourceFacts()
-        self.alphabet = batch.alphabet
+        self.alphabet, self.kind = batch.alphabet, batch.alphabet.name
         self.sequences, self.total_residues = len(batch), batch.total_residues
         self._lengths = batch.lengths
         self._longest = longest_of_runs(self._lengths)
@@ -251,13 +251,13 @@ class MemorySink:
         self.nbytes += _bytes(hits)
 
     def hand_over(self, sink: ResultSink) -> None:
-        """Have another sink, one without results, keep those of this one."""
+        """Have another sink, one without results, keep those of this one, which lets go of each as it is kept."""
         if self._plan is not None:
             sink.begin(self._plan)
-        for batch, hits in self.batches.items():
-            sink.commit_batch(batch, hits, self.targets[batch], {})
-        for (batch, volume), records in self._partials.items():
-            sink.commit_unit(batch, volume, records, {})
+        for batch in list(self.batches):
+            sink.commit_batch(batch, self.batches.pop(batch), self.targets.pop(batch), {})
+        for batch, volume in list(self._partials):
+            sink.commit_unit(batch, volume, self._partials.pop((batch, volume)), {})
 
 
 def _bytes(records: Records) -> int:

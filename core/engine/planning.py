@@ -6,6 +6,7 @@ Nothing here changes a result. The plan is made once and kept with the run; a re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..pipeline import Plan
 from ..ports import Span, UnitPlan, VolumeSource
 from ..records import Records
 from ..stages import Shape
+from .balance import Costs, Work, best_cut
 
 LEAST_FLIGHT = 2
 """Units that find room side by side in any case, if there are as many threads: what one of them does alone, like
@@ -25,6 +27,8 @@ READERS = 2
 are being read."""
 UNIT_SECONDS = 3.0
 """What a unit takes at most, by the estimates of its stages: it is what an interruption loses."""
+UNEVEN = 1.2
+"""What the time of the busiest thread may be, in those that it takes with volumes of one size."""
 MOST_UNITS = 2000
 """Units that are made for that reason, at most: each is kept by a transaction of its own."""
 
@@ -40,6 +44,8 @@ class Settings:
         batch_queries, batch_residues: most queries and query residues of a batch.
         volume_residues: most target residues of a volume; None leaves it to the stages.
         explain: global numbers of targets to follow through the stages.
+        workers: processes that carry units out, each with so many threads and so much memory; 0 for this one alone.
+        sent: whether some of them are sent volumes, since they can't read them.
     """
 
     threads: int = 1
@@ -49,6 +55,8 @@ class Settings:
     batch_residues: int = 1_000_000
     volume_residues: int | None = None
     explain: frozenset[int] = frozenset()
+    workers: int = 0
+    sent: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,9 +130,14 @@ class Planner:
                      if self.need(plan.batches, plan.volumes, flight).fits(self.settings)), 1)
 
     def volumes_kept(self, plan: UnitPlan) -> int:
-        """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next."""
+        """How many volumes may stay in memory: all when they fit in half the budget, else those in use and the next.
+
+        Models that are targets, whose profiles are large, stay if another batch of queries is to see them.
+        """
         if not plan.volumes or not plan.batches:
             return 1
+        if self.plan.family.target == "model" and len(plan.batches) == 1:
+            return self.flight(plan) + READERS
         shape = self._shape(plan.batches, plan.volumes)
         total = sum(self._volume_bytes(v.total_residues, v.sequences) for v in plan.volumes)
         total += sum(len(plan.volumes) * filled.stage.footprint(shape).kept for filled in self.plan.indexes("target"))
@@ -141,17 +154,6 @@ class Planner:
     def cells(self, plan: UnitPlan, batch: int, volume: int) -> int:
         """Query residues × target residues of a unit."""
         return self._residues(plan.batches[batch]) * plan.volumes[volume].total_residues
-
-    @property
-    def residues_wanted(self) -> bool:
-        """Whether units, or the indexes that are made for them, look at residues of targets."""
-        return any(filled.stage.reads_residues for filled in (*self.plan.indexes("target"), *self.plan.working("unit")))
-
-    def weights(self) -> dict[str, float]:
-        """Share of a unit's time that each slot takes, about, before any has been measured: half is for seed stages."""
-        slots = self.plan.working("unit")
-        kinds = [f.stage.kind == "seed" for f in slots]
-        return {f.name: 1 / kinds.count(seeds) for f, seeds in zip(slots, kinds, strict=True)}
 
     # ---- memory
 
@@ -201,7 +203,7 @@ class Planner:
 
     def _volume_bytes(self, residues: int, targets: int) -> int:
         """What a volume takes without its indexes."""
-        return residues * self.residues_wanted + 24 * targets
+        return residues * wants_residues(self.plan) + 24 * targets
 
     def _shape(self, batches: Sequence[tuple[int, int]], volumes: Sequence[Span]) -> Shape:
         """Of a unit that is as large as any, in every respect."""
@@ -226,7 +228,8 @@ class Planner:
         """Units of which so many find room side by side."""
         settings = self.settings
         residues = settings.batch_residues
-        volume_residues = settings.volume_residues or max(f.stage.volume_residues for f in self.plan.stages)
+        looking = (*self.plan.indexes("target"), *self.plan.working("unit"))
+        volume_residues = settings.volume_residues or max(f.stage.volume_residues for f in looking)
         cut = _Cut(residues, volume_residues, query_batches(self.queries, settings.batch_queries, residues),
                    self.source.plan(volume_residues))
         while not (need := self.need(cut.batches, cut.volumes, flight)).fits(settings):
@@ -245,7 +248,21 @@ class Planner:
                 return (then.host if on_host else then.device), way.units
 
             cut = min(smaller, key=rank)
-        return self._short_units(self._enough_units(cut))
+        return self._short_units(self._enough_units(self._for_workers(cut)))
+
+    def _for_workers(self, cut: _Cut) -> _Cut:
+        """Cut further as the model of several workers says, which weighs what each of them must read and be sent."""
+        settings = self.settings
+        if settings.workers < 2 or not cut.units:
+            return cut
+        work = Work(len(self.queries), sum(map(self._residues, cut.batches)),
+                    sum(v.total_residues for v in cut.volumes), self._seconds(cut) * cut.units)
+        batches, volumes = best_cut(work, Costs(sent=settings.sent), settings.workers * settings.threads,
+                                    len(cut.batches), len(cut.volumes), MOST_UNITS)
+        if batches > 1:
+            cut = replace(cut, batches=[b for batch in cut.batches
+                                        for b in even_batches(self.queries, *batch, batches)])
+        return self._volumes_in_parts(cut, volumes) if volumes > 1 else cut
 
     def _smaller(self, cut: _Cut) -> list[_Cut]:
         """Batches of half the residues, volumes of half the residues, where there is something to cut.
@@ -269,8 +286,18 @@ class Planner:
         """
         cells = sum(map(self._residues, cut.batches)) * sum(v.total_residues for v in cut.volumes)
         least = max(filled.stage.least_cells for filled in self.plan.stages)
-        wanted = max(1, min(self.settings.threads, cells // least))
+        wanted = max(1, min(self.settings.threads * max(1, self.settings.workers), cells // least))
+        cut = self._even_rounds(cut, wanted)
         return self._in_parts(cut, -(-wanted // max(1, cut.units)))
+
+    def _even_rounds(self, cut: _Cut, threads: int) -> _Cut:
+        """Volumes for fewer queries than threads, cut so that all threads end at about the same time."""
+        rounds = -(-len(cut.volumes) // threads)
+        total, most = (of(v.total_residues for v in cut.volumes) for of in (sum, partial(max, default=0)))
+        if len(self.queries) >= threads or len(cut.batches) != 1 or rounds * most * threads < UNEVEN * total:
+            return cut
+        even = total // (rounds * threads) + self.source.longest + 1
+        return replace(cut, volume_residues=even, volumes=self.source.plan(even)) if even < most else cut
 
     def _short_units(self, cut: _Cut) -> UnitPlan:
         """Cut further until a unit takes some seconds at most, by the estimates of the stages: so that what is done is
@@ -306,17 +333,28 @@ class Planner:
         return replace(cut, volume_residues=fewer, volumes=self.source.plan(max(1, fewer)))
 
 
+def wants_residues(plan: Plan) -> bool:
+    """Whether units, or the indexes that are made for them, look at residues of targets."""
+    return any(filled.stage.reads_residues for filled in (*plan.indexes("target"), *plan.working("unit")))
+
+
+def first_weights(plan: Plan) -> dict[str, float]:
+    """Share of a unit's time that each slot takes, about, before any has been measured: half is for seed stages."""
+    slots = plan.working("unit")
+    kinds = [f.stage.kind == "seed" for f in slots]
+    return {f.name: 1 / kinds.count(seeds) for f, seeds in zip(slots, kinds, strict=True)}
+
+
 def query_batches(queries: Queries, most: int, residues: int) -> list[tuple[int, int]]:
     """Queries cut into batches of at most ``most`` queries and ``residues`` residues (one query at least), in order."""
+    ends = np.cumsum(queries.lengths, dtype=np.int64)
     batches: list[tuple[int, int]] = []
-    first, size = 0, 0
-    for number, length in enumerate(queries.lengths.tolist()):
-        if number > first and (number - first >= most or size + length > residues):
-            batches.append((first, number))
-            first, size = number, 0
-        size += length
-    if len(queries):
-        batches.append((first, len(queries)))
+    first = before = 0
+    while first < len(queries):
+        fitting = int(np.searchsorted(ends, before + residues, "right"))
+        stop = min(max(fitting, first + 1), first + most, len(queries))
+        batches.append((first, stop))
+        first, before = stop, int(ends[stop - 1])
     return batches
 
 

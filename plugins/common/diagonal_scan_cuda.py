@@ -42,7 +42,6 @@ from seqloom.core.kernels.packed16 import (
     from_lane,
     from_lane_before,
     from_partner,
-    half_bits,
     packed_arithmetic,
     pair,
 )
@@ -82,6 +81,8 @@ ROOM = 1 << 20
 """Diagonals of a group of queries that there is room for: one in 2 · 10⁶ pairs, as of real proteins."""
 _FETCHED = 1 << 12
 """Of them, those that are fetched with their number."""
+_CLASSES = 128
+"""Of targets, at most: so many costs of lengths there are."""
 WHAT = "the ungapped scan on the device"
 KEEP = tuple((((-1 ^ 255 << 8 * j) & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31) for j in range(4))
 TAKE = tuple(-1 ^ keep for keep in KEEP)
@@ -97,7 +98,7 @@ def unrolled(count):  # pragma: no cover
 
 
 def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first, rank_step, works, counters, counter,
-              crossing, limit, least, first_row, base, span, shift, found, room):
+              crossing, limit, least, classes, cutoffs, first_cutoff, first_row, base, span, shift, found, room):
     """Kernel template: note (``base`` + target) · ``span`` + diagonal + ``shift`` where a segment scores well.
 
     Args:
@@ -110,6 +111,8 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
         crossing: i8, scores of the position before the tile (BORDERED) with four residues each; replaced by those of
             its last position (CONTINUED).
         limit, least: bits of the half before the first that is good, as both halves of a register; the half itself.
+        classes, cutoffs, first_cutoff: in place of these two where targets have some of their own (CLASSED): u1, the
+            class of each target, and i4, the half of the first class at ``first_cutoff`` and those of others behind it.
         first_row: position of the query where the tile begins.
         found, room: i8; the number of diagonals noted, and that many of them at most.
     """
@@ -140,6 +143,11 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
             length = int32(ends[place] - begin)
             first = int64(begin >> int64(2))
             head = int32(begin & int64(3))
+        lowest = least
+        below = limit
+        if CLASSED:
+            lowest = int32(cutoffs[first_cutoff + int32(classes[place])])
+            below = int32(int32(lowest - int32(1)) * int32(0x00010001))
         words = int32(int32(head + length + int32(3)) >> int32(2)) if length > int32(0) else int32(0)
         most = words
         if LANES < 32:
@@ -178,7 +186,7 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
                 scores = int32(int32(int32(word >> int32(8 * j)) & int32(255)) * int32(ROWS * SPREAD) + own)
                 # The last position of the lane before comes into the lower half, that in the middle into the upper.
                 before = choose_bytes(before, last, int32(0x5432))
-                top = limit
+                top = below
                 for k in unrolled(ROWS):
                     if k % 4 == 0:
                         four = four_words(shared, int32(scores + int32((ROWS - 4 - k) * SPREAD)))
@@ -188,19 +196,19 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
                         h[0] = add_half_or_zero(before, four[0])
                     if k % 2 == 1:
                         top = maximum3(top, h[ROWS - 1 - k], h[ROWS - k])
-                if top != limit:
+                if top != below:
                     for k in unrolled(ROWS):
                         noted[k] = h[k]
                     column = int32(int32(step * int32(4) + int32(j)) - head - first_row - lane * int32(2 * ROWS))
                     row = (base + int64(place)) * span + int64(column + shift)
                     for k in range(ROWS):
                         halves = noted[k]
-                        if int32(halves & int32(0xFFFF)) >= least:
+                        if int32(halves & int32(0xFFFF)) >= lowest:
                             number = cuda.atomic.add(found, 0, int64(1))
                             if number < room:
                                 found[number + 1] = row - int64(k)
                             halves = int32(halves & int32(-65536))
-                        if int32(halves >> int32(16)) >= least:
+                        if int32(halves >> int32(16)) >= lowest:
                             number = cuda.atomic.add(found, 0, int64(1))
                             if number < room:
                                 found[number + 1] = row - int64(k + ROWS)
@@ -246,24 +254,36 @@ def tiling(length: int) -> Tiling:
 
 
 @cache
-def _kernel(lanes: int, rows: int, bordered: bool, continued: bool, arithmetic: Arithmetic, warps: int) -> Any:
+def _kernel(lanes: int, rows: int, bordered: bool, continued: bool, classed: bool, arithmetic: Arithmetic,
+            warps: int) -> Any:
     special = specialise(
         scan_tile, {"maximum3": arithmetic.functions["maximum3"]}, arithmetic.name, LANES=lanes, ROWS=rows,
         SPREAD=spread(lanes), TABLE=Tiling(lanes, rows, 1).words, THREADS=32 * warps, BORDERED=bordered,
-        CONTINUED=continued, PADS=PAD * 0x01010101, KEEP=KEEP, TAKE=TAKE)
+        CONTINUED=continued, CLASSED=classed, PADS=PAD * 0x01010101, KEEP=KEEP, TAKE=TAKE)
     return kept_kernel(max_registers=MOST_REGISTERS)(special)
 
 
+def query_profile(query: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Profile of u1[m] ``query`` by i4[residues, residues] ``matrix``, which every volume asks for."""
+    return _query_profile(query.tobytes(), np.ascontiguousarray(matrix, np.int32).tobytes(), len(matrix))
+
+
 @lru_cache(256)
-def _profile(query: bytes, matrix: bytes, size: int) -> np.ndarray:
-    """Profiles of all tiles of a query one behind the other, which every volume asks for."""
-    shape = tiling(len(query))
-    scores = np.full((shape.tiles * shape.positions, RESIDUES), LOWEST_SCORE, np.float16)
-    table = np.frombuffer(matrix, np.int32).reshape(size, size)
-    known = min(size, PAD)
-    scores[: len(query), :known] = np.clip(table[np.frombuffer(query, np.uint8), :known], LOWEST_SCORE, CEILING)
-    return np.concatenate([tile_profile(part, shape.lanes, shape.rows)
-                           for part in scores.reshape(shape.tiles, shape.positions, RESIDUES)])
+def _query_profile(query: bytes, matrix: bytes, size: int) -> np.ndarray:
+    return scores_profile(np.frombuffer(matrix, np.int32).reshape(size, size)[np.frombuffer(query, np.uint8)])
+
+
+def scores_profile(scores: np.ndarray) -> np.ndarray:
+    """Profiles of all tiles of a query one behind the other, i4, from its scores by position and residue.
+
+    Args:
+        scores: whole numbers[m, residues]; those above ``CEILING`` count as that, and very low ones as the lowest.
+    """
+    shape, known = tiling(len(scores)), min(scores.shape[1], PAD)
+    table = np.full((shape.tiles * shape.positions, RESIDUES), LOWEST_SCORE, np.float16)
+    table[: len(scores), :known] = np.clip(scores[:, :known], LOWEST_SCORE, CEILING)
+    tiles = table.reshape(shape.tiles, shape.positions, RESIDUES)
+    return np.concatenate([np.empty(0, np.int32), *(tile_profile(tile, shape.lanes, shape.rows) for tile in tiles)])
 
 
 def spread(lanes: int) -> int:
@@ -282,11 +302,13 @@ def tile_profile(scores: np.ndarray, lanes: int, rows: int) -> np.ndarray:
 
 
 class Asked(NamedTuple):
-    """A query u1[m] with its number in the result, and the score from which on a diagonal is good, at least 1."""
+    """A query by its number in the result, its profile, its length, and the score from which on a diagonal is good, at
+    least 1; i8[c] with targets of each class, where there are classes of them."""
 
     number: int
-    residues: np.ndarray
-    cutoff: int
+    profile: np.ndarray
+    length: int
+    cutoff: int | np.ndarray
 
 
 @dataclass
@@ -294,25 +316,21 @@ class _Group:
     """Queries that are on the device together, and where their profiles begin."""
 
     members: list[Asked]
-    profiles: list[np.ndarray]
     begins: list[int]
     words: int = 0
 
 
-def _groups(asked: Sequence[Asked], matrix: np.ndarray, target_residues: int) -> Iterator[_Group]:
-    table = np.ascontiguousarray(matrix, np.int32).tobytes()
-    group, cells = _Group([], [], []), 0
+def _groups(asked: Sequence[Asked], target_residues: int) -> Iterator[_Group]:
+    group, cells = _Group([], []), 0
     for query in asked:
-        profile = _profile(query.residues.tobytes(), table, len(matrix))
-        cells += len(query.residues) * target_residues
-        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(profile) > _GROUP_WORDS
+        cells += query.length * target_residues
+        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(query.profile) > _GROUP_WORDS
                               or cells > _GROUP_CELLS):
             yield group
-            group, cells = _Group([], [], []), len(query.residues) * target_residues
+            group, cells = _Group([], []), query.length * target_residues
         group.members.append(query)
-        group.profiles.append(profile)
         group.begins.append(group.words)
-        group.words += len(profile)
+        group.words += len(query.profile)
     if group.members:
         yield group
 
@@ -323,10 +341,12 @@ class DeviceScan:
     Args:
         share, shares: of the targets, which other devices have the others of.
         longest_query: of all that will be asked.
+        classes: u1[targets], of each, where cutoffs differ by class.
     """
 
     def __init__(self, volume: Volume, targets: SequenceBatch, share: tuple[int, int], longest_query: int,
-                 space: Workspace, budget: int | None, check: Callable[[], None]) -> None:
+                 space: Workspace, budget: int | None, check: Callable[[], None],
+                 classes: np.ndarray | None = None) -> None:
         self._volume, self._targets, self._space, self._budget, self._check = volume, targets, space, budget, check
         self._first, self._step = share
         self._works = len(range(share[0], len(targets), share[1]))
@@ -334,33 +354,33 @@ class DeviceScan:
         self.span = longest_query + targets.longest + 1
         self._residues = volume.residues.view(np.int32)
         self._arithmetic = packed_arithmetic()
-        self._arrived = False
+        self._arrived, self._classed = False, classes is not None
+        self._classes = volume.residues if classes is None else space.send("classes", classes)
 
-    def diagonals(self, asked: Sequence[Asked], matrix: np.ndarray,
-                  done: Callable[[int], None] = lambda count: None) -> list[np.ndarray]:
+    def diagonals(self, asked: Sequence[Asked], done: Callable[[int], None] = lambda count: None) -> list[np.ndarray]:
         """i8 keys (number · targets + place) · ``span`` + diagonal + ``longest_query``, sorted, each once.
 
         Queries without residues find nothing. done: called with the number of queries that are through.
         """
-        asked = [query for query in asked if len(query.residues)]
+        asked = [query for query in asked if query.length]
         if not self._works or not asked:
             return []
         found, waiting = [], deque[tuple[_Group, Any]]()
-        for number, group in enumerate(_groups(asked, matrix, self._targets.total_residues)):
+        for number, group in enumerate(_groups(asked, self._targets.total_residues)):
             slot = number % len(self._space.streams)
             if len(waiting) == len(self._space.streams):
-                found += self._finished(*waiting.popleft(), matrix, done)
+                found += self._finished(*waiting.popleft(), done)
             waiting.append((group, self._begin(group, slot)))
         while waiting:
-            found += self._finished(*waiting.popleft(), matrix, done)
+            found += self._finished(*waiting.popleft(), done)
         return found
 
     def _begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
         """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
         space, stream = self._space, self._space.streams[slot]
         space.room(f"table {slot}", max(_GROUP_WORDS, group.words), np.int32)  # at once for all groups to come
-        table = space.send(f"table {slot}", np.concatenate(group.profiles))
-        tilings = [tiling(len(query.residues)) for query in group.members]
+        table = space.send(f"table {slot}", np.concatenate([query.profile for query in group.members]))
+        tilings = [tiling(query.length) for query in group.members]
         launches = sum(shape.tiles for shape in tilings)
         counters = space.room(f"counters {slot}", launches, np.int32)
         found = space.room(f"found {slot}", ROOM + 1, np.int64) if more is None else more
@@ -373,30 +393,34 @@ class DeviceScan:
         if not self._arrived:
             self._volume.arrived(space.streams)
             self._arrived = True
-        order, counter = self._volume.target_order, 0
+        order, counter, cutoffs, first_cutoff = self._volume.target_order, 0, counters, 0
+        if self._classed:
+            cutoffs = space.send(f"cutoffs {slot}", np.concatenate([_halves(query.cutoff) for query in group.members]))
         for query, shape, begin in zip(group.members, tilings, group.begins, strict=True):
-            least = half_bits(min(query.cutoff, CEILING))
+            least = 1 if self._classed else int(_halves(query.cutoff)[0])
             self._check()
             for tile in range(shape.tiles):
                 with launching:
-                    made = _kernel(shape.lanes, shape.rows, tile > 0, tile < shape.tiles - 1, self._arithmetic, WARPS)
+                    made = _kernel(shape.lanes, shape.rows, tile > 0, tile < shape.tiles - 1, self._classed,
+                                   self._arithmetic, WARPS)
                     made[_blocks(), 32 * WARPS, stream](
                         table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
                         order.ends, np.int32(self._first), np.int32(self._step), np.int32(self._works), counters,
-                        np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least),
-                        np.int32(tile * shape.positions), np.int64(query.number * len(self._targets)),
-                        np.int64(self.span), np.int32(self._longest_query), found, np.int64(len(found) - 1))
+                        np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least), self._classes,
+                        cutoffs, np.int32(first_cutoff), np.int32(tile * shape.positions),
+                        np.int64(query.number * len(self._targets)), np.int64(self.span),
+                        np.int32(self._longest_query), found, np.int64(len(found) - 1))
                 counter += 1
+            first_cutoff += np.size(query.cutoff)
         return _Begun(slot, found)
 
-    def _finished(self, group: _Group, begun: "_Begun", matrix: np.ndarray,
-                  done: Callable[[int], None]) -> list[np.ndarray]:
+    def _finished(self, group: _Group, begun: "_Begun", done: Callable[[int], None]) -> list[np.ndarray]:
         slot, found = begun
         few = min(_FETCHED, len(found) - 1)
         noted = self._space.fetch(found, 0, 1 + few, slot)
         total = int(noted[0])
         if total > len(found) - 1:
-            return self._again(group, slot, total, matrix, done)
+            return self._again(group, slot, total, done)
         if total > few:
             noted = to_host(found, 1 + total, np.int64, 1, self._space.streams[slot])
         keys = noted[1 : 1 + total].copy()
@@ -404,7 +428,7 @@ class DeviceScan:
         done(len(group.members))
         return [keys[group_starts(keys)[:-1]]]
 
-    def _again(self, group: _Group, slot: int, total: int, matrix: np.ndarray,
+    def _again(self, group: _Group, slot: int, total: int,
                done: Callable[[int], None]) -> list[np.ndarray]:
         """More was noted than there is room for: the halves of the group, or one query with as much room as it takes.
 
@@ -415,12 +439,17 @@ class DeviceScan:
             half = len(group.members) // 2
             parts = []
             for members in (group.members[:half], group.members[half:]):
-                smaller = next(_groups(members, matrix, 0))
-                parts += self._finished(smaller, self._begin(smaller, slot), matrix, done)
+                smaller = next(_groups(members, 0))
+                parts += self._finished(smaller, self._begin(smaller, slot), done)
             return parts
         with device_memory().working_space(8 * (total + 1), self._budget, WHAT):
             more = cuda.device_array(total + 1, np.int64)
-            return self._finished(group, self._begin(group, slot, more), matrix, done)
+            return self._finished(group, self._begin(group, slot, more), done)
+
+
+def _halves(cutoff: int | np.ndarray) -> np.ndarray:
+    """i4, bits of cutoffs as halves; those beyond what is told apart are taken for the ceiling."""
+    return np.minimum(np.atleast_1d(cutoff), CEILING).astype(np.float16).view(np.uint16).astype(np.int32)
 
 
 class _Begun(NamedTuple):
@@ -443,11 +472,12 @@ def work_size(targets: int, residues: int, longest: int, longest_query: int) -> 
 def working_bytes(need: WorkSize) -> int:
     """Device memory that a scan of that size takes at most, beside the volume."""
     crossing = 8 * crossing_words(need.stretches, need.residues) if need.residues else 0
-    launches = 4 * (_GROUP_QUERIES + need.query // 1024)
-    return (need.groups * (crossing + 4 * need.query + launches + 8 * ROOM) + (1 << 16)) // 16 * 17
+    launches = 4 * (_GROUP_QUERIES * (1 + _CLASSES) + need.query // 1024)
+    each = crossing + 4 * need.query + launches + 8 * ROOM
+    return (need.groups * each + need.stretches + (1 << 16)) // 16 * 17
 
 
-def _good_on_device(targets: SequenceBatch, matrix: np.ndarray, budget: int | None, check: Callable[[], None],
+def _good_on_device(targets: SequenceBatch, classes: np.ndarray | None, budget: int | None, check: Callable[[], None],
                     done: Callable[[int], None], longest: int, part: tuple[Sequence[Asked], tuple[int, int]]
                     ) -> list[np.ndarray]:
     """Keys that one device finds for some queries in its share of the targets."""
@@ -456,32 +486,32 @@ def _good_on_device(targets: SequenceBatch, matrix: np.ndarray, budget: int | No
     need = work_size(len(targets), targets.total_residues, targets.longest, longest)
     with (memory.volume(targets, budget) as volume,
           memory.workspace(need, (0, 0), lambda columns: working_bytes(need), budget, WHAT) as space):
-        return DeviceScan(volume, targets, share, longest, space, budget, check).diagonals(asked, matrix, done)
+        return DeviceScan(volume, targets, share, longest, space, budget, check, classes).diagonals(asked, done)
 
 
-def good_diagonals(matrix: np.ndarray, asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
-                   check: Callable[[], None] = lambda: None, done: Callable[[int], None] = lambda count: None
-                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
+                   check: Callable[[], None] = lambda: None, done: Callable[[int], None] = lambda count: None,
+                   classes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Diagonals on which some segment scores a query's cutoff or more; at cutoffs beyond ``CEILING``, at least that.
 
     Several devices share the work: many queries by query, few by target.
 
     Args:
-        matrix: i4[residues, residues], score of each residue of a query with each of a target, at most ``CEILING``.
         asked: with rising numbers.
         budget: bytes of each device.
         check: raises if the work is to end.
         done: called with the number of queries that are through.
+        classes: u1[targets], of each, where cutoffs differ by class.
 
     Returns:
         Number i8[n] of the query, place i8[n] of the target and diagonal i8[n] (target minus query position), sorted,
         each once.
     """
     devices = device_count()
-    longest = max((len(query.residues) for query in asked), default=0)
+    longest = max((query.length for query in asked), default=0)
     by_query = len(asked) >= 2 * devices
     parts = [(asked[d::devices], (0, 1)) if by_query else (asked, (d, devices)) for d in range(devices)]
-    work = partial(_good_on_device, targets, matrix, budget, check, done, longest)
+    work = partial(_good_on_device, targets, classes, budget, check, done, longest)
     found = [keys for part in on_devices(work, parts, range(devices)) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
     if devices > 1:

@@ -97,7 +97,9 @@ def ungapped_parameters(distribution: ScoreDistribution | None) -> KarlinBlock |
     h = _entropy(distribution, lambda_)
     if h <= 0:
         return None
-    k = _series_k(unit, mean / step, lambda_ * step, h)
+    # As in BLAST, whose series for a coarser lattice reads the probabilities of the finer one from its lowest score on.
+    read = distribution.probabilities[: len(unit.probabilities)]
+    k = _series_k(unit, read, mean / step, lambda_ * step, h)
     return KarlinBlock(lambda_, k, h) if k > 0 else None
 
 
@@ -180,8 +182,11 @@ def lambda_root(coefficients: Sequence[float], zero: int, start: float) -> float
     return -math.log(x)
 
 
-def _series_k(distribution: ScoreDistribution, mean: float, lambda_: float, h: float) -> float:
-    """K on a lattice of span 1: closed forms where only one step down or up exists, else the series of random walks."""
+def _series_k(distribution: ScoreDistribution, read: np.ndarray, mean: float, lambda_: float, h: float) -> float:
+    """K on a lattice of span 1: closed forms where only one step down or up exists, else the series of random walks.
+
+    read: f8, probabilities that the series takes.
+    """
     low, high = distribution.low, distribution.high
     probabilities = distribution.probabilities
     if low == -1 and high == 1:
@@ -194,7 +199,7 @@ def _series_k(distribution: ScoreDistribution, mean: float, lambda_: float, h: f
         return ratio * (1.0 - decay)
     from .random_walk_cpu import walk_series  # most scoring systems of nucleotides get by without a kernel
 
-    total = walk_series(probabilities, decay, low, _K_TERMS, _K_SMALLEST_TERM)
+    total = walk_series(read, decay, low, _K_TERMS, _K_SMALLEST_TERM)
     return -math.exp(-2.0 * total) / (ratio * _expm1(-lambda_))
 
 

@@ -2,8 +2,11 @@
 
 Targets are taken longest first, ``lanes`` of them to a group. Within a group, column j holds residue j of every target,
 lane by lane; targets that have ended, and lanes without a target, hold ``PAD``. The columns of a group are a multiple
-of ``COLUMNS``. Sorting by length keeps the padding small; packing is done once per volume and serves every query.
+of ``COLUMNS``. Sorting by length keeps the padding small. Many queries share columns that are laid out once; for a few
+they are laid out some groups at a time, by ``laid_out``, in memory that stays in the cache.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from seqloom.core.context import Context
@@ -19,6 +22,10 @@ PAD = LOOKUP_ENTRIES - 1
 """Residue behind the end of a target: the last entry of a look-up table, which kernels score as the lowest value."""
 COLUMNS = 8
 """Columns that kernels take at a time."""
+LAID = 4 << 20
+"""Bytes of columns that are laid out at a time where they aren't kept."""
+FEW = 4
+"""Queries for which columns are laid out anew for each: making room for those of a whole volume takes longer."""
 
 
 @kernel
@@ -58,14 +65,44 @@ def interleaved_stretches(residues: np.ndarray, begins: np.ndarray, ends: np.nda
 
     ``order`` holds numbers of stretches.
     """
+    groups = grouped_stretches(residues, begins, ends, numbers, lanes)
+    columns, _ = laid_out(groups, 0, len(groups["starts"]) - 1)
+    return Index(KIND, "target", {"columns": columns, **groups.arrays}, {"lanes": lanes})
+
+
+def grouped(targets: SequenceBatch, lanes: int = BYTE_LANES) -> Index:
+    """As ``interleaved``, but for the columns, which ``laid_out`` makes when they are needed."""
+    offsets = targets.offsets
+    return _grouped(targets.searched, offsets[:-1], offsets[1:], np.arange(len(targets)), lanes)
+
+
+def grouped_stretches(residues: np.ndarray, begins: np.ndarray, ends: np.ndarray, numbers: np.ndarray,
+                      lanes: int = BYTE_LANES) -> Index:
+    """As ``interleaved_stretches``, but for the columns, which ``laid_out`` makes when they are needed."""
+    return _grouped(lambda: residues, begins, ends, numbers, lanes)
+
+
+def _grouped(residues: Callable[[], np.ndarray], begins: np.ndarray, ends: np.ndarray, numbers: np.ndarray,
+             lanes: int) -> Index:
     lengths = ends - begins
     order = np.asarray(numbers, np.int64)[np.argsort(-lengths[numbers], kind="stable")]
     longest = lengths[order[::lanes]]
     starts = np.zeros(len(longest) + 1, np.int64)
     np.cumsum(-(-longest // COLUMNS) * COLUMNS * lanes, out=starts[1:])
+    return Index(KIND, "target", {"starts": starts, "order": order}, {"lanes": lanes},
+                 {"residues": residues, "bounds": (begins, ends)})
+
+
+def laid_out(index: Index, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns u8 with groups ``first`` … ``last`` − 1 of an index of this kind, and where each begins in them, i8."""
+    starts = index["starts"][first : last + 1]
+    if "columns" in index.arrays:
+        return index["columns"], starts
+    lanes, starts = index.parameters["lanes"], starts - starts[0]
     columns = aligned(int(starts[-1]), np.uint8)
-    interleave(residues, begins, ends, order, starts, lanes, PAD, aligned(lanes * TILE, np.uint8), columns)
-    return Index(KIND, "target", {"columns": columns, "starts": starts, "order": order}, {"lanes": lanes})
+    interleave(index.objects["residues"](), *index.objects["bounds"], index["order"][first * lanes : last * lanes],
+               starts, lanes, PAD, aligned(lanes * TILE, np.uint8), columns)
+    return columns, starts
 
 
 class LaneInterleaved(IndexStage):

@@ -72,13 +72,20 @@ def gapped_karlin(
     if gap_open >= table.limits[0] * divisor and gap_extend >= table.limits[1] * divisor:
         block = ungapped or ungapped_karlin(residue_scores(reward, penalty))
         assert block is not None  # all tables are of scores that are negative on average
-        beta = -2.0 if (reward, penalty) in ((1, -1), (2, -3)) else 0.0
-        return block, block.lambda_ / block.h, beta
+        return ungapped_alpha_beta(reward, penalty, block)
     known = ", ".join(f"{o * divisor}/{e * divisor}" for o, e in table.rows)
     raise OptionError(
         f"no statistics for gap costs {gap_open}/{gap_extend} with scores {reward}/{penalty}; known: {known}, and "
         f"anything from {table.limits[0] * divisor}/{table.limits[1] * divisor} up"
     )
+
+
+def ungapped_alpha_beta(reward: int, penalty: int, block: KarlinBlock) -> tuple[KarlinBlock, float, float]:
+    """Ungapped parameters with alpha and beta of the length adjustment; scores without a table have none of that."""
+    divisor = math.gcd(reward, -penalty)
+    if (reward // divisor, penalty // divisor) not in GAPPED:
+        return block, 0.0, 0.0
+    return block, block.lambda_ / block.h, -2.0 if (reward, penalty) in ((1, -1), (2, -3)) else 0.0
 
 
 def ungapped_karlin(matrix: np.ndarray, codes: np.ndarray | None = None) -> KarlinBlock | None:

@@ -25,8 +25,8 @@ def _before(rows, one, other, columns, signs):
 
 
 @kernel
-def _sort(rows, bounds, columns, signs, order, spare):
-    """Write i8[n] ``order``; ``spare`` is as long."""
+def sort_groups(rows, bounds, columns, signs, order, spare):
+    """Write i8[n] ``order`` of ``order_in_groups``; ``spare`` is as long. columns, signs: i8, as of its ``by``."""
     for group in range(len(bounds) - 1):
         first, last = bounds[group], bounds[group + 1]
         for begin in range(first, last, RUN):
@@ -48,7 +48,8 @@ def _sort(rows, bounds, columns, signs, order, spare):
                     else:
                         spare[place] = order[right]
                         right += 1
-            order[first:last] = spare[first:last]
+            for place in range(first, last):
+                order[place] = spare[place]
             width *= 2
 
 
@@ -62,5 +63,5 @@ def order_in_groups(rows: np.ndarray, bounds: np.ndarray, by: Sequence[tuple[int
     """
     columns, signs = (np.array(values, np.int64) for values in zip(*by, strict=True))
     order, spare = np.empty((2, len(rows)), np.int64)
-    _sort(rows, bounds, columns, signs, order, spare)
+    sort_groups(rows, bounds, columns, signs, order, spare)
     return order

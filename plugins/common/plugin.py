@@ -9,8 +9,7 @@ SEQLOOM_API = 1
 @hookimpl
 def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
-        "lane-queues cpu": "lane_queues.LaneQueues",
-        "lane-queues cuda": "resident_index_cuda.LaneQueuesCuda",
+        "resident-targets cuda": "resident_index_cuda.TargetsOnDevices",
         "lane-interleaved cpu": "lanes.LaneInterleaved",
         "rank-targets reference": "rank_reference.RankTargets",
         "rank-targets cpu": "rank_cpu.RankTargetsCpu",

@@ -2,7 +2,7 @@
 
 import weakref
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from seqloom.core.backends import device_count
 from seqloom.core.context import Context
@@ -10,11 +10,12 @@ from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.errors import BackendError
 from seqloom.core.index import Index
 from seqloom.core.sequences import SequenceBatch
-from seqloom.core.stages import Footprint, IndexStage, Shape
+from seqloom.core.stages import Footprint, IndexStage, Shape, Stage
 
-from .lane_queues import LaneQueues
-from .resident_cuda import Upload, VolumeSize, device_memory, on_devices
+from .resident_cuda import Upload, VolumeSize, device_memory, on_devices, prepare_devices
 from .target_order_cuda import BYTES_PER_STRETCH_HERE
+
+KIND = "resident-targets"
 
 
 def _wait(sending: Upload) -> None:
@@ -22,8 +23,25 @@ def _wait(sending: Upload) -> None:
         sending.wait()
 
 
+class OnDevices(Stage):
+    """What stages that scan resident volumes have in common; to be named before what they do on the CPU."""
+
+    backend = "cuda"
+    records_on = "host"
+    least_cells = 1 << 36  # some ms of a device
+    volume_residues = 256_000_000  # 5 ms of the bus, which the host's own work for a volume hides behind
+
+    def begin(self, options: object) -> None:
+        super().begin(options)
+        prepare_devices()
+
+    def finish(self, options: object) -> None:
+        super().finish(options)
+        on_devices(lambda device: device_memory().release_idle(), range(device_count()), range(device_count()))
+
+
 class ResidentTargets(IndexStage):
-    """What makes targets ready for vectors on the CPU sends them to devices instead; its index holds no arrays."""
+    """Sends targets to devices; its index holds no arrays."""
 
     backend = "cuda"
 
@@ -44,5 +62,9 @@ class ResidentTargets(IndexStage):
         return index
 
 
-class LaneQueuesCuda(ResidentTargets, LaneQueues):
-    """Targets sent to the device."""
+class TargetsOnDevices(ResidentTargets):
+    """The targets of a volume, sent to CUDA devices while the volume before is searched."""
+
+    name: ClassVar[str] = KIND
+    side = "target"
+    provides: ClassVar[str] = KIND

@@ -11,7 +11,7 @@ import numpy as np
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.common.lanes import interleaved_stretches
+from seqloom.plugins.common.lanes import grouped_stretches, interleaved_stretches
 from seqloom.plugins.common.residues_cpu import mark_residues
 
 LEAST_PIECE = 1 << 14
@@ -44,14 +44,17 @@ class Stretches:
     whole: bool = False
 
     @classmethod
-    def of(cls, targets: SequenceBatch, places: np.ndarray, reach: int | None) -> "Stretches":
-        """Those of the targets at ``places`` (i8, ascending), cut where they are long and the reach is bounded."""
+    def of(cls, targets: SequenceBatch, places: np.ndarray, reach: int | None, step: int | None = None) -> "Stretches":
+        """Those of the targets at ``places`` (i8, ascending), cut where they are long and the reach is bounded.
+
+        step: residues of a piece beside its overlap, if the stage knows what suits it.
+        """
         begins, ends, lengths = targets.offsets[:-1], targets.offsets[1:], targets.lengths
         whole = len(places) == len(targets)
         if not whole:
             begins, ends, lengths = begins[places], ends[places], lengths[places]
         owners, starts = places, np.zeros(len(places), np.int64)
-        step = 0 if reach is None else max(LEAST_PIECE, 4 * reach)
+        step = 0 if reach is None else step or max(LEAST_PIECE, 4 * reach)
         if reach is not None and (targets.longest if whole else lengths.max(initial=0)) > step + reach:
             whole = False
             counts = np.maximum(1, -(-(lengths - reach) // step))
@@ -83,3 +86,7 @@ class Stretches:
     def interleaved(self, numbers: np.ndarray) -> Index:
         """Index of kind "lanes" of the stretches with these numbers; its ``order`` holds numbers."""
         return interleaved_stretches(self.residues, self.begins, self.ends, numbers)
+
+    def grouped(self, numbers: np.ndarray) -> Index:
+        """The same without its columns; see ``lanes.laid_out``."""
+        return grouped_stretches(self.residues, self.begins, self.ends, numbers)

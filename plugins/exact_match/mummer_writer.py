@@ -114,23 +114,19 @@ def _by_suffix(block: QueryBlock, matches: Alignments, order: np.ndarray, bounds
                suffixes: SuffixOrder) -> np.ndarray:
     """``order`` with each run i8[r, 2] of rows with the same start in the order of the references' suffixes.
 
-    All of a run match the query as far as the shortest does, so keys of what is behind tell most of them apart.
+    All of a run match the query as far as the shortest does, so what is behind tells them apart.
     """
     targets, sizes = block.sequences, bounds[:, 1] - bounds[:, 0]
     assert targets is not None
-    firsts = np.cumsum(sizes) - sizes
+    firsts = np.concatenate([[0], np.cumsum(sizes)])
     run = np.repeat(np.arange(len(bounds)), sizes)
     places = np.arange(len(run)) - firsts[run] + bounds[run, 0]
     rows = order[places]
-    shared = np.minimum.reduceat(matches.length[rows], firsts)[run]
-    positions = matches.target_start[rows].astype(np.int64)
-    keys, long = suffixes.windows(targets, matches.target[rows], positions + shared)
-    ranks = np.lexsort([keys[:, 1], keys[:, 0], run])
-    order, keys = order.copy(), keys[ranks]
+    shared = np.minimum.reduceat(matches.length[rows], firsts[:-1])[run].astype(np.int64)
+    ranks, unsure = suffixes.sort(targets, matches.target[rows], matches.target_start[rows].astype(np.int64), firsts,
+                                  shared)
+    order = order.copy()
     order[places] = rows[ranks]
-    unsure = np.zeros(len(bounds), np.bool_)
-    unsure[run[~long]] = True
-    unsure[run[1:][(keys[1:] == keys[:-1]).all(axis=1) & (run[1:] == run[:-1])]] = True
 
     def compare(one: int, other: int) -> int:
         return suffixes.compare(targets, *((int(matches.target[row]), int(matches.target_start[row]))

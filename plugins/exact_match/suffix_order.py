@@ -5,10 +5,10 @@ from seqloom.core.distinct import distinct
 from seqloom.core.ports import Report
 from seqloom.core.sequences import SequenceBatch
 
+from .suffix_order_cpu import sort_runs
 from .symbols import rejected, separator, symbol_table
 
 _FIRST_WINDOW = 64  # residues compared at first, twice as many each time
-_KEY = 16  # symbols of a key
 _KEPT = 64 << 20  # residues of references beside those in memory that are kept
 
 
@@ -39,21 +39,27 @@ class SuffixOrder:
         order = _compare(self._text(one[0]), one[1], self._text(other[0]), other[1])
         return order or self._follow(one[0] + 1, other[0] + 1)
 
-    def windows(self, targets: SequenceBatch, numbers: np.ndarray,
-                positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the suffixes at ``positions`` i8[n] of targets i8[n] begin with, as numbers in the order of suffixes.
+    def sort(self, targets: SequenceBatch, numbers: np.ndarray, positions: np.ndarray, firsts: np.ndarray,
+             shared: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Suffixes that begin at ``positions`` i8[n] of targets i8[n], in order within each run.
+
+        Args:
+            firsts: i8[r + 1], the first suffix of each run, and n.
+            shared: i8[n], so many symbols are the same in all suffixes of a run.
 
         Returns:
-            u8[n, 2] keys; bool[n], whether the reference is that long. Where one isn't, its key says nothing.
+            i8[n], the places in order; bool[r], whether a run has two suffixes whose references end before they
+            differ, which ``compare`` can tell apart.
         """
         self._take(targets)
-        keys, long = np.zeros((len(numbers), 2), np.uint64), np.zeros(len(numbers), np.bool_)
-        for number in distinct(numbers).tolist():
-            text = np.frombuffer(self._text(number), np.uint8)
-            mine = np.flatnonzero((numbers == number) & (positions + _KEY < len(text)))
-            seen = text[positions[mine, None] + np.arange(_KEY)]
-            keys[mine], long[mine] = np.ascontiguousarray(seen).view(">u8"), True
-        return keys, long
+        known = distinct(numbers)
+        texts = [self._text(number) for number in known.tolist()]
+        text = np.frombuffer(texts[0] if len(texts) == 1 else b"".join(texts), np.uint8)
+        starts = np.cumsum([0, *map(len, texts[:-1])])
+        places = starts[np.searchsorted(known, numbers)] + positions + shared
+        rows, unsure = np.arange(len(places)), np.zeros(len(firsts) - 1, np.bool_)
+        sort_runs(text, places, firsts, separator(targets.alphabet), rows, np.empty_like(rows), unsure)
+        return rows, unsure
 
     def _take(self, targets: SequenceBatch) -> None:
         if self._targets is not targets:

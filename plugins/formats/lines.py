@@ -123,6 +123,10 @@ class Lines:
         return self.count("identities", "identities")
 
     @cached_property
+    def gap_columns(self) -> np.ndarray:
+        return self.count("gaps", "gaps")
+
+    @cached_property
     def positives(self) -> np.ndarray:
         values = self.rows["positives"]
         if self.alphabet is PROTEIN:

@@ -1,4 +1,4 @@
-"""File formats: readers of sequences; BLAST's ways of writing results, PAF, and dot plots."""
+"""File formats: readers of sequences; BLAST's ways of writing results, PAF, pages of HTML, and plots."""
 
 from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
@@ -27,8 +27,12 @@ def seqloom_writers() -> list[Deferred]:
         "14": "writer_xml.Xml2Files",
         "15": "writer_json.Json",
         "16": "writer_xml.Xml2",
+        "17": "writer_sam.Sam",
         "18": "writer_organisms.Organisms",
+        "html": "writer_html.Html",
+        "table": "writer_table.Table",
         "paf": "writer_paf.Paf",
-        "dotplot": "writer_dotplot.Dotplot",
-        "dotplot-png": "writer_dotplot.DotplotPng",
+        "plot": "writer_plot.Plot",
+        "dotplot": "writer_plot.Dotplot",
+        "dotplot-png": "writer_plot.DotplotPng",
     }, beside=dict.fromkeys(("paf", "dotplot", "dotplot-png"), ("exact-match", "exact-match-protein")))

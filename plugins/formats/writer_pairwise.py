@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any
+from typing import IO
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..common.numbers import bit_score_text, score_text, short_evalue_text, shor
 from .hit_order import Facts, arranged
 from .labels import Label, of_query, of_target, untitled
 from .lines import Lines, alphabet_of
-from .midline import midline, similar_pairs, with_masks
+from .midline import midline, model_rows, similar_pairs, with_masks
 from .report_frame import broken, foot, head, statistics, wrapped
 
 _escaped = partial(escape, entities={'"': "&quot;"})
@@ -235,7 +235,7 @@ def _blocks(lines: Lines, row: int, similar: np.ndarray | None, masked: np.ndarr
         return ""
     marked = ""
     if lines.block.residues is None:
-        aligned, middle = _of_model(lines, row, *aligned)
+        aligned, middle = model_rows(lines, row, *aligned)
     else:
         middle = midline(lines, *aligned, similar)
         start = int(lines.rows["query_start"][row])
@@ -280,26 +280,3 @@ def _coordinates(residues: bytes, at: int, step: int, columns: int) -> list[tupl
         found.append((str(start), str(end)) if count and (start, end) != (1, 1) else ("", ""))
         at += step * count
     return found
-
-
-def _of_model(lines: Lines, row: int, upper: bytes, lower: bytes) -> tuple[tuple[bytes, bytes], str]:
-    """Both rows, with the model's consensus above, and the line between them.
-
-    The line has the consensus letter where the residue is that one, ``+`` where it is likelier than by chance, as
-    HMMER's. Of a model without a consensus the row stays as it is, and the line is blank.
-    """
-    model: Any = lines.block.models[0] if lines.block.models else None
-    above, below = np.frombuffer(upper, np.uint8).copy(), np.frombuffer(lower, np.uint8)
-    marks = np.full(len(above), ord(" "), np.uint8)
-    consensus = getattr(model, "consensus", "")
-    if consensus and hasattr(model, "favours"):
-        states = np.flatnonzero(above != ord("-"))
-        first = int(lines.rows["query_start"][row])
-        above[states] = np.frombuffer(consensus.encode("ascii", "replace"), np.uint8)[first : first + len(states)]
-        paired = below[states] != ord("-")
-        places, positions = states[paired], first + np.flatnonzero(paired)
-        likely = model.favours(positions, lines.alphabet.codes[below[places]])
-        marks[places] = np.where(likely, ord("+"), ord(" "))
-        same = places[(above[places] & 0xDF) == (below[places] & 0xDF)]
-        marks[same] = above[same]
-    return (above.tobytes(), lower), marks.tobytes().decode()

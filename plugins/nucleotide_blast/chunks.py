@@ -7,6 +7,8 @@ anew.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from seqloom.plugins.common.culling import Hsp
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK_OVERLAP
 
@@ -15,35 +17,48 @@ NEAR_DIAGONALS = 10
 Frames = dict[int, list[Hsp]]
 
 
-def merge_chunks(found: list[tuple[int, Frames]]) -> Frames:
-    """Alignments by frame in target coordinates, from those of chunks (start, by frame, in chunk coordinates)."""
+def continues(first: Hsp, second: Hsp, start: int) -> bool:
+    """Whether alignments of two chunks, of which the later begins at ``start``, are pieces of one across the end."""
+    end = start + CHUNK_OVERLAP
+    crosses = first.target_start < start and first.target_end > start and second.target_start < end <= second.target_end
+    near = abs(first.query_start - first.target_start - second.query_start + second.target_start) < NEAR_DIAGONALS
+    return crosses and near and first.query_start <= second.query_start and first.query_end <= second.query_end
+
+
+def overlaps(first: Hsp, second: Hsp, start: int) -> bool:
+    """Whether segments of two chunks lie on one diagonal, and the later one begins or ends in the earlier one."""
+    if first.target_end <= start or second.target_start >= start + CHUNK_OVERLAP:
+        return False
+    same = first.query_start - first.target_start == second.query_start - second.target_start
+    return same and any(first.target_start <= end <= first.target_end
+                        for end in (second.target_start, second.target_end))
+
+
+def merge_chunks(found: list[tuple[int, Frames]], belong: Callable[[Hsp, Hsp, int], bool] = continues) -> Frames:
+    """Alignments by frame in target coordinates, from those of chunks (start, by frame, in chunk coordinates).
+
+    belong: whether two of neighbouring chunks are to be joined.
+    """
     merged: Frames = {}
     for start, frames in found:
         for frame, hsps in frames.items():
             for hsp in hsps:
                 hsp.target_start, hsp.target_end = hsp.target_start + start, hsp.target_end + start
                 hsp.anchor_target += start
-            merged[frame] = _joined(merged.get(frame, []), hsps, start)
+            merged[frame] = _joined(merged.get(frame, []), hsps, start, belong)
     return merged
 
 
-def _joined(earlier: list[Hsp], later: list[Hsp], start: int) -> list[Hsp]:
-    """Both lists; a later alignment that begins in the overlap is joined to the first earlier one it continues."""
-    result = list(earlier)
+def _joined(earlier: list[Hsp], later: list[Hsp], start: int, belong: Callable[[Hsp, Hsp, int], bool]) -> list[Hsp]:
+    """Both lists; a later alignment is joined to the first earlier one that it belongs to."""
+    result, rest = list(earlier), []
     for hsp in later:
-        partner = next((other for other in result if _continues(other, hsp, start)), None)
-        if partner is None:
-            result.append(hsp)
+        place = next((place for place, other in enumerate(result) if belong(other, hsp, start)), None)
+        if place is None:
+            rest.append(hsp)
         else:
-            result[result.index(partner)] = _join(partner, hsp)
-    return result
-
-
-def _continues(first: Hsp, second: Hsp, start: int) -> bool:
-    end = start + CHUNK_OVERLAP
-    crosses = first.target_start < start and first.target_end > start and second.target_start < end <= second.target_end
-    near = abs(first.query_start - first.target_start - second.query_start + second.target_start) < NEAR_DIAGONALS
-    return crosses and near and first.query_start <= second.query_start and first.query_end <= second.query_end
+            result[place] = _join(result[place], hsp)
+    return result + rest
 
 
 def _join(first: Hsp, second: Hsp) -> Hsp:

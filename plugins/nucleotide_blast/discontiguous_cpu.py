@@ -1,4 +1,4 @@
-"""Discontiguous words on the CPU: a window's bases are picked out by tables, a few at a time."""
+"""Discontiguous words on the CPU: a window's bases are picked out by shifts and masks, many windows at a time."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from seqloom.plugins.nucleotide_blast.discontiguous_reference import (
     DiscontiguousWordHits,
     DiscontiguousWords,
 )
+from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.index_cpu import word_index
 from seqloom.plugins.nucleotide_blast.seed_cpu import (
+    AT_ONCE,
     Scan,
-    is_present,
+    present_words,
     rank_of,
+    rolled_words,
+    scratch,
     shared_scan_footprint,
     shared_scan_seconds,
     word_seeds,
 )
-
-BITS = 11
-"""Bits of a window that are looked up at once."""
-PARTS = 4
 
 
 class DiscontiguousWordsCpu(DiscontiguousWords):
@@ -38,45 +38,61 @@ class DiscontiguousWordsCpu(DiscontiguousWords):
         return word_index(context, batch, TEMPLATE_WORDS, length, length, templates)
 
 
-def extraction_tables(templates: list[np.ndarray], length: int) -> np.ndarray:
-    """i4[t, PARTS, 2**BITS]: what each part of a window, lowest bits first, gives to the word of a template."""
-    tables = np.zeros((len(templates), PARTS, 1 << BITS), np.int32)
-    values = np.arange(1 << BITS)
+def extraction_runs(templates: list[np.ndarray], length: int) -> np.ndarray:
+    """i8[t, runs, 2]: shift and mask that bring each run of neighbouring places of a window to its bits of the word.
+
+    Templates that have fewer runs than others have empty masks behind theirs.
+    """
+    runs = [np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) for places in templates]
+    table = np.zeros((len(templates), max(map(len, runs)), 2), np.int64)
     for number, places in enumerate(templates):
-        tables[number, 0] = number << 2 * len(places)
-        for rank, place in enumerate(places[::-1].tolist()):
-            for bit in (0, 1):
-                at = 2 * (length - 1 - place) + bit
-                tables[number, at // BITS] |= ((values >> at % BITS & 1) << (2 * rank + bit)).astype(np.int32)
-    return tables
+        behind = len(places)
+        for at, run in enumerate(runs[number]):
+            behind -= len(run)
+            table[number, at] = 2 * (length - 1 - run[-1] - behind), (4 ** len(run) - 1) << 2 * behind
+    return table
 
 
 @kernel
-def _scan(bases, tables, length, table, found):
-    """All pairs of equal template words: rows of place in the strands, place in ``bases``, shift; their number.
+def _template_words(windows, count, runs, number, words):
+    """The words of a template of the first ``count`` windows."""
+    for at in range(count):
+        words[at] = number
+    for run in range(len(runs)):
+        shift, mask = runs[run, 0], runs[run, 1]
+        for at in range(count):
+            words[at] |= windows[at] >> shift & mask
 
-    The words of one template come after all of another in the table, and so they do here.
+
+@kernel
+def _scan(piece, size, width, runs, length, table, found, first, windows, words, present):
+    """All pairs of equal template words, from a window on: rows of place in the strands, place in the piece, shift.
+
+    The words of one template come after all of another in the table, and so they do here: windows are counted on from
+    one template to the next.
+
+    Args:
+        piece: ``Sequence`` of ``size`` bases.
+        width: bases of a word.
+        runs: of ``extraction_runs`` for windows of ``length`` bases.
+        windows, words, present: ``scratch``.
     """
-    count, mask = 0, (np.uint64(1) << np.uint64(2 * length)) - np.uint64(1)
-    low = np.uint64((1 << BITS) - 1)
-    for number in range(len(tables)):
-        window = np.uint64(0)
-        for end in range(len(bases)):
-            window = (window << np.uint64(2) | np.uint64(bases[end])) & mask
-            if end < length - 1:
-                continue
-            word = (tables[number, 0, np.int64(window & low)]
-                    | tables[number, 1, np.int64(window >> np.uint64(BITS) & low)]
-                    | tables[number, 2, np.int64(window >> np.uint64(2 * BITS) & low)]
-                    | tables[number, 3, np.int64(window >> np.uint64(3 * BITS) & low)])
-            if not is_present(table.bits, word):
-                continue
-            rank = rank_of(table.bits, table.ranks, word)
-            for entry in range(table.starts[rank], table.starts[rank + 1]):
-                if count < len(found):
-                    found[count, 0], found[count, 1], found[count, 2] = table.entries[entry], end - length + 1, 0
+    count, places = 0, max(0, size - length + 1)
+    while first < places * len(runs):
+        number, begin = divmod(first, places)
+        own, before = min(AT_ONCE, places - begin), count
+        rolled_words(piece, begin, own, length, 1, windows)
+        _template_words(windows, own, runs[number], np.int64(number) << 2 * width, words)
+        for at in range(present_words(table.bits, words, own, present)):
+            rank = rank_of(table.bits, table.ranks, words[present[at]])
+            entry, last = table.starts[rank], table.starts[rank + 1]
+            if count + last - entry > len(found):
+                return before, before, first
+            for place in table.entries[entry:last]:
+                found[count, 0], found[count, 1], found[count, 2] = place, begin + present[at], 0
                 count += 1
-    return count, count
+        first += own
+    return count, count, -1
 
 
 class DiscontiguousWordHitsCpu(DiscontiguousWordHits):
@@ -92,10 +108,12 @@ class DiscontiguousWordHitsCpu(DiscontiguousWordHits):
     def run(self, context: Context, records: Records | None) -> Seeds:
         options = context.options
         length, templates = options.template_length, options.templates()
-        tables = extraction_tables(templates, length)
-        words = len(templates) * 4**options.word_size
+        runs = extraction_runs(templates, length)
+        width = options.word_size
 
-        def scanner(width: int, stride: int) -> Scan:
-            return lambda bases, table, query, found: _scan(bases, tables, length, table, found)
+        def scanner(_: int, stride: int) -> Scan:
+            return lambda bases, table, query, found, first: _scan(sequence(bases), len(bases), width, runs, length,
+                                                                   table, found, first, *scratch(2))
 
-        return word_seeds(context, TEMPLATE_WORDS, length, lambda width: words, scanner, False)
+        return word_seeds(context, TEMPLATE_WORDS, length, lambda _: len(templates) * 4**width, scanner, False,
+                          len(templates) == 1)

@@ -7,14 +7,13 @@ are looked at from every position of the target; a window with a masked base or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.errors import OptionError
 from seqloom.core.index import Index
 from seqloom.core.options import option
-from seqloom.core.ports import Method
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, IndexStage, SeedStage, Shape
@@ -25,7 +24,6 @@ from seqloom.plugins.nucleotide_blast.index_reference import (
     indexed_positions,
     searched_strands,
 )
-from seqloom.plugins.nucleotide_blast.pipelines import WINDOW
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlast, NucleotideBlastOptions
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     CHUNK,
@@ -62,6 +60,8 @@ TEMPLATES: dict[tuple[int, int, str], str] = {
 class DiscontiguousOptions(NucleotideBlastOptions):
     """Options of a dc-megablast search: those of blastn, and the template."""
 
+    window_size: int = option(40, "bases from the end of a first hit on a diagonal in which a second one must end; 0: "
+                                  "every hit is extended", minimum=0)
     template_type: str = option("coding", "kind of template", choices=("coding", "optimal", "coding_and_optimal"))
     template_length: int = option(18, "bases of the template: 16, 18 or 21", minimum=16, maximum=21)
 
@@ -84,10 +84,6 @@ class DiscontiguousBlast(NucleotideBlast):
 
     name = "discontiguous-blast"
     Options = DiscontiguousOptions
-
-    def method(self, options: NucleotideBlastOptions) -> Method:
-        method = super().method(options)
-        return replace(method, settings={**method.settings, "Window for multiple hits": str(WINDOW)})
 
 
 def template_words(bases: np.ndarray, templates: list[np.ndarray], length: int) -> np.ndarray:

@@ -65,7 +65,7 @@ from seqloom.plugins.nucleotide_blast.greedy_cpu import (
 )
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
-from seqloom.plugins.nucleotide_blast.saved_cpu import forget, is_contained, save, saved_room
+from seqloom.plugins.nucleotide_blast.saved_cpu import copy_row, forget, is_contained, save, saved_room
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.ungapped_cpu import laid_out_strands
 from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP
@@ -76,7 +76,8 @@ STRAND, LOW, HIGH, CUTOFF, X_DROP = range(5)
 """Columns of a group: number of its strand, first and last base of its chunk, least score, X-drop."""
 MORE_SAVED = 9
 FIRST_CELLS, FIRST_ROWS = 1 << 16, 1 << 10
-_AMBIGUOUS_QUERY, _AMBIGUOUS_TARGET = 0xFE, 0xFF
+_AMBIGUOUS = 0xFE
+"""Code that no target has."""
 
 
 def strand_offsets(begins: np.ndarray) -> np.ndarray:
@@ -98,17 +99,14 @@ def _unambiguous(codes, ambiguous, bases):
 
 
 def never_equal(codes: np.ndarray, ambiguous: int) -> np.ndarray:
-    """Codes with every ambiguity made unequal to all bases of the other sequence; the same array where none is."""
+    """Codes with every ambiguity made unequal to all codes of the other sequence; the same array where none is."""
     bases = np.empty(len(codes), np.uint8)
     return bases if _unambiguous(codes, np.uint8(ambiguous), bases) > 3 else codes
 
 
 def matchable_strands(strands: np.ndarray) -> greedy_cpu.Sequence:
-    return greedy_cpu.sequence(never_equal(strands, _AMBIGUOUS_QUERY))
-
-
-def matchable_targets(bases: np.ndarray) -> greedy_cpu.Sequence:
-    return greedy_cpu.sequence(never_equal(bases, _AMBIGUOUS_TARGET))
+    """Strands whose ambiguities are equal to nothing in any target, and so no ambiguity there to anything in them."""
+    return greedy_cpu.sequence(never_equal(strands, _AMBIGUOUS))
 
 
 @kernel
@@ -139,11 +137,13 @@ def _align_greedily(query, offsets, target, group, segment, costs, rows, sides, 
 
 @kernel
 def _greedy_groups(query, offsets, target, groups, bounds, segments, scores, separation, rows, sides, saved, found,
-                   first):
-    """Alignments of every group from ``first`` on; (DONE or what is missing, groups done, alignments, extensions)."""
+                   first, hsp):
+    """Alignments of every group from ``first`` on; (DONE or what is missing, groups done, alignments, extensions).
+
+    hsp: room for one.
+    """
     count = extended = 0
     reward, penalty, factor = scores
-    hsp = np.zeros(8, np.int64)
     for number in range(first, len(groups)):
         group, begun = groups[number], count
         forget(saved)
@@ -157,7 +157,7 @@ def _greedy_groups(query, offsets, target, groups, bounds, segments, scores, sep
             state = _align_greedily(query, offsets, target, group, segment, costs, rows, sides, hsp)
             if state == DONE and hsp[SCORE] >= group[CUTOFF]:
                 hsp[PAIR] = number
-                found[count, :] = hsp
+                copy_row(hsp, found[count])
                 count += 1
                 if not save(saved, hsp):
                     state = MORE_SAVED
@@ -217,10 +217,10 @@ def _align(query, target, group, segment, costs, reward, space, hsp):
 
 
 @kernel
-def _xdrop_groups(query, target, groups, bounds, segments, costs, reward, separation, space, saved, found, first):
-    """Alignments of every group from ``first`` on; (DONE or what is missing, groups done, alignments, extensions)."""
+def _xdrop_groups(query, target, groups, bounds, segments, costs, reward, separation, space, saved, found, first,
+                  hsp):
+    """As ``_greedy_groups``, by scores."""
     count = extended = 0
-    hsp = np.zeros(8, np.int64)
     for number in range(first, len(groups)):
         group, begun = groups[number], count
         forget(saved)
@@ -233,7 +233,7 @@ def _xdrop_groups(query, target, groups, bounds, segments, costs, reward, separa
             _align(query, target, group, segment, costs, reward, space, hsp)
             if hsp[SCORE] >= group[CUTOFF]:
                 hsp[PAIR] = number
-                found[count, :] = hsp
+                copy_row(hsp, found[count])
                 count += 1
                 if not save(saved, hsp):
                     return MORE_SAVED, number, begun, extended
@@ -402,7 +402,7 @@ class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
             def extend(own: np.ndarray, starts: np.ndarray, segments: np.ndarray, saved: Any, found: np.ndarray,
                        first: int) -> tuple[int, int, int, int]:
                 return _xdrop_groups(query, target, own, starts, segments, costs, scoring.reward, separation, space,
-                                     saved, found, first)
+                                     saved, found, first, np.zeros(8, np.int64))
 
             return extend, lambda state: None
 
@@ -438,7 +438,7 @@ class GreedyExtensionCpu(GappedExtensionCpu, GreedyExtension):
             def extend(own: np.ndarray, starts: np.ndarray, segments: np.ndarray, saved: Any, found: np.ndarray,
                        first: int) -> tuple[int, int, int, int]:
                 return _greedy_groups(query, offsets, target, own, starts, segments, scores, separation, room.rows,
-                                      sides, saved, found, first)
+                                      sides, saved, found, first, np.zeros(8, np.int64))
 
             return extend, room.grow
 

@@ -24,7 +24,7 @@ from seqloom.plugins.common.xdrop import extend_score, two_sided
 from seqloom.plugins.nucleotide_blast.chunks import merge_chunks
 from seqloom.plugins.nucleotide_blast.greedy import GreedyAligner
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
-from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions, NucleotideScoring
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, CHUNK_COLUMN
 from seqloom.plugins.nucleotide_blast.strands import both_strands, mirrored, strand_start
 from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP, WORD_COLUMNS, searched_query
@@ -64,6 +64,16 @@ def strand_codes(codes: np.ndarray, frame: int) -> bytes:
     """The strand of a query (u8 codes) that a frame names."""
     start = strand_start(frame, len(codes))
     return both_strands(codes)[start : start + len(codes)].tobytes()
+
+
+def extends_by_xdrop(options: Any) -> bool:
+    """Whether alignments are extended with gaps, by X-drop."""
+    return not (isinstance(options, NucleotideBlastOptions) and (options.greedy or options.ungapped))
+
+
+def extends_greedily(options: Any) -> bool:
+    """Whether alignments are extended with gaps, greedily."""
+    return not (isinstance(options, NucleotideBlastOptions) and (options.ungapped or not options.greedy))
 
 
 class GappedExtension(ExtendStage):
@@ -137,6 +147,7 @@ class XDropExtension(GappedExtension):
     """Preliminary gapped extension by X-drop dynamic programming (blastn)."""
 
     name = "nucleotide-xdrop"
+    applies = staticmethod(extends_by_xdrop)
 
     def aligner(self, scoring: NucleotideScoring, x_drop: int, query: bytes, target: bytes) -> Extend:
         assert scoring.matrix is not None
@@ -190,6 +201,7 @@ class GreedyExtension(GappedExtension):
     """Preliminary gapped extension by greedy alignment with linear gap costs (megablast)."""
 
     name = "nucleotide-greedy"
+    applies = staticmethod(extends_greedily)
 
     def aligner(self, scoring: NucleotideScoring, x_drop: int, query: bytes, target: bytes) -> Extend:
         refuse_affine(scoring)
@@ -209,11 +221,8 @@ class GreedyExtension(GappedExtension):
 def refuse_affine(scoring: NucleotideScoring) -> None:
     """The greedy aligner here knows linear gap costs only; BLAST's has an affine variant."""
     if not scoring.linear_gaps:
-        raise OptionError(
-            "greedy alignment has linear gap costs: leave --gapopen and --gapextend at 0, or align with "
-            "--stage extend.gapped=nucleotide-xdrop --stage extend.traceback=nucleotide-xdrop-traceback "
-            "--stage extend.winnowed=winnowed-nucleotide-xdrop"
-        )
+        raise OptionError("greedy alignment has linear gap costs: leave --gapopen and --gapextend at 0, or give "
+                          "--no-greedy")
 
 
 _SEGMENT = ("query_frame", "query_pos", "target_pos", "length", "score", "word_query", "word_target")

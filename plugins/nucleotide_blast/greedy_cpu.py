@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import highest_bit, lowest_bit
 from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR
 
@@ -49,7 +49,7 @@ def rows_room(cells: int, rows: int) -> Rows:
     return Rows(np.empty(cells, np.int32), np.empty((rows, 4), np.int64))
 
 
-@kernel
+@inline
 def _equal_ahead(query, i, target, j, most):
     """How many bases from i and j on are equal."""
     count = np.int64(0)
@@ -63,7 +63,7 @@ def _equal_ahead(query, i, target, j, most):
     return count
 
 
-@kernel
+@inline
 def _equal_back(query, i, target, j, most):
     """How many bases before i and j are equal."""
     count = np.int64(0)
@@ -77,14 +77,14 @@ def _equal_back(query, i, target, j, most):
     return count
 
 
-@kernel
+@inline
 def _equal(query, q, i, target, t, j, most, back):
     if back:
         return _equal_back(query, q - i, target, t - j, most)
     return _equal_ahead(query, q + i, target, t + j, most)
 
 
-@kernel
+@inline
 def _cell(rows, distance, diagonal):
     """Target offset of a diagonal at a distance."""
     first = rows.rows[distance, 1]

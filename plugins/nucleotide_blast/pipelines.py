@@ -5,26 +5,29 @@ from __future__ import annotations
 from seqloom.core.pipeline import Pipeline, Slot
 
 
-def _slots(words: str, aligner: str, separation: int, window: int = 0) -> tuple[Slot, ...]:
-    """Slots of a pipeline with "nucleotide" or "discontiguous" words and the "xdrop" or "greedy" aligner."""
+def _slots(words: str, separation: int) -> tuple[Slot, ...]:
+    """Slots of a pipeline with "nucleotide" or "discontiguous" words."""
     options = {"diagonal_separation": separation}
     return (
         Slot("index.words", f"{words}-word-table"),
         Slot("index.bases", "nucleotide-bases"),
         Slot("seed.words", f"{words}-word-hits"),
         Slot("sort.diagonal", "strand-diagonal"),
-        Slot("extend.ungapped", "nucleotide-ungapped", {"window": window} if window else {}),
-        Slot("extend.gapped", f"nucleotide-{aligner}", options),
-        Slot("extend.traceback", f"nucleotide-{aligner}-traceback", options),
+        Slot("extend.ungapped", "nucleotide-ungapped"),
+        # The segments themselves, or one of the two ways to extend with gaps.
+        Slot("extend.segments", "nucleotide-segments"),
+        Slot("extend.greedy", "nucleotide-greedy", options),
+        Slot("extend.gapped", "nucleotide-xdrop", options),
+        Slot("extend.greedy-traceback", "nucleotide-greedy-traceback", options),
+        Slot("extend.traceback", "nucleotide-xdrop-traceback", options),
         Slot("score.evalue", "search-space-evalue"),
         # Where alignments go for the sake of others, these must all be there before final ones are made.
-        Slot("extend.winnowed", f"winnowed-nucleotide-{aligner}", options, scope="reduce"),
+        Slot("extend.greedy-winnowed", "winnowed-nucleotide-greedy", options, scope="reduce"),
+        Slot("extend.winnowed", "winnowed-nucleotide-xdrop", options, scope="reduce"),
         Slot("sort.rank", "rank-targets", scope="reduce"),
     )
 
 
-WINDOW = 40
-"""Bases within which a second hit on a diagonal must lie, for discontiguous words."""
 SHORT = {"word_size": 7, "reward": 1, "penalty": -3}
 MEGABLAST = {
     "word_size": 28,
@@ -32,6 +35,7 @@ MEGABLAST = {
     "penalty": -2,
     "gapopen": 0,
     "gapextend": 0,
+    "greedy": True,
     "xdrop_ungap": None,
     "xdrop_gap": 25.0,
 }
@@ -41,27 +45,27 @@ PIPELINES = [
         "blastn",
         "nucleotide BLAST, as blastn: megablast, or words of 11 with --task blastn",
         "nucleotide-blast",
-        _slots("nucleotide", "xdrop", 50),
+        _slots("nucleotide", 50),
         task="megablast",
     ),
     Pipeline(
         "blastn-short",
         "nucleotide BLAST for queries under 30 bases, as blastn -task blastn-short",
         "nucleotide-blast",
-        _slots("nucleotide", "xdrop", 50),
+        _slots("nucleotide", 50),
         SHORT,
     ),
     Pipeline(
         "megablast",
         "nucleotide BLAST for very similar sequences, greedy, as blastn -task megablast",
         "nucleotide-blast",
-        _slots("nucleotide", "greedy", 6),
+        _slots("nucleotide", 6),
         MEGABLAST,
     ),
     Pipeline(
         "dc-megablast",
         "nucleotide BLAST with discontiguous words, two on a diagonal, as blastn -task dc-megablast",
         "discontiguous-blast",
-        _slots("discontiguous", "xdrop", 6, WINDOW),
+        _slots("discontiguous", 6),
     ),
 ]

@@ -26,6 +26,8 @@ def seqloom_stages() -> list[Deferred]:
         "strand-diagonal cpu": "sort_cpu.StrandDiagonalCpu",
         "nucleotide-ungapped reference": "ungapped_reference.UngappedExtension",
         "nucleotide-ungapped cpu": "ungapped_cpu.UngappedExtensionCpu",
+        "nucleotide-segments reference": "segments_reference.NucleotideSegments",
+        "nucleotide-segments cpu": "segments_cpu.NucleotideSegmentsCpu",
         "nucleotide-xdrop reference": "gapped_reference.XDropExtension",
         "nucleotide-xdrop cpu": "gapped_cpu.XDropExtensionCpu",
         "nucleotide-greedy reference": "gapped_reference.GreedyExtension",

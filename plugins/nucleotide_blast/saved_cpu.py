@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 from seqloom.plugins.common.culling_cpu import QUERY_END, QUERY_START, SCORE, TARGET_END, TARGET_START
 
 STRETCH = 2048
@@ -41,6 +41,13 @@ def saved_room(most: int, target: int) -> Saved:
     entries = 3 * most + min(most, 64) * stretches
     return Saved(np.empty((most, 8), np.int64), np.empty(most, np.bool_), np.full(stretches, NOBODY, np.int32),
                  np.empty((entries, 2), np.int32), np.zeros(2, np.int64))
+
+
+@inline
+def copy_row(row, to):
+    """One by one: an assigned slice may be copied to a new array first, and no kernel that makes one is quick."""
+    for column in range(len(row)):
+        to[column] = row[column]
 
 
 @kernel
@@ -110,7 +117,7 @@ def save(saved, hsp):
     row, used = saved.state[COUNT], saved.state[USED]
     if used + last - first + 1 > len(saved.entries):
         return False
-    saved.rows[row, :] = hsp
+    copy_row(hsp, saved.rows[row])
     saved.alive[row] = True
     for stretch in range(first, last + 1):
         saved.entries[used, 0], saved.entries[used, 1] = row, saved.heads[stretch]

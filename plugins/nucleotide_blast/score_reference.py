@@ -19,7 +19,7 @@ class SearchSpaceEvalue(ScoreStage):
     @classmethod
     def applies(cls, options: Any) -> bool:
         """Where final alignments are made before."""
-        return not (isinstance(options, NucleotideBlastOptions) and options.winnows())
+        return not (isinstance(options, NucleotideBlastOptions) and options.winnows() and not options.ungapped)
 
     def run(self, context: Context, records: Records) -> Alignments:
         assert isinstance(records, Alignments)

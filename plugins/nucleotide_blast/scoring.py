@@ -25,6 +25,7 @@ from seqloom.plugins.common.nucleotide_statistics import (
     gapped_karlin,
     has_even_scores,
     residue_scores,
+    ungapped_alpha_beta,
     ungapped_karlins,
 )
 from seqloom.plugins.common.references import GAPPED_BLAST, MEGABLAST, RELEASE
@@ -33,6 +34,10 @@ from seqloom.plugins.common.winnow_options import EDGE, LIMIT, OF_TARGET, OVERHA
 from seqloom.plugins.nucleotide_blast.strands import PLUS
 
 GAP_TRIGGER_BITS = 27.0
+SEGMENT_EVALUE = 0.05
+"""E-value in one target of average length that a segment must have where segments are what is reported."""
+SMALLEST_EVALUE = 1e-297
+"""Of a score cutoff."""
 REDUCED_CUTOFF = 0.8
 SMALLEST_WORD = 4
 MOST_BITS = 1_000_000
@@ -71,6 +76,15 @@ class NucleotideBlastOptions(Winnowing):
     best_hit_overhang: float | None = option(None, OVERHANG)
     best_hit_score_edge: float | None = option(None, EDGE)
     subject_besthit: bool = option(False, OF_TARGET)
+    greedy: bool = option(False, "extend greedily, with linear gap costs, instead of by X-drop")
+    ungapped: bool = option(False, "report the ungapped segments themselves")
+    min_raw_gapped_score: int = option(0, "least raw score of an alignment, preliminary or final; 0: that of the "
+                                          "largest E-value")
+    window_size: int = option(0, "bases from the end of a first hit on a diagonal in which a second one must end; 0: "
+                                 "every hit is extended", minimum=0)
+    off_diagonal_range: int = option(0, "diagonals to either side where the first of two hits may lie, too", minimum=0)
+    window_masker_db: str | None = option(None, "mask queries by WindowMasker alone, with these counts: a file, or a "
+                                                "database with counts; none: don't", metavar="FILE")
     query_loc: str | None = option(None, "first and last base of every query that are searched, as 10-200; none: all",
                                    metavar="A-B")
     subject_loc: str | None = option(None, "first and last base of every target that are searched, as 10-200; none: "
@@ -83,8 +97,19 @@ class NucleotideBlastOptions(Winnowing):
         location_of(self.query_loc)
         target_location_of(self.subject_loc)
         self.check_winnowing()
-        gapped_karlin(self.reward, self.penalty, self.gapopen, self.gapextend)
         dust_settings(self.dust)
+        if self.off_diagonal_range and not self.window_size:
+            raise OptionError("--off-diagonal-range is of two hits, and --window-size is 0: give that as well, such as "
+                              "40")
+        if self.ungapped:
+            return
+        gapped_karlin(self.reward, self.penalty, self.gapopen, self.gapextend)
+        linear = self.gapopen == 0 and self.gapextend == 0
+        if self.greedy and not linear:
+            raise OptionError("greedy alignment has linear gap costs: leave --gapopen and --gapextend at 0, or give "
+                              "--no-greedy")
+        if linear and not self.greedy:
+            raise OptionError("X-drop extension needs gap costs: give --gapopen and --gapextend, such as 5 and 2")
 
 
 @dataclass(frozen=True)
@@ -92,7 +117,8 @@ class StrandScoring:
     """Statistics and cutoffs of one strand of a query, scores in raw units.
 
     Attributes:
-        karlin: gapped parameters; None where the strand has no statistics, so that nothing can be found with it.
+        karlin: parameters of alignments, gapped unless these have no gaps; None where the strand has no statistics, so
+            that nothing can be found with it.
         ungapped: parameters without gaps.
         length_adjustment: bases taken off each sequence for edge effects.
         search_space: effective search space.
@@ -207,7 +233,9 @@ class NucleotideBlast(Family):
     target = "nucleotide"
 
     def masking(self, options: NucleotideBlastOptions) -> Sequence[Masking]:
-        """DUST and lower case, softly unless asked for otherwise."""
+        """DUST and lower case, or as in the peer WindowMasker alone; softly unless asked for otherwise."""
+        if options.window_masker_db is not None:
+            return [Masking("windowmasker", {"counts": options.window_masker_db}, options.soft_masking)]
         requests = []
         dust = dust_settings(options.dust)
         if dust is not None:
@@ -241,20 +269,22 @@ class NucleotideBlast(Family):
             gap_extend=options.gapextend,
             reward=options.reward,
             penalty=options.penalty,
-            even_scores=has_even_scores(options.reward, options.penalty),
+            even_scores=has_even_scores(options.reward, options.penalty) and not options.ungapped,
             kinds=[_query_scoring(length, parameters[plus], parameters[minus], space, options)
                    for length, plus, minus in kinds.tolist()],
             kind_of=kind_of,
         )
 
     def method(self, options: NucleotideBlastOptions) -> Method:
-        greedy = options.gapopen == 0 and options.gapextend == 0
-        extend = options.reward / 2 - options.penalty if greedy else options.gapextend
-        return Method("blastn", RELEASE, (MEGABLAST if greedy else GAPPED_BLAST,), {
+        linear = options.gapopen == 0 and options.gapextend == 0
+        extend = options.reward / 2 - options.penalty if linear else options.gapextend
+        costs = {"Gap Penalties": f"Existence: {options.gapopen}, Extension: {extend:g}"}
+        window = {"Window for multiple hits": str(options.window_size)}
+        return Method("blastn", RELEASE, (MEGABLAST if options.greedy else GAPPED_BLAST,), {
             "expect": options.evalue, "sc_match": options.reward, "sc_mismatch": options.penalty,
             "gap_open": options.gapopen, "gap_extend": options.gapextend, "filter": _filter(options)}, {
             "Matrix": f"blastn matrix {options.reward} {options.penalty}",
-            "Gap Penalties": f"Existence: {options.gapopen}, Extension: {extend:g}"})
+            **({} if options.ungapped else costs), **(window if options.window_size else {})})
 
     def statistics(
         self, query: SequenceBatch, space: SearchSpace, options: NucleotideBlastOptions
@@ -266,14 +296,18 @@ class NucleotideBlast(Family):
                 assert strand.ungapped is not None
                 gapped, ungapped = (KarlinParameters(block.lambda_, block.k, block.h)
                                     for block in (strand.karlin, strand.ungapped))
-                return QueryStatistics(strand.length_adjustment, int(strand.search_space), gapped, ungapped)
+                return QueryStatistics(strand.length_adjustment, int(strand.search_space),
+                                       None if options.ungapped else gapped, ungapped)
         return None
 
 
 def _filter(options: NucleotideBlastOptions) -> str:
-    """How queries are masked, in the peer's notation: L or D with its parameters is DUST, m means softly, F nothing."""
+    """How queries are masked, in the peer's notation: L or D with its parameters is DUST, W WindowMasker, m means
+    softly, F nothing."""
     dust = dust_settings(options.dust)
     text = "" if dust is None else "L;" if dust == dust_settings("yes") else f"D {' '.join(map(str, dust))};"
+    if options.window_masker_db is not None:
+        text += f"W -d {options.window_masker_db};"
     return text + "m;" * options.soft_masking or "F"
 
 
@@ -294,14 +328,19 @@ def _strand_scoring(length: int, ungapped: KarlinBlock | None, space: SearchSpac
                     ) -> StrandScoring:
     if ungapped is None:
         return StrandScoring()
-    karlin, alpha, beta = gapped_karlin(
-        options.reward, options.penalty, options.gapopen, options.gapextend, ungapped
-    )
+    karlin, alpha, beta = _karlin(ungapped, options)
     bases, sequences = options.dbsize or space.estimated_bases or space.total_residues, space.sequences
     adjustment = length_adjustment(karlin, alpha / karlin.lambda_, beta, length, bases, sequences)
     size = options.searchsp or effective_search_space(adjustment, length, bases, sequences)
-    cutoff = max(1, math.ceil(_score_of(options.evalue, size, karlin)))
-    ungapped_cutoff = min(int(ungapped.raw_from_bits(GAP_TRIGGER_BITS)), cutoff)
+    cutoff = _score_of(options.evalue, size, karlin)
+    if options.min_raw_gapped_score > 0:
+        cutoff = options.min_raw_gapped_score
+    if options.ungapped:
+        target = space.total_residues // max(1, sequences)
+        least = _score_of(SEGMENT_EVALUE, min(target, 2 * length) * target, ungapped)
+    else:
+        least = int(ungapped.raw_from_bits(GAP_TRIGGER_BITS))
+    ungapped_cutoff = min(least, cutoff)
     bits = options.xdrop_ungap
     return StrandScoring(
         karlin,
@@ -315,6 +354,13 @@ def _strand_scoring(length: int, ungapped: KarlinBlock | None, space: SearchSpac
     )
 
 
-def _score_of(evalue: float, space: float, karlin: KarlinBlock) -> float:
-    """Score that has this E-value in a search space."""
-    return math.log(karlin.k * max(space, 1.0) / max(evalue, 1e-297)) / karlin.lambda_
+def _karlin(ungapped: KarlinBlock, options: NucleotideBlastOptions) -> tuple[KarlinBlock, float, float]:
+    """Parameters of alignments, with alpha and beta of the length adjustment."""
+    if options.ungapped:
+        return ungapped_alpha_beta(options.reward, options.penalty, ungapped)
+    return gapped_karlin(options.reward, options.penalty, options.gapopen, options.gapextend, ungapped)
+
+
+def _score_of(evalue: float, space: float, karlin: KarlinBlock) -> int:
+    """Least score with at most this E-value in a search space; at least 1."""
+    return max(1, math.ceil(math.log(karlin.k * max(space, 1.0) / max(evalue, SMALLEST_EVALUE)) / karlin.lambda_))

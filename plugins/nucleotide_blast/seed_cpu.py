@@ -17,12 +17,14 @@ from seqloom.core.context import Context
 from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.index import Index
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import prefetch
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
-from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
+from seqloom.plugins.nucleotide_blast.greedy_cpu import Sequence, sequence
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
+from seqloom.plugins.nucleotide_blast.scanned_cpu import Places, ScannedSeeds, places_of, query_at, scanned
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     BYTES_PER_SEED,
     CHUNK,
@@ -31,15 +33,18 @@ from seqloom.plugins.nucleotide_blast.seed_reference import (
     WordHits,
     chunk_starts,
 )
-from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 
-_ROOM = 4096
-"""Hits of a chunk that there is room for at first, beside those to be expected."""
+_ROOM = 1 << 16
+"""Hits of a chunk that there is room for at a time."""
 BYTES_PER_ROW = 12
+AT_ONCE = 512
+"""Words of a target that are made, and looked for in a table's presence bits, before those that are there are used."""
+WIDE = 12
+"""Bases of words that are looked for in place of narrow ones, which are in tables of targets many times by chance."""
+FETCHED = 256
+"""Words whose presence bits are fetched before the first of them is looked for."""
 ROLLED = 2
-"""Bases from one word of a target to the next up to which a word is made of the one before."""
-BLOCK = 64
-"""Places for which there is one note of the query that they begin in."""
+"""Bases from one word of a target to the next up to which several words are made of the same bases."""
 
 
 class WordTable(NamedTuple):
@@ -57,9 +62,7 @@ class WordTable(NamedTuple):
 class QueryTable(NamedTuple):
     """The strands of all queries: u1 bases, bool places of table words, bool places from which a whole word is open.
 
-    eights: u8, the eight bases from each place on.
-    begins: i8[k + 1], where the strands of each query begin. blocks: i4, the query at the first of every ``BLOCK``
-    places.
+    eights: u8, the eight bases from each place on. begins, blocks: as of ``Places``.
     """
 
     strands: np.ndarray
@@ -70,7 +73,7 @@ class QueryTable(NamedTuple):
     blocks: np.ndarray
 
 
-@kernel
+@inline
 def _ones(bits):
     """How many bits of a u8 are set."""
     bits -= bits >> np.uint64(1) & np.uint64(0x5555555555555555)
@@ -79,13 +82,13 @@ def _ones(bits):
     return np.int64(bits * np.uint64(0x0101010101010101) >> np.uint64(56))
 
 
-@kernel
+@inline
 def is_present(bits, word):
     """Whether a table with these presence bits has the word."""
     return bits[word >> 6] >> np.uint64(word & 63) & np.uint64(1) != 0
 
 
-@kernel
+@inline
 def rank_of(bits, ranks, word):
     """How many words of a table come before this one."""
     return ranks[word >> 6] + _ones(bits[word >> 6] & ((np.uint64(1) << np.uint64(word & 63)) - np.uint64(1)))
@@ -135,16 +138,7 @@ def _mark_open(masked, begins, size, opens):
             opens[place] = run >= size
 
 
-@kernel
-def query_at(query, place):
-    """The query that a place is in."""
-    number = np.int64(query.blocks[place // BLOCK])
-    while query.begins[number + 1] <= place:
-        number += 1
-    return number
-
-
-@kernel
+@inline
 def _may_grow(piece, query, place, target, width, size):
     """Whether a word may be part of one of ``size`` bases: where that needs 15 more, 8 on one side are equal."""
     q, t = place + width, target + width
@@ -153,7 +147,7 @@ def _may_grow(piece, query, place, target, width, size):
     return query.eights[q] == piece.words[t] or query.eights[place - 8] == piece.words[target - 8]
 
 
-@kernel
+@inline
 def _whole_word(bases, query, place, target, width, size):
     """Mini-extension and skipping of masked bases: (whether a hit is left, its start in strands and bases, shift)."""
     number = query_at(query, place)
@@ -187,7 +181,7 @@ def _whole_word(bases, query, place, target, width, size):
     return True, place, target, shift
 
 
-@kernel
+@inline
 def _eight(bases):
     """Eight bases, one in each byte of a u8 and the first one lowest, as a word of two bits each."""
     bases = (bases << np.uint64(2) | bases >> np.uint64(8)) & np.uint64(0x000F000F000F000F)
@@ -195,7 +189,7 @@ def _eight(bases):
     return np.int64((bases << np.uint64(8) | bases >> np.uint64(32)) & np.uint64(0xFFFF))
 
 
-@kernel
+@inline
 def _word_at(piece, place, width):
     """The word of 8 to 16 bases there."""
     more = np.int64(2 * (width - 8))
@@ -203,16 +197,101 @@ def _word_at(piece, place, width):
 
 
 @kernel
-def _scan(piece, length, size, width, stride, table, query, found):
-    """Hits of a chunk: rows of place in the strands, place in the chunk, shift; (their number, that of equal words).
+def present_words(bits, words, count, present):
+    """Keep the first ``count`` words that a table has: their numbers in ``present``; returns how many there are.
 
-    piece: ``Sequence`` of the chunk, which has ``length`` bases.
+    Without a branch: which words are there can't be foreseen.
+    """
+    there = 0
+    for number in range(count):
+        word = words[number]
+        present[there] = number
+        there += np.int64(bits[word >> 6] >> np.uint64(word & 63) & np.uint64(1))
+    return there
+
+
+def scratch(arrays: int) -> tuple[np.ndarray, ...]:
+    """Room for ``AT_ONCE`` words, so many times, and for those that are present: kernels that make arrays are slow."""
+    return tuple(np.empty(AT_ONCE + 1, np.int64) for _ in range(arrays + 1))
+
+
+@kernel
+def rolled_words(piece, first, count, width, stride, words):
+    """The words of 1 to 24 bases of a piece at ``count`` places, 1, 2, 4 or 8 apart, from ``first`` on."""
+    number, after = 0, first
+    ahead = len(piece.words) - 24
+    window = np.int64(0)
+    mask = (np.int64(1) << np.int64(2 * width)) - 1
+    while number < count and first + number * stride < ahead:
+        place = first + number * stride
+        if place != after or number == 0:
+            window = ((_eight(piece.words[place]) << 32) | (_eight(piece.words[place + 8]) << 16)
+                      | _eight(piece.words[place + 16]))
+        window = window << 16 | _eight(piece.words[place + 24])
+        after = place + 8
+        if stride == 1 and number + 8 <= count:
+            for k in range(8):
+                words[number + k] = window >> np.int64(2 * (32 - width - k)) & mask
+            number += 8
+            continue
+        for k in range(0, 8, stride):
+            if number < count:
+                words[number] = window >> np.int64(2 * (32 - width - k)) & mask
+                number += 1
+    for rest in range(number, count):
+        word = np.int64(0)
+        for place in range(first + rest * stride, first + rest * stride + width):
+            word = word << 2 | piece.bases[place]
+        words[rest] = word
+
+
+@kernel
+def _words(piece, first, count, width, stride, words):
+    """The words of a chunk at ``count`` places, ``stride`` apart, from ``first`` on."""
+    if stride <= ROLLED:
+        rolled_words(piece, first, count, width, stride, words)
+        return
+    for number in range(count):
+        word = np.int64(0)
+        for place in range(first + number * stride, first + number * stride + width):
+            word = word << 2 | piece.bases[place]
+        words[number] = word
+
+
+@kernel
+def _scan_whole(piece, length, width, stride, table, found, first, words, present):
+    """As ``_scan``, of words that needn't be extended. words, present: ``scratch``."""
+    count = 0
+    places = max(0, (length - width) // stride + 1)
+    for begin in range(first, places, AT_ONCE):
+        own, before = min(AT_ONCE, places - begin), count
+        _words(piece, begin * stride, own, width, stride, words)
+        for at in range(present_words(table.bits, words, own, present)):
+            rank = rank_of(table.bits, table.ranks, words[present[at]])
+            entry, last = table.starts[rank], table.starts[rank + 1]
+            if count + last - entry > len(found):
+                return before, before, begin
+            for place in table.entries[entry:last]:
+                found[count, 0], found[count, 1], found[count, 2] = place, (begin + present[at]) * stride, 0
+                count += 1
+    return count, count, -1
+
+
+@kernel
+def _scan(piece, length, size, width, stride, table, query, found, first):
+    """Hits of a chunk from a word on: rows of place in the strands, place in the chunk, shift.
+
+    Returns their number, that of equal words, and the word from which on there was no room, or −1.
+
+    Args:
+        piece: ``Sequence`` of the chunk, which has ``length`` bases.
     """
     bases = piece.bases[:length]
     count = looked_up = 0
     word, taken, mask = np.int64(0), 0, (np.int64(1) << np.int64(2 * width)) - 1
     apart = stride > ROLLED and 8 <= width <= length
-    for target in range(0, len(bases) - width + 1, stride):
+    for number in range(first, max(0, (length - width) // stride + 1)):
+        target = number * stride
         if apart:
             word = _word_at(piece, target, width)
         else:
@@ -223,6 +302,8 @@ def _scan(piece, length, size, width, stride, table, query, found):
         if not is_present(table.bits, word):
             continue
         rank = rank_of(table.bits, table.ranks, word)
+        if count + table.starts[rank + 1] - table.starts[rank] > len(found):
+            return count, looked_up, number
         for entry in range(table.starts[rank], table.starts[rank + 1]):
             looked_up += 1
             if not _may_grow(piece, query, np.int64(table.entries[entry]), target, width, size):
@@ -230,10 +311,9 @@ def _scan(piece, length, size, width, stride, table, query, found):
             whole, begin, opposite, shift = _whole_word(bases, query, np.int64(table.entries[entry]), target, width,
                                                         size)
             if whole:
-                if count < len(found):
-                    found[count, 0], found[count, 1], found[count, 2] = begin, opposite, shift
+                found[count, 0], found[count, 1], found[count, 2] = begin, opposite, shift
                 count += 1
-    return count, looked_up
+    return count, looked_up, -1
 
 
 @kernel
@@ -246,34 +326,137 @@ def _every(bases, width, stride, words, places):
         words[number], places[number] = word, number * stride
 
 
-@kernel
-def _scan_words(queries, low, high, piece, size, table, query, found):
-    """As ``_scan``, of a chunk in the table for words ``low`` … ``high`` − 1 of the queries.
+@inline
+def _bases_at(bases, words, place, count):
+    """Up to eight bases from a place on as a word; −1 where one isn't a base, or there are less."""
+    if place < 0 or place + count > len(bases):
+        return np.int64(-1)
+    if place < len(words):
+        eight = words[place]
+        if eight & (np.uint64(0xFCFCFCFCFCFCFCFC) >> np.uint64(8 * (8 - count))):
+            return np.int64(-1)
+        return _eight(eight) >> np.int64(2 * (8 - count))
+    word = np.int64(0)
+    for k in range(count):
+        if bases[place + k] > 3:
+            return np.int64(-1)
+        word = word << 2 | bases[place + k]
+    return word
 
-    queries: ``QueryWords``. A fourth column has where the chunk's word begins.
+
+@kernel
+def _widened(piece, words, places, width, more, wide, where, back):
+    """Words with ``more`` bases ahead of or behind them, where there are such, and their places; their number."""
+    count = 0
+    for number in range(len(words)):
+        place = np.int64(places[number])
+        other = _bases_at(piece.bases, piece.words, place - more if back else place + width, more)
+        if other >= 0:
+            word = np.int64(words[number])
+            wide[count] = other << 2 * width | word if back else word << 2 * more | other
+            where[count] = place
+            count += 1
+    return count
+
+
+@kernel
+def _scan_words(queries, high, piece, size, more, ahead, back, query, keys, ranks, found, low):
+    """As ``_scan``, of a chunk in tables, for words ``low`` … ``high`` − 1 of the queries.
+
+    A hit that needs ``more`` bases on either side of its word has so many equal ones on one side at least: it is looked
+    for by wider words, which are there less often by chance. What one table gives, the other needn't.
+
+    Args:
+        queries: ``QueryWords``.
+        more: bases by which words are wider; 0 if all hits are looked for in ``ahead``.
+        ahead, back: tables of the chunk's words with ``more`` bases ahead of and behind them.
+        keys, ranks: i8[2, ``FETCHED``], wider words, −1 where there is none; i8[2 · ``FETCHED``, 3] for ``_fetched``.
+        found: a fourth column has where the chunk's word begins.
     """
-    count = looked_up = 0
+    count = looked_up = begun = seen = 0
+    width = queries.width
     for number in range(len(queries.widths)):
-        if queries.widths[number] != queries.width:
+        if queries.widths[number] != width:
             continue
-        for at in range(max(low, queries.word_offsets[number]), min(high, queries.word_offsets[number + 1])):
-            word = queries.words[at]
-            if not is_present(table.bits, word):
-                continue
-            rank = rank_of(table.bits, table.ranks, word)
-            place = query.begins[number] + queries.positions[at]
-            for entry in range(table.starts[rank], table.starts[rank + 1]):
-                looked_up += 1
-                target = np.int64(table.entries[entry])
-                if not _may_grow(piece, query, place, target, queries.width, size):
+        begin = query.begins[number]
+        to = min(high, queries.word_offsets[number + 1])
+        for block in range(max(low, queries.word_offsets[number]), to, FETCHED):
+            last_of_block = min(block + FETCHED, to)
+            for at in range(block, last_of_block):
+                word, place = np.int64(queries.words[at]), begin + queries.positions[at]
+                if not more:
+                    keys[0, at - block] = word
+                    prefetch(ahead.bits, word >> 6)
                     continue
-                whole, begin, opposite, shift = _whole_word(piece.bases, query, place, target, queries.width, size)
-                if whole:
-                    if count < len(found):
-                        found[count, 0], found[count, 1], found[count, 2] = begin, opposite, shift
-                        found[count, 3] = target
-                    count += 1
-    return count, looked_up
+                after = _bases_at(query.strands, query.eights, place + width, more)
+                before = _bases_at(query.strands, query.eights, place - more, more)
+                keys[0, at - block] = word << 2 * more | after if after >= 0 else -1
+                keys[1, at - block] = before << 2 * width | word if before >= 0 else -1
+                prefetch(ahead.bits, keys[0, at - block] >> 6)
+                prefetch(back.bits, keys[1, at - block] >> 6)
+            known = -1
+            for row in range(_fetched(piece, last_of_block - block, width, more, ahead, back, keys, ranks)):
+                at, side, rank = ranks[row, 0], ranks[row, 1], ranks[row, 2]
+                place = begin + queries.positions[block + at]
+                first, last = _entries(back, rank) if side else _entries(ahead, rank)
+                if at != known:
+                    known, begun, seen = at, count, looked_up
+                if count + last - first > len(found):
+                    return begun, seen, block + at
+                for entry in range(first, last):
+                    target = np.int64(back.entries[entry] if side else ahead.entries[entry])
+                    if side and keys[0, at] >= 0 and (
+                            keys[0, at] & (np.int64(1) << 2 * more) - 1
+                            == _bases_at(piece.bases, piece.words, target + width, more)):
+                        continue
+                    looked_up += 1
+                    count += _hit(piece, query, place, target, width, size, found, count)
+    return count, looked_up, -1
+
+
+@inline
+def _entries(table, rank):
+    """First and last entry of a word, behind it."""
+    return table.starts[rank], table.starts[rank + 1]
+
+
+@kernel
+def _fetched(piece, count, width, more, ahead, back, keys, ranks):
+    """Note which of ``count`` words are there: i8[n, 3] number, table and rank; returns how many.
+
+    All that is known of one is far from what is known of others, so each is fetched before the first is looked at.
+    """
+    there = 0
+    for number in range(count):
+        for side in range(2 if more else 1):
+            key = keys[side, number]
+            if key >= 0 and (is_present(back.bits, key) if side else is_present(ahead.bits, key)):
+                ranks[there, 0], ranks[there, 1], ranks[there, 2] = number, side, key
+                prefetch(back.ranks if side else ahead.ranks, key >> 6)
+                there += 1
+    for at in range(there):
+        side, key = ranks[at, 1], ranks[at, 2]
+        ranks[at, 2] = rank_of(back.bits, back.ranks, key) if side else rank_of(ahead.bits, ahead.ranks, key)
+        prefetch(back.starts if side else ahead.starts, ranks[at, 2])
+    for at in range(there):
+        side, rank = ranks[at, 1], ranks[at, 2]
+        prefetch(back.entries if side else ahead.entries, back.starts[rank] if side else ahead.starts[rank])
+    for at in range(there):
+        side, rank = ranks[at, 1], ranks[at, 2]
+        entry = back.entries[back.starts[rank]] if side else ahead.entries[ahead.starts[rank]]
+        prefetch(piece.bases, np.int64(entry) + width)
+    return there
+
+
+@inline
+def _hit(piece, query, place, target, width, size, found, row):
+    """Write the hit of a word, if it is one, to a row; whether it is."""
+    if not _may_grow(piece, query, place, target, width, size):
+        return False
+    whole, begin, opposite, shift = _whole_word(piece.bases, query, place, target, width, size)
+    if whole:
+        found[row, 0], found[row, 1], found[row, 2], found[row, 3] = begin, opposite, shift, target
+    return whole
 
 
 @kernel
@@ -310,66 +493,59 @@ class QueryWords(NamedTuple):
         return word_table(words, places, kinds)
 
 
-def hits_in_room(room: int, columns: int, scan: Callable[[np.ndarray], tuple[int, int]]) -> tuple[np.ndarray, int]:
-    """Rows that a scan finds, i4[n, columns], in more room if it needs that; and how many equal words there were."""
+def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int]], first: int = 0
+             ) -> tuple[list[np.ndarray], int]:
+    """Rows that a scan finds, i4[n, columns], part by part; and how many equal words there were.
+
+    scan: called with room and where to begin; gives the rows that are in the room, how many equal words there were, and
+    where it ran out of it, or −1.
+    """
+    room, parts, words = np.empty((_ROOM, columns), np.int32), [], 0
     while True:
-        rows = np.empty((room, columns), np.int32)
-        count, looked_up = scan(rows)
-        if count <= room:
-            return rows[:count].copy(), looked_up
-        room = count
+        count, looked_up, after = scan(room, first)
+        words += looked_up
+        if count:
+            parts.append(room[:count].copy())
+        if after < 0:
+            return parts, words
+        if after == first and not count:
+            room = np.empty((4 * len(room), columns), np.int32)
+        first = after
+
+
+def _wide_table(piece: Sequence, words: np.ndarray, places: np.ndarray, width: int, more: int, back: bool) -> WordTable:
+    wide, where = np.empty((2, len(words)), np.int32)
+    count = _widened(piece, words, places, width, more, wide, where, back)
+    return word_table(wide[:count], where[:count], 4 ** (width + more))
 
 
 def hits_of_query_words(threads: int, queries: QueryWords, piece: np.ndarray, size: int, query: QueryTable
-                        ) -> tuple[np.ndarray, int]:
+                        ) -> tuple[list[np.ndarray], int]:
     """Hits of the words of queries in a chunk, as ``_scan`` finds them, and how many equal words there were."""
     width = queries.width
     stride = size - width + 1
     own, begins = np.empty((2, max(0, (len(piece) - width) // stride + 1)), np.int32)
     _every(piece, width, stride, own, begins)
-    table, chunk = word_table(own, begins, 4**width), sequence(piece)
+    chunk, more = sequence(piece), WIDE - width
+    if more > 1 and 2 * more <= size - width:
+        ahead, back = (_wide_table(chunk, own, begins, width, more, side) for side in (False, True))
+    else:
+        more = 0
+        ahead = back = word_table(own, begins, 4**width)
 
-    def part(rows: tuple[int, int]) -> tuple[np.ndarray, int]:
-        room = _ROOM + 2 * (rows[1] - rows[0]) * len(own) // 4**width
-        return hits_in_room(room, 4, lambda found: _scan_words(queries, *rows, chunk, size, table, query, found))
+    def part(rows: tuple[int, int]) -> tuple[list[np.ndarray], int]:
+        low, high = rows
+        keys, ranks = np.empty((2, FETCHED), np.int64), np.empty((2 * FETCHED, 3), np.int64)
+        return all_hits(4, lambda found, at: _scan_words(queries, high, chunk, size, more, ahead, back, query, keys,
+                                                         ranks, found, at), low)
 
     parts = run_tasks(threads, part, even_parts(len(queries.words), threads))
-    found = np.concatenate([np.empty((0, 4), np.int32), *(rows for rows, _ in parts)])
+    found = np.concatenate([np.empty((0, 4), np.int32), *(rows for some, _ in parts for rows in some)])
     found = found[np.argsort(found[:, 3], kind="stable")]
-    return np.ascontiguousarray(found[:, :3]), sum(looked_up for _, looked_up in parts)
+    return [np.ascontiguousarray(found[:, :3])], sum(looked_up for _, looked_up in parts)
 
 
-Scan = Callable[[np.ndarray, WordTable, QueryTable, np.ndarray], tuple[int, int]]
-
-
-@kernel
-def _grouped(query, rows, counts, order):
-    """Stable order of rows by query. counts: i8[queries + 1], zero."""
-    for row in range(len(rows)):
-        counts[query_at(query, rows[row, 0]) + 1] += 1
-    for number in range(1, len(counts)):
-        counts[number] += counts[number - 1]
-    for row in range(len(rows)):
-        number = query_at(query, rows[row, 0])
-        order[counts[number]] = row
-        counts[number] += 1
-
-
-@kernel
-def _columns(rows, order, chunks, firsts, query, length, queries, query_number, target_number, query_pos, target_pos,
-             frame, chunk_of, shift):
-    """Columns of seeds from rows of hits. chunks: i8[c, 2], target number and begin; firsts: i8[c + 1], their rows."""
-    for at in range(len(order)):
-        row = order[at]
-        chunk = np.searchsorted(firsts, row, "right") - 1
-        number = query_at(query, rows[row, 0])
-        place = rows[row, 0] - query.begins[number]
-        size = (query.begins[number + 1] - query.begins[number]) // 2
-        minus = place > size
-        query_number[at], target_number[at] = queries[number], chunks[chunk, 0]
-        query_pos[at] = 2 * size + 1 - place - length if minus else place
-        target_pos[at], chunk_of[at] = rows[row, 1] + chunks[chunk, 1], chunks[chunk, 1]
-        frame[at], shift[at] = MINUS if minus else PLUS, rows[row, 2]
+Scan = Callable[[np.ndarray, WordTable, QueryTable, np.ndarray, int], tuple[int, int, int]]
 
 
 _LOOKED_UP = 20
@@ -382,7 +558,7 @@ def is_less_by_target(words: int, of_targets: int, chunks: int) -> bool:
 
 
 def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], int], scanner: Callable,
-               whole_words: bool) -> Seeds:
+               whole_words: bool, follow: bool) -> Seeds:
     """Seeds of all words of the index of a kind, by query, target, chunk and as ``scanner`` finds them.
 
     Args:
@@ -390,6 +566,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
         kinds: how many different words of a width there can be.
         scanner: gives for a width and a stride the function that scans a chunk.
         whole_words: whether words are of neighbouring bases, so that those of a target can be put into a table, too.
+        follow: whether ``scanner`` finds the hits of a diagonal in the order of their places.
     """
     index, bases = context.index(kind), context.index(BASES)["bases"]
     queries, targets = context.queries, context.targets
@@ -407,46 +584,32 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
         scan = scanner(width, stride)
 
         def look(at: int, own: QueryWords = own, table: WordTable | None = table, scan: Scan = scan,
-                 stride: int = stride) -> tuple[np.ndarray, int]:
+                 stride: int = stride) -> tuple[list[np.ndarray], int]:
             target, chunk = work[at]
             low = int(targets.offsets[target]) + chunk
             piece = bases[low : min(low + CHUNK, int(targets.offsets[target + 1]))]
             if table is None:
                 rows, looked_up = hits_of_query_words(context.threads, own, piece, length, query)
             else:
-                room = _ROOM + 2 * len(piece) * len(table.entries) // (kinds(own.width) * stride)
-                rows, looked_up = hits_in_room(room, 3, lambda found: scan(piece, table, query, found))
+                rows, looked_up = all_hits(3, lambda found, at: scan(piece, table, query, found, at))
             context.advance(len(piece), len(of_widths) * targets.total_residues)
             return rows, looked_up
 
         threads = 1 if turned else context.threads
         for at, (rows, looked_up) in enumerate(run_tasks(threads, look, range(len(work)))):
-            found[at].append(rows)
+            found[at] += rows
             context.count("table_hits", looked_up)
-    parts = [rows for chunk in found for rows in chunk]
-    rows = np.concatenate([np.empty((0, 3), np.int32), *parts])
-    firsts = np.cumsum([0, *(sum(map(len, chunk)) for chunk in found)])
     chunks = np.array([(targets.ordinals[target], chunk) for target, chunk in work], np.int64).reshape(-1, 2)
-    order = np.empty(len(rows), np.int64)
-    _grouped(query, rows, np.zeros(len(queries) + 1, np.int64), order)
-    query_number, target_number = np.empty((2, len(rows)), np.int32)
-    query_pos, target_pos, chunk_of, shift = np.empty((4, len(rows)), np.int32)
-    frame = np.empty(len(rows), np.int8)
-    _columns(rows, order, chunks, firsts, query, length, queries.ordinals, query_number, target_number, query_pos,
-             target_pos, frame, chunk_of, shift)
-    return Seeds({
-        "query": query_number, "target": target_number, "query_pos": query_pos, "target_pos": target_pos,
-        "length": np.full(len(rows), length, np.int32), "query_frame": frame,
-        "target_frame": np.full(len(rows), PLUS, np.int8), "chunk": chunk_of, "shift": shift,
-    }, (CHUNK_COLUMN, SHIFT_COLUMN))  # fmt: skip
+    hits = scanned(Places(query.begins, query.blocks), found, chunks)
+    make = ScannedSeeds(hits, query.begins, length, queries.ordinals, follow)
+    return Seeds.later(len(hits.hits), make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
 
 def _query_table(index: Index, size: int) -> QueryTable:
     strands, begins = index["strands"], index["strand_offsets"]
     opens = np.empty(len(strands), np.bool_)
     _mark_open(index["masked"], begins, size, opens)
-    blocks = np.searchsorted(begins, np.arange(0, len(strands) + 1, BLOCK), "right") - 1
-    return QueryTable(strands, sequence(strands).words, index["indexed"], opens, begins, blocks.astype(np.int32))
+    return QueryTable(strands, sequence(strands).words, index["indexed"], opens, *places_of(begins))
 
 
 def shared_scan_seconds(shape: Shape) -> float:
@@ -483,7 +646,10 @@ class WordHitsCpu(WordHits):
         size = context.options.word_size
 
         def scanner(width: int, stride: int) -> Scan:
-            return lambda bases, table, query, found: _scan(sequence(bases), len(bases), size, width, stride, table,
-                                                            query, found)
+            if width == size:
+                return lambda bases, table, query, found, first: _scan_whole(sequence(bases), len(bases), width, stride,
+                                                                             table, found, first, *scratch(1))
+            return lambda bases, table, query, found, first: _scan(sequence(bases), len(bases), size, width, stride,
+                                                                   table, query, found, first)
 
-        return word_seeds(context, WORDS, size, lambda width: 4**width, scanner, True)
+        return word_seeds(context, WORDS, size, lambda width: 4**width, scanner, True, True)

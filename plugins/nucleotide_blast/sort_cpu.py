@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.keys import byte_keys
 from seqloom.core.records import Records, Seeds
+from seqloom.plugins.nucleotide_blast.scanned_cpu import ScannedSeeds
 from seqloom.plugins.nucleotide_blast.sort_reference import StrandDiagonal, strand_diagonal
 
 _BITS = 63
+
+
+class SortedSeeds:
+    """Makes the columns of seeds in the order of the stage, when somebody asks for one.
+
+    unsorted: what makes them as they were found.
+    """
+
+    def __init__(self, unsorted: ScannedSeeds, sort: Callable[[], Seeds]) -> None:
+        self.unsorted, self._sort = unsorted, sort
+
+    def __call__(self) -> dict[str, np.ndarray]:
+        return self._sort().data
 
 
 class StrandDiagonalCpu(StrandDiagonal):
@@ -17,6 +33,12 @@ class StrandDiagonalCpu(StrandDiagonal):
 
     def run(self, context: Context, records: Records) -> Seeds:
         assert isinstance(records, Seeds)
+        if isinstance(make := records.unmade, ScannedSeeds):
+            later = SortedSeeds(make, lambda: self._sorted(context, records))
+            return Seeds.later(len(records), later, records.extra)
+        return self._sorted(context, records)
+
+    def _sorted(self, context: Context, records: Seeds) -> Seeds:
         if not len(records):
             return records
         columns = [records.query, records.target, records.chunk, -records.query_frame, strand_diagonal(records),

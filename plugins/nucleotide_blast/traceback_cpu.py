@@ -37,18 +37,18 @@ from seqloom.plugins.nucleotide_blast.gapped_cpu import (
     MORE_SAVED,
     GreedyRoom,
     matchable_strands,
-    matchable_targets,
     most_columns,
     set_out,
     strand_offsets,
 )
 from seqloom.plugins.nucleotide_blast.gapped_reference import reach, refuse_affine
 from seqloom.plugins.nucleotide_blast.greedy import PAIR as PAIRS
-from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, QUERY, TARGET, script_of
+from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, QUERY, TARGET, script_of, sequence
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
 from seqloom.plugins.nucleotide_blast.saved_cpu import (
     STRETCH,
     Saved,
+    copy_row,
     forget,
     has_room,
     is_contained,
@@ -200,10 +200,11 @@ def _settled(saved, row, script, runs, rows, spans, progress, wanted):
         if used + len(script) > len(runs):
             return False
         save(saved, row)
-        rows[count, :] = row
+        copy_row(row, rows[count])
         rows[count, GROUP_OF] = progress[GROUP]
         spans[count, 0], spans[count, 1] = used, len(script)
-        runs[used : used + len(script)] = script
+        for run in range(len(script)):
+            runs[used + run, 0], runs[used + run, 1] = script[run, 0], script[run, 1]
         progress[COUNT], progress[USED] = count + 1, used + len(script)
     progress[ROW] += 1
     return True
@@ -220,7 +221,7 @@ def _next(groups, bounds, hsps, separation, saved, progress, row):
         group = groups[progress[GROUP]]
         if not has_room(saved, group[WIDTH]):
             return MORE_SAVED
-        row[:] = hsps[progress[ROW]]
+        copy_row(hsps[progress[ROW]], row)
         if not is_contained(saved, row, separation):
             return AHEAD
         progress[ROW] += 1
@@ -229,12 +230,11 @@ def _next(groups, bounds, hsps, separation, saved, progress, row):
 
 @kernel
 def _trace_all_greedily(query, residues, matchable, matchable_residues, groups, bounds, hsps, separation, scores,
-                        distances, sides, script, saved, runs, rows, spans, progress):
+                        distances, sides, script, saved, runs, rows, spans, progress, row):
     """Trace the alignments of all groups, from ``progress`` on; returns DONE or what is missing.
 
-    query, residues: u1, as they score. rows, spans, runs: what is made.
+    query, residues: u1, as they score. rows, spans, runs: what is made. row: room for one.
     """
-    row = np.empty(8, np.int64)
     while True:
         state = _next(groups, bounds, hsps, separation, saved, progress, row)
         if state != AHEAD:
@@ -254,9 +254,8 @@ def _trace_all_greedily(query, residues, matchable, matchable_residues, groups, 
 
 @kernel
 def _trace_all(query, real, residues, padded, padded_residues, groups, bounds, hsps, separation, percent, costs, reward,
-               space, codes, row_codes, steps, outwards, script, saved, runs, rows, spans, progress):
+               space, codes, row_codes, steps, outwards, script, saved, runs, rows, spans, progress, row):
     """As ``_trace_all_greedily``, by scores. real: the queries' real bases. padded, padded_residues: ``both_ways``."""
-    row = np.empty(8, np.int64)
     least_drop = costs.gap_open + costs.gap_extend
     while True:
         state = _next(groups, bounds, hsps, separation, saved, progress, row)
@@ -388,7 +387,7 @@ class TracebackCpu(Traceback):
 
         rows, counts, paths = (list(column) for column in zip(
             *run_tasks(context.threads, part, group_parts(bounds, context.threads)), strict=True))
-        return _records(context, np.concatenate(rows), np.concatenate(counts), Ragged.concat(paths), query_of, at,
+        return final_records(context, np.concatenate(rows), np.concatenate(counts), Ragged.concat(paths), query_of, at,
                         minus)
 
     def _traced(self, groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, trace: Trace,
@@ -427,12 +426,24 @@ class TracebackCpu(Traceback):
         saved = saved._replace(entries=np.empty((int(stretches.sum()), 2), np.int32))
         _uncontained(rows, left, self.options.diagonal_separation, saved, stays)
         left = left[stays]
-        offsets, counts = np.zeros(len(left) + 1, np.int64), np.empty((len(left), len(PathCounts._fields)), np.int64)
-        paths = np.empty(0, np.uint32)
-        for _ in range(2):
-            _edit_paths(real, residues, groups, rows, spans, runs, left, offsets, paths, counts)
-            paths = paths if len(paths) else np.empty(offsets[-1], np.uint32)
-        return rows[left], counts, Ragged(offsets, paths)
+        paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, left)
+        return rows[left], counts, paths
+
+
+def paths_and_counts(real: np.ndarray, residues: np.ndarray, groups: np.ndarray, rows: np.ndarray, spans: np.ndarray,
+                     runs: np.ndarray, order: np.ndarray) -> tuple[Ragged, np.ndarray]:
+    """Edit paths of rows in some order, and i8[n, columns of `PathCounts`].
+
+    Args:
+        real: strands as ``laid_out_strands`` has them; ``residues``: those of the targets.
+        groups, rows, spans, runs: see ``Made``.
+    """
+    offsets, counts = np.zeros(len(order) + 1, np.int64), np.empty((len(order), len(PathCounts._fields)), np.int64)
+    paths = np.empty(0, np.uint32)
+    for _ in range(2):
+        _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths, counts)
+        paths = paths if len(paths) else np.empty(offsets[-1], np.uint32)
+    return Ragged(offsets, paths), counts
 
 
 def _in_sequence(rows: np.ndarray, spans: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -454,7 +465,7 @@ def _in_sequence(rows: np.ndarray, spans: np.ndarray, runs: np.ndarray) -> tuple
     return sequence[np.argsort(rows[sequence, GROUP_OF], kind="stable")], fates > WHOLE
 
 
-def _records(context: Context, rows: np.ndarray, counts: np.ndarray, paths: Ragged, query_of: np.ndarray,
+def final_records(context: Context, rows: np.ndarray, counts: np.ndarray, paths: Ragged, query_of: np.ndarray,
              at: np.ndarray, minus: np.ndarray) -> Alignments:
     """Alignments in forward coordinates."""
     group = rows[:, GROUP_OF]
@@ -519,7 +530,8 @@ class XDropTracebackCpu(TracebackCpu, XDropTraceback):
                       progress: np.ndarray) -> int:
                 state: int = _trace_all(strands, real, residues, query, target, groups, bounds, hsps, separation,
                                         percent, costs, scoring.reward, space, codes, row_codes, steps, outwards,
-                                        script, saved, made.runs, made.rows, made.spans, progress)
+                                        script, saved, made.runs, made.rows, made.spans, progress,
+                                        np.empty(8, np.int64))
                 return state
 
             def grow(state: int) -> None:
@@ -539,7 +551,7 @@ class GreedyTracebackCpu(TracebackCpu, GreedyTraceback):
                ) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
         scoring, residues = context.scoring, context.targets.residues
         refuse_affine(scoring)
-        query, target = matchable_strands(strands), matchable_targets(residues)
+        query, target = matchable_strands(strands), sequence(residues)
         scores = scoring.reward, scoring.penalty, 2 if scoring.reward % 2 else 1
         separation = self.options.diagonal_separation
 
@@ -551,7 +563,7 @@ class GreedyTracebackCpu(TracebackCpu, GreedyTraceback):
                 script = np.empty((4 * len(room.rows.rows) + 8, 2), np.int32)
                 state: int = _trace_all_greedily(strands, residues, query, target, groups, bounds, hsps, separation,
                                                  scores, room.rows, sides, script, saved, made.runs, made.rows,
-                                                 made.spans, progress)
+                                                 made.spans, progress, np.empty(8, np.int64))
                 return state
 
             return trace, room.grow

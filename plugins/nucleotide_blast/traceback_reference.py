@@ -22,6 +22,8 @@ from seqloom.plugins.common.xdrop import BOTH, ROW_ONLY, two_sided_traceback
 from seqloom.plugins.nucleotide_blast.gap_cleanup import clean_gaps
 from seqloom.plugins.nucleotide_blast.gapped_reference import (
     GappedOptions,
+    extends_by_xdrop,
+    extends_greedily,
     reach,
     refuse_affine,
     strand_codes,
@@ -85,8 +87,13 @@ class Traceback(ExtendStage):
 
     @classmethod
     def applies(cls, options: Any) -> bool:
-        """Where no alignment goes for the sake of others before it is final."""
-        return not (isinstance(options, NucleotideBlastOptions) and options.winnows())
+        """Where it is this way of extending, and no alignment goes for the sake of others before it is final."""
+        return cls.is_way(options) and not (isinstance(options, NucleotideBlastOptions) and options.winnows())
+
+    @classmethod
+    @abstractmethod
+    def is_way(cls, options: Any) -> bool:
+        """Whether alignments are extended in this way under these options."""
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=4 * shape.longest_target)
@@ -110,7 +117,7 @@ class Traceback(ExtendStage):
             context.advance(len(hsps), len(records))
             target_residues = context.target(target).tobytes()
             for hsp in self._strand(context, query, frame, target_residues, hsps):
-                row, path = _reported(hsp, bases, frame, target_residues)
+                row, path = reported(hsp, bases, frame, target_residues)
                 rows.append({"query": query, "target": target, **row})
                 paths.append(path)
         data = {name: np.array([row[name] for row in rows]) for name in rows[0]} if rows else {}
@@ -152,6 +159,7 @@ class XDropTraceback(Traceback):
     """Traceback by X-drop dynamic programming (blastn)."""
 
     name = "nucleotide-xdrop-traceback"
+    is_way = staticmethod(extends_by_xdrop)
 
     def aligner(self, scoring: NucleotideScoring, x_drop: int, query: bytes, target: bytes) -> Trace:
         assert scoring.matrix is not None
@@ -178,6 +186,7 @@ class GreedyTraceback(Traceback):
     """Traceback by greedy alignment; every alignment is re-scored over the true bases (megablast)."""
 
     name = "nucleotide-greedy-traceback"
+    is_way = staticmethod(extends_greedily)
     rescores_all = True
 
     def aligner(self, scoring: NucleotideScoring, x_drop: int, query: bytes, target: bytes) -> Trace:
@@ -247,7 +256,7 @@ def _strand_hsp(row: tuple[int, ...], length: int, frame: int) -> Hsp:
     return Hsp(score, start, end, target_start, target_end, anchor, anchor_target)
 
 
-def _reported(
+def reported(
     hsp: TracedHsp, query: np.ndarray, frame: int, target: bytes
 ) -> tuple[dict[str, int], list[int]]:
     """Columns and path of an alignment as it is reported, with the query read forwards."""

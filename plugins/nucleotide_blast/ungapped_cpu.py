@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.records import Records, Seeds
+from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
-from seqloom.plugins.nucleotide_blast.index_reference import BASES
+from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_groups
+from seqloom.plugins.nucleotide_blast.greedy_cpu import Sequence, sequence
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
+from seqloom.plugins.nucleotide_blast.scanned_cpu import OPPOSITE, PLACE
+from seqloom.plugins.nucleotide_blast.scanned_cpu import SHIFT as HIT_SHIFT
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
+from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     GROUP,
     SHORTEST_APPROXIMATE_WORD,
+    WIDEST_RISING,
     UngappedExtension,
     group_scores,
+    packed,
+    pair_reach,
 )
 
 DIAGONAL, TARGET, QUERY, LENGTH, SHIFT, MINUS_STRAND = range(6)
@@ -27,25 +38,36 @@ COLUMNS = (
     "query", "target", "chunk", "query_frame", "query_pos", "target_pos", "length", "score", "word_query",
     "word_target",
 )  # fmt: skip
+DIAGONAL_OF, PLACE_OF = len(COLUMNS), len(COLUMNS) + 1
 X_DROP, REDUCED, CUTOFF = range(3)
+EXPLORED, SAVED, WAITING = range(3)
+"""What is known of a diagonal: see ``ungapped_reference.Diagonal``."""
+FEW_DIAGONALS = 1 << 18
+"""Diagonals of a query for which there is always room; beyond them there must be enough hits to make it worthwhile."""
 
 
-@kernel
-def _packed(codes, place):
-    """``packed`` at one place."""
-    return np.uint8(codes[place] << 6 | codes[place + 1] << 4 | codes[place + 2] << 2 | codes[place + 3])
+@inline
+def _packed_bases(target, place):
+    """``packed`` of the four bases of a target from a place on. target: ``Sequence`` of bases without ambiguities."""
+    if place < len(target.words):
+        # Each factor's bit brings one of the bases into the fourth byte.
+        return target.words[place] * np.uint64(0x40100401) >> np.uint64(24) & np.uint64(0xFF)
+    bases = target.bases
+    return np.uint64(bases[place] << 6 | bases[place + 1] << 4 | bases[place + 2] << 2 | bases[place + 3])
 
 
-@kernel
-def _approximate(scores, strands, bases, query, target, word_end, x_drop):
-    """Segment of whole groups of four: query, target, length, score."""
+@inline
+def _approximate(scores, groups, size, target_sequence, low, width, query, target, word_end, x_drop):
+    """Segment of whole groups of four: query, target, length, score.
+
+    groups: of the query's strands, which have ``size`` codes; its target has ``width`` bases from ``low`` on.
+    """
     shift = -target % GROUP
     query, target = query + shift, target + shift
     score, start, gain = 0, query, 0
-    size, width = len(strands), len(bases)
     for group in range(1, min(query, target) // GROUP + 1):
         q, t = query - GROUP * group, target - GROUP * group
-        gain += scores[_packed(strands, q) ^ _packed(bases, t)]
+        gain += scores[groups[q] ^ _packed_bases(target_sequence, low + t)]
         if gain > 0:
             score, start, gain = score + gain, q, 0
         if gain < -x_drop:
@@ -53,7 +75,7 @@ def _approximate(scores, strands, bases, query, target, word_end, x_drop):
     end, gain = query + 1, 0
     for group in range(min(size - query, width - target) // GROUP):
         q, t = query + GROUP * group, target + GROUP * group
-        gain += scores[_packed(strands, q) ^ _packed(bases, t)]
+        gain += scores[groups[q] ^ _packed_bases(target_sequence, low + t)]
         if gain > 0:
             score, end, gain = score + gain, q + GROUP, 0
         if gain < -x_drop:
@@ -121,44 +143,208 @@ def _on_diagonals(hits, order, merged):
             right += 1
 
 
+@inline
+def _segment(rules, query, groups, target, low, width, place, opposite, length, limit):
+    """The segment around a hit: query, target, length, score; exact if it is short or reaches the reduced cutoff.
+
+    rules: matrix and scores of groups. query, groups: ``laid_out_strands`` of one query and its groups.
+    """
+    matrix, scores = rules
+    if length >= SHORTEST_APPROXIMATE_WORD:
+        found = _approximate(scores, groups, len(query) - 1, target, low, width, place, opposite, opposite + length,
+                             limit[X_DROP])
+        if found[3] < limit[REDUCED]:
+            return found
+    return _exact(matrix, query, target.bases[low : low + width], place, opposite, limit[X_DROP])
+
+
+@inline
+def _write(row, size, numbers, minus, found, place, opposite):
+    """A segment as a row of ``COLUMNS``. numbers: of query and target, and the begin of the chunk."""
+    chunk = numbers[2]
+    offset = size + 1 if minus else 0
+    start, word = found[0] - offset, place - offset
+    row[0], row[1], row[2], row[3] = numbers[0], numbers[1], chunk, MINUS if minus else PLUS
+    row[4] = size - start - found[2] if minus else start
+    row[5], row[6], row[7] = found[1] + chunk, found[2], found[3]
+    row[8], row[9] = size - word if minus else word, opposite + chunk
+
+
 @kernel
-def _extend_group(matrix, scores, strands, bases, hits, order, limits, window, number, target, chunk, table, count):
+def _goes_on(indexed, width, strands, bases, hit):
+    """``TableWords.goes_on``; nothing where words have no width."""
+    if width == 0 or width >= hit[LENGTH]:
+        return np.int64(0), False
+    size = (len(strands) - 2) // 2
+    query, target = hit[QUERY] + hit[LENGTH], hit[TARGET] + hit[LENGTH]
+    room = min((size if hit[QUERY] < size else 2 * size + 1) - query, len(bases) - target)
+    most, count = min(room, hit[LENGTH]), np.int64(0)
+    while count + width <= most and _has_word(indexed, width, strands, bases, query + count, target + count):
+        count += width
+    while count < most:
+        back = count - width + 1
+        if not _has_word(indexed, width, strands, bases, query + back, target + back):
+            return count, False
+        count += 1
+    return count, room >= hit[LENGTH]
+
+
+@kernel
+def _has_word(indexed, width, strands, bases, query, target):
+    """Whether a table word of the query begins there and is that of the target."""
+    same = 0
+    while same < width and strands[query + same] == bases[target + same]:
+        same += 1
+    return indexed[query] and same == width
+
+
+@kernel
+def _extend_group(rules, query, groups, target, low, width, hits, order, limits, window, indexed, table_width, numbers,
+                  table, count):
     """Segments of one query and chunk, written to i4 ``table`` from row ``count`` on; returns the number of rows.
 
-    strands: u1, ``both_strands`` and a sentinel behind, which groups of four don't reach. limits: i8[2, 3] by strand:
-    X-drop, reduced cutoff and cutoff.
+    limits: i8[2, 3] by strand: X-drop, reduced cutoff and cutoff. indexed, table_width: of the query's table words.
     """
-    size = (len(strands) - 2) // 2
+    size, piece = (len(query) - 2) // 2, target.bases[low : low + width]
     diagonal, explored, saved, first = np.int64(0), np.int64(0), False, True
     for at in range(len(order)):
         hit = hits[order[at]]
         if first or hit[DIAGONAL] != diagonal:
             diagonal, explored, saved, first = hit[DIAGONAL], np.int64(-window), False, False
-        if hit[TARGET] - hit[SHIFT] < explored:
+        start = hit[TARGET] - hit[SHIFT]
+        if start < explored:
             continue
         end = hit[TARGET] + hit[LENGTH]
-        if window and (saved or end > explored + window):
-            explored, saved = end, False
-            continue
+        if window and (saved or start + hit[LENGTH] > explored + window):
+            more, double = _goes_on(indexed, table_width, query, piece, hit)
+            end += more
+            if not double:
+                explored, saved = end, False
+                continue
         limit = limits[hit[MINUS_STRAND]]
-        exactly = hit[LENGTH] < SHORTEST_APPROXIMATE_WORD
-        found = (np.int64(0), np.int64(0), np.int64(0), np.int64(0))
-        if not exactly:
-            found = _approximate(scores, strands[: 2 * size + 1], bases, hit[QUERY], hit[TARGET], end, limit[X_DROP])
-            exactly = found[3] >= limit[REDUCED]
-        if exactly:
-            found = _exact(matrix, strands, bases, hit[QUERY], hit[TARGET], limit[X_DROP])
+        found = _segment(rules, query, groups, target, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
         saved = found[3] >= limit[CUTOFF]
         explored = found[1] + found[2] if saved else end
         if saved:
-            row = table[count]
-            minus = hit[MINUS_STRAND]
-            offset = size + 1 if minus else 0
-            start, word = found[0] - offset, hit[QUERY] - offset
-            row[0], row[1], row[2], row[3] = number, target, chunk, MINUS if minus else PLUS
-            row[4] = size - start - found[2] if minus else start
-            row[5], row[6], row[7] = found[1] + chunk, found[2], found[3]
-            row[8], row[9] = size - word if minus else word, hit[TARGET] + chunk
+            _write(table[count], size, numbers, hit[MINUS_STRAND] != 0, found, hit[QUERY], hit[TARGET])
+            count += 1
+    return count
+
+
+@kernel
+def _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach):
+    """Whether a hit that waits on a diagonal nearby pairs with this one, of diagonal ``own``, which ends at ``end``."""
+    first, last = hit[TARGET] - hit[SHIFT] + hit[LENGTH] - window, end - 2 * hit[LENGTH]
+    for step in (1, -1):
+        other = own + step
+        while 0 <= other < len(firsts):
+            apart = hits[order[firsts[other]], DIAGONAL] - hit[DIAGONAL]
+            if abs(apart) > reach:
+                break
+            explored, waiting = states[other, EXPLORED], states[other, WAITING]
+            if waiting and explored - max(apart, 0) >= first and explored - waiting - min(apart, 0) <= last:
+                return True
+            other += step
+    return False
+
+
+@kernel
+def _extend_nearby(rules, query, groups, target, low, width, hits, order, limits, window, reach, indexed, table_width,
+                   numbers, table, count):
+    """As ``_extend_group``, where the first of two hits may lie up to ``reach`` diagonals away: in the scan's order."""
+    size, most, piece = (len(query) - 2) // 2, len(order), target.bases[low : low + width]
+    own_of, firsts, diagonals = np.empty(most, np.int64), np.empty(most, np.int64), 0
+    for at in range(most):
+        if at == 0 or hits[order[at], DIAGONAL] != hits[order[at - 1], DIAGONAL]:
+            firsts[diagonals] = at
+            diagonals += 1
+        own_of[at] = diagonals - 1
+    firsts = firsts[:diagonals]
+    states = np.zeros((diagonals, 3), np.int64)
+    states[:, EXPLORED] = -window
+    scanned = np.empty((most, 2), np.int64)
+    stride = hits[0, LENGTH] - table_width + 1 if 0 < table_width < hits[0, LENGTH] else np.int64(1)
+    falling = stride == 1 or table_width > WIDEST_RISING
+    for at in range(most):
+        hit = hits[order[at]]
+        start = hit[TARGET] - hit[SHIFT]
+        place = start + -start % stride
+        opposite = place - hit[DIAGONAL]
+        scanned[at, 0], scanned[at, 1] = place, -opposite if falling else opposite
+    in_turn, spare, keys, signs = np.empty(most, np.int64), np.empty(most, np.int64), np.arange(2), np.ones(2, np.int64)
+    sort_groups(scanned, np.arange(0, most + 1, most), keys, signs, in_turn, spare)
+    segments, kept = np.empty((most, 4), np.int64), np.zeros(most, np.bool_)
+    for turn in range(most):
+        at = in_turn[turn]
+        hit, own = hits[order[at]], own_of[at]
+        state = states[own]
+        start, end = hit[TARGET] - hit[SHIFT], hit[TARGET] + hit[LENGTH]
+        if start < state[EXPLORED]:
+            continue
+        alone = nearby = False
+        if state[SAVED] or start + hit[LENGTH] > state[EXPLORED] + window:
+            more, double = _goes_on(indexed, table_width, query, piece, hit)
+            end += more
+            nearby = not double and _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach)
+            alone = not double and not nearby
+        if not alone:
+            limit = limits[hit[MINUS_STRAND]]
+            found = _segment(rules, query, groups, target, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+            if nearby or found[3] >= limit[CUTOFF]:
+                kept[at] = True
+                for part in range(4):
+                    segments[at, part] = found[part]
+                end = found[1] + found[2]
+        state[EXPLORED], state[SAVED], state[WAITING] = end, kept[at], 0 if kept[at] else end - start
+    for at in range(most):
+        if kept[at]:
+            hit = hits[order[at]]
+            _write(table[count], size, numbers, hit[MINUS_STRAND] != 0, segments[at], hit[QUERY], hit[TARGET])
+            count += 1
+    return count
+
+
+@kernel
+def _extend_scanned(rules, strands, groups, begins, target, spans, hits, bounds, places, numbers, limits, window,
+                    length, explored, table):
+    """``_extend_group`` of every query and chunk whose hits come as a scan finds them; returns the number of segments.
+
+    Rows of ``table`` have the diagonal and the place of the hit behind their columns.
+
+    Args:
+        explored: i4, by the last bits of a diagonal: twice how far the last hit there was explored, and 1 if it was
+            saved. There are more than twice the bases of any query and ``window``: what hits of another diagonal with
+            these bits left behind lies before any place of this one.
+    """
+    count = 0
+    for group in range(len(places)):
+        place = places[group]
+        own = slice(begins[place], begins[place + 1])
+        query, fours = strands[own], groups[own]
+        size, low = (len(query) - 2) // 2, spans[group, 0]
+        width, before = spans[group, 1] - low, begins[place] - place
+        mask = np.int64(1)
+        while mask < len(query) + window:
+            mask *= 2
+        explored[:mask] = -2 * window
+        mask -= 1
+        for at in range(bounds[group], bounds[group + 1]):
+            q, t = np.int64(hits[at, PLACE]) - before, np.int64(hits[at, OPPOSITE])
+            known = np.int64(explored[(t - q) & mask])
+            start, end, minus = t - hits[at, HIT_SHIFT], t + length, q > size
+            if start < known >> 1:
+                continue
+            if window and (known & 1 or start + length > (known >> 1) + window):
+                explored[(t - q) & mask] = 2 * end
+                continue
+            limit = limits[place, np.int64(minus)]
+            found = _segment(rules, query, fours, target, low, width, q, t, length, limit)
+            if found[3] < limit[CUTOFF]:
+                explored[(t - q) & mask] = 2 * end
+                continue
+            explored[(t - q) & mask] = 2 * (found[1] + found[2]) + 1
+            _write(table[count], size, numbers[group], minus, found, q, t)
+            table[count, DIAGONAL_OF], table[count, PLACE_OF] = t - q, t
             count += 1
     return count
 
@@ -175,27 +361,52 @@ def _as_hits(frame, query_pos, target_pos, length, shift, size, chunk, hits):
 
 
 @kernel
-def _extend_groups(matrix, scores, strands, offsets, bases, spans, bounds, places, numbers, limits, window, frame,
-                   query_pos, target_pos, length, shift, table):
+def _in_order(group, bounds, size, chunk, frame, query_pos, target_pos, length, shift, room, order, merged):
+    """Hits of a group of records, and their order by diagonal."""
+    own, rows = slice(bounds[group], bounds[group + 1]), bounds[group + 1] - bounds[group]
+    hits = room[:rows]
+    _as_hits(frame[own], query_pos[own], target_pos[own], length[own], shift[own], size, chunk, hits)
+    _on_diagonals(hits, order[:rows], merged[:rows])
+    return hits, merged[:rows]
+
+
+@kernel
+def _extend_groups(rules, strands, groups, offsets, target, spans, bounds, places, numbers, limits, window, _, indexed,
+                   index_offsets, widths, frame, query_pos, target_pos, length, shift, table, room, order, merged):
     """``_extend_group`` of every query and chunk; returns the number of segments.
 
     spans: i8[g, 2], first and last base of each chunk. places, numbers: i8[g] place of the query in the batch, i8[g, 3]
-    its number, that of the target and the begin of the chunk.
+    its number, that of the target and the begin of the chunk. indexed, index_offsets, widths: see ``table_words``.
+    room, order, merged: for the hits of any group.
     """
-    count, most = 0, 0
+    count = 0
     for group in range(len(places)):
-        most = max(most, bounds[group + 1] - bounds[group])
-    room, order, merged = np.empty((most, 6), np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+        place, low = places[group], spans[group, 0]
+        strand = slice(offsets[place], offsets[place + 1])
+        query = strands[strand]
+        hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
+                                   target_pos, length, shift, room, order, merged)
+        count = _extend_group(rules, query, groups[strand], target, low, spans[group, 1] - low, hits, in_order,
+                              limits[place], window, indexed[index_offsets[place] : index_offsets[place + 1]],
+                              np.int64(widths[place]), numbers[group], table, count)
+    return count
+
+
+@kernel
+def _extend_groups_nearby(rules, strands, groups, offsets, target, spans, bounds, places, numbers, limits, window,
+                          reach, indexed, index_offsets, widths, frame, query_pos, target_pos, length, shift, table,
+                          room, order, merged):
+    """``_extend_nearby`` of every query and chunk; otherwise as ``_extend_groups``."""
+    count = 0
     for group in range(len(places)):
-        own, rows = slice(bounds[group], bounds[group + 1]), bounds[group + 1] - bounds[group]
-        place, hits = places[group], room[:rows]
-        query = strands[offsets[place] : offsets[place + 1]]
-        chunk = numbers[group, 2]
-        _as_hits(frame[own], query_pos[own], target_pos[own], length[own], shift[own], (len(query) - 2) // 2, chunk,
-                 hits)
-        _on_diagonals(hits, order[:rows], merged[:rows])
-        count = _extend_group(matrix, scores, query, bases[spans[group, 0] : spans[group, 1]], hits, merged[:rows],
-                              limits[place], window, numbers[group, 0], numbers[group, 1], chunk, table, count)
+        place, low = places[group], spans[group, 0]
+        strand = slice(offsets[place], offsets[place + 1])
+        query = strands[strand]
+        hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
+                                   target_pos, length, shift, room, order, merged)
+        count = _extend_nearby(rules, query, groups[strand], target, low, spans[group, 1] - low, hits, in_order,
+                               limits[place], window, reach, indexed[index_offsets[place] : index_offsets[place + 1]],
+                               np.int64(widths[place]), numbers[group], table, count)
     return count
 
 
@@ -229,6 +440,35 @@ def strand_limits(context: Context) -> np.ndarray:
     return limits
 
 
+def table_words(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where table words begin in both strands of all queries, bool; where each query begins, i8[k + 1]; their widths,
+    i4[k]: 0 where a hit can't count as two."""
+    index = context.indexes.get(WORDS) if context.options.window_size else None
+    if index is None:
+        count = len(context.queries)
+        return np.empty(0, np.bool_), np.zeros(count + 1, np.int64), np.zeros(count, np.int32)
+    return index["indexed"], index["strand_offsets"], index["width"]
+
+
+class Extension(NamedTuple):
+    """What all extensions of a unit share: matrix and scores of groups, strands with groups and begins, targets."""
+
+    rules: tuple[np.ndarray, np.ndarray]
+    strands: np.ndarray
+    groups: np.ndarray
+    begins: np.ndarray
+    target: Sequence
+    limits: np.ndarray
+    targets: SequenceBatch
+
+    def spans(self, numbers: np.ndarray) -> np.ndarray:
+        """i8[g, 2]: first and last base of chunks. numbers: i8[g, 3], of query and target, and where the chunk begins.
+        """
+        at = self.targets.locate(numbers[:, 1])
+        low = self.targets.offsets[at] + numbers[:, 2]
+        return np.stack([low, np.minimum(low + CHUNK, self.targets.offsets[at + 1])], axis=1)
+
+
 BYTES_PER_BASE = 8
 """Of the queries: the seeds of a sequence that is searched in one like it, at the strides of megablast."""
 
@@ -242,34 +482,77 @@ class UngappedExtensionCpu(UngappedExtension):
 
     def run(self, context: Context, records: Records) -> Seeds:
         assert isinstance(records, Seeds)
-        scoring, queries, targets = context.scoring, context.queries, context.targets
-        bases, data = context.index(BASES)["bases"], records.data
-        strands, begins = laid_out_strands(context)
-        limits = strand_limits(context)
-        scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
-        bounds = group_starts(records.query, records.target, data["chunk"])
-        firsts = bounds[:-1]
-        numbers = np.stack([records.query[firsts], records.target[firsts], data["chunk"][firsts]], axis=1)
-        numbers = numbers.astype(np.int64)
-        places, at = queries.locate(numbers[:, 0]), targets.locate(numbers[:, 1])
-        low = targets.offsets[at] + numbers[:, 2]
-        spans = np.stack([low, np.minimum(low + CHUNK, targets.offsets[at + 1])], axis=1)
-
-        def part(groups: tuple[int, int]) -> np.ndarray:
-            own = slice(*groups)
-            starts = bounds[groups[0] : groups[1] + 1]
-            table = np.empty((int(starts[-1] - starts[0]), len(COLUMNS)), np.int32)
-            count = _extend_groups(
-                scoring.matrix, scores, strands, begins, bases, spans[own], starts, places[own], numbers[own], limits,
-                self.options.window, data["query_frame"], data["query_pos"], data["target_pos"], data["length"],
-                data["shift"], table)
-            context.advance(int(starts[-1] - starts[0]), len(records))
-            return table[:count].copy()
-
-        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads)) if len(records) else []
+        table = self._of_scanned(context, records)
+        if table is None:
+            table = self._of_sorted(context, records)
         context.count("hits", len(records))
-        table = np.concatenate([np.empty((0, len(COLUMNS)), np.int32), *parts])
         columns = {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(COLUMNS)}
         columns["query_frame"] = columns["query_frame"].astype(np.int8)
         columns["target_frame"] = np.ones(len(table), np.int8)
         return Seeds(columns, self.columns)
+
+    def _of_scanned(self, context: Context, records: Seeds) -> np.ndarray | None:
+        """Segments of hits as a scan found them, without a sort; None if they came another way, or are too few."""
+        make, window = records.unmade, context.options.window_size
+        if not isinstance(make, SortedSeeds) or not make.unsorted.follow or not len(records):
+            return None
+        if window and (table_words(context)[2].any()
+                       or pair_reach(window, context.options.off_diagonal_range, make.unsorted.length)):
+            return None
+        hits, bounds, groups, chunks = make.unsorted.found
+        places = groups[:, 0]
+        diagonals = 1 << int(2 * context.queries.lengths[places].max() + 1 + window).bit_length()
+        if diagonals > max(FEW_DIAGONALS, 4 * len(hits)):
+            return None
+        extension = self._extension(context)
+        numbers = np.column_stack([context.queries.ordinals[places], chunks[groups[:, 1]]]).astype(np.int64)
+        spans = extension.spans(numbers)
+
+        def part(some: tuple[int, int]) -> np.ndarray:
+            own, starts = slice(*some), bounds[some[0] : some[1] + 1]
+            table = np.empty((int(starts[-1] - starts[0]), PLACE_OF + 1), np.int32)
+            count = _extend_scanned(
+                extension.rules, extension.strands, extension.groups, extension.begins, extension.target, spans[own],
+                hits, starts, places[own], numbers[own], extension.limits, window, make.unsorted.length,
+                np.empty(diagonals, np.int32), table)
+            context.advance(int(starts[-1] - starts[0]), len(hits))
+            return table[:count].copy()
+
+        table = np.concatenate(run_tasks(context.threads, part, group_parts(bounds, context.threads)))
+        own = group_starts(table[:, 0], table[:, 1], table[:, 2])
+        return table[order_in_groups(table, own, [(DIAGONAL_OF, RISING), (PLACE_OF, RISING)])]
+
+    def _of_sorted(self, context: Context, records: Seeds) -> np.ndarray:
+        data = records.data
+        bounds = group_starts(records.query, records.target, data["chunk"])
+        firsts = bounds[:-1]
+        numbers = np.stack([records.query[firsts], records.target[firsts], data["chunk"][firsts]], axis=1)
+        numbers = numbers.astype(np.int64)
+        extension = self._extension(context)
+        places, spans = context.queries.locate(numbers[:, 0]), extension.spans(numbers)
+        words, window = table_words(context), context.options.window_size
+        reach = pair_reach(window, context.options.off_diagonal_range, int(data["length"][0])) if len(records) else 0
+        extend = _extend_groups_nearby if reach else _extend_groups
+
+        def part(groups: tuple[int, int]) -> np.ndarray:
+            own = slice(*groups)
+            starts = bounds[groups[0] : groups[1] + 1]
+            table, most = np.empty((int(starts[-1] - starts[0]), len(COLUMNS)), np.int32), int(np.diff(starts).max())
+            count = extend(
+                extension.rules, extension.strands, extension.groups, extension.begins, extension.target, spans[own],
+                starts, places[own], numbers[own], extension.limits, window, reach, *words, data["query_frame"],
+                data["query_pos"], data["target_pos"], data["length"], data["shift"], table,
+                np.empty((most, 6), np.int64), *np.empty((2, most), np.int64))
+            context.advance(int(starts[-1] - starts[0]), len(records))
+            return table[:count].copy()
+
+        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads)) if len(records) else []
+        return np.concatenate([np.empty((0, len(COLUMNS)), np.int32), *parts])
+
+    def _extension(self, context: Context) -> Extension:
+        scoring = context.scoring
+        strands, begins = laid_out_strands(context)
+        scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
+        target = sequence(context.index(BASES)["bases"])
+        return Extension((scoring.matrix, scores), strands, packed(strands), begins, target, strand_limits(context),
+                         context.targets)

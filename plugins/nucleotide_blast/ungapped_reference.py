@@ -4,8 +4,8 @@ The extension is first done approximately, four bases at a time as a two-bit dat
 the approximate score is promising. Words shorter than eleven bases are extended exactly at once. A hit inside the
 part of its diagonal that an earlier hit has explored is passed over.
 
-With a window (discontiguous words) the first hit on a diagonal is only remembered, and a second one near it is
-extended.
+With a window the first hit on a diagonal is only remembered, and a second one near it is extended. A hit of contiguous
+words that goes on for another word counts as two, and with a range of diagonals the first hit may lie on one nearby.
 
 BLAST keeps its diagonals in a hash for long queries, where one can lose its state to another; then a region may be
 extended twice, which the gapped stage undoes. Here every diagonal has a state of its own. BLAST also lays all queries
@@ -21,10 +21,10 @@ from itertools import groupby
 
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.options import option
+from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds
 from seqloom.core.stages import ExtendStage, Footprint, Shape
-from seqloom.plugins.nucleotide_blast.index_reference import BASES
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring, QueryScoring
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK, CHUNK_COLUMN
 from seqloom.plugins.nucleotide_blast.strands import SENTINEL, both_strands, mirrored, strand_start
@@ -140,26 +140,14 @@ def group_scores(reward: int, penalty: int) -> list[int]:
     return [sum(penalty if bits >> shift & 3 else reward for shift in (0, 2, 4, 6)) for bits in range(256)]
 
 
-@dataclass(frozen=True)
-class UngappedOptions:
-    """Options of ungapped extension."""
-
-    window: int = option(
-        0, "bases between the ends of two hits on a diagonal for the second to be extended; 0: extend every hit",
-        minimum=0,
-    )  # fmt: skip
-
-
 class UngappedExtension(ExtendStage):
     """Ungapped extension of word hits; keeps the segments that are worth a gapped extension.
 
-    A segment comes with the word hit that it grew from, where a gapped extension may start. With a window, the peer
-    also extends a single contiguous hit of twice the word length and looks at nearby diagonals when asked to; here a
-    second hit on the same diagonal is always needed, which is its rule for discontiguous words.
+    A segment comes with the word hit that it grew from, where a gapped extension may start.
     """
 
     name = "nucleotide-ungapped"
-    Options = UngappedOptions
+    uses = ("window_size", "off_diagonal_range")
     takes = (Seeds,)
     gives = Seeds
     reads = (BASES,)
@@ -184,10 +172,10 @@ class UngappedExtension(ExtendStage):
             high = min(low + CHUNK, int(offsets[at + 1]))
             extender = Extender(strands, bases[low:high], context.scoring)
             hits = [WordHit.of(seed[3:], len(strands) // 2, chunk) for seed in group]
-            hits.sort(key=lambda hit: (hit.target - hit.query, hit.target))
             scoring = context.scoring.query(place)
             context.advance(len(hits), len(records))
-            for hit, segment in extend_hits(extender, hits, self.options.window, scoring):
+            found = extend_hits(extender, hits, Pairing.of(context, place, hits[0].length), scoring)
+            for hit, segment in sorted(found, key=lambda pair: (pair[0].diagonal, pair[0].target)):
                 rows.append((query, target, chunk, *_forward(hit, segment, len(strands) // 2, chunk)))
             context.count("hits", len(hits))
         columns = (
@@ -216,6 +204,10 @@ class WordHit:
     shift: int
     frame: int
 
+    @property
+    def diagonal(self) -> int:
+        return self.target - self.query
+
     @classmethod
     def of(cls, row: tuple[int, ...], query_length: int, chunk: int) -> WordHit:
         """From the record columns query_frame, query_pos, target_pos, length, shift."""
@@ -224,26 +216,135 @@ class WordHit:
         return cls(start + strand_start(frame, query_length), target_pos - chunk, length, shift, frame)
 
 
+@dataclass(frozen=True)
+class TableWords:
+    """Where words of ``width`` bases of both strands of a query are in its word table, bool[2n + 1]."""
+
+    indexed: np.ndarray
+    width: int
+
+    @classmethod
+    def of(cls, index: Index, place: int) -> TableWords:
+        """Of the query at a position of the batch."""
+        return cls(index["indexed"][slice(*index["strand_offsets"][place : place + 2])], int(index["width"][place]))
+
+    def goes_on(self, extender: Extender, hit: WordHit) -> tuple[int, bool]:
+        """How many bases behind a hit its table words go on for, a whole word at most, and whether they do so for one.
+
+        They are looked at one behind the other, then base by base.
+        """
+        query, target = hit.query + hit.length, hit.target + hit.length
+        size = len(self.indexed) // 2
+        room = min((size if hit.query < size else len(self.indexed)) - query, len(extender.target) - target)
+        most, bases = min(room, hit.length), 0
+        while bases + self.width <= most and self._has(extender, query + bases, target + bases):
+            bases += self.width
+        while bases < most:
+            back = bases - self.width + 1
+            if not self._has(extender, query + back, target + back):
+                return bases, False
+            bases += 1
+        return bases, room >= hit.length
+
+    def _has(self, extender: Extender, query: int, target: int) -> bool:
+        words = extender.query[query : query + self.width], extender.target[target : target + self.width]
+        return bool(self.indexed[query]) and words[0] == words[1]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Which hits need another one before they are extended.
+
+    Attributes:
+        window: bases from the end of the first hit in which the second one must end; 0: every hit is extended.
+        reach: diagonals to either side where the first one may lie, too.
+        words: the query's table words, where these are narrower than a hit, so that a hit may count as two; else None.
+    """
+
+    window: int = 0
+    reach: int = 0
+    words: TableWords | None = None
+
+    @classmethod
+    def of(cls, context: Context, place: int, length: int) -> Pairing:
+        """For hits of so many bases of the query at a position of the batch."""
+        window = context.options.window_size
+        index = context.indexes.get(WORDS) if window else None  # discontiguous words have none of this kind
+        words = TableWords.of(index, place) if index else None
+        return cls(window, pair_reach(window, context.options.off_diagonal_range, length),
+                   words if words and words.width < length else None)
+
+    def scan_place(self, hit: WordHit) -> tuple[int, int]:
+        """Key of the order in which the peer's scan of the target comes upon hits.
+
+        Table words lie at multiples of a stride in the target; of those at one place narrow ones come by their places
+        in the query, wide ones in reverse.
+        """
+        stride = hit.length - self.words.width + 1 if self.words else 1
+        start = hit.target - hit.shift
+        place = start + -start % stride
+        falling = self.words is None or self.words.width > WIDEST_RISING
+        return place, -(place - hit.diagonal) if falling else place - hit.diagonal
+
+
+def pair_reach(window: int, diagonals: int, length: int) -> int:
+    """How many diagonals to either side are looked at: so many that hits of ``length`` bases fit into the window."""
+    return max(0, min(diagonals, window - length))
+
+
+WIDEST_RISING = 8
+"""Widest words of the small table."""
+
+
+@dataclass
+class Diagonal:
+    """What is known of a diagonal: how far in the target it is explored, whether by an extension that was saved, and
+    of how many bases the last hit was, 0 where it was extended."""
+
+    explored: int
+    saved: bool = False
+    waiting: int = 0
+
+
 def extend_hits(
-    extender: Extender, hits: list[WordHit], window: int, scoring: QueryScoring
+    extender: Extender, hits: list[WordHit], pairing: Pairing, scoring: QueryScoring
 ) -> Iterator[tuple[WordHit, Segment]]:
-    """Hits in order of their diagonals that grow to segments that reach their strand's cutoff, with these segments."""
-    diagonal: int | None = None
-    for hit in hits:
-        if hit.target - hit.query != diagonal:
-            diagonal, explored, saved = hit.target - hit.query, -window, False
-        if hit.target - hit.shift < explored:
+    """Hits that grow to segments that reach their strand's cutoff, or have company nearby, with these segments."""
+    window = pairing.window
+    diagonals: dict[int, Diagonal] = {}
+    for hit in sorted(hits, key=pairing.scan_place):
+        own = diagonals.setdefault(hit.diagonal, Diagonal(-window))
+        start = hit.target - hit.shift
+        if start < own.explored:
             continue
-        end = hit.target + hit.length
-        if window and (saved or end > explored + window):
-            explored, saved = end, False
-            continue
-        strand = scoring.strand(hit.frame)
-        segment = extender.extend(hit, strand.xdrop_ungapped, strand.reduced_cutoff)
-        saved = segment.score >= strand.ungapped_cutoff
-        explored = segment.target + segment.length if saved else end
-        if saved:
-            yield hit, segment
+        end, alone, nearby = hit.target + hit.length, False, False
+        if window and (own.saved or start + hit.length > own.explored + window):
+            more, double = pairing.words.goes_on(extender, hit) if pairing.words else (0, False)
+            end += more
+            nearby = not double and _has_company(diagonals, hit, end, pairing)
+            alone = not double and not nearby
+        found = False
+        if not alone:
+            strand = scoring.strand(hit.frame)
+            segment = extender.extend(hit, strand.xdrop_ungapped, strand.reduced_cutoff)
+            found = nearby or segment.score >= strand.ungapped_cutoff
+            if found:
+                yield hit, segment
+                end = segment.target + segment.length
+        own.explored, own.saved, own.waiting = end, found, 0 if found else end - start
+
+
+def _has_company(diagonals: dict[int, Diagonal], hit: WordHit, end: int, pairing: Pairing) -> bool:
+    """Whether a hit that waits on a diagonal nearby pairs with this one, which goes on to ``end``."""
+    first = hit.target - hit.shift + hit.length - pairing.window
+    last = end - 2 * hit.length
+    for diagonal, other in diagonals.items():
+        apart = diagonal - hit.diagonal
+        near = other.waiting and 0 < abs(apart) <= pairing.reach
+        begin = other.explored - other.waiting - min(apart, 0)
+        if near and other.explored - max(apart, 0) >= first and begin <= last:
+            return True
+    return False
 
 
 def _forward(hit: WordHit, segment: Segment, length: int, chunk: int) -> tuple[int, ...]:

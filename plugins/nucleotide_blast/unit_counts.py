@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -29,6 +29,9 @@ _MOST = 500
 _SHARES = (90.0, 99.0, 99.5, 99.8)
 """Percent of the different units that occur at most as often as t_low, t_extend, t_threshold and t_high say."""
 _BASES_PER_UNIT = 5
+SOURCE = "database "
+"""Before the fingerprint of the database that counts are of, in the note of a file."""
+_NOTE = "##note:"
 _HAS_NOTES, _BINARY, _HASH, _HASH_WITH_BITS, _OASCII = 3, 0, 1, 2, b"AAAA"
 _WORD = np.dtype("<u4")
 
@@ -42,6 +45,7 @@ class UnitCounts:
         units: u4[m], two bits a base, rising, each the smaller of a unit and its reverse complement.
         counts: u4[m].
         low, extend, threshold, high: counts by which masking goes; see ``WindowMaskerOptions``.
+        source: fingerprint of the database that they are of; "" where the file names none.
     """
 
     unit: int
@@ -51,6 +55,7 @@ class UnitCounts:
     extend: int
     threshold: int
     high: int
+    source: str = ""
 
 
 def unit_size(bases: int) -> int:
@@ -63,64 +68,92 @@ def unit_size(bases: int) -> int:
 
 @dataclass(frozen=True)
 class Tally:
-    """What was counted before anything is left out: units and counts as of ``UnitCounts``, and the thresholds."""
+    """What was counted.
+
+    Attributes:
+        unit: bases of a unit.
+        histogram: i8[500], how many units occur once, twice, …, 500 times and more; one and its reverse complement are
+            two, unless they are the same.
+        units, counts: as of ``UnitCounts``, of units that occur t_low times and more.
+        thresholds: t_low, t_extend, t_threshold and t_high.
+    """
 
     unit: int
+    histogram: np.ndarray
     units: np.ndarray
     counts: np.ndarray
     thresholds: tuple[int, ...]
 
     def kept(self) -> UnitCounts:
-        """Units that occur often enough, with counts up to t_high."""
-        enough = self.counts >= max(1, self.thresholds[0])
-        return UnitCounts(self.unit, self.units[enough], np.minimum(self.counts[enough], self.thresholds[3]),
-                          *self.thresholds)
+        """With counts up to t_high."""
+        low, extend, threshold, high = self.thresholds
+        return UnitCounts(self.unit, self.units, np.minimum(self.counts, high), low, extend, threshold, high)
 
 
-def tally(batches: Iterable[SequenceBatch], unit: int) -> Tally:
-    """Count the units of sequences; takes 4 · 4^unit bytes.
+def tally(batches: Callable[[], Iterable[SequenceBatch]], unit: int, memory: int = 1 << 29) -> Tally:
+    """Count the units of sequences, in as many parts as the memory is too small for; 4 bytes for each possible unit.
+
+    Sequences are read once if all units fit, else twice for each part: what is kept depends on the counts of all.
 
     Raises:
         InputError: there is no unit without an ambiguity.
     """
-    table = np.zeros(1 << 2 * unit, np.uint32)
-    for batch in batches:
-        count_units(batch.residues, batch.offsets, unit, table)
-    units = np.flatnonzero(table).astype(np.uint32)
-    counts = table[units]
-    if not len(units):
+    all_units = 1 << 2 * unit
+    room = max(1, min(all_units, memory // 4))
+    histogram, first = np.zeros(_MOST, np.int64), _counted(batches, unit, 0, room)
+    starts = range(room, all_units, room)
+    histogram += _histogram(unit, *first)
+    for start in starts:
+        histogram += _histogram(unit, *_counted(batches, unit, start, room))
+    if not histogram.any():
         raise InputError(f"there are no {unit} bases in a row without an ambiguity, so there is nothing to count")
-    return Tally(unit, units, counts, _thresholds(unit, units, counts))
+    shares = _shares(histogram, 1)[1]
+    thresholds = tuple(int(np.searchsorted(shares, share)) + 1 for share in _SHARES)
+    parts = [_frequent(first, thresholds[0])]
+    parts += [_frequent(_counted(batches, unit, start, room), thresholds[0]) for start in starts]
+    units, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Tally(unit, histogram, units, counts, thresholds)
 
 
-def _weights(unit: int, units: np.ndarray) -> np.ndarray:
-    """i8[m]: 1 for a unit that is its own reverse complement, 2 for the others."""
-    return np.where(reverse_complements(units, unit) == units, 1, 2)
+def _counted(batches: Callable[[], Iterable[SequenceBatch]], unit: int, start: int, room: int,
+             ) -> tuple[np.ndarray, np.ndarray]:
+    """Units from ``start`` on, ``room`` of them, that occur, and their counts."""
+    table = np.zeros(room, np.uint32)
+    for batch in batches():
+        count_units(batch.residues, batch.offsets, unit, start, table)
+    units = np.flatnonzero(table)
+    return (units + start).astype(np.uint32), table[units]
 
 
-def _thresholds(unit: int, units: np.ndarray, counts: np.ndarray) -> tuple[int, ...]:
-    shares = _shares(_weights(unit, units), counts, 1)[1]
-    return tuple(int(np.searchsorted(shares, share)) + 1 for share in _SHARES)
+def _frequent(counted: tuple[np.ndarray, np.ndarray], least: int) -> tuple[np.ndarray, np.ndarray]:
+    enough = counted[1] >= least
+    return counted[0][enough], counted[1][enough]
 
 
-def _shares(weights: np.ndarray, counts: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
+def _histogram(unit: int, units: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """``Tally.histogram`` of some units."""
+    weights = np.where(reverse_complements(units, unit) == units, 1, 2)
+    return np.bincount(np.minimum(counts, _MOST) - 1, weights, _MOST).astype(np.int64)
+
+
+def _shares(histogram: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
     """By count from 1 to 500: how many units occur at most so often, i8[500], and what percentage that is, f8[500].
 
     Those that occur less than ``least`` times count from the beginning.
     """
-    at = np.where(counts >= least, np.minimum(counts, _MOST) - 1, 0)
-    sums = np.cumsum(np.bincount(at, weights, _MOST)).astype(np.int64)
-    return sums, 100.0 * (sums / weights.sum())
+    sums = np.cumsum(histogram)
+    sums[: least - 1] = sums[least - 2] if least > 1 else 0
+    return sums, 100.0 * (sums / sums[-1])
 
 
-def ascii_text(found: Tally) -> str:
+def ascii_text(found: Tally, note: str = "") -> str:
     """As windowmasker writes counts as text."""
     kept = found.kept()
-    lines = [f"##windowmasker-statistics-format-version:ascii 1.0.0\n{_notes(kept)}\n{found.unit}\n"]
+    notes = "\n".join(_notes(kept, note))
+    lines = [f"##windowmasker-statistics-format-version:ascii 1.0.0\n{notes}\n{found.unit}\n"]
     lines += [f"{unit:x} {count}\n" for unit, count in zip(kept.units.tolist(), kept.counts.tolist(), strict=True)]
-    weights = _weights(found.unit, found.units)
-    sums, shares = _shares(weights, found.counts, max(1, kept.low))
-    lines.append(f"\n# {weights.sum()} ecodes\n")
+    sums, shares = _shares(found.histogram, max(1, kept.low))
+    lines.append(f"\n# {found.histogram.sum()} ecodes\n")
     lines += [f"# {count}\t{total}\t{share:.6g}\n"
               for count, (total, share) in enumerate(zip(sums.tolist(), shares.tolist(), strict=True), 1)]
     lines.append("#\n")
@@ -131,20 +164,20 @@ def ascii_text(found: Tally) -> str:
     return "".join([*lines, "\n"])
 
 
-def binary_bytes(found: Tally) -> bytes:
+def binary_bytes(found: Tally, note: str = "") -> bytes:
     """As windowmasker writes counts as pairs of numbers."""
     kept = found.kept()
-    first, *others = ["##windowmasker-statistics-format-version:binary 1.0.0", *_notes(kept).split("\n")]
-    notes = "".join(f"{line}\0" for line in (first, *others)).encode()
+    lines = ["##windowmasker-statistics-format-version:binary 1.0.0", *_notes(kept, note)]
+    notes = "".join(f"{line}\0" for line in lines).encode()
     pairs = np.column_stack([kept.units, kept.counts]).astype(_WORD)
     return b"".join([np.array([_HAS_NOTES, len(notes)], _WORD).tobytes(), notes,
                      np.array([_BINARY, found.unit], _WORD).tobytes(), pairs.tobytes(),
                      np.array(found.thresholds, _WORD).tobytes()])
 
 
-def _notes(kept: UnitCounts) -> str:
-    return ("##windowmasker-statistics-algorithm-version:1.0.0\n"
-            f"##parameters:unit={kept.unit} t_low={kept.low} t_high={kept.high}")
+def _notes(kept: UnitCounts, note: str) -> list[str]:
+    return ["##windowmasker-statistics-algorithm-version:1.0.0",
+            f"##parameters:unit={kept.unit} t_low={kept.low} t_high={kept.high}", *([_NOTE + note] if note else [])]
 
 
 # ---- reading
@@ -154,20 +187,17 @@ def counts_file(path: str) -> str:
     """The file with the counts that ``path`` names: that beside it if it is a database, else ``path`` itself.
 
     Raises:
-        InputError: no counts were made of the database, or it has changed since.
+        InputError: no counts were made of the database.
     """
     if not os.path.isfile(path):
         raise InputError(f"{path}: there is no such file; give one of counts, as seqloom mask GENOME.fasta "
                          "--masker windowmasker --mk-counts makes")
     if not is_database(path):
         return path
-    beside = path + BESIDE
-    remedy = f"seqloom mask {path} --masker windowmasker --mk-counts"
-    if not os.path.exists(beside):
-        raise InputError(f"{path} has no counts of units; make them: {remedy}")
-    if os.stat(beside).st_mtime_ns < os.stat(path).st_mtime_ns:
-        raise InputError(f"{path} has changed since its counts were made; make them anew: {remedy}")
-    return beside
+    if not os.path.exists(path + BESIDE):
+        raise InputError(f"{path} has no counts of units; make them: seqloom mask {path} --masker windowmasker "
+                         "--mk-counts")
+    return path + BESIDE
 
 
 def read_counts(path: str) -> UnitCounts:
@@ -198,10 +228,21 @@ def _read(path: str, changed: int, size: int) -> UnitCounts:
 
 def _parsed(data: bytes) -> UnitCounts:
     if data[:4] == np.array([_HAS_NOTES], _WORD).tobytes():
-        data = data[8 + int(np.frombuffer(data, _WORD, 1, 4)[0]) :]
+        begin = 8 + int(np.frombuffer(data, _WORD, 1, 4)[0])
+        notes, data = data[8:begin].split(b"\0"), data[begin:]
     else:
+        notes = []
         while data[:2] == b"##":
-            data = data[data.index(b"\n") + 1 :]
+            line, _, data = data.partition(b"\n")
+            notes.append(line)
+    mark = (_NOTE + SOURCE).encode()
+    named = [line[len(mark) :].split()[:1] for line in notes if line.startswith(mark)]
+    source = named[0][0].decode("ascii") if named and named[0] else ""
+    return replace(_counts(data), source=source)
+
+
+def _counts(data: bytes) -> UnitCounts:
+    """From what stands behind the notes."""
     if data[:4] == _OASCII:
         return _hashed(np.array(data[4:].split(), np.int64), 0)
     kind = int(np.frombuffer(data, _WORD, 1)[0])
@@ -230,7 +271,8 @@ def _text(text: str) -> UnitCounts:
 
 def _sorted(unit: int, pairs: np.ndarray, thresholds: Iterable[int]) -> UnitCounts:
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-    return UnitCounts(unit, pairs[:, 0].astype(np.uint32), pairs[:, 1].astype(np.uint32), *map(int, thresholds))
+    low, extend, threshold, high = map(int, thresholds)
+    return UnitCounts(unit, pairs[:, 0].astype(np.uint32), pairs[:, 1].astype(np.uint32), low, extend, threshold, high)
 
 
 def _hashed_binary(data: bytes, kind: int) -> UnitCounts:
@@ -271,12 +313,13 @@ def _hashed(words: np.ndarray, at: int) -> UnitCounts:
 
 
 def make(batches: Callable[[], Iterable[SequenceBatch]], unit: int | None = None, genome_size: int | None = None,
-         ) -> Tally:
+         memory: int = 1 << 29) -> Tally:
     """Counts of the sequences that ``batches`` gives each time that it is called.
 
     Args:
         unit: bases of a unit; found from the size of the genome when left out.
         genome_size: bases of the genome; counted when left out.
+        memory: bytes that a table of counts may take.
 
     Raises:
         OptionError: the unit is too long.
@@ -285,4 +328,4 @@ def make(batches: Callable[[], Iterable[SequenceBatch]], unit: int | None = None
         unit = unit_size(genome_size or sum(len(batch.residues) for batch in batches()))
     if not 1 <= unit <= LONGEST_UNIT:
         raise OptionError(f"a unit has 1 to {LONGEST_UNIT} bases, not {unit}")
-    return tally(batches(), unit)
+    return tally(batches, unit, memory)

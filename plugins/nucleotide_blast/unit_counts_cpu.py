@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 
 _BUCKET_BITS = 22
 """Units are looked up by so many of their first bits; what they share with others is searched."""
@@ -18,36 +18,37 @@ def reverse_complements(units: np.ndarray, unit: int) -> np.ndarray:
     return turned.astype(np.uint32)
 
 
-@kernel
-def _count(codes, first, last, unit, table):
+@inline
+def rolled(forward, backward, code, unit):
+    """A unit and its reverse complement, moved on by a base 0 … 3."""
     mask, top = (np.int64(1) << 2 * unit) - 1, 2 * (unit - 1)
-    forward, backward, run = np.int64(0), np.int64(0), 0
-    for place in range(first, last):
-        code = np.int64(codes[place])
-        if code > 3:
-            run = 0
-            continue
-        forward = (forward << 2 | code) & mask
-        backward = backward >> 2 | (3 - code) << top
-        run += 1
-        if run >= unit:
-            table[min(forward, backward)] += np.uint32(2 if forward == backward else 1)
+    return (forward << 2 | code) & mask, backward >> 2 | (3 - code) << top
 
 
 @kernel
-def _count_all(codes, offsets, unit, table):
+def _count(codes, offsets, unit, start, table):
     for sequence in range(len(offsets) - 1):
-        _count(codes, offsets[sequence], offsets[sequence + 1], unit, table)
+        forward, backward, run = np.int64(0), np.int64(0), 0
+        for place in range(offsets[sequence], offsets[sequence + 1]):
+            code = np.int64(codes[place])
+            if code > 3:
+                run = 0
+                continue
+            forward, backward = rolled(forward, backward, code, unit)
+            run += 1
+            smaller = min(forward, backward) - start
+            if run >= unit and 0 <= smaller < len(table):
+                table[smaller] += np.uint32(2 if forward == backward else 1)
 
 
-def count_units(codes: np.ndarray, offsets: np.ndarray, unit: int, table: np.ndarray) -> None:
-    """Add the units of sequences to u4[4^unit] ``table``, by the smaller of each and its reverse complement.
+def count_units(codes: np.ndarray, offsets: np.ndarray, unit: int, start: int, table: np.ndarray) -> None:
+    """Add the units of sequences to u4[n] ``table``, from ``start`` on, each by the smaller of it and its complement.
 
     One that is its own reverse complement lies on both strands and counts twice.
 
     codes: u1[n]; other than 0 … 3 are ambiguities, which no unit spans. offsets: i8[k + 1] of the sequences.
     """
-    _count_all(np.ascontiguousarray(codes), offsets, unit, table)
+    _count(np.ascontiguousarray(codes), offsets, unit, start, table)
 
 
 @kernel
@@ -61,8 +62,7 @@ def _score(unit, first, shift, units, scores, least):
 
 @kernel
 def _find(codes, offsets, unit, window, first, shift, units, scores, least, extend, threshold, ring, rows):
-    mask, top, size = (np.int64(1) << 2 * unit) - 1, 2 * (unit - 1), window - unit + 1
-    count = 0
+    count, size = 0, window - unit + 1
     for sequence in range(len(offsets) - 1):
         low = offsets[sequence]
         forward, backward, run, total = np.int64(0), np.int64(0), 0, 0
@@ -72,8 +72,7 @@ def _find(codes, offsets, unit, window, first, shift, units, scores, least, exte
             if code > 3:
                 run = 0
                 continue
-            forward = (forward << 2 | code) & mask
-            backward = backward >> 2 | (3 - code) << top
+            forward, backward = rolled(forward, backward, code, unit)
             run += 1
             if run < unit:
                 continue

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from seqloom.core.errors import OptionError
 from seqloom.core.options import option
+from seqloom.core.output_files import is_database
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.core.stages import Masker
 from seqloom.plugins.nucleotide_blast.dust import Dust, DustOptions
@@ -20,6 +21,7 @@ from seqloom.plugins.nucleotide_blast.unit_counts import (
     BESIDE,
     FORMATS,
     LONGEST_UNIT,
+    SOURCE,
     UnitCounts,
     ascii_text,
     binary_bytes,
@@ -61,6 +63,9 @@ class CountsOptions:
                               maximum=LONGEST_UNIT)
     genome_size: int | None = option(None, "bases of the genome; counted by default", minimum=1)
     sformat: str = option("ascii", "kind of file", choices=FORMATS)
+    mem: int = option(512, "MiB that counting may take; where that is too little for all units at once, the genome is "
+                           "read several times", minimum=1)
+    meta: str = option("", "a note that is kept in the file")
 
 
 class WindowMasker(Masker):
@@ -73,10 +78,15 @@ class WindowMasker(Masker):
     BESIDE = BESIDE
 
     @classmethod
-    def learned(cls, batches: Callable[[], Iterable[SequenceBatch]], options: CountsOptions) -> bytes:
-        """A file of counts."""
-        found = make(batches, options.unit, options.genome_size)
-        return binary_bytes(found) if options.sformat == "binary" else ascii_text(found).encode()
+    def learned(cls, batches: Callable[[], Iterable[SequenceBatch]], options: CountsOptions, source: str = "") -> bytes:
+        """A file of counts; the fingerprint of a database is a note in it."""
+        note = f"{SOURCE}{source} {options.meta}".strip() if source else options.meta
+        found = make(batches, options.unit, options.genome_size, options.mem << 20)
+        return binary_bytes(found, note) if options.sformat == "binary" else ascii_text(found, note).encode()
+
+    def source(self) -> tuple[str, str] | None:
+        kept = read_counts(self.options.counts)
+        return (self.options.counts, kept.source) if is_database(self.options.counts) else None
 
     def described(self) -> tuple[int, str, str]:
         return 3, "windowmasker", ""
@@ -121,15 +131,13 @@ class Scores:
         """From counts and options, which come first.
 
         Raises:
-            OptionError: a window is shorter than a unit, or masking would go on where it doesn't begin.
+            OptionError: a window is shorter than a unit.
         """
         window = options.window or counts.unit + BEYOND_UNIT
         if window < counts.unit:
             raise OptionError(f"a window of {window} bases is shorter than a unit of these counts, {counts.unit}")
-        threshold = options.t_thres or counts.threshold
         extend = options.t_extend or counts.extend
-        if extend > threshold:
-            raise OptionError(f"t_extend ({extend}) must not exceed t_thres ({threshold})")
+        threshold = max(options.t_thres or counts.threshold, extend)  # masking begins where it goes on only
         high = options.t_high or counts.high
         scores = np.where(counts.counts > high, options.set_t_high or high, counts.counts).astype(np.uint32)
         least = options.set_t_low or (counts.low + 1) // 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from seqloom.core.context import Context
@@ -21,6 +21,13 @@ class WinnowedNucleotides(WinnowedAlignments):
     scoring = NucleotideScoring
     maker: ClassVar[type[Traceback]]
 
+    @classmethod
+    def applies(cls, options: Any) -> bool:
+        return super().applies(options) and cls.maker.is_way(options)
+
+    def has_final(self, options: Any) -> bool:
+        return not options.ungapped
+
     def expected(self, context: Context, records: Alignments) -> Alignments:
         return SearchSpaceEvalue().run(context, records)
 
@@ -30,11 +37,19 @@ class WinnowedNucleotides(WinnowedAlignments):
 
 
 class WinnowedXDrop(WinnowedNucleotides):
-    """Final alignments by X-drop dynamic programming of preliminary ones that are left by better ones (blastn)."""
+    """Final alignments by X-drop dynamic programming of preliminary ones that are left by better ones (blastn).
+
+    Segments without gaps are final already.
+    """
 
     name = "winnowed-nucleotide-xdrop"
     backend = "reference"
     maker = XDropTraceback
+
+    @classmethod
+    def applies(cls, options: Any) -> bool:
+        """After X-drop extension, and after none."""
+        return super().applies(options) or (options.ungapped and options.winnows())
 
 
 class WinnowedGreedy(WinnowedNucleotides):

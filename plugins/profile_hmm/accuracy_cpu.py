@@ -32,7 +32,7 @@ from .exact_math import F32, Array32
 from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, WIDTHS, B, C, E, J, Matrices, N
 from .labels_cpu import LETTERS, SKIPPED, TENTH, tenths_of
 from .profile import LANES
-from .residues import CODE_OF_RESIDUE, MEMBERS, N_CODES
+from .residues import residues_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,9 +42,6 @@ _ZERO, _ONE, _NEVER = F32(0.0), F32(1.0), F32(-np.inf)
 _M, _I, _D, _FROM_B = 0, 1, 2, 3
 _LETTERS = np.frombuffer(b"MID", np.uint8)
 _FIRST_LANE = np.tile(np.array([-np.inf, 0, 0, 0], F32), WIDE // LANES)
-CODES = CODE_OF_RESIDUE.astype(np.int64)
-N_MEMBERS = np.array([len(members) for members in MEMBERS])
-MEMBERS_OF = np.array([[*members, *[0] * (20 - len(members))] for members in MEMBERS])
 
 
 @kernel
@@ -369,8 +366,9 @@ class Alignments:
             scores.append(matrices.cells[(last - first) * matrices.row :][: matrices.row].copy())
         logs: Array32 | None = None
         if wants_null2:
-            logs = np.empty((matrices.together, N_CODES), F32)
-            _NULL2[lanes][1](odds.match, odds.slots, matrices.lengths, self._around, CODES, N_MEMBERS, MEMBERS_OF, use,
+            codes = odds.codes
+            logs = np.empty((matrices.together, codes), F32)
+            _NULL2[lanes][1](odds.match, odds.slots, matrices.lengths, self._around, *residues_of(codes).arrays, use,
                              working, logs)
             _logs(logs.reshape(-1))
         walks = {number: np.array([0, 0, 0, 0, 0, 0, matrices.lengths[number], -1, 0]) for number in fit}

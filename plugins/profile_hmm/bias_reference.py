@@ -14,7 +14,7 @@ import numpy as np
 from .exact_math import F32, Array32, log, log_f32, logf
 from .hmmfile import ProfileHmm
 from .profile import null_stay
-from .residues import BACKGROUND, MEMBERS, summed_odds
+from .residues import summed_odds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,9 +23,9 @@ START = np.array([0.999, 0.001], F32)
 
 
 def bias_odds(model: ProfileHmm) -> Array32:
-    """f32[28, 2]: odds of each residue code in the background and in the composition state; 1 for gap and ``*``."""
-    probabilities = np.stack([BACKGROUND, model.composition], axis=1)
-    rows = [summed_odds(probabilities, m) if m else np.ones(2, F32) for m in MEMBERS]
+    """f32[codes, 2]: odds of each residue code in the background and in the composition state; 1 for gap and ``*``."""
+    probabilities = np.stack([model.residues.background, model.composition], axis=1)
+    rows = [summed_odds(probabilities, m) if m else np.ones(2, F32) for m in model.residues.members]
     return np.array(rows, F32)
 
 

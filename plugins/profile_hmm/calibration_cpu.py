@@ -15,7 +15,7 @@ from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.plugins.common.lanes import interleaved_stretches
 
 from .calibration_reference import RandomSequences, Statistics, fitted, shares, sizes
-from .forward_cpu import StripedOdds, forward_scores
+from .forward_cpu import Rooms, StripedOdds, forward_scores
 from .msv_cpu import decided, length_costs, look_up_scores, scores_and_p_values, segment_scores, with_j
 from .profile import SearchProfile
 from .random_numbers import RandomNumbers
@@ -80,7 +80,7 @@ def statistics(profile: SearchProfile, rate: float, targets: RandomTargets, tail
     """Calibrate a search profile whose lambda is ``rate``; ``tail`` is the mass of the exponential tail."""
     return fitted(rate, targets.sequences, _msv_scores(profile, targets),
                   viterbi_scores(StripedWords(profile), *targets.viterbi),
-                  forward_scores(StripedOdds(profile.floats), *targets.forward), tail)
+                  forward_scores(StripedOdds(profile.floats), *targets.forward, Rooms()), tail)
 
 
 def _msv_scores(profile: SearchProfile, targets: RandomTargets) -> NDArray[np.float32]:

@@ -12,31 +12,29 @@ from .clusters import DIAGONAL_TOLERANCE, END_POINT_SHARE, LEAST_POSTERIOR, OVER
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_OVERLAP = np.float32(OVERLAP)
+_FIFTHS = round(OVERLAP * 5)
+"""Of the shorter of two segments, four fifths must be shared. A quotient of f32 is less than f32(0.8) just where that
+of the whole numbers is less than four fifths, as long as these are below 2²⁰: two such quotients differ by more than
+f32 rounds."""
 
 
 @kernel
-def _linked(segments, a, b):
-    """Whether two segments are similar in residues, in nodes, and in the diagonal of one of their ends."""
+def _shared(segments, a, b):
+    """Whether two segments share enough residues and nodes."""
     i, j, k, m = segments[a, 0], segments[a, 1], segments[a, 2], segments[a, 3]
     i2, j2, k2, m2 = segments[b, 0], segments[b, 1], segments[b, 2], segments[b, 3]
-    if abs((i - k) - (i2 - k2)) > DIAGONAL_TOLERANCE and abs((j - m) - (j2 - m2)) > DIAGONAL_TOLERANCE:
-        return False
     shared, shorter = min(j, j2) - max(i, i2) + 1, min(j - i, j2 - i2) + 1
-    if np.float32(shared) / np.float32(shorter) < _OVERLAP:
+    if 5 * shared < _FIFTHS * shorter:
         return False
     # HMMER counts shared nodes one short.
     shared, shorter = min(m, m2) - max(k, k2), min(m - k, m2 - k2) + 1
-    return np.float32(shared) / np.float32(shorter) >= _OVERLAP
+    return 5 * shared >= _FIFTHS * shorter
 
 
 @kernel
-def _components(segments, buckets, first_like, kinds, waiting, labels):
-    """Fill i8[n] ``labels`` with the number of each segment's component, by its earliest member; −1 for segments that
-    aren't linked with their like, which are components of their own. Returns how many components have numbers.
-
-    buckets: i8[power of two above n], filled with −1. kinds, waiting, first_like: i8[n], working space.
-    """
+def _kinds(segments, buckets, first_like, kinds):
+    """Fill ``kinds`` with the first ones of segments that are the same, and ``first_like`` with that of each segment;
+    how many kinds there are."""
     mask = len(buckets) - 1
     n_kinds = 0
     for n in range(len(segments)):
@@ -51,25 +49,58 @@ def _components(segments, buckets, first_like, kinds, waiting, labels):
         if buckets[place] < 0:
             buckets[place] = n
             kinds[n_kinds] = n
-            labels[n] = -1
             n_kinds += 1
         first_like[n] = buckets[place]
+    return n_kinds
+
+
+@kernel
+def _components(segments, nodes, buckets, first_like, kinds, waiting, heads, following, labels):
+    """Fill i8[n] ``labels`` with the number of each segment's component, by its earliest member; −1 for segments that
+    aren't linked with their like, which are components of their own. Returns how many components have numbers.
+
+    Two segments are linked if they share enough and one of their ends is on about the same diagonal; so those without a
+    number are kept in lists by the diagonals of their first and of their last ends.
+
+    buckets: i8[power of two above n], filled with −1. heads: i8[2, residues + nodes + 1], −1; kinds, waiting,
+    first_like: i8[n], following: i8[2, n], working space.
+    """
+    n_kinds = _kinds(segments, buckets, first_like, kinds)
+    for x in range(n_kinds):
+        n = kinds[n_kinds - 1 - x]
+        labels[n] = -1
+        for side in range(2):
+            diagonal = segments[n, side] - segments[n, 2 + side] + nodes
+            following[side, n] = heads[side, diagonal]
+            heads[side, diagonal] = n
     count = 0
     for x in range(n_kinds):
         n = kinds[x]
-        if labels[n] >= 0 or not _linked(segments, n, n):
+        if labels[n] >= 0 or not _shared(segments, n, n):
             continue
         labels[n] = count
         waiting[0], n_waiting = n, 1
         while n_waiting:
             n_waiting -= 1
             one = waiting[n_waiting]
-            for y in range(n_kinds):
-                other = kinds[y]
-                if labels[other] < 0 and _linked(segments, other, one):
-                    labels[other] = count
-                    waiting[n_waiting] = other
-                    n_waiting += 1
+            for side in range(2):
+                diagonal = segments[one, side] - segments[one, 2 + side] + nodes
+                for near in range(max(0, diagonal - DIAGONAL_TOLERANCE),
+                                  min(heads.shape[1], diagonal + DIAGONAL_TOLERANCE + 1)):
+                    before, other = -1, heads[side, near]
+                    while other >= 0:
+                        behind = following[side, other]
+                        if labels[other] < 0 and _shared(segments, other, one):
+                            labels[other] = count
+                            waiting[n_waiting] = other
+                            n_waiting += 1
+                        if labels[other] < 0:
+                            before = other
+                        elif before < 0:
+                            heads[side, near] = behind
+                        else:
+                            following[side, before] = behind
+                        other = behind
         count += 1
     for n in range(len(segments)):
         labels[n] = labels[first_like[n]]
@@ -127,8 +158,10 @@ def envelopes(traces: NDArray[np.int64], segments: NDArray[np.int64], n_traces: 
     their traces."""
     n = len(segments)
     buckets = np.full(1 << (2 * n).bit_length(), -1, np.int64)
+    heads = np.full((2, residues + nodes + 1), -1, np.int64)
     kinds, waiting, first_like, labels = np.empty((4, n), np.int64)
-    count = _components(segments, buckets, first_like, kinds, waiting, labels)
+    count = _components(segments, nodes, buckets, first_like, kinds, waiting, heads,
+                        np.empty((2, n), np.int64), labels)
     found, posteriors = np.empty((count, 2), np.int64), np.empty(count, np.float32)
     kept = _consensus(traces, segments, labels, count, n_traces, residues, nodes, found, posteriors)
     rows = [Envelope(start, end, posteriors[row]) for row, (start, end) in enumerate(found[:kept].tolist())]

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from seqloom.core.alphabet import PROTEIN
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
 from seqloom.plugins.common.edit_path import PathCounts, run_lengths
 
@@ -45,7 +44,7 @@ def describe_path(profile: SearchProfile, path: Path, residues: NDArray[np.uint8
 
 def _columns(profile: SearchProfile, path: Path, residues: NDArray[np.uint8]) -> Iterator[tuple[int, bool]]:
     """Operation of each column, and whether it is positive."""
-    consensus = PROTEIN.encode(profile.model.consensus)
+    consensus = profile.model.alphabet.encode(profile.model.consensus)
     i, k = path.start - 1, path.model_start
     for state in path.states:
         if state == "M":

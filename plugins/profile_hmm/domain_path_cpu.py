@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from seqloom.core.alphabet import PROTEIN
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
 from seqloom.plugins.common.edit_path import PathCounts
@@ -66,5 +65,5 @@ def describe_path(profile: SearchProfile, domain: Domain, residues: NDArray[np.u
     states = np.frombuffer(path.states.encode(), np.uint8)
     runs, counts = np.empty(len(states), np.int64), np.empty(6, np.int64)
     n_runs = _describe(states, residues, begin + domain.start + path.start - 2, path.model_start - 1,
-                       PROTEIN.encode(profile.model.consensus), profile.match, runs, counts)
+                       profile.model.alphabet.encode(profile.model.consensus), profile.match, runs, counts)
     return runs[:n_runs].tolist(), PathCounts(*counts.tolist())

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from seqloom.core.alphabet import PROTEIN
 from seqloom.core.records import DELETE, INSERT, MATCH
 
 from .hmmfile import ProfileHmm
@@ -74,6 +73,7 @@ class ModelText:
     def __init__(self, model: ProfileHmm) -> None:
         self._annotation = {name: np.frombuffer(text.encode("latin-1", "replace"), np.uint8)
                             for name in ("structure", "reference", "consensus") if (text := getattr(model, name))}
+        self._model = model
         self._likely = match_scores(model.match) > 0.0
 
     def domain(self, path: NDArray[np.uint32], posterior: str, nodes: int, residues: NDArray[np.uint8],
@@ -93,7 +93,7 @@ class ModelText:
         place = target_start + np.cumsum(~skipped) - ~skipped
         node, place = np.where(inserted, 0, node), np.where(skipped, 0, place)
         codes = residues[place]
-        letters = PROTEIN.bytes[codes] | (inserted * np.uint8(0x20))
+        letters = self._model.letters(codes) | (inserted * np.uint8(0x20))
         consensus = self._annotation["consensus"][node]
         match = np.where(self._likely[codes, node + 1], ord("+"), ord(" "))
         match = np.where(operations == MATCH, consensus, np.where(inserted | skipped, ord(" "), match))

@@ -15,7 +15,7 @@ from .clusters_cpu import envelopes
 from .domains import Domain, Domains, Path
 from .domains_reference import TRACES
 from .exact_math import F32, Array32
-from .forward_cpu import STREAM_ROWS, WIDE, WIDTHS, Matrices, Rooms, StripedOdds, longest_first
+from .forward_cpu import STREAM_ROWS, WIDE, WIDTHS, Matrices, Rooms, StripedOdds, longest_first, narrowest
 from .profile import LANES
 from .random_numbers import RandomNumbers
 from .regions_cpu import regions_of
@@ -133,7 +133,7 @@ class _Finder:
             for group in longest_first(lengths[some], lanes // LANES, 0 if whole else STREAM_ROWS):
                 self._check()
                 chosen = some[group]
-                matrices = self._matrices[min(n for n in WIDTHS if n >= LANES * len(chosen)) if whole else lanes]
+                matrices = self._matrices[narrowest(len(chosen))]
                 for other in self._matrices.values():
                     other.clear()
                 matrices.run_forward(self._residues, firsts[chosen], lengths[chosen], wholes[chosen], multihit, whole)

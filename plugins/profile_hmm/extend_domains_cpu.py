@@ -12,7 +12,7 @@ from .domain_path_cpu import compensated_sum, describe_path
 from .domains_cpu import ALONE_BYTES, TOGETHER_BYTES, define_domains
 from .exact_math import F32
 from .extend_domains_reference import DefineDomains, Found, as_hits
-from .forward_cpu import SPECIALS, STREAM_ROWS, WIDE, Rooms, StripedOdds
+from .forward_cpu import SPECIALS, STREAM_ROWS, WIDE, RoomsOfThreads, StripedOdds
 from .profile import LANES
 
 _SHARE = 2
@@ -36,17 +36,13 @@ class DefineDomainsCpu(DefineDomains):
         return Footprint(host=shape.threads * (cells + labels + kept + around + 1024 * shape.longest_query))
 
     def run(self, context: Context, records: Records) -> Hits:
-        unused: list[Rooms] = []  # by a thread at the moment
+        rooms_of_threads = RoomsOfThreads()
 
         def look(chunk: Chunk) -> list[Found]:
-            try:
-                rooms = unused.pop()
-            except IndexError:
-                rooms = Rooms()
             odds, found = StripedOdds(chunk.profile.floats), []
-            defined = define_domains(odds, chunk.residues, chunk.begins, chunk.ends, context.options.seed,
-                                     context.cancellation.check, rooms)
-            unused.append(rooms)
+            with rooms_of_threads.lent() as rooms:
+                defined = define_domains(odds, chunk.residues, chunk.begins, chunk.ends, context.options.seed,
+                                         context.cancellation.check, rooms)
             for row, begin, (score, domains) in zip(chunk.rows.tolist(), chunk.begins.tolist(), defined, strict=True):
                 paths, null2_sum = [], F32(0.0)
                 if domains is not None:

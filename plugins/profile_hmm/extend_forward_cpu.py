@@ -10,7 +10,7 @@ from seqloom.core.stages import Footprint, Shape
 
 from .chunks import Chunk, over_chunks
 from .extend_forward_reference import ForwardFilter
-from .forward_cpu import SPECIALS, WIDE, StripedOdds, forward_scores
+from .forward_cpu import SPECIALS, WIDE, RoomsOfThreads, StripedOdds, forward_scores
 from .p_values_cpu import exponential
 
 
@@ -32,11 +32,13 @@ class ForwardFilterCpu(ForwardFilter):
 
     def run(self, context: Context, records: Records) -> Records:
         scores = np.full(len(records), -np.inf, np.float32)
-        p_values = np.ones(len(records))
+        p_values, rooms_of_threads = np.ones(len(records)), RoomsOfThreads()
 
         def look(chunk: Chunk) -> None:
             model, rows = chunk.profile.model, chunk.rows
-            found = forward_scores(StripedOdds(chunk.profile.floats), chunk.residues, chunk.begins, chunk.ends)
+            with rooms_of_threads.lent() as rooms:
+                found = forward_scores(StripedOdds(chunk.profile.floats), chunk.residues, chunk.begins, chunk.ends,
+                                       rooms)
             fits = ~np.isnan(found)
             if not fits.all():
                 context.count("overflowed", len(rows) - int(fits.sum()))

@@ -26,6 +26,13 @@ class ProfileHmmFamily(Family):
         return hmm_scoring(queries, space, options)
 
 
+class NucleotideProfileFamily(ProfileHmmFamily):
+    """Profile HMMs of nucleotides against nucleotide databases, along the strand that is given, as hmmsearch."""
+
+    name = "profile-hmm-nucleotide"
+    target = "nucleotide"
+
+
 class ProfileScanFamily(Family):
     """Proteins against libraries of profile HMMs, as hmmscan."""
 
@@ -38,6 +45,13 @@ class ProfileScanFamily(Family):
     def scoring(self, queries: SequenceBatch | ModelBatch, space: SearchSpace, options: Any) -> ScanScoring:
         assert isinstance(queries, SequenceBatch)
         return scan_scoring(queries, space, options)
+
+
+class NucleotideScanFamily(ProfileScanFamily):
+    """Nucleotides, along the strand that is given, against libraries of profile HMMs, as hmmscan."""
+
+    name = "profile-hmm-scan-nucleotide"
+    query = "nucleotide"
 
 
 class SequenceProfileFamily(Family):

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ from seqloom.core.kernels.simd import (
 
 from .exact_math import F32, Array32
 from .profile import LANES, FloatProfile, LengthModel, stripe
+from .residues import residues_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +59,8 @@ N, B, E, J, C, SCALE = range(SPECIALS)
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD, _OUT_MM, _OUT_IM, _OUT_DM, _NONE = (4 * n for n in range(12))
 STEP = 48
 """Numbers of a slot's transitions."""
+BY_SLOT = 20
+"""Letters of a slot in ``StripedOdds.by_slot``: as many as any model emits."""
 WAYS = 32
 """Numbers of a slot in ``StripedOdds.ways``."""
 _ZERO, _ONE = F32(0.0), F32(1.0)
@@ -73,12 +77,13 @@ class StripedOdds:
 
     Attributes:
         length, slots: M and Q.
-        match: f4[28 · Q · 4]. transitions: f4[Q · 48]; of each slot four lanes of entry, into M from M, I, D; mi, ii,
-            md, dd; into the M of the next node from M, I, D; and ∞ where no delete state follows, else 0.
+        codes: how many residue codes there are. match: f4[codes · Q · 4].
+        transitions: f4[Q · 48]; of each slot four lanes of entry, into M from M, I, D; mi, ii, md, dd;
+            into the M of the next node from M, I, D; and ∞ where no delete state follows, else 0.
     """
 
     def __init__(self, profile: FloatProfile) -> None:
-        self.length, self.slots = profile.length, profile.slots
+        self.length, self.slots, self.codes = profile.length, profile.slots, len(profile.match)
         self.match = np.ascontiguousarray(profile.match).reshape(-1)
         into = (profile.into_mm, profile.into_im, profile.into_dm)
         last = stripe(np.where(np.arange(4 * self.slots) < self.length - 1, F32(0.0), F32(np.inf)))
@@ -86,6 +91,14 @@ class StripedOdds:
         self.transitions = aligned(self.slots * STEP, F32)
         self.transitions[:] = np.stack(parts, axis=1).reshape(-1)
 
+    @cached_property
+    def by_slot(self) -> Array32:
+        """f4[Q · BY_SLOT · 4]: ``match`` of the letters that models emit, those of a slot together; 0 behind them."""
+        letters = self.match.reshape(-1, self.slots, LANES)[residues_of(self.codes).code_of_residue]
+        by_slot = aligned(self.slots * BY_SLOT * LANES, F32)
+        rows = by_slot.reshape(self.slots, BY_SLOT, LANES)
+        rows[:, : len(letters)], rows[:, len(letters) :] = letters.transpose(1, 0, 2), 0.0
+        return by_slot
 
     @cached_property
     def ways(self) -> Array32:
@@ -585,8 +598,14 @@ class Matrices:
             *self._working)
 
 
+_ROOM = 6 << 20
+
+
 class Rooms:
-    """Arrays by name, used again and again: fresh memory takes as long to come by as to fill. For one thread."""
+    """Arrays by name, used again and again: fresh memory takes as long to come by as to fill. For one thread.
+
+    There is room for more than was asked for from the beginning, since memory that nobody touches isn't taken.
+    """
 
     def __init__(self) -> None:
         self._arrays: dict[str, NDArray[Any]] = {}
@@ -596,8 +615,25 @@ class Rooms:
         before = len(self._arrays.get(name, ()))
         if before < size:
             self._arrays.pop(name, None)
-            self._arrays[name] = aligned(max(size, before * 5 // 4), dtype)
+            self._arrays[name] = aligned(max(size, before * 5 // 4, _ROOM), dtype)
         return self._arrays[name]
+
+
+class RoomsOfThreads:
+    """Rooms for as many threads as work at a time."""
+
+    def __init__(self) -> None:
+        self._unused: list[Rooms] = []
+
+    @contextmanager
+    def lent(self) -> Iterator[Rooms]:
+        """Rooms that no other thread has."""
+        try:
+            rooms = self._unused.pop()
+        except IndexError:
+            rooms = Rooms()
+        yield rooms
+        self._unused.append(rooms)
 
 
 class _Streams:
@@ -636,16 +672,21 @@ def longest_first(lengths: NDArray[np.int64], together: int, rows: int = 0) -> I
         first = behind
 
 
+def narrowest(stretches: int) -> int:
+    """Lanes of the narrowest vectors that take so many streams, or of the widest."""
+    return next((lanes for lanes in WIDTHS if lanes >= LANES * stretches), WIDE)
+
+
 STREAM_ROWS = 4096
 """Rows of streams of targets, about, if no target is longer."""
 
 
-def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64],
-                   ends: NDArray[np.int64]) -> Array32:
+def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
+                   rooms: Rooms) -> Array32:
     """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
-    of f32."""
+    of f32. ``rooms`` are to work in."""
     lengths, scores = ends - begins, np.empty(len(begins), F32)
-    matrices = Matrices(odds, WIDE, 0, Rooms())
+    matrices = Matrices(odds, narrowest(len(begins)), 0, rooms)
     for chosen in longest_first(lengths, matrices.together, STREAM_ROWS):
         matrices.run_forward(residues, begins[chosen], lengths[chosen], lengths[chosen], multihit=True, whole=False)
         scores[chosen] = matrices.scores[: len(chosen)]

@@ -15,11 +15,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
+from seqloom.core.alphabet import Alphabet
 from seqloom.core.errors import InputError
 
 from .match_scores import match_scores
 from .model_rows_cpu import annotation_places, expf, nodes
-from .residues import MODEL_RESIDUES
+from .residues import AMINO, NUCLEIC, ResidueSet, residues_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -34,6 +35,8 @@ LONGEST_LINE = 1 << 20
 _AT_ONCE = 256
 """Nodes whose lines are looked at together."""
 _FORMATS = "abcdef"
+_FIRST_STATISTICS = ("VMU", "VLAMBDA", "FTAU")
+"""Of files HMMER3/a, with STATS LOCAL before them or without."""
 _ROUNDING = 1e-4
 """By how much −ln p may be below 0, where p is 1 but for rounding."""
 _REMEDY = "; repair the file, or make it anew with hmmconvert or hmmbuild"
@@ -46,13 +49,15 @@ class ProfileHmm:
     Attributes:
         name, accession, description: accession and description are "" where the file has none.
         length: number of match states M.
-        match: f32[M + 1, 20] emission probabilities of match states in ``MODEL_RESIDUES`` order; row 0 unused.
+        match: f32[M + 1, K] emission probabilities of match states, of the 20 amino acids or 4 bases in the order of
+            ``residues.letters``; row 0 unused.
         transitions: f32[M + 1, 7], node k to node k + 1 in the order MM MI MD IM II DM DD.
-        composition: f32[20] mean composition, all zero in a model without a COMPO line.
+        composition: f32[K] mean composition, all zero in a model without a COMPO line.
         msv_mu, msv_lambda, viterbi_mu, viterbi_lambda, forward_tau, forward_lambda: f32 score statistics, bits.
         gathering, trusted, noise: (sequence, domain) score cutoffs in bits, or None.
         consensus: M residues; upper case where the residue is well conserved.
         structure, reference: M characters each, consensus structure (CS) and reference annotation (RF); "" without.
+        uracil: whether it is of RNA, so that alignments show U for T.
     """
 
     name: str
@@ -74,6 +79,24 @@ class ProfileHmm:
     consensus: str
     structure: str = ""
     reference: str = ""
+    uracil: bool = False
+
+    @property
+    def residues(self) -> ResidueSet:
+        """What the model is of."""
+        return residues_of(self.match.shape[1])
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """Of the sequences that it describes."""
+        return self.residues.alphabet
+
+    def letters(self, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """u8[n]: residue codes as its alignments show them, in ASCII."""
+        letters = self.alphabet.bytes[codes]
+        if self.uracil:
+            letters[letters == ord("T")] = ord("U")
+        return letters
 
     def favours(self, positions: NDArray[np.int64], codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """bool[n]: whether residues are likelier at match states ``positions``, from 0, than by chance."""
@@ -195,22 +218,24 @@ def _read_model(source: _Lines) -> ProfileHmm:
     header = _read_header(source)
     source.take("the line that names the transitions")
     length = _read_length(source, header)
-    composition = _read_composition(source)
-    match, transitions = np.full((length + 1, 20), np.inf), np.empty((length + 1, 7))
+    residues = _read_residues(source, header)
+    count = len(residues.letters)
+    composition = _read_composition(source, count)
+    match, transitions = np.full((length + 1, count), np.inf), np.empty((length + 1, 7))
     transitions[0] = source.row("transitions of node 0", 7)
     annotation = ""
-    places = annotation_places(version)
+    places = annotation_places(version, count)
     for first in range(1, length + 1, _AT_ONCE):
         last = min(length, first + _AT_ONCE - 1)
-        usual = nodes(source.look_ahead(3 * (last - first + 1)), first, places)
+        usual = nodes(source.look_ahead(3 * (last - first + 1)), first, places, count)
         if usual:
             source.pass_over()
             match[first : last + 1], transitions[first : last + 1], columns = usual
             annotation += columns
             continue
         for node in range(first, last + 1):
-            match[node], columns = _read_match_line(source, node, places)
-            source.row(f"insert emissions of node {node}", 20)
+            match[node], columns = _read_match_line(source, node, places, count)
+            source.row(f"insert emissions of node {node}", count)
             transitions[node] = source.row(f"transitions of node {node}", 7)
             annotation += columns
     consensus, reference, structure = (annotation[column::3] for column in range(3))
@@ -218,7 +243,7 @@ def _read_model(source: _Lines) -> ProfileHmm:
         raise source.error(f"'//' must follow the {length} nodes announced by LENG")
     probabilities = _probabilities(match)
     if header.get("CONS", "no").lower() != "yes" or version < "e":
-        consensus = "".join([_consensus_residue(row) for row in probabilities[1:]])
+        consensus = "".join([_consensus_residue(row, residues) for row in probabilities[1:]])
     statistics = _read_statistics(source, header, version)
     return ProfileHmm(
         name=header["NAME"],
@@ -227,19 +252,20 @@ def _read_model(source: _Lines) -> ProfileHmm:
         length=length,
         match=probabilities,
         transitions=_probabilities(transitions),
-        composition=np.zeros(20, np.float32) if composition is None else _probabilities([composition])[0],
+        composition=np.zeros(count, np.float32) if composition is None else _probabilities([composition])[0],
         msv_mu=statistics[0],
         msv_lambda=statistics[1],
         viterbi_mu=statistics[2],
         viterbi_lambda=statistics[3],
         forward_tau=statistics[4],
         forward_lambda=statistics[5],
-        gathering=_read_cutoffs(source, header, "GA"),
-        trusted=_read_cutoffs(source, header, "TC"),
-        noise=_read_cutoffs(source, header, "NC"),
+        gathering=_read_cutoffs(source, header, "GA", residues),
+        trusted=_read_cutoffs(source, header, "TC", residues),
+        noise=_read_cutoffs(source, header, "NC", residues),
         consensus=consensus,
         structure=structure if header.get("CS", "no").lower() == "yes" else "",
         reference=reference if header.get("RF", "no").lower() == "yes" else "",
+        uracil=header["ALPH"].lower() == "rna",
     )
 
 
@@ -263,6 +289,9 @@ def _read_header(source: _Lines) -> dict[str, str]:
             raise source.error("the model ends before its line HMM")
         if tag == "STATS":
             words = rest.split()
+            if len(words) == 3 and words[0] == "LOCAL" and words[1] in _FIRST_STATISTICS:
+                header[words[1]] = words[2]
+                continue
             if len(words) != 4 or words[0] != "LOCAL":
                 raise source.error("STATS must be LOCAL, a name and two numbers")
             header[f"STATS {words[1]}"] = " ".join(words[2:])
@@ -270,11 +299,21 @@ def _read_header(source: _Lines) -> dict[str, str]:
             header.setdefault(tag, rest)
     if not header.get("NAME"):
         raise source.error("the model has no NAME")
-    if header.get("ALPH", "").lower() != "amino":
-        raise source.error(f"ALPH must be amino, not {header.get('ALPH', 'absent')!r}: only protein models can be used")
-    if len(rest.split()) != 20 or "".join(rest.split()) != MODEL_RESIDUES:
-        raise source.error(f"the line HMM must name the residues {' '.join(MODEL_RESIDUES)}")
+    header["HMM"] = rest
+    _read_residues(source, header)
     return header
+
+
+def _read_residues(source: _Lines, header: dict[str, str]) -> ResidueSet:
+    """What ALPH says that the model is of."""
+    named = header.get("ALPH", "").lower()
+    for residues in (AMINO, NUCLEIC):
+        if named in residues.files:
+            letters = residues.files[named]
+            if header["HMM"].split() != [*letters]:
+                raise source.error(f"the line HMM must name the residues {' '.join(letters)}")
+            return residues
+    raise source.error(f"ALPH must be amino, DNA or RNA, not {_short(header.get('ALPH', 'absent'))!r}")
 
 
 def _read_length(source: _Lines, header: dict[str, str]) -> int:
@@ -286,32 +325,33 @@ def _read_length(source: _Lines, header: dict[str, str]) -> int:
     return int(text)
 
 
-def _read_composition(source: _Lines) -> list[float] | None:
+def _read_composition(source: _Lines, count: int) -> list[float] | None:
     """The optional COMPO line, and the line of insert emissions of node 0 behind it."""
     words = source.take("COMPO or insert emissions of node 0").split()
     composition = None
     if words[:1] == ["COMPO"]:
-        composition = source.numbers(words[1:], "COMPO", 20)
+        composition = source.numbers(words[1:], "COMPO", count)
         words = source.take("insert emissions of node 0").split()
-    source.numbers(words, "insert emissions of node 0", 20)
+    source.numbers(words, "insert emissions of node 0", count)
     return composition
 
 
-def _read_match_line(source: _Lines, node: int, places: tuple[int, int, int]) -> tuple[list[float], str]:
+def _read_match_line(source: _Lines, node: int, places: tuple[int, int, int],
+                     count: int) -> tuple[list[float], str]:
     """Match emissions of a node, and the letters at ``places``, "-" where there is none."""
     what = f"match emissions of node {node}"
     words = source.take(what).split()
     if words[:1] != [str(node)]:
         raise source.error(f"{what} must begin with {node}, not {words[0] if words else 'nothing'!r}")
     columns = [words[place][:1] if 0 < place < len(words) else "-" for place in places]
-    return source.numbers(words[1:21], what, 20), "".join(columns)
+    return source.numbers(words[1 : count + 1], what, count), "".join(columns)
 
 
-def _consensus_residue(match: NDArray[np.float32]) -> str:
-    """The most probable residue, first of equals; upper case from probability 0.5 on."""
+def _consensus_residue(match: NDArray[np.float32], residues: ResidueSet) -> str:
+    """The most probable residue, first of equals; upper case where it is well conserved."""
     best = int(np.argmax(match))
-    residue = MODEL_RESIDUES[best]
-    return residue if match[best] >= 0.5 else residue.lower()
+    residue = residues.letters[best]
+    return residue if match[best] >= residues.conserved else residue.lower()
 
 
 def _read_statistics(source: _Lines, header: dict[str, str], version: str) -> list[float]:
@@ -330,10 +370,16 @@ def _read_statistics(source: _Lines, header: dict[str, str], version: str) -> li
     return values
 
 
-def _read_cutoffs(source: _Lines, header: dict[str, str], tag: str) -> tuple[float, float] | None:
+def _read_cutoffs(source: _Lines, header: dict[str, str], tag: str,
+                  residues: ResidueSet) -> tuple[float, float] | None:
+    """Cutoffs of a sequence and of a domain; a model of nucleotides has one for both, whatever follows it."""
     if tag not in header:
         return None
     words = header[tag].replace(";", " ").split()
+    if residues is NUCLEIC:
+        words = words[:1] * 2
+        if not words:
+            raise source.error(f"{tag} must be a number")
     if len(words) < 2:
         raise source.error(f"{tag} must be two numbers, not {_short(header[tag])!r}")
     sequence, domain = (float(np.float32(source.finite(word, tag))) for word in words[:2])

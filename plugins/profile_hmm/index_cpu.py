@@ -7,7 +7,7 @@ from seqloom.core.index import Index
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 
 from .index_reference import KIND, HmmProfiles
-from .profile_cpu import search_profile
+from .packed_models import profile_of_model
 
 
 class HmmProfilesCpu(HmmProfiles):
@@ -16,5 +16,5 @@ class HmmProfilesCpu(HmmProfiles):
 
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
         assert isinstance(batch, ModelBatch)
-        profiles = {int(n): search_profile(batch[i]) for i, n in enumerate(batch.ordinals)}
+        profiles = {int(n): profile_of_model(batch[i]) for i, n in enumerate(batch.ordinals)}
         return Index(KIND, "query", objects={"profiles": profiles})

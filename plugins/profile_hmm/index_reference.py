@@ -13,6 +13,8 @@ from .profile import SearchProfile, search_profile
 from .scoring import HmmScoring, ProfileScoring
 
 KIND = "hmm-profiles"
+MODEL_BYTES = 192
+"""Of a node of a model, about, beside its profile: of models that are read for a batch or a volume."""
 
 
 class HmmProfiles(IndexStage):
@@ -24,7 +26,7 @@ class HmmProfiles(IndexStage):
     scoring: ClassVar[type[ProfileScoring]] = HmmScoring
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=28 * (4 + 1 + 4 + 4) * shape.query_residues)
+        return Footprint(host=(28 * (4 + 1 + 4 + 4) + MODEL_BYTES) * shape.query_residues)
 
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
         assert isinstance(batch, ModelBatch)

@@ -62,7 +62,7 @@ def _numbers(text, at, found):
 
 @kernel
 def _nodes(text, first, places, match, inserts, transitions, annotation):
-    """Fill f8[n, 20], f8[20], f8[n, 7] and u1[n, 3] from the lines of n nodes; whether all was usual. ``text`` ends
+    """Fill f8[n, K], f8[K], f8[n, 7] and u1[n, 3] from the lines of n nodes; whether all was usual. ``text`` ends
     with a line."""
     at = 0
     for n in range(len(annotation)):
@@ -114,25 +114,28 @@ def _exponentials(values, found):
         found[n] = math.exp(values[n])
 
 
-def annotation_places(version: str) -> tuple[int, int, int]:
+def annotation_places(version: str, count: int) -> tuple[int, int, int]:
     """Words of a match line with consensus, RF and CS, by version of the format; 0 where it has none.
 
-    They stand behind the number of the node, 20 numbers and MAP: consensus from 3/e on, RF, MM from 3/f on, CS.
+    They stand behind the number of the node, ``count`` numbers and MAP: consensus from 3/e on, RF, MM from 3/f on, CS.
     """
-    return (22, 23, 25) if version >= "f" else (22, 23, 24) if version >= "e" else (0, 22, 23)
+    first = count + 2
+    return ((first, first + 1, first + 3) if version >= "f" else (first, first + 1, first + 2) if version >= "e" else
+            (0, first, first + 1))
 
 
 def nodes(lines: list[str], first: int,
-          places: tuple[int, int, int]) -> tuple[NDArray[np.float64], NDArray[np.float64], str] | None:
+          places: tuple[int, int, int], residues: int) -> tuple[NDArray[np.float64], NDArray[np.float64], str] | None:
     """Numbers of nodes from their lines, three a node.
 
     Args:
         lines: with their ends.
         first: number of the first node.
         places: of ``annotation_places``.
+        residues: K, that the model emits.
 
     Returns:
-        Match emissions f8[n, 20] and transitions f8[n, 7] as in the file, and the letters at the three places of
+        Match emissions f8[n, K] and transitions f8[n, 7] as in the file, and the letters at the three places of
         each node, "-" where there is none. None if something is missing, wrong or written
         in an unusual way.
     """
@@ -140,8 +143,8 @@ def nodes(lines: list[str], first: int,
     if rest or not count or not all(line.endswith("\n") for line in lines):
         return None
     text = np.frombuffer("".join(lines).encode("utf-8", "replace"), np.uint8)
-    match, transitions, annotation = np.empty((count, 20)), np.empty((count, 7)), np.empty((count, 3), np.uint8)
-    if not _nodes(text, first, np.array(places), match, np.empty(20), transitions, annotation):
+    match, transitions, annotation = np.empty((count, residues)), np.empty((count, 7)), np.empty((count, 3), np.uint8)
+    if not _nodes(text, first, np.array(places), match, np.empty(residues), transitions, annotation):
         return None
     return match, transitions, annotation.tobytes().decode("ascii")
 

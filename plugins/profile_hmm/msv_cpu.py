@@ -23,6 +23,7 @@ from seqloom.core.kernels.simd import (
     splat,
     store,
 )
+from seqloom.plugins.common.lanes import laid_out
 
 from .exact_math import F32
 from .p_values_cpu import gumbel
@@ -166,7 +167,9 @@ def segment_scores(tables: np.ndarray, length: int, lanes: Index, first_group: i
     ``tables``: of ``look_up_scores``, for a model of this length.
     """
     edge = aligned(length * LANES, np.int8)
-    _segments(tables, length, lanes["columns"], lanes["starts"], first_group, last_group, edge, best)
+    columns, starts = laid_out(lanes, first_group, last_group)
+    _segments(tables, length, columns, starts, 0, last_group - first_group, edge,
+              best[first_group * LANES : last_group * LANES])
 
 
 def with_j(profile: ByteProfile, lanes: Index, costs: np.ndarray, begin_j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

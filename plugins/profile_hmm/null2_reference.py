@@ -15,7 +15,7 @@ from .traces_reference import TracedDomain
 
 
 def null2_of_posterior(profile: FloatProfile, posterior: DpMatrix) -> Array32:
-    """f32[28] odds by residue code from the expected use of each state over an envelope."""
+    """f32[codes] odds by residue code from the expected use of each state over an envelope."""
     weight = F32(1.0) / F32(len(posterior.n) - 1)
     match = running_sum(posterior.match[1:])[-1] * weight
     insert = running_sum(posterior.insert[1:])[-1] * weight
@@ -24,12 +24,12 @@ def null2_of_posterior(profile: FloatProfile, posterior: DpMatrix) -> Array32:
         outside = outside + running_sum(state[1:])[-1] * weight
     products = profile.null2_match * match
     terms = np.stack([products, np.broadcast_to(insert, products.shape)], axis=2)
-    lanes = running_sum(np.moveaxis(terms.reshape(20, -1, 4), 1, 0))[-1]
+    lanes = running_sum(np.moveaxis(terms.reshape(len(products), -1, 4), 1, 0))[-1]
     return table_by_code(sum_over_lanes(lanes) + outside, mean_odds, 1.0)
 
 
 def null2_of_trace(profile: FloatProfile, domain: TracedDomain) -> Array32:
-    """f32[28] odds by residue code from the nodes that a sampled domain used.
+    """f32[codes] odds by residue code from the nodes that a sampled domain used.
 
     As in HMMER, a residue of an insert state counts as one of the match state of its node.
     """

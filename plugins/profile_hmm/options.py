@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seqloom.core.alphabet import PROTEIN
 from seqloom.core.errors import OptionError
 from seqloom.core.options import option
 
@@ -99,7 +100,7 @@ class HmmscanOptions(HmmsearchOptions):
 class PhmmerOptions(ProfileOptions):
     """Pipeline options of phmmer.
 
-    ``mxfile`` is read when the options are made, and holds the matrix from then on (``substitution.matrix_text``), so
+    ``mxfile`` is read when the options are made, and holds the matrix from then on (``matrix_file.matrix_text``), so
     that a run can be resumed and written without the file.
     """
 
@@ -122,9 +123,9 @@ class PhmmerOptions(ProfileOptions):
 
     def __post_init__(self) -> None:
         if self.mxfile and "\n" not in self.mxfile:
-            from .substitution import matrix_text
+            from seqloom.plugins.common.matrix_file import matrix_text
 
-            object.__setattr__(self, "mxfile", matrix_text(self.mxfile))
+            object.__setattr__(self, "mxfile", matrix_text(self.mxfile, PROTEIN))
 
     def check(self) -> None:
         """Refuse options that contradict each other or make no model; raises ``OptionError``."""

@@ -1,8 +1,11 @@
 """The preset pipelines of profile HMMs."""
 
+from dataclasses import replace
+
 from seqloom.core.pipeline import Pipeline, Slot
 
 _SEARCH = (
+    Slot("index.targets", "resident-targets", enabled="fast"),  # only devices have it
     Slot("seed.msv", "msv"),
     Slot("extend.bias", "bias-filter"),
     Slot("extend.viterbi", "viterbi-filter"),
@@ -46,3 +49,10 @@ HMMSCAN = Pipeline(
     ),
     writer="hmmer",
 )
+
+HMMSEARCH_NUCLEOTIDE = replace(
+    HMMSEARCH, name="hmmsearch-nucleotide", family="profile-hmm-nucleotide",
+    help="profile HMMs of nucleotides against nucleotide sequences, as hmmsearch of HMMER 3.3")
+HMMSCAN_NUCLEOTIDE = replace(
+    HMMSCAN, name="hmmscan-nucleotide", family="profile-hmm-scan-nucleotide",
+    help="nucleotide sequences against profile HMMs, as hmmscan of HMMER 3.3")

@@ -4,50 +4,51 @@ from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.pipeline import Pipeline
 
-from .pipelines import HMMSCAN, HMMSEARCH, PHMMER
+from .pipelines import HMMSCAN, HMMSCAN_NUCLEOTIDE, HMMSEARCH, HMMSEARCH_NUCLEOTIDE, PHMMER
 
 SEQLOOM_API = 1
+
+
+_STAGES = {
+    "hmm-profiles": "index.HmmProfiles",
+    "sequence-profiles": "query_index.SequenceProfiles",
+    "msv": "seed_msv.MsvFilter",
+    "bias-filter": "extend_bias.BiasFilter",
+    "viterbi-filter": "extend_viterbi.ViterbiFilter",
+    "forward-filter": "extend_forward.ForwardFilter",
+    "define-domains": "extend_domains.DefineDomains",
+    "null2": "score_null2.Null2Score",
+    "scan-hmm-profiles": "scan.ScanProfiles",
+    "scan-msv": "scan.ScanMsv",
+    "scan-bias-filter": "scan.ScanBias",
+    "scan-viterbi-filter": "scan.ScanViterbi",
+    "scan-forward-filter": "scan.ScanForward",
+    "scan-define-domains": "scan.ScanDomains",
+    "scan-null2": "scan.ScanNull2",
+    "scan-domain-statistics": "scan.ScanStatistics",
+}
+"""Stages by name, of which ``module_reference`` has the one back end and ``module_cpu`` the other."""
+
+
+def _on_both(classes: dict[str, str]) -> dict[str, str]:
+    """Classes by name and back end."""
+    found = {}
+    for name, place in classes.items():
+        module, attribute = place.split(".")
+        found[f"{name} reference"] = f"{module}_reference.{attribute}"
+        found[f"{name} cpu"] = f"{module}_cpu.{attribute}Cpu"
+    return found
 
 
 @hookimpl
 def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
-        "hmm-profiles reference": "index_reference.HmmProfiles",
-        "hmm-profiles cpu": "index_cpu.HmmProfilesCpu",
-        "sequence-profiles reference": "query_index_reference.SequenceProfiles",
-        "sequence-profiles cpu": "query_index_cpu.SequenceProfilesCpu",
-        "msv reference": "seed_msv_reference.MsvFilter",
-        "msv cpu": "seed_msv_cpu.MsvFilterCpu",
-        "bias-filter reference": "extend_bias_reference.BiasFilter",
-        "bias-filter cpu": "extend_bias_cpu.BiasFilterCpu",
-        "viterbi-filter reference": "extend_viterbi_reference.ViterbiFilter",
-        "viterbi-filter cpu": "extend_viterbi_cpu.ViterbiFilterCpu",
-        "forward-filter reference": "extend_forward_reference.ForwardFilter",
-        "forward-filter cpu": "extend_forward_cpu.ForwardFilterCpu",
-        "define-domains reference": "extend_domains_reference.DefineDomains",
-        "define-domains cpu": "extend_domains_cpu.DefineDomainsCpu",
-        "null2 reference": "score_null2_reference.Null2Score",
-        "null2 cpu": "score_null2_cpu.Null2ScoreCpu",
+        **_on_both(_STAGES),
+        "msv cuda": "seed_msv_cuda.MsvFilterCuda",
         "domain-statistics reference": "score_domains_reference.DomainStatistics",
         "domain-statistics cpu": "reduce_cpu.DomainStatisticsCpu",
         "rank-hmm-targets reference": "sort_rank_reference.RankTargets",
         "rank-hmm-targets cpu": "reduce_cpu.RankTargetsCpu",
-        "scan-hmm-profiles reference": "scan_reference.ScanProfiles",
-        "scan-hmm-profiles cpu": "scan_cpu.ScanProfilesCpu",
-        "scan-msv reference": "scan_reference.ScanMsv",
-        "scan-msv cpu": "scan_cpu.ScanMsvCpu",
-        "scan-bias-filter reference": "scan_reference.ScanBias",
-        "scan-bias-filter cpu": "scan_cpu.ScanBiasCpu",
-        "scan-viterbi-filter reference": "scan_reference.ScanViterbi",
-        "scan-viterbi-filter cpu": "scan_cpu.ScanViterbiCpu",
-        "scan-forward-filter reference": "scan_reference.ScanForward",
-        "scan-forward-filter cpu": "scan_cpu.ScanForwardCpu",
-        "scan-define-domains reference": "scan_reference.ScanDomains",
-        "scan-define-domains cpu": "scan_cpu.ScanDomainsCpu",
-        "scan-null2 reference": "scan_reference.ScanNull2",
-        "scan-null2 cpu": "scan_cpu.ScanNull2Cpu",
-        "scan-domain-statistics reference": "scan_reference.ScanStatistics",
-        "scan-domain-statistics cpu": "scan_cpu.ScanStatisticsCpu",
     })
 
 
@@ -55,14 +56,16 @@ def seqloom_stages() -> list[Deferred]:
 def seqloom_families() -> list[Deferred]:
     return deferred(__package__, {
         "profile-hmm": "family.ProfileHmmFamily",
+        "profile-hmm-nucleotide": "family.NucleotideProfileFamily",
         "profile-hmm-scan": "family.ProfileScanFamily",
+        "profile-hmm-scan-nucleotide": "family.NucleotideScanFamily",
         "sequence-profile": "family.SequenceProfileFamily",
     })
 
 
 @hookimpl
 def seqloom_pipelines() -> list[Pipeline]:
-    return [HMMSEARCH, HMMSCAN, PHMMER]
+    return [HMMSEARCH, HMMSEARCH_NUCLEOTIDE, HMMSCAN, HMMSCAN_NUCLEOTIDE, PHMMER]
 
 
 @hookimpl
@@ -74,8 +77,8 @@ def seqloom_readers() -> list[Deferred]:
 
 @hookimpl
 def seqloom_writers() -> list[Deferred]:
-    by_model = ("profile-hmm", "sequence-profile")
-    every = ("profile-hmm", "profile-hmm-scan", "sequence-profile")
+    by_model = ("profile-hmm", "profile-hmm-nucleotide", "sequence-profile")
+    every = (*by_model[:2], "profile-hmm-scan", "profile-hmm-scan-nucleotide", "sequence-profile")
     return deferred(__package__, {
         "hmmer": "writer_hmmer.HmmerReport",
         "tblout": "writers.TargetTable",

@@ -17,7 +17,7 @@ import numpy as np
 from .exact_math import F32, LN2, Array32, log, log_f32, logf, odds, round_half_away
 from .hmmfile import DD, DM, II, IM, MD, MI, MM, ProfileHmm
 from .match_scores import match_scores
-from .residues import CODE_OF_RESIDUE
+from .residues import residues_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class SearchProfile:
 
     Attributes:
         model: the profile HMM.
-        match: f32[28, M + 1], score of each stored residue code at each match state; column 0 is −inf.
+        match: f32[codes, M + 1], score of each stored residue code at each match state; column 0 is −inf.
         entry: f32[M + 1], B → M_k; column 0 is −inf.
         transitions: f32[M + 1, 7], node k → k + 1; rows 0 and M are −inf.
     """
@@ -136,7 +136,7 @@ class ByteProfile:
     """Costs in third-bits, u8, for the MSV filter.
 
     Attributes:
-        cost: u8[28, M], cost + bias of each residue code at each match state, capped at 255.
+        cost: u8[codes, M], cost + bias of each residue code at each match state, capped at 255.
         bias: what was added to make all costs non-negative.
         entry: B → M_k, one cost for all k.
         end: E → C and E → J.
@@ -150,7 +150,7 @@ class ByteProfile:
     @classmethod
     def of(cls, profile: SearchProfile) -> ByteProfile:
         scores = profile.match[:, 1:]
-        best = max(F32(0.0), scores[CODE_OF_RESIDUE].max())
+        best = max(F32(0.0), scores[residues_of(len(scores)).code_of_residue].max())
         bias = byte_cost(-best)
         raw = -round_half_away(BYTE_SCALE * scores)
         cost = np.where(raw > 255 - bias, 255, raw + bias).astype(np.uint8)
@@ -178,7 +178,7 @@ class WordProfile:
     """Scores in 1/500 bits, as i32 within the range of i16, for the Viterbi filter; index k − 1 is node k.
 
     ``into_*`` lead from node k − 1 of the previous row into M_k; ``mi`` and ``ii`` into I_k; ``md`` and ``dd`` from
-    node k into D_{k+1}. ``match`` is i32[28, M], the others i32[M].
+    node k into D_{k+1}. ``match`` is i32[codes, M], the others i32[M].
     """
 
     match: NDArray[np.int32]
@@ -228,7 +228,7 @@ LANES = 4
 class FloatProfile:
     """Odds ratios, f32, striped over four lanes for Forward and Backward.
 
-    Node k sits in slot q = (k − 1) mod Q of lane r = (k − 1) div Q; arrays are f32[Q, 4] (``match``: f32[28, Q, 4]),
+    Node k sits in slot q = (k − 1) mod Q of lane r = (k − 1) div Q; arrays are f32[Q, 4] (``match``: f32[codes, Q, 4]),
     and cells beyond M are 0. ``into_*``, ``mi``, ``ii``, ``md``, ``dd`` as in ``WordProfile``.
     """
 
@@ -249,8 +249,8 @@ class FloatProfile:
 
     @cached_property
     def null2_match(self) -> Array32:
-        """f32[20, Q, 4]: odds of the 20 model residues."""
-        return self.match[CODE_OF_RESIDUE]
+        """f32[K, Q, 4]: odds of the model residues."""
+        return self.match[residues_of(len(self.match)).code_of_residue]
 
     @classmethod
     def of(cls, profile: SearchProfile) -> FloatProfile:

@@ -8,7 +8,7 @@ from seqloom.core.kernels.jit import kernel
 from .exact_math import F32
 from .hmmfile import DM, MI, MM, ProfileHmm
 from .profile import SearchProfile
-from .residues import BACKGROUND, expected_score, table_by_code
+from .residues import expected_score, table_by_code
 
 
 @kernel
@@ -44,8 +44,9 @@ def log_f32(values: np.ndarray) -> np.ndarray:
 def search_profile(model: ProfileHmm) -> SearchProfile:
     """Configure a model for local multihit search."""
     length = model.length
-    residues = np.full((20, length + 1), -np.inf, F32)
-    residues[:, 1:] = log_f32(model.match[1:].astype(np.float64) / BACKGROUND.astype(np.float64)).T
+    background = model.residues.background.astype(np.float64)
+    residues = np.full((len(background), length + 1), -np.inf, F32)
+    residues[:, 1:] = log_f32(model.match[1:].astype(np.float64) / background).T
     transitions = np.full((length + 1, 7), -np.inf, F32)
     transitions[1:length] = log_f32(model.transitions[1:length])
     occupancy = np.empty(length + 1, F32)

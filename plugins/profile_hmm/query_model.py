@@ -10,12 +10,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from seqloom.plugins.common.matrix_file import file_of
 
 from .calibration_reference import gumbel_rate, relative_entropy
 from .exact_math import F32, Array32, compensated_sum, running_sum
 from .hmmfile import DD, DM, II, IM, MD, MI, MM, ProfileHmm
 from .residues import BACKGROUND, STORED_RESIDUES
-from .substitution import conditional_probabilities, file_of, named_scores, scores_of_text
+from .substitution import conditional_probabilities, named_scores, scores_of_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 import numpy as np
-from seqloom.core.alphabet import PROTEIN, Alphabet
+from seqloom.core.alphabet import Alphabet
+from seqloom.core.errors import InputError
 from seqloom.core.packed_texts import PackedTexts
 from seqloom.core.sequences import ModelBatch
-from seqloom.core.stages import OnBad, Reader
+from seqloom.core.stages import BodyReader, OnBad, Reader
 
 from .hmmfile import LONGEST_LINE, ProfileHmm, read_models
+from .packed_models import PACKING, StoredHmm, pack, unpack
 
 
 class Hmmer3Reader(Reader):
@@ -20,6 +22,7 @@ class Hmmer3Reader(Reader):
 
     name = "hmmer3"
     gives = "models"
+    packing = PACKING
 
     def sniff(self, head: bytes) -> bool:
         return head.lstrip().startswith(b"HMMER3/")
@@ -33,7 +36,12 @@ class Hmmer3Reader(Reader):
         sources: list[PackedTexts] = []
         first = nodes = 0
         lines = iter(lambda: text.readline(LONGEST_LINE + 1), "")
+        kind: Alphabet | None = None
         for model, source in read_models(lines, where):
+            kind = kind or model.alphabet
+            if model.alphabet != kind:
+                raise InputError(f"{where}: model '{model.name}' is of {model.alphabet.name} sequences and those before"
+                                 f" are of {kind.name} ones; make two files of them")
             models.append(model)
             sources.append(PackedTexts.of([source]))
             nodes += model.length
@@ -45,11 +53,19 @@ class Hmmer3Reader(Reader):
             yield model_batch(models, PackedTexts.concat(sources), first)
         text.detach()
 
+    def pack(self, model: ProfileHmm) -> tuple[bytes, bytes]:
+        """See ``packed_models``."""
+        return pack(model)
+
+    def unpack(self, head: bytes, read: BodyReader) -> StoredHmm:
+        """See ``packed_models``."""
+        return unpack(head, read)
+
 
 def model_batch(models: list[ProfileHmm], sources: Sequence[str] | None = None, first: int = 0) -> ModelBatch:
     """Models as a batch, numbered from ``first``."""
     return ModelBatch(
-        alphabet=PROTEIN,
+        alphabet=models[0].alphabet,
         models=models,
         lengths=np.array([m.length for m in models], np.int64),
         ordinals=np.arange(first, first + len(models), dtype=np.int64),

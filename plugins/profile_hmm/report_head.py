@@ -40,7 +40,7 @@ _SIZES = {"Z": "sequence search space set to", "domZ": "domain search space set 
 def heading(report: Report, alignments: bool, accessions: bool, width: int, usual_width: int) -> str:
     """The lines; ``width`` is 0 without a limit."""
     pipeline = report.run["pipeline"]
-    what, queries, targets = _PROGRAMS.get(pipeline, _PROGRAMS["hmmsearch"])
+    what, queries, targets = _PROGRAMS.get(pipeline.removesuffix("-nucleotide"), _PROGRAMS["hmmsearch"])
     lines = [(queries, query_names(report)), (targets, database_names(report))]
     if accessions:
         lines.append(("prefer accessions over names", "yes"))

@@ -11,7 +11,8 @@ from seqloom.core.ports import QueryReport, Report
 from seqloom.core.records import DELETE, INSERT, children_order
 from seqloom.core.stages import Writer
 
-FAMILIES = ("profile-hmm", "profile-hmm-scan", "sequence-profile")
+FAMILIES = ("profile-hmm", "profile-hmm-nucleotide", "profile-hmm-scan", "profile-hmm-scan-nucleotide",
+            "sequence-profile")
 
 
 class HmmerWriter(Writer):

@@ -1,16 +1,21 @@
-"""The amino-acid residues as a profile HMM sees them: order, background, degenerate residues.
+"""Residues as a profile HMM sees them: order, background, degenerate residues.
 
-Emissions of a model are listed in the order ``ACDEFGHIKLMNPQRSTVWY``; sequences come in core's NCBIstdaa codes
-(``-ABCDEFGHIKLMNPQRSTVWXYZU*OJ``). Score tables of this family are indexed by NCBIstdaa code, so a table has 28 rows.
-A degenerate residue's value is some average over its members; gap and ``*`` are never scored by a match state.
+Emissions of a model of proteins are listed in the order ``ACDEFGHIKLMNPQRSTVWY``; sequences come in core's NCBIstdaa
+codes (``-ABCDEFGHIKLMNPQRSTVWXYZU*OJ``). Those of a model of nucleotides are ``ACGT``, and sequences come in blastna
+codes. Score tables of this family are indexed by the code, so a table has 28 rows, or 16; how many it has says which
+residues they are of. A degenerate residue's value is some average over its members; gap and ``*`` are never scored by
+a match state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN, Alphabet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
     Table = NDArray[np.float32]
 
 MODEL_RESIDUES = "ACDEFGHIKLMNPQRSTVWY"
-STORED_RESIDUES = "-ABCDEFGHIKLMNPQRSTVWXYZU*OJ"
+STORED_RESIDUES = PROTEIN.letters
 N_CODES = len(STORED_RESIDUES)
 
 # Background frequencies of HMMER 3 (Swiss-Prot 50.8), in MODEL_RESIDUES order.
@@ -30,27 +35,73 @@ BACKGROUND = np.array(
     dtype=np.float32,
 )  # fmt: skip
 
-_DEGENERATE = {"B": "DN", "J": "IL", "Z": "EQ", "U": "C", "O": "K", "X": MODEL_RESIDUES}
 
-# For each stored code the model residues it stands for, ascending; empty for gap and '*'.
-MEMBERS: tuple[tuple[int, ...], ...] = tuple(
-    tuple(sorted(MODEL_RESIDUES.index(m) for m in _DEGENERATE.get(residue, residue) if m in MODEL_RESIDUES))
-    for residue in STORED_RESIDUES
-)
-# NCBIstdaa code of each of the 20 model residues.
-CODE_OF_RESIDUE = np.array([STORED_RESIDUES.index(residue) for residue in MODEL_RESIDUES], dtype=np.uint8)
 
+@dataclass(frozen=True)
+class ResidueSet:
+    """The residues of the models and sequences of one alphabet.
+
+    Attributes:
+        alphabet: of the sequences.
+        letters: the residues that models emit, in the order of their files.
+        background: f32[K] frequency of each.
+        members: for each stored code the model residues that it stands for, ascending; empty for gap and ``*``.
+        code_of_residue: u8[K] stored code of each model residue.
+        conserved: probability from which a consensus residue is shown in upper case.
+        files: what ALPH says in files of such models, and the letters of their line HMM.
+    """
+
+    alphabet: Alphabet
+    letters: str
+    background: NDArray[np.float32]
+    members: tuple[tuple[int, ...], ...]
+    code_of_residue: NDArray[np.uint8]
+    conserved: float
+    files: Mapping[str, str]
+
+    @classmethod
+    def of(cls, alphabet: Alphabet, letters: str, background: NDArray[np.float32], degenerate: Mapping[str, str],
+           conserved: float, files: Mapping[str, str]) -> ResidueSet:
+        """``degenerate``: letters that stand for several or other residues, and these."""
+        members = tuple(tuple(sorted(letters.index(m) for m in degenerate.get(residue, residue) if m in letters))
+                        for residue in alphabet.letters)
+        codes = np.array([alphabet.letters.index(letter) for letter in letters], np.uint8)
+        return cls(alphabet, letters, background, members, codes, conserved, files)
+
+    @cached_property
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """For kernels: ``code_of_residue``, how many members each code has, and i8[codes, K] which, padded by 0."""
+        counts = np.array([len(members) for members in self.members])
+        padded = [[*members, *[0] * (len(self.letters) - len(members))] for members in self.members]
+        return self.code_of_residue.astype(np.int64), counts, np.array(padded)
+
+
+AMINO = ResidueSet.of(PROTEIN, MODEL_RESIDUES, BACKGROUND,
+                      {"B": "DN", "J": "IL", "Z": "EQ", "U": "C", "O": "K", "X": MODEL_RESIDUES}, 0.5,
+                      {"amino": MODEL_RESIDUES})
+NUCLEIC = ResidueSet.of(NUCLEOTIDE, "ACGT", np.full(4, 0.25, np.float32),
+                        {"R": "AG", "Y": "CT", "M": "AC", "K": "GT", "S": "CG", "W": "AT", "H": "ACT", "B": "CGT",
+                         "V": "ACG", "D": "AGT", "N": "ACGT"}, 0.9, {"dna": "ACGT", "rna": "ACGU"})
+_SETS = {size: residues for residues in (AMINO, NUCLEIC) for size in (len(residues.letters), len(residues.members))}
+
+MEMBERS, CODE_OF_RESIDUE = AMINO.members, AMINO.code_of_residue
+
+
+def residues_of(size: int) -> ResidueSet:
+    """The residues of a table with so many rows: one for each model residue, or one for each stored code."""
+    return _SETS[size]
 
 
 def table_by_code(rows: Table, combine: Callable[[Table, tuple[int, ...]], Table], nothing: float) -> Table:
-    """Spread a table over the 20 model residues to all 28 stored codes.
+    """Spread a table over the model residues to all stored codes.
 
-    ``rows`` is f32[20, ...]; ``combine(rows, members)`` gives the row of a degenerate residue; codes without members
-    (gap, ``*``) get ``nothing``. Returns f32[28, ...].
+    ``rows`` is f32[K, ...]; ``combine(rows, members)`` gives the row of a degenerate residue; codes without members
+    (gap, ``*``) get ``nothing``. Returns f32[codes, ...].
     """
-    table = np.full((N_CODES, *rows.shape[1:]), nothing, dtype=np.float32)
-    for code, members in enumerate(MEMBERS):
-        if STORED_RESIDUES[code] in MODEL_RESIDUES:
+    residues = residues_of(len(rows))
+    table = np.full((len(residues.members), *rows.shape[1:]), nothing, dtype=np.float32)
+    for code, members in enumerate(residues.members):
+        if residues.alphabet.letters[code] in residues.letters:
             table[code] = rows[members[0]]
         elif members:
             table[code] = combine(rows, members)
@@ -59,11 +110,12 @@ def table_by_code(rows: Table, combine: Callable[[Table, tuple[int, ...]], Table
 
 def expected_score(rows: Table, members: tuple[int, ...]) -> Table:
     """Mean score of the members weighted by background: f32 sums in ascending order (match scores)."""
+    background = residues_of(len(rows)).background
     total = np.zeros_like(rows[0])
     weight = np.float32(0.0)
     for m in members:
-        total = total + rows[m] * BACKGROUND[m]
-        weight = weight + BACKGROUND[m]
+        total = total + rows[m] * background[m]
+        weight = weight + background[m]
     return total / weight
 
 
@@ -77,9 +129,10 @@ def mean_odds(rows: Table, members: tuple[int, ...]) -> Table:
 
 def summed_odds(rows: Table, members: tuple[int, ...]) -> Table:
     """Probability of the members over their background probability; ``rows`` are probabilities (bias filter)."""
+    background = residues_of(len(rows)).background
     probability = np.zeros_like(rows[0])
     weight = np.float32(0.0)
     for m in members:
         probability = probability + rows[m]
-        weight = weight + BACKGROUND[m]
+        weight = weight + background[m]
     return probability / weight

@@ -1,15 +1,15 @@
-"""The stages of hmmscan on the CPU."""
+"""The stages of hmmscan on the CPU: those of ``scan_reference.py`` that hmmsearch's kernels stand behind."""
 
 from __future__ import annotations
 
-from seqloom.core.context import Context
-from seqloom.core.records import Hits, Records
+from typing import Any
 
 from .extend_bias_cpu import BiasFilterCpu
 from .extend_domains_cpu import DefineDomainsCpu
 from .extend_forward_cpu import ForwardFilterCpu
 from .extend_viterbi_cpu import ViterbiFilterCpu
 from .index_cpu import HmmProfilesCpu
+from .reduce_cpu import DomainStatisticsCpu
 from .scan_reference import (
     ScanBias,
     ScanDomains,
@@ -19,56 +19,21 @@ from .scan_reference import (
     ScanProfiles,
     ScanStatistics,
     ScanViterbi,
-    with_accessions,
 )
 from .score_null2_cpu import Null2ScoreCpu
 from .seed_msv_cpu import MsvFilterCpu
-from .turned import Turned
 
 
-class ScanProfilesCpu(ScanProfiles, HmmProfilesCpu):
-    __doc__ = ScanProfiles.__doc__
+def _on_cpu(stage: Any, of_hmmsearch: Any) -> Any:
+    """A stage of hmmscan with what hmmsearch's has on the CPU in the place of what that has on ``reference``."""
+    return type(f"{stage.__name__}Cpu", (stage, of_hmmsearch), {"__doc__": stage.__doc__, "__module__": __name__})
 
 
-class ScanMsvCpu(Turned, MsvFilterCpu):
-    __doc__ = ScanMsv.__doc__
-    name = ScanMsv.name
-    gives_order = ScanMsv.gives_order
-
-
-class ScanBiasCpu(Turned, BiasFilterCpu):
-    __doc__ = ScanBias.__doc__
-    name = ScanBias.name
-    gives_order = ScanBias.gives_order
-
-
-class ScanViterbiCpu(Turned, ViterbiFilterCpu):
-    __doc__ = ScanViterbi.__doc__
-    name = ScanViterbi.name
-    gives_order = ScanViterbi.gives_order
-
-
-class ScanForwardCpu(Turned, ForwardFilterCpu):
-    __doc__ = ScanForward.__doc__
-    name = ScanForward.name
-    gives_order = ScanForward.gives_order
-
-
-class ScanDomainsCpu(Turned, DefineDomainsCpu):
-    __doc__ = ScanDomains.__doc__
-    name = ScanDomains.name
-    gives_order = ScanDomains.gives_order
-
-
-class ScanNull2Cpu(Turned, Null2ScoreCpu):
-    __doc__ = ScanNull2.__doc__
-    name = ScanNull2.name
-    columns = ScanNull2.columns
-
-    def run(self, context: Context, records: Records | None) -> Hits:
-        return with_accessions(context, super().run(context, records))
-
-
-class ScanStatisticsCpu(ScanStatistics):
-    __doc__ = ScanStatistics.__doc__
-    backend = "cpu"
+ScanProfilesCpu = _on_cpu(ScanProfiles, HmmProfilesCpu)
+ScanMsvCpu = _on_cpu(ScanMsv, MsvFilterCpu)
+ScanBiasCpu = _on_cpu(ScanBias, BiasFilterCpu)
+ScanViterbiCpu = _on_cpu(ScanViterbi, ViterbiFilterCpu)
+ScanForwardCpu = _on_cpu(ScanForward, ForwardFilterCpu)
+ScanDomainsCpu = _on_cpu(ScanDomains, DefineDomainsCpu)
+ScanNull2Cpu = _on_cpu(ScanNull2, Null2ScoreCpu)
+ScanStatisticsCpu = _on_cpu(ScanStatistics, DomainStatisticsCpu)

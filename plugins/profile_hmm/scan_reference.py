@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,6 @@ from .scoring import ScanScoring, Threshold, Thresholds, model_cutoffs
 from .seed_msv_reference import MsvFilter
 from .turned import VOLUME_NODES, Turned, turned_shape
 
-MODEL_BYTES = 192
-"""Of a node of a model, about, beside its profile."""
 ACCESSION = Column("model_accession", "str", "accession of the model", nullable=True)
 
 
@@ -38,8 +35,7 @@ class ScanProfiles(HmmProfiles):
     volume_residues = VOLUME_NODES
 
     def footprint(self, shape: Shape) -> Footprint:
-        found = super().footprint(turned_shape(shape))
-        return replace(found, host=found.host + MODEL_BYTES * shape.target_residues)
+        return super().footprint(turned_shape(shape))
 
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
         assert isinstance(batch, ModelBatch)
@@ -100,6 +96,7 @@ class ScanNull2(Turned, Null2Score):
 class ScanStatistics(DomainStatistics):
     """E-values, thresholds and counts of the models and domains of a query; drops what isn't reported."""
 
+    sequence = "query"
     name = "scan-domain-statistics"
     scoring = ScanScoring
 

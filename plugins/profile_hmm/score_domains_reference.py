@@ -24,8 +24,13 @@ _OVERFLOWS = 709.0
 
 
 class DomainStatistics(ScoreStage):
-    """E-values, thresholds and counts of the targets and domains of a query; drops what isn't reported."""
+    """E-values, thresholds and counts of the targets and domains of a query; drops what isn't reported.
 
+    Class attributes:
+        sequence: which side of the records is the sequence, and not the model: "query" or "target".
+    """
+
+    sequence: ClassVar[str] = "target"
     name = "domain-statistics"
     takes = (Hits,)
     gives = Hits
@@ -43,13 +48,13 @@ class DomainStatistics(ScoreStage):
         parts = []
         for query, rows in by_query(records):
             hits = records.take(rows)
-            parts.append(_report_query(context.scoring, self.rules(context, query, hits), hits))
+            parts.append(_report_query(context.scoring, self.rules(context, query, hits), hits, self.sequence))
         if not parts:
             return records.replace(REPORT_COLUMNS).with_alignments(records.alignments.replace(DOMAIN_REPORT_COLUMNS))
         return Hits.concat(parts)
 
 
-def _report_query(scoring: ProfileScoring, rules: Thresholds, hits: Hits) -> Hits:
+def _report_query(scoring: ProfileScoring, rules: Thresholds, hits: Hits, sequence: str) -> Hits:
     """Reported targets of one query with their reported domains."""
     evalue = _expected(hits.log_p, scoring.n_targets)
     reported = np.flatnonzero(rules.target.passing(hits.bit_score, evalue))
@@ -71,7 +76,7 @@ def _report_query(scoring: ProfileScoring, rules: Thresholds, hits: Hits) -> Hit
     if not rules.from_model:
         significant &= np.repeat(included, hits.domains)
     for row in np.flatnonzero(hits.overlaps > 0).tolist():
-        for place in _repeated(domains, range(bounds[row], bounds[row + 1])):
+        for place in _repeated(domains, sequence, range(bounds[row], bounds[row + 1])):
             shown[place] = significant[place] = False
     best = [int(b + np.argmax(domains.bit_score[b:e])) for b, e in pairwise(bounds.tolist())]
     hits = hits.replace(
@@ -86,13 +91,13 @@ def _report_query(scoring: ProfileScoring, rules: Thresholds, hits: Hits) -> Hit
     return hits.with_alignments(domains.replace(included=significant).take(shown))
 
 
-def _repeated(domains: Alignments, places: Sequence[int]) -> set[int]:
-    """Domains with the same aligned residues as a better one, or an earlier one of equal score, of the same target."""
+def _repeated(domains: Alignments, sequence: str, places: Sequence[int]) -> set[int]:
+    """Domains with the same aligned residues of the sequence as a better one, or an earlier one of equal score."""
+    starts, ends = domains.data[f"{sequence}_start"], domains.data[f"{sequence}_end"]
     dropped = set()
     for n, one in enumerate(places):
         for other in places[n + 1 :]:
-            same_start = domains.target_start[one] == domains.target_start[other]
-            if same_start and domains.target_end[one] == domains.target_end[other]:
+            if starts[one] == starts[other] and ends[one] == ends[other]:
                 dropped.add(other if domains.bit_score[one] >= domains.bit_score[other] else one)
     return dropped
 

@@ -6,17 +6,19 @@ else longer models are striped over the lanes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.distinct import distinct, ranked
 from seqloom.core.engine.threads import run_tasks
+from seqloom.core.index import Index
 from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.core.records import Pairs, Records
 from seqloom.core.sequences import offsets_of
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.lanes import FEW, LAID
 from seqloom.plugins.common.stretches_cpu import LEAST_PIECE, Stretches
 
 from .columns import PAIR_COLUMNS
@@ -32,31 +34,71 @@ if TYPE_CHECKING:
 
 _CHUNK_CELLS = 1 << 31
 """Between two looks at the cancellation flag: some hundredths of a second."""
+_FEW_RESIDUES, _LEAST_REACH, _LAYOUTS = 1 << 22, 256, 5
+"""Targets of so many residues in all are laid out for models of several lengths, twice as long each time, the first of
+this one; the last layout is for all that are longer."""
+_STEPS = (256, 512, 1024, 2048, 4096)
+"""Residues by which pieces of few targets may follow each other, beside whole targets."""
 
 
-class _Targets:
+class _Layout(NamedTuple):
+    """Targets side by side for models up to some length: ``lanes`` of their stretches, of each target the ``first``."""
+
+    lanes: Index
+    first: NDArray[np.int64]
+    stretches: int
+
+
+class Targets:
     """The candidates of a query.
 
     Attributes:
         numbers: i8[n], global numbers.
         whole: the candidates, none of them cut. residues: of all of them.
-        costs, nulls: of each candidate.
+        costs, nulls: of each candidate. kinds: the same of one candidate of each length.
     """
 
-    def __init__(self, context: Context, numbers: NDArray[np.int64], side_by_side: bool) -> None:
+    def __init__(self, context: Context, numbers: NDArray[np.int64], lengths_of_models: Iterable[int]) -> None:
         places = context.targets.locate(numbers)
         self.numbers = numbers
         self.whole = Stretches.of(context.targets, places, None)
         self.residues = int(self.whole.lengths.sum())
-        lengths, which = ranked(self.whole.lengths)
-        costs, nulls = length_costs(lengths)
-        self.costs, self.nulls = costs[which], nulls[which]
-        if side_by_side:
-            # A segment has at most as many residues as the model has nodes.
-            reach = min(LEAST_LENGTH, int(context.queries.lengths.max()))
-            self.stretches = Stretches.of(context.targets, places, reach)
-            self.lanes = self.stretches.interleaved(np.arange(len(self.stretches)))
-            self.first = np.searchsorted(self.stretches.owners, places)
+        lengths, kind = ranked(self.whole.lengths)
+        self.kinds = length_costs(lengths)
+        self.costs, self.nulls = (of_kinds[kind] for of_kinds in self.kinds)
+        reaches = {self._reach(length) for length in lengths_of_models if length < LEAST_LENGTH}
+        self._layouts = {reach: _layout(context, places, reach, self.residues) for reach in sorted(reaches)}
+
+    def _reach(self, length: int) -> int:
+        """Longest model of those that have a layout together with one of this length."""
+        if self.residues > _FEW_RESIDUES:
+            return LEAST_LENGTH
+        reach = max(_LEAST_REACH, 1 << (length - 1).bit_length())
+        return min(reach, LEAST_LENGTH) if reach < _LEAST_REACH << (_LAYOUTS - 1) else LEAST_LENGTH
+
+    def layout(self, length: int) -> _Layout:
+        """For a model of this length."""
+        return self._layouts[self._reach(length)]
+
+
+def _layout(context: Context, places: NDArray[np.int64], reach: int, residues: int) -> _Layout:
+    """Long ones of few targets would leave the lanes beside them idle; they are cut into pieces that suit best."""
+    # A segment has at most as many residues as the model has nodes.
+    reach, step = min(reach, int(context.queries.lengths.max())), None
+    if residues <= _FEW_RESIDUES:
+        lengths = context.targets.lengths[places]
+        step = min((max(LEAST_PIECE, 4 * reach), *_STEPS), key=lambda step: _columns(lengths, reach, step))
+    stretches = Stretches.of(context.targets, places, reach, step)
+    few = len(context.queries) <= FEW and residues > _FEW_RESIDUES
+    lanes = (stretches.grouped if few else stretches.interleaved)(np.arange(len(stretches)))
+    return _Layout(lanes, np.searchsorted(stretches.owners, places), len(stretches))
+
+
+def _columns(lengths: NDArray[np.int64], reach: int, step: int) -> int:
+    """Columns of all groups of lanes together, if targets of some lengths are cut with this step."""
+    pieces = np.maximum(1, -(-(lengths - reach) // step))
+    rest = np.sort(np.concatenate([lengths - (pieces - 1) * step, np.full(int((pieces - 1).sum()), step + reach)]))
+    return int(rest[::-1][::BYTE_LANES].sum())
 
 
 class MsvFilterCpu(MsvFilter):
@@ -70,6 +112,8 @@ class MsvFilterCpu(MsvFilter):
         reach = min(shape.longest_query, LEAST_LENGTH)
         piece = min(shape.longest_target, max(LEAST_PIECE, 4 * reach) + reach)
         side_by_side = shape.target_residues * 3 // 2 + piece * BYTE_LANES
+        if shape.target_residues <= _FEW_RESIDUES:
+            side_by_side *= min(_LAYOUTS, max(1, shape.queries))
         each = side_by_side // 4 + shape.longest_target * BYTE_LANES + (2 * BYTE_LANES + 256) * shape.longest_query
         return Footprint(host=side_by_side + shape.threads * (each + 64 * shape.targets) + 100 * shape.targets)
 
@@ -77,14 +121,14 @@ class MsvFilterCpu(MsvFilter):
         everything = len(context.queries) * context.targets.total_residues
         shared = None
         if records is None:
-            side_by_side = int(context.queries.lengths.min(initial=LEAST_LENGTH)) < LEAST_LENGTH
-            shared = _Targets(context, candidates(context, 0, None), side_by_side)
+            shared = Targets(context, candidates(context, 0, None), context.queries.lengths.tolist())
 
         def of_query(query: int, threads: int) -> Pairs:
             profile, targets = profile_of(context, query), shared
             if targets is None:
-                targets = _Targets(context, candidates(context, query, records), profile.length < LEAST_LENGTH)
-            found = _scan(context, query, profile, targets, threads, everything)
+                targets = Targets(context, candidates(context, query, records), [profile.length])
+            found = passing(context, query, profile, targets, threads)
+            context.advance(targets.residues, everything)
             context.count("passed", len(found))
             return found
 
@@ -96,8 +140,7 @@ class MsvFilterCpu(MsvFilter):
         return Pairs.concat(parts) if parts else Pairs.empty(PAIR_COLUMNS)
 
 
-def _scan(context: Context, query: int, profile: SearchProfile, targets: _Targets, threads: int,
-          everything: int) -> Pairs:
+def passing(context: Context, query: int, profile: SearchProfile, targets: Targets, threads: int) -> Pairs:
     """Pairs of a query that pass, in order of targets."""
     numbers, model = targets.numbers, profile.model
     if not len(numbers):
@@ -110,7 +153,6 @@ def _scan(context: Context, query: int, profile: SearchProfile, targets: _Target
         order = lanes["order"]
         ended_j[order], overflow[order] = with_j(profile.bytes, lanes, targets.costs[order], begin_j[order])
         context.count("with J", len(chosen))
-    context.advance(targets.residues, everything)
     scores, p_values = scores_and_p_values(ended_j, overflow, targets.costs, targets.nulls, model.msv_mu,
                                            model.msv_lambda)
     kept = np.flatnonzero(p_values <= context.options.largest_p("F1"))
@@ -126,19 +168,20 @@ def _scan(context: Context, query: int, profile: SearchProfile, targets: _Target
     )
 
 
-def _segments(context: Context, profile: SearchProfile, targets: _Targets, threads: int) -> NDArray[np.uint8]:
+def _segments(context: Context, profile: SearchProfile, targets: Targets, threads: int) -> NDArray[np.uint8]:
     """u1[n]: best segment score of each candidate, many of them side by side."""
-    lanes, groups = targets.lanes, len(targets.lanes["starts"]) - 1
-    best = np.empty(groups * BYTE_LANES, np.int8)
+    lanes, first_of_target, stretches = targets.layout(profile.length)
+    best = np.empty((len(lanes["starts"]) - 1) * BYTE_LANES, np.int8)
     tables = look_up_scores(profile.bytes)
+    most = _CHUNK_CELLS if "columns" in lanes.arrays else min(_CHUNK_CELLS, LAID * profile.length)
     _in_parts(context, lanes["starts"], profile.length, threads,
-              lambda first, last: segment_scores(tables, profile.length, lanes, first, last, best))
-    of_stretches = np.empty(len(targets.stretches), np.uint8)
-    of_stretches[lanes["order"]] = _unsigned(best[: len(of_stretches)])
-    return np.maximum.reduceat(of_stretches, targets.first)
+              lambda first, last: segment_scores(tables, profile.length, lanes, first, last, best), most)
+    of_stretches = np.empty(stretches, np.uint8)
+    of_stretches[lanes["order"]] = _unsigned(best[:stretches])
+    return np.maximum.reduceat(of_stretches, first_of_target)
 
 
-def _segments_striped(context: Context, profile: SearchProfile, targets: _Targets,
+def _segments_striped(context: Context, profile: SearchProfile, targets: Targets,
                       threads: int) -> NDArray[np.uint8]:
     """u1[n]: best segment score of each candidate, one after the other."""
     scores, whole = StripedScores(profile.bytes), targets.whole
@@ -152,10 +195,11 @@ def _segments_striped(context: Context, profile: SearchProfile, targets: _Target
 
 
 def _in_parts(context: Context, ends: NDArray[np.int64], length: int, threads: int,
-              work: Callable[[int, int], None]) -> None:
-    """``work(first, last)`` for parts of n things of which the k-th ends after i8[n + 1] ``ends[k + 1]`` residues."""
+              work: Callable[[int, int], None], most: int = _CHUNK_CELLS) -> None:
+    """``work(first, last)`` for parts of n things of which the k-th ends after i8[n + 1] ``ends[k + 1]`` residues, of
+    about ``most`` cells at most."""
     count = len(ends) - 1
-    parts = min(count, max(threads, -(-length * int(ends[-1]) // _CHUNK_CELLS)))
+    parts = min(count, max(threads, -(-length * int(ends[-1]) // most)))
     cuts = np.searchsorted(ends, np.arange(1, parts) * int(ends[-1]) // parts)
     bounds = distinct(np.concatenate([[0], cuts, [count]])).tolist()
 

@@ -27,7 +27,7 @@ class MsvFilter(SeedStage):
     name = "msv"
     gives = Pairs
     gives_order = ("query", "target")
-    reads = (KIND,)
+    reads: ClassVar[tuple[str, ...]] = (KIND,)
     columns = PAIR_COLUMNS
     scoring: ClassVar[type[ProfileScoring]] = HmmScoring
     counts_queries = True

@@ -7,27 +7,24 @@ Scores S and background frequencies f are those of joint probabilities p(a,b) = 
 from __future__ import annotations
 
 import math
-import re
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from seqloom.core.errors import InputError, OptionError
-from seqloom.plugins.common import matrix_tables
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.errors import OptionError
+from seqloom.plugins.common import matrix_file, matrix_tables
 
 from . import hmmer_matrices
 from .exact_math import F32, Array32
-from .residues import BACKGROUND, MEMBERS, MODEL_RESIDUES, N_CODES, STORED_RESIDUES
+from .residues import BACKGROUND, MEMBERS, MODEL_RESIDUES, N_CODES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
 _LARGEST_RATE = 50.0
 _STEPS = 100
 _NEAR = 1e-15
-_SCORE = re.compile(r"[+-]?[0-9]{1,4}")
 
 
 @cache
@@ -46,63 +43,11 @@ def named_scores(name: str) -> NDArray[np.int64]:
     return scores
 
 
-def matrix_text(path: str) -> str:
-    """The matrix of a text file, as BLAST and HMMER read them, in the form that ``scores_of_text`` reads.
-
-    The first line names the columns; a row may begin with its residue. What follows ``#`` is a comment.
-
-    Raises:
-        InputError: the file can't be read, or isn't a matrix of whole numbers for all 20 residues; names file and line.
-    """
-    try:
-        with open(path, encoding="latin-1") as stream:
-            scores = _read_scores(stream, path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}; give --mxfile a file with a scoring matrix") from None
-    rows = [" ".join(map(str, row)) for row in scores.tolist()]
-    return "\n".join([f"# {' '.join(path.split())}", " ".join(MODEL_RESIDUES), *rows])
-
-
-def file_of(text: str) -> str:
-    """The path that a text of ``matrix_text`` comes from."""
-    return text.partition("\n")[0].removeprefix("# ")
-
-
 def scores_of_text(text: str) -> NDArray[np.int64]:
-    """i8[20, 20] in ``MODEL_RESIDUES`` order of a text of ``matrix_text``."""
-    return _read_scores(text.splitlines(), file_of(text))
-
-
-def _read_scores(lines: Iterable[str], path: str) -> NDArray[np.int64]:
-    columns: list[str] = []
-    rows: dict[str, list[int]] = {}
-    remedy = "write a line of residues, then a line of whole numbers for each"
-    for number, line in enumerate(lines, 1):
-        where, words = f"{path}, line {number}", line.partition("#")[0].split()
-        if not words:
-            continue
-        if not columns:
-            columns = [word.upper() for word in words]
-            wrong = next((c for c in columns if len(c) != 1 or c not in STORED_RESIDUES), "")
-            if wrong or len(set(columns)) < len(columns) or not set(MODEL_RESIDUES) <= set(columns):
-                raise InputError(f"{where}: columns must be the 20 residues, others at will, once each; {remedy}")
-            continue
-        if len(rows) == len(columns):
-            raise InputError(f"{where}: there is a row too many; {remedy}")
-        residue = columns[len(rows)]
-        if words[0].upper() in STORED_RESIDUES and words[0] != "-":
-            if words[0].upper() != residue:
-                raise InputError(f"{where}: the row of {residue} begins with '{words[0]}'; order rows as columns are")
-            words = words[1:]
-        if len(words) != len(columns):
-            raise InputError(f"{where}: {len(columns)} scores are wanted for {residue}, not {len(words)}; {remedy}")
-        if not all(map(_SCORE.fullmatch, words)):
-            raise InputError(f"{where}: scores must be whole numbers of up to four digits; {remedy}")
-        rows[residue] = [int(word) for word in words]
-    if not columns or len(rows) < len(columns):
-        raise InputError(f"{path}: it has {len(rows)} of {len(columns) or 20} rows; {remedy}")
-    places = [columns.index(residue) for residue in MODEL_RESIDUES]
-    return np.array([[rows[residue][place] for place in places] for residue in MODEL_RESIDUES], np.int64)
+    """i8[20, 20] in ``MODEL_RESIDUES`` order of a text of ``matrix_file.matrix_text``."""
+    residues, scores = matrix_file.scores_of_text(text, PROTEIN)
+    places = [residues.index(residue) for residue in MODEL_RESIDUES]
+    return scores[np.ix_(places, places)]
 
 
 def rate(scores: NDArray[np.int64], what: str) -> float:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import IO, NamedTuple
 
 import numpy as np
-from seqloom.core.alphabet import PROTEIN
 from seqloom.core.ports import QueryReport, Report
 from seqloom.core.records import DELETE, INSERT
 
@@ -41,7 +40,7 @@ class StockholmAlignment(HmmerWriter):
     """Included domains of each query, aligned to its model (-A of HMMER)."""
 
     name = "stockholm"
-    families = beside = ("profile-hmm", "sequence-profile")
+    families = beside = ("profile-hmm", "profile-hmm-nucleotide", "sequence-profile")
 
     def write(self, report: Report, stream: IO[str], fields: Sequence[str]) -> None:
         width = 0 if "notextw" in self.options(fields, ("notextw",)) else _COLUMNS
@@ -54,13 +53,14 @@ class StockholmAlignment(HmmerWriter):
 def _rows(query: QueryReport, hit: HitRow) -> Iterator[Row]:
     assert query.sequences is not None
     residues = query.sequences.by_ordinal(hit.number)
+    shown = query.model.letters if query.model else query.sequences.alphabet.bytes.__getitem__
     for domain in hit.domains:
         if domain["included"]:
             path = np.array(domain["path"], np.uint32)
             operations = np.repeat(path & 15, path >> 4)
             there = operations != INSERT
             start, end = domain["target_start"], domain["target_end"]
-            letters, inserted = PROTEIN.bytes[residues[start:end]], operations[there] == DELETE
+            letters, inserted = shown(residues[start:end]), operations[there] == DELETE
             yield Row(f"{hit.name}/{start + 1}-{end}", f"[subseq from] {hit.description or hit.name}",
                       (domain["query_start"] + np.cumsum(operations != DELETE))[there], inserted,
                       letters | (inserted * np.uint8(0x20)),

@@ -1,4 +1,4 @@
-"""``segment-diagonals`` on the CPU: the eight-bit scan of queued targets; beyond eight bits, its finds exactly."""
+"""``segment-diagonals`` on the CPU: the eight-bit scan of all targets; beyond eight bits, its finds exactly."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -7,12 +7,11 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel
-from seqloom.core.records import Records, Seeds
+from seqloom.core.records import Ragged, Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.diagonal_scan import CEILING, LANES, good_diagonals
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.lane_queues import KIND, queued
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals, diagonal_rows, pairs_to_search
 from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.words import segment_excess
@@ -87,11 +86,11 @@ def promising_diagonals(context: Context, residues: np.ndarray,
     chosen = group[0][1]
     if min(cutoffs) <= 0:
         return [every_diagonal(len(query), context.targets, chosen) for query in queries]
-    whole = len(chosen) == len(context.targets)
-    index = context.index(KIND)
-    # On a device there is another index, which doesn't hold them.
-    queues = index if whole and index.parameters["lanes"] == LANES else queued(context.targets, chosen)
-    numbers, places, diagonals = good_diagonals(context.scoring.matrix, queries, queues, cutoffs)
+    targets = context.targets
+    if len(chosen) < len(targets):
+        picked = Ragged(targets.offsets, targets.searched()).take(chosen)
+        targets = SequenceBatch(targets.alphabet, picked.values, picked.offsets, targets.ordinals[chosen])
+    numbers, places, diagonals = good_diagonals(context.scoring.matrix, queries, targets, cutoffs, context.threads)
     bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
     return [(chosen[places[first:last]], diagonals[first:last]) for first, last in pairwise(bounds)]
 
@@ -99,7 +98,6 @@ def promising_diagonals(context: Context, residues: np.ndarray,
 class SegmentDiagonalsCpu(SegmentDiagonals):
     __doc__ = SegmentDiagonals.__doc__
     backend = "cpu"
-    reads = (KIND,)
 
     def footprint(self, shape: Shape) -> Footprint:
         return scan_footprint(shape)

@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 import numpy as np
-from seqloom.core.backends import device_count
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks, short_switch_interval
 from seqloom.core.records import Records, Seeds
@@ -13,10 +12,12 @@ from seqloom.plugins.common.diagonal_scan_cuda import (
     Asked,
     can_scan,
     good_diagonals,
+    query_profile,
     work_size,
     working_bytes,
 )
-from seqloom.plugins.common.resident_cuda import ascending, device_memory, on_devices, prepare_devices
+from seqloom.plugins.common.resident_cuda import ascending
+from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 from seqloom.plugins.protein_blast.diagonals_cpu import (
     SegmentDiagonalsCpu,
     Task,
@@ -38,10 +39,10 @@ def found_on_devices(context: Context, residues: np.ndarray, tasks: list[Task]) 
     for number, _ in tasks:
         query = residues[queries.offsets[number] : queries.offsets[number + 1]]
         if (cutoff := scoring.filter_cutoff(number)) > 0:
-            asked.append(Asked(number, query, cutoff))
+            asked.append(Asked(number, query_profile(query, scoring.matrix), len(query), cutoff))
     with short_switch_interval():
         numbers, places, diagonals = good_diagonals(
-            scoring.matrix, asked, targets, context.device_memory, context.cancellation.check,
+            asked, targets, context.device_memory, context.cancellation.check,
             lambda count: context.advance(count, total))
     bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
     found = [(places[first:last], diagonals[first:last]) for first, last in pairwise(bounds)]
@@ -49,12 +50,9 @@ def found_on_devices(context: Context, residues: np.ndarray, tasks: list[Task]) 
             every_diagonal(int(queries.lengths[number]), targets, chosen) for number, chosen in tasks]
 
 
-class SegmentDiagonalsCuda(SegmentDiagonalsCpu):
+class SegmentDiagonalsCuda(OnDevices, SegmentDiagonalsCpu):
     __doc__ = SegmentDiagonalsCpu.__doc__
-    backend = "cuda"
-    records_on = "host"
-    least_cells = 1 << 36  # some ms of a device
-    volume_residues = 256_000_000  # 5 ms of the bus, which the host's own work for a volume hides behind
+    reads = (KIND,)
 
     def footprint(self, shape: Shape) -> Footprint:
         need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.longest_query)
@@ -72,11 +70,3 @@ class SegmentDiagonalsCuda(SegmentDiagonalsCpu):
             return whole_diagonals(context, residues, *row, CEILING)
 
         return joined(context, run_tasks(context.threads, seeds, list(zip(tasks, found, strict=True))))
-
-    def begin(self, options: object) -> None:
-        super().begin(options)
-        prepare_devices()
-
-    def finish(self, options: object) -> None:
-        super().finish(options)
-        on_devices(lambda device: device_memory().release_idle(), range(device_count()), range(device_count()))

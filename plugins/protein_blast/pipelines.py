@@ -6,8 +6,8 @@ from seqloom.core.pipeline import Pipeline, Slot
 
 SLOTS = (
     Slot("index.words", "neighbourhood-words"),
+    Slot("index.targets", "resident-targets", enabled="fast"),  # only devices have it
     # A sound filter: it changes no result, and is worth its time where it is a fast kernel.
-    Slot("index.lanes", "lane-queues", enabled="fast"),
     Slot("seed.scan", "segment-diagonals", enabled="fast"),
     Slot("seed.words", "word-hits"),
     Slot("sort.diagonal", "two-hit-diagonals"),

@@ -5,7 +5,6 @@ from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.lane_queues import KIND
 from seqloom.plugins.protein_blast.diagonals_cpu import (
     Task,
     best_on_diagonals,
@@ -20,7 +19,6 @@ from seqloom.plugins.protein_blast.scoring import read_as_query
 class UngappedScanCpu(UngappedScan):
     __doc__ = UngappedScan.__doc__
     backend = "cpu"
-    reads = (KIND,)
     cells_per_second = 2e11
 
     def footprint(self, shape: Shape) -> Footprint:

@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.plugins.common.matrices import protein_matrix
+from seqloom.plugins.common.matrix_file import BASES, MEMBERS
 
 PRINTED_RESIDUES = "ARNDCQEGHILKMFPSTWYVBZX*"
 PRINTED_ROWS = {
@@ -52,8 +53,7 @@ PRINTED_ROWS = {
 """Rows B, Z and X of the printed matrices, columns in the order of ``PRINTED_RESIDUES``."""
 
 _READ_AS = {"U": "C", "O": "X", "J": "X"}
-_BASES = {"A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "M": "AC", "K": "GT", "W": "AT", "S": "CG",
-          "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"}
+_BASES = {base: base for base in BASES} | dict(MEMBERS["nucleotide"])
 
 
 @cache

@@ -56,6 +56,7 @@ from seqloom.core.kernels.simd import (
     wrapped_difference,
     wrapped_sum,
 )
+from seqloom.plugins.common.lanes import LAID, laid_out
 
 LANES = BYTE_LANES
 STRIDE = LOOKUP_STRIDE
@@ -332,16 +333,20 @@ def lane_scores(profile: Profile, arithmetic: Arithmetic, lanes: Index, workers:
 
     def score(groups: tuple[int, int]) -> None:
         workers.check()
-        _best(Workspace.of(profile, arithmetic), lanes["columns"], starts, *groups, best)
-        workers.did(LANES * profile.length * int(starts[groups[1]] - starts[groups[0]]))
+        first, last = groups
+        columns, begins = laid_out(lanes, first, last)
+        _best(Workspace.of(profile, arithmetic), columns, begins, 0, last - first, best[first * LANES : last * LANES])
+        workers.did(LANES * profile.length * int(begins[-1] - begins[0]))
 
-    workers.map(score, _chunks(starts * profile.length, workers.threads))
+    most = _CHUNK_CELLS if "columns" in lanes.arrays else min(_CHUNK_CELLS, LAID * profile.length)
+    workers.map(score, _chunks(starts * profile.length, workers.threads, most))
     return best[: len(order)].astype(np.int32) - arithmetic.floor
 
 
-def _chunks(cells: np.ndarray, threads: int) -> list[tuple[int, int]]:
-    """Groups first…last − 1 of each piece of work; ``cells`` i8[groups + 1] counts the cells before each group."""
-    most = min(_CHUNK_CELLS, int(cells[-1]) // (8 * threads)) if threads > 1 else _CHUNK_CELLS
+def _chunks(cells: np.ndarray, threads: int, most: int) -> list[tuple[int, int]]:
+    """Groups first…last − 1 of each piece of work, of at most so many cells; ``cells`` i8[groups + 1] counts the cells
+    before each group."""
+    most = min(most, int(cells[-1]) // (8 * threads)) if threads > 1 else most
     chunks, first = [], 0
     while first < len(cells) - 1:
         last = max(first + 1, int(np.searchsorted(cells, cells[first] + most, "right")) - 1)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN, Alphabet
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.errors import OptionError
 from seqloom.core.sequences import ModelBatch, SequenceBatch
@@ -14,6 +15,7 @@ from seqloom.core.stages import Family, option
 from seqloom.plugins.common.karlin_altschul import GappedParameters, KarlinBlock
 from seqloom.plugins.common.karlin_tables import DEFAULT_COSTS, GAPPED, gapped_parameters
 from seqloom.plugins.common.matrices import MATRIX_NAMES
+from seqloom.plugins.common.matrix_file import file_of, matrix_text, scores_of_text, whole_matrix
 from seqloom.plugins.common.nucleotide_statistics import gapped_karlin, has_even_scores, search_space
 
 from .matrices import nucleotide_matrix, printed_matrix
@@ -27,7 +29,10 @@ LARGEST_COST = 500_000_000
 
 @dataclass(frozen=True)
 class _ReportOptions:
-    """What is reported; common to proteins and nucleotides."""
+    """What is reported, and a matrix of the user's own; common to proteins and nucleotides.
+
+    ``mxfile`` is read when the options are made, and holds the matrix from then on.
+    """
 
     evalue: float | None = option(None, "largest E-value reported, 10 when not given; only where statistics are known",
                                   minimum=0)
@@ -37,6 +42,38 @@ class _ReportOptions:
     score_only: bool = option(False, "report scores and statistics without alignments")
     all_scores: str | None = option(None, "also write the score of every query with every target to this Parquet file",
                                     metavar="FILE", output=True)
+    mxfile: str | None = option(None, "file with a scoring matrix of your own, as BLAST's are written",
+                                metavar="FILE", aliases=("--matrix-file",))
+
+    alphabet: ClassVar[Alphabet]
+
+    def __post_init__(self) -> None:
+        if self.mxfile and "\n" not in self.mxfile:
+            object.__setattr__(self, "mxfile", matrix_text(self.mxfile, self.alphabet))
+
+    def own_matrix(self) -> np.ndarray | None:
+        """i4[a, a] over residue codes: the matrix of ``mxfile``, which it holds as text; None without one."""
+        return whole_matrix(self.mxfile, self.alphabet) if self.mxfile else None
+
+    def _check_own_matrix(self, replaced: tuple[str, ...]) -> None:
+        """Refuse a matrix file beside the options that it replaces, or with scores that can't be used."""
+        if not self.mxfile:
+            return
+        usual = type(self)()
+        for name in replaced:
+            if getattr(self, name) != getattr(usual, name):
+                raise OptionError(f"--{name} and --mxfile both say how residues score; give one")
+        if self.evalue is not None:
+            raise OptionError(f"no statistics are known for the matrix of {file_of(self.mxfile)}; leave --evalue out "
+                              "to have hits by score, and give --min-score")
+        residues, scores = scores_of_text(self.mxfile, self.alphabet)
+        unequal = np.argwhere(scores != scores.T)
+        if len(unequal):
+            a, b = (residues[place] for place in unequal[0])
+            raise OptionError(f"{file_of(self.mxfile)}: {a} with {b} scores otherwise than {b} with {a}; give a matrix "
+                              "that is the same both ways")
+        if scores.max() <= 0:
+            raise OptionError(f"{file_of(self.mxfile)}: no score is above 0, so that nothing could be aligned")
 
 
 @dataclass(frozen=True)
@@ -49,6 +86,8 @@ class SmithWatermanOptions(_ReportOptions):
     gapextend: int | None = option(None, "cost of each residue of a gap; when not given, the matrix's own", minimum=0,
                                    maximum=LARGEST_COST)
 
+    alphabet: ClassVar[Alphabet] = PROTEIN
+
     def costs(self) -> tuple[int, int]:
         """Gap costs (open, extend): a gap of k residues costs open + k × extend."""
         usual = DEFAULT_COSTS[self.matrix]
@@ -56,6 +95,9 @@ class SmithWatermanOptions(_ReportOptions):
                 usual[1] if self.gapextend is None else self.gapextend)
 
     def check(self) -> None:
+        self._check_own_matrix(("matrix",))
+        if self.mxfile and None in (self.gapopen, self.gapextend):
+            raise OptionError("a matrix of your own has no usual costs of gaps; give --gapopen and --gapextend")
         if self.evalue is not None and self.costs() not in GAPPED[self.matrix]:
             gapped_parameters(self.matrix, *self.costs())  # its message lists the costs that have statistics
 
@@ -71,7 +113,10 @@ class NucleotideOptions(_ReportOptions):
     gapextend: int = option(2, "cost of each residue of a gap", minimum=0, maximum=LARGEST_COST)
     strand: str = option("both", "strand of the query that is searched", choices=("both", "plus", "minus"))
 
+    alphabet: ClassVar[Alphabet] = NUCLEOTIDE
+
     def check(self) -> None:
+        self._check_own_matrix(("match", "mismatch"))
         if self.evalue is not None:
             self.statistics(1)  # its message lists the scores and costs that have statistics
 
@@ -162,8 +207,9 @@ class SmithWaterman(Family):
 
     def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace,
                 options: SmithWatermanOptions) -> SmithWatermanScoring:
-        costs, matrix = options.costs(), printed_matrix(options.matrix)
-        known = costs in GAPPED[options.matrix]
+        costs, own = options.costs(), options.own_matrix()
+        matrix = printed_matrix(options.matrix) if own is None else own
+        known = own is None and costs in GAPPED[options.matrix]
         _check_scores(matrix, queries, space)
         return SmithWatermanScoring(
             matrix, *costs, statistics=gapped_parameters(options.matrix, *costs) if known else None,
@@ -183,11 +229,12 @@ class SmithWatermanNucleotide(Family):
     def scoring(self, queries: "SequenceBatch | ModelBatch", space: SearchSpace,
                 options: NucleotideOptions) -> SmithWatermanScoring:
         frames: Sequence[int] = {"both": (1, -1), "plus": (1,), "minus": (-1,)}[options.strand]
+        own = options.own_matrix()
         try:
-            statistics = options.statistics(space.sequences)
+            statistics = options.statistics(space.sequences) if own is None else None
         except OptionError:
             statistics = None
-        matrix = nucleotide_matrix(options.match, options.mismatch)
+        matrix = nucleotide_matrix(options.match, options.mismatch) if own is None else own
         _check_scores(matrix, queries, space)
         return SmithWatermanScoring(
             matrix, options.gapopen, options.gapextend, statistics=statistics,

@@ -11,7 +11,7 @@ from seqloom.core.kernels.simd import LOOKUP_ENTRIES
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.karlin_altschul import GappedParameters
-from seqloom.plugins.common.lanes import KIND
+from seqloom.plugins.common.lanes import FEW, KIND
 from seqloom.plugins.common.residues_cpu import residues_of
 from seqloom.plugins.common.stretches_cpu import Stretches
 from seqloom.plugins.smith_waterman import all_scores
@@ -122,7 +122,7 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        # For all threads: the volume interleaved, where no earlier slot did it or targets are cut; records. For each:
+        # For all threads: the volume interleaved for many queries; records. For each:
         # rows of h and e in sixteen-bit lanes and column scores; overflowing targets, interleaved once more; profile
         # and rows of single pairs.
         rows = 4 * LANES * shape.longest_query + (1 << 17)
@@ -138,7 +138,7 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
         shared = None
         if records is None:
             stretches = Stretches.of(targets, everything, reach)
-            shared = stretches, _interleaved(context, stretches)
+            shared = stretches, _lanes(context, stretches)
         else:
             query_places, target_places = queries.locate(records.query), targets.locate(records.target)
             wanted = {q: distinct(target_places[query_places == q]) for q in distinct(query_places).tolist()}
@@ -152,7 +152,7 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
         def pairs(item: tuple[int, np.ndarray]) -> Pairs:
             query, places = item
             part = Stretches.of(targets, places, reach) if shared is None else shared[0]
-            lanes = part.interleaved(np.arange(len(part))) if shared is None else shared[1]
+            lanes = part.grouped(np.arange(len(part))) if shared is None else shared[1]
             return _pairs(context, query, part, lanes, residues, workers.alone() if by_query else workers, note)
 
         items = list(wanted.items())
@@ -162,12 +162,16 @@ class SmithWatermanScoresCpu(SmithWatermanScores):
         return Pairs.concat(parts) if parts else Pairs.empty()
 
 
-def _interleaved(context: Context, stretches: Stretches) -> Index:
-    """All stretches interleaved: the index that an earlier slot made, if no target is cut, or one made now."""
+def _lanes(context: Context, stretches: Stretches) -> Index:
+    """All stretches side by side: with columns for many queries, else in groups, of the index that an earlier slot made
+    if no target is cut."""
+    numbers = np.arange(len(stretches))
+    if len(context.queries) > FEW:
+        return stretches.interleaved(numbers)
     index = context.indexes.get(KIND)
     if index is not None and index.parameters["lanes"] == LANES and len(stretches) == len(context.targets):
         return index
-    return stretches.interleaved(np.arange(len(stretches)))
+    return stretches.grouped(numbers)
 
 
 def _pairs(context: Context, query: int, stretches: Stretches, lanes: Index, residues: np.ndarray,

@@ -50,6 +50,9 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
         texts = ("(" + ", ".join([*fixed, *row]) + ")" for row in zip(*lists, strict=True))
         connection.execute(f"INSERT INTO {table} ({names}) VALUES {', '.join(texts)}")
         return
+    from .native import complete
+
+    complete()
     connection.register("new_rows", _stream(rows, columns))
     try:
         values = ", ".join([*fixed, *map(identifier, columns)])
@@ -64,6 +67,9 @@ def fetched(connection: "duckdb.DuckDBPyConnection", query: str) -> "pyarrow.Tab
     Raises:
         OptionError: there is nothing in it.
     """
+    from .native import complete
+
+    complete()
     with warnings.catch_warnings():
         # DuckDB 2 would rather have them as a relation, which not every statement gives.
         warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)

@@ -1,4 +1,4 @@
-"""Opens DuckDB files: sequence databases and files of results.
+"""Opens DuckDB files: databases of sequences and of models, and files of results.
 
 Checks that a file is one of ours and of a revision that this version knows, makes the tables of new files, migrates old
 ones, and turns DuckDB's errors into ours.
@@ -21,16 +21,16 @@ from .revisions import HEAD, KNOWN, READABLE
 if TYPE_CHECKING:
     import duckdb
 
-Kind = Literal["sequences", "results"]
-WORDS = {"sequences": "sequence database", "results": "results store"}
+Kind = Literal["sequences", "results", "models"]
+WORDS = {"sequences": "sequence database", "results": "results store", "models": "model database"}
 STORAGE_VERSION = "v1.4.0"
 """Of new files: the oldest in which a file has an identity that its log names too, so that no other log is taken for
 its own."""
 RESULT_BLOCK = 1 << 16
 """Bytes of a block of a results file. Every column of every table takes one at least, and most runs fill few; DuckDB's
 own blocks are four times as large."""
-OUR_VIEWS = ("lineages",)
-"""Of sequence databases, for other programs; seqloom itself reads none."""
+OUR_VIEWS = {"sequences": ("lineages",), "models": ()}
+"""Of databases, for other programs; seqloom itself reads none."""
 _MAGIC = slice(8, 12)
 """Where a DuckDB file says that it is one."""
 
@@ -100,18 +100,18 @@ def connect(path: "str | Path", read_only: bool, kind: Kind, create: bool = Fals
 
 def _confine(connection: "duckdb.DuckDBPyConnection", path: str, kind: Kind, read_only: bool) -> None:
     """Before anything of a file is read: refuse what only looks like one of ours, and let DuckDB's own functions alone
-    be called by what reads it. A sequence database can reach no other file.
+    be called by what reads it. A database can reach no other file.
 
     Raises:
         SchemaError: see ``strange``; or a file to be written to defines functions of its own.
     """
     name = own_functions(connection)
-    if kind == "sequences":
+    if kind in OUR_VIEWS:
         connection.execute("SET enable_external_access = false")
     what = strange(connection, name, kind)
     if not read_only:  # new tables go to the first place in the search path, which has to be the file itself
         macros = connection.execute("SELECT function_name FROM duckdb_functions() WHERE NOT internal LIMIT 1").fetchall(
-            ) if kind == "sequences" and not what else []
+            ) if kind in OUR_VIEWS and not what else []
         what = f"it defines the function {macros[0][0]}" if macros else what
         connection.execute("RESET search_path")
     if what:
@@ -142,13 +142,13 @@ def strange(connection: "duckdb.DuckDBPyConnection", database: str, kind: Kind) 
     wanted, there = _columns(kind), f"WHERE NOT internal AND database_name = {literal(database)}"
     for (view,) in connection.execute(f"SELECT view_name FROM duckdb_views() {there} "
                                       "ORDER BY view_name <> 'seqloom_file'").fetchall():
-        if (kind == "sequences" and view not in OUR_VIEWS) or any(table == view for table, _ in wanted):
+        if view not in OUR_VIEWS.get(kind, (view,)) or any(table == view for table, _ in wanted):
             return f"its table {view} is a view"
     for table, column, holds, default in connection.execute(
             f"SELECT table_name, column_name, data_type, column_default FROM duckdb_columns() {there}").fetchall():
         if default is not None:
             return f"its column {table}.{column} is computed"
-        if kind == "sequences" and wanted.get((re.sub("[0-9]+", "0", table), column), holds) != holds:
+        if kind in OUR_VIEWS and wanted.get((re.sub("[0-9]+", "0", table), column), holds) != holds:
             return f"its column {table}.{column} holds {holds}"
     return ""
 
@@ -247,6 +247,11 @@ def _open(path: str, read_only: bool, memory: int | None, threads: int | None,
         if not shared:  # else the settings are those of whoever opened it
             configure(connection, memory, threads)
         return connection
+
+
+def opened_for_reading(path: "str | Path") -> "duckdb.DuckDBPyConnection":
+    """A DuckDB file of whatever kind, of which nothing is known yet; errors as of ``connect``."""
+    return _open(str(path), True, None, None)
 
 
 def _is_bare(connection: "duckdb.DuckDBPyConnection") -> bool:

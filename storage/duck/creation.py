@@ -8,7 +8,6 @@ living process writes.
 
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -45,7 +44,7 @@ def making(path: "str | Path", taken: str = "choose another name") -> Iterator[P
         _refuse(path, taken)  # who had the claim before may have made it
         if claim is not None:
             is_clear = _sweep(path)
-        part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        part = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
         try:
             yield part
             _publish(part, path, taken)

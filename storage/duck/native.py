@@ -1,7 +1,8 @@
 """DuckDB's extension module, as ``duckdb``.
 
-The package around it makes a database of its own and reads the metadata of packages when it is imported, which takes
-longer (25 ms) than many a search. That of DuckDB 1 isn't needed; from DuckDB 2 on the extension does with it only.
+The package around it reads the metadata of packages and much else when it is imported, which takes longer (50 ms) than
+many a search. What reading a file takes needs none of it; who hands over or wants tables of Arrow calls ``complete``
+before, for which the extension leans on its package from DuckDB 2 on.
 """
 
 from typing import TYPE_CHECKING
@@ -13,8 +14,12 @@ else:
         import _duckdb as duckdb
     except ImportError:
         import duckdb
-    else:
-        if not duckdb.__version__.startswith("1."):
-            import duckdb
 
-__all__ = ["duckdb"]
+
+def complete() -> None:
+    """Import the package where connections need it for tables of Arrow."""
+    if not duckdb.__version__.startswith("1."):
+        import duckdb as _  # noqa: F401
+
+
+__all__ = ["complete", "duckdb"]

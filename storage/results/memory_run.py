@@ -17,7 +17,7 @@ from ...core.ports import SlotStats, TargetInfo, UnitPlan, VolumeSource
 from ...core.records import Hits, Ragged, Records, children_order
 from ...core.sequences import ModelBatch, SequenceBatch
 from .report import Asked, Reporting
-from .run_row import INCOMPLETE, NUMBER, OF_RUN, begun, new_run_id, numbered, utc_now
+from .run_row import INCOMPLETE, NUMBER, OF_RUN, OF_SLOT, begun, new_run_id, numbered, utc_now
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .run_file import RunFile
 
 ROOM = 64 << 20
-"""Bytes of results, or of targets, that stay in memory without a budget."""
+"""Bytes of targets up to which they are looked at when somebody asks only, and of results that stay in memory."""
 SHARE = 4
 """Part of DuckDB's memory that results may take before they are handed over to it."""
 
@@ -40,6 +40,7 @@ class MemoryRun:
         queries: of the run.
         source: what is searched.
         memory: bytes that DuckDB may take when it holds the results.
+        room: bytes of results that stay in memory as they are, where ``memory`` doesn't say otherwise.
 
     Attributes:
         id: unique identifier of the run.
@@ -49,11 +50,12 @@ class MemoryRun:
     number = NUMBER
 
     def __init__(self, provenance: Mapping[str, Any], later: Mapping[str, Callable[[], Any]],
-                 queries: SequenceBatch | ModelBatch, source: VolumeSource, memory: int | None = None) -> None:
+                 queries: SequenceBatch | ModelBatch, source: VolumeSource, memory: int | None = None,
+                 room: int = ROOM) -> None:
         self.id, self.is_open = new_run_id(), True
         self._provenance, self._later, self._queries, self._memory = provenance, later, queries, memory
         self._source: VolumeSource | None = source
-        self._room = ROOM if memory is None else memory // SHARE
+        self._room = room if memory is None else memory // SHARE
         self._held = MemorySink()
         self._tables: RunFile | None = None
         self._totals: dict[str, SlotStats] = {}
@@ -107,6 +109,12 @@ class MemoryRun:
         of_indexes = self._noted({name: s for name, s in (indexes or {}).items() if name.split(".")[0] == "index"})
         if self._tables:
             self._tables.finish(state, seconds, error, of_indexes)
+
+    def note(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep further plain data with the provenance; see ``RunResults``."""
+        self._provenance = {**self._provenance, name: [*self._provenance.get(name, ()), *rows]}
+        if self._tables:
+            self._tables.note(name, rows)
 
     def release(self) -> None:
         """Do without the databases from now on; small ones are looked at only when somebody asks what they hold."""
@@ -190,8 +198,14 @@ class _HeldReport(Reporting):
         return self._queries.models[first:last] if isinstance(self._queries, ModelBatch) else ()
 
     def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
-        return [(query, slot, totals.passed[query]) for slot, totals in self._totals.items()
+        return [(query, slot, totals.passed[query]) for slot, totals in self._totals.items() if totals.passed
                 for query in range(first, last) if query in totals.passed]
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        made = (self.run["provenance"].get("plan") or {}).get("slots", ())
+        return [{**{name: slot.get(name) for name in OF_SLOT[:4]},
+                 **{name: getattr(self._totals.get(slot["slot"], SlotStats()), name) for name in OF_SLOT[4:]}}
+                for slot in made]
 
     def hits(self, first: int, last: int) -> Hits:
         bounds = (np.searchsorted(records.query, [first, last]).tolist()

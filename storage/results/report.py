@@ -33,7 +33,7 @@ from ...core.sequences import Intervals, SequenceBatch, offsets_of
 from ..duck.connection import translated
 from ..duck.literals import identifier, literal
 from .columns import LEVELS, TAXA, records_from, stored_name
-from .run_row import OF_DATABASE, OF_RUN
+from .run_row import OF_DATABASE, OF_RUN, OF_SLOT
 from .views import tables_of, taxa_are_kept
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ class RunResults(ResultSink, Protocol):
                 added to what is kept.
         """
 
+    def note(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep further plain data with the provenance of the run, behind what is kept there under this name."""
+
     def release(self) -> None:
         """Do without the databases from now on."""
 
@@ -119,11 +122,13 @@ class Reporting:
 
     Attributes:
         loaded_targets: gives targets that are in memory, those with i8[k] ascending numbers among them; None without
-        such. read_models: gives the models of a text, where the queries are models and readers are there. mask: gives
+        such. loaded_models: gives those of the queries first … last − 1 that are models, where they are at hand.
+        read_models: gives the models of a text, where the queries are models and readers are there. mask: gives
         queries with the stretches that the run masks, where its plugins are there.
     """
 
     loaded_targets: Callable[[np.ndarray], SequenceBatch | None] = staticmethod(lambda numbers: None)
+    loaded_models: Callable[[int, int], Sequence[Any]] | None = None
     read_models: Callable[[str], Sequence[Any]] | None = None
     mask: Callable[[SequenceBatch], SequenceBatch] | None = None
 
@@ -167,6 +172,10 @@ class Reporting:
         """Query, slot and number of records that came out of it, of queries first … last − 1; each pair once."""
         raise NotImplementedError
 
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        """What each slot did, in order: ``OF_SLOT``."""
+        raise NotImplementedError
+
     def blocks(self, residues: bool = False) -> Iterator[QueryBlock]:
         """Every query in order, also those without hits, many at a time.
 
@@ -190,8 +199,8 @@ class Reporting:
                 passed.setdefault(query, {})[slot] = records
             block = QueryBlock(
                 *self.asked(first, last, residues), hits, self._with_parsed(self.targets(distinct(hits.target))),
-                models=self.models(first, last) if residues else (), stretch=self.stretch, parsed=parsed,
-                passed=passed)
+                models=(self.loaded_models or self.models)(first, last) if residues else (), stretch=self.stretch,
+                parsed=parsed, passed=passed)
             yield from self._with_targets(block) if residues else (block,)
             first = last
 
@@ -325,6 +334,11 @@ class RunReport(Reporting):
             return ()
         return self._ask(f"SELECT query, slot, sum(records)::BIGINT FROM passed WHERE run = {self.number} "
                          f"AND query >= {first} AND query < {last} GROUP BY query, slot").fetchall()
+
+    def slots(self) -> Sequence[Mapping[str, Any]]:
+        rows = self._ask(f"SELECT {', '.join(OF_SLOT)} FROM run_slots WHERE run = {self.number} "
+                         "ORDER BY position").fetchall()
+        return [dict(zip(OF_SLOT, row, strict=True)) for row in rows]
 
     def hits(self, first: int, last: int) -> Hits:
         hits = self._records("hit", first, last, "query, rank")

@@ -44,6 +44,8 @@ DONE_SUFFIX = ".done"
 """End of the name of the empty file that says that a run is finished and its file closed."""
 LOG_BYTES = 16 << 20
 """Size of a file's log from which it is brought into the file; opening a file reads its log."""
+MODELS_AT_ONCE = 64
+"""Queries whose texts are written together, where queries are models."""
 THREADS = 1
 """Of DuckDB: rows come and go in small lots, and the thread that waits for a second one of DuckDB's takes the time that
 it waits from those that search."""
@@ -229,6 +231,13 @@ class RunFile:
                 f"seconds = seconds + {literal(float(seconds))}, error = {literal(error)}")
         self._stats = totals
         self.done = state == COMPLETE
+
+    def note(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Keep further plain data with the provenance; see ``RunResults``."""
+        provenance = {**self.provenance, name: [*self.provenance.get(name, ()), *rows]}
+        with self._changes() as connection:
+            connection.execute(f"UPDATE runs SET provenance = {literal(json.dumps(provenance))}")
+        self.provenance = provenance
 
     def close(self) -> None:
         """Let go of the file. A finished run is marked for merging."""
@@ -434,6 +443,10 @@ def _write_queries(connection: "duckdb.DuckDBPyConnection", queries: SequenceBat
         "description": ("VARCHAR", list(queries.descriptions or empty)),
     }
     if isinstance(queries, ModelBatch):
+        if count > MODELS_AT_ONCE:
+            for first in range(0, count, MODELS_AT_ONCE):
+                _write_queries(connection, queries.take(first, min(first + MODELS_AT_ONCE, count)))
+            return
         texts = PackedTexts.of(queries.sources or empty).packed
         columns |= {"accession": ("VARCHAR", list(queries.accessions or empty)), "length": ("BIGINT", queries.lengths),
                     "residues": ("BLOB", Ragged.of([np.frombuffer(text, np.uint8) for text in texts], np.uint8))}

@@ -20,6 +20,8 @@ OF_RUN = ("run", "id", "state", "pipeline", "family", "command", "version", "hos
 """What people and writers are told of a run, of the columns of ``runs``."""
 OF_DATABASE = ("path", "fingerprint", "title", "sequences", "letters", "first_target")
 """What they are told of each of its databases."""
+OF_SLOT = ("slot", "plugin", "backend", "scope", "seconds", "records_in", "records_out")
+"""What writers are told of each of its slots."""
 _EARLIEST, _LATEST = datetime(1970, 1, 1), datetime(2262, 1, 1)
 """Times that every reader of the tables can hold; clocks are set wrong now and then."""
 

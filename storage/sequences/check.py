@@ -12,9 +12,13 @@ from ...core.errors import DamagedError
 from ...core.progress import Progress
 from . import stored_indexes, taxonomy
 from .chunk_tables import BEFORE_DESCRIPTIONS, table_of
-from .database import SequenceDatabase, checksum, unsound
+from .chunks import checksum, unsound
+from .database import SequenceDatabase
 from .fingerprint import BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
 from .packing import RUN
+from .residue_image import ResidueImage
+
+ANEW = "delete it, and a search makes it anew"
 
 
 def problems(database: SequenceDatabase, progress: Progress | None = None) -> list[str]:
@@ -79,13 +83,16 @@ def _residues(database: SequenceDatabase, progress: Progress) -> Iterator[str]:
         yield f"chunks: {len(known):,} are there, and {wanted:,} wanted"
     for chunk in sorted({n for n in there if n >= wanted or there.count(n) > 1}):
         yield f"chunk {chunk}: there {there.count(chunk)} times and wanted {int(chunk < wanted)} times"
+    image, why = database.open_image()
+    if why:
+        yield f"{why}; {ANEW}"
     progress.begin(database.total_residues, "residue")
     for chunk in sorted(n for n in known if 0 <= n < wanted):
         progress.advance(min(database._about.chunk_residues, database.total_residues))
-        yield from _checked(_chunk(database, chunk))
+        yield from _checked(_chunk(database, chunk, image))
 
 
-def _chunk(database: SequenceDatabase, chunk: int) -> Iterator[str]:
+def _chunk(database: SequenceDatabase, chunk: int, image: ResidueImage | None) -> Iterator[str]:
     size = database._about.chunk_residues
     rows = database._run("SELECT letters, data, ambiguities, checksum, digests FROM "
                          f"{table_of(chunk, database.revision)} WHERE chunk = {chunk}")
@@ -103,6 +110,8 @@ def _chunk(database: SequenceDatabase, chunk: int) -> Iterator[str]:
             yield f"chunk {chunk}: codes outside the alphabet"
         elif residue_digests(codes) != digests:
             yield f"chunk {chunk}: residues don't match their digest"
+        elif image is not None and (wrong := image.wrong(chunk * size, codes)):
+            yield f"{wrong}; {ANEW}"
 
 
 def _rows(database: SequenceDatabase) -> Iterator[str]:

@@ -5,102 +5,43 @@
 """
 
 import logging
-import os
-import stat
-import threading
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ...core.alphabet import INVALID, Alphabet, alphabet
+from ...core.alphabet import Alphabet, alphabet
 from ...core.engine.threads import run_tasks
 from ...core.errors import DamagedError, InputError, StoreError
 from ...core.ports import Taxon
 from ...core.sequences import Intervals, SequenceBatch, offsets_of
-from ..duck import creation, durable
-from ..duck.arrow import Values, insert
-from ..duck.connection import STORAGE_VERSION, configure, connect, lacks_table, make_tables, translated
+from ..duck import creation
+from ..duck.connection import lacks_table
+from ..duck.database_file import ENDING, DatabaseFile, for_reading, for_writing
 from ..duck.literals import literal
-from ..duck.revisions import HEAD
-from . import index_images
-from .chunk_tables import BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, VOLUME_CHUNKS, making, table_of
-from .fingerprint import BLOCK_RESIDUES, BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
-from .packing import RUN, pack, unpack
+from . import index_images, residue_image
+from .chunk_tables import BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, table_of
+from .chunks import checksum, largest_code, unsound
+from .facts import Facts
+from .fingerprint import BLOCK_ROWS
+from .packing import RUN, unpack
+from .residue_image import ImageWriter, ResidueImage
 
 if TYPE_CHECKING:
     import duckdb
 
-CHUNK_RESIDUES = {"protein": BLOCK_RESIDUES, "nucleotide": 4 * BLOCK_RESIDUES}
-"""Residues of a chunk: 4 MiB of packed residues."""
-LONGEST = 2**31 - 1
-"""Residues that a sequence may have: positions are i4."""
-READING_MEMORY = 256 << 20
-"""Bytes for them without one, so that DuckDB doesn't keep residues that were read into arrays."""
+_log = logging.getLogger("seqloom")
 MOST_READERS = 4
 """Chunks that are read side by side: each takes three times its size meanwhile."""
 DENSE = 16
 """Ordinals among which one is looked for, at most, where a bit for each finds them sooner than a list does."""
-MAGIC = b"DUCK"
-_log = logging.getLogger("seqloom")
-
-_open_here: set[str] = set()
-"""Files that this process has open: a handle of our own on one, when closed, would drop DuckDB's lock on it."""
 
 
-def is_database(path: "str | Path") -> bool:
-    """Whether ``path`` is a DuckDB file, of whatever content."""
-    if os.path.realpath(path) in _open_here:
-        return True
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            return False  # of a pipe nobody else could read what is read here
-        with open(path, "rb") as file:
-            return file.read(12)[8:] == MAGIC
-    except (OSError, ValueError):
-        return False
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What table ``database`` says, with the file's revision and whether there are masks."""
-
-    title: str
-    alphabet: str
-    chunk_residues: int
-    sequences: int
-    total_residues: int
-    longest: int
-    shortest: int
-    fingerprint: str
-    created: datetime
-    parsed_names: bool
-    revision: str
-    masked: bool
-
-    def wrong(self) -> str:
-        """What of it can't be; empty if all can."""
-        numbers = (self.chunk_residues, self.sequences, self.total_residues, self.longest, self.shortest)
-        if any(value is None for value in (self.title, self.alphabet, *numbers, self.fingerprint, self.created)):
-            return "its table database lacks a value"
-        if self.alphabet not in CHUNK_RESIDUES:
-            return f"it says that it holds {self.alphabet} sequences"
-        if not 0 < self.chunk_residues <= LONGEST or min(numbers) < 0:
-            return "its numbers make no sense"
-        if (not self.shortest <= self.longest <= min(self.total_residues, LONGEST)
-                or self.total_residues > self.sequences * self.longest):
-            return "its lengths make no sense"
-        return ""
-
-
-class SequenceDatabase:
+class SequenceDatabase(DatabaseFile):
     """An open sequence database. Its methods may be called from several threads.
 
     Attributes:
@@ -113,8 +54,7 @@ class SequenceDatabase:
         revision: schema revision of the file.
     """
 
-    path: Path
-    read_only: bool
+    kind = "sequences"
     alphabet: Alphabet
     sequences: int
     total_residues: int
@@ -125,13 +65,12 @@ class SequenceDatabase:
     revision: str
 
     def __init__(self, path: Path, open_file: "Callable[[], duckdb.DuckDBPyConnection]", read_only: bool,
-                 facts: "Facts | None" = None) -> None:
-        self.path, self.read_only, self._open = path, read_only, open_file
-        self._opened: duckdb.DuckDBPyConnection | None = None
-        self._lock = threading.RLock()
+                 facts: Facts | None = None) -> None:
+        super().__init__(path, open_file, read_only)
         self._held: tuple[int, np.ndarray] | None = None
         self._taxa: dict[int, Taxon | None] = {0: None}
-        self._real = os.path.realpath(path)
+        self._image: ResidueImage | None = None
+        self._image_sought = self._image_missed = False
         self._know(facts or self._facts())
 
     @classmethod
@@ -152,8 +91,10 @@ class SequenceDatabase:
             LockedError: another process is writing it.
             InputError: no sequences, an id that is there twice, a sequence that is too long, alphabets that differ.
         """
+        from .writing import Writer
+
         path = Path(path)
-        writer = _Writer(path, title, parsed_names, saves=True)
+        writer = Writer(path, title, parsed_names, saves=True)
         with creation.making(path, "choose another name, or add to it with: seqloom db append") as part:
             try:
                 with ThreadPoolExecutor(1, thread_name_prefix="write") as pool:  # writes a batch while the next is read
@@ -163,11 +104,15 @@ class SequenceDatabase:
                         writing = pool.submit(writer.add, batch)
                     writing.result()
                 writer.finish()
-                writer.close("COMMIT; CHECKPOINT made; USE memory; DETACH made")
+                writer.close(ENDING)
             except BaseException:
                 writer.close()
+                if writer.image:
+                    writer.image.discard()
                 raise
-        return cls(path, partial(_for_reading, path, memory, threads), True, writer.facts)
+        if writer.image:
+            writer.image.finish(writer.facts.said)
+        return cls(path, partial(for_reading, path, "sequences", memory, threads), True, writer.facts)
 
     @classmethod
     def open(cls, path: "str | Path", read_only: bool = True, memory: int | None = None,
@@ -175,37 +120,15 @@ class SequenceDatabase:
         """Open an existing database; see ``storage.connection.connect`` for the errors."""
         path = Path(path)
         if read_only:
-            connection = _for_reading(path, memory, threads)
+            connection = for_reading(path, "sequences", memory, threads)
         else:
-            connection = connect(path, False, "sequences", memory=memory, threads=threads)
-            with translated(path):
-                durable.hold(connection)
+            connection = for_writing(path, "sequences", memory, threads)
             index_images.clear_unfinished(path)
         try:
             return cls(path, lambda: connection, read_only)
         except BaseException:
             connection.close()
             raise
-
-    @property
-    def _connection(self) -> "duckdb.DuckDBPyConnection":
-        if self._opened is None:
-            self._opened = self._open()
-            _open_here.add(self._real)
-        return self._opened
-
-    def close(self) -> None:
-        """Release the file. May be called more than once."""
-        if self._opened is not None:
-            self._opened.close()
-            _open_here.discard(self._real)
-        self._open = partial(_closed, self.path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def append(self, batches: Iterable[SequenceBatch]) -> None:
         """Add sequences behind those that are there, whose ordinals stay; all of them, or none.
@@ -214,11 +137,13 @@ class SequenceDatabase:
             StoreError: opened for reading, or the disk is full.
             InputError: an id that is there already, another alphabet, a sequence that is too long.
         """
+        from .writing import Writer
+
         if self.read_only:
             raise StoreError(f"{self.path} is open for reading; open it for writing to append")
         with self._lock:
             self._held = None
-            writer = _Writer(self.path, self.title, self.parsed_names)
+            writer = Writer(self.path, self.title, self.parsed_names)
             try:
                 writer.resume(self)
                 for batch in batches:
@@ -231,36 +156,9 @@ class SequenceDatabase:
             before = self.fingerprint
             self.bring_in("the sequences were added")
             self._know(self._facts())
-            if self.fingerprint != before:  # no index is of these sequences
+            if self.fingerprint != before:  # no image is of these sequences
                 index_images.clear(self.path)
-
-    def bring_in(self, what: str) -> None:
-        """Bring what was committed into the file. If that can't be done it is there all the same: then a warning says
-        ``what`` was done, and the database is open for reading from now on."""
-        try:
-            self.checkpoint()
-        except StoreError as error:
-            _log.warning("%s: %s, but stand in %s yet, to be kept beside it (%s)", self.path, what,
-                         durable.log_of(self.path).name, error)
-            self.close()
-            self._opened, self.read_only = None, True
-            self._open = partial(_for_reading, self.path, None, None)
-
-    def checkpoint(self) -> None:
-        """Bring what was committed into the file, so that nothing stays in its log.
-
-        Raises:
-            StoreError: the disk is full, for instance. What was committed stays in the log, and nothing is lost; close
-                the database then.
-        """
-        with self._lock, translated(self.path):
-            durable.checkpoint(self._connection, self.path)
-
-    def _rollback(self) -> None:
-        from ..duck.native import duckdb
-
-        with suppress(duckdb.Error):  # the transaction may be gone already, with all that it did
-            self._connection.execute("ROLLBACK")
+                residue_image.clear(self.path)
 
     # ---- what is in it
 
@@ -418,6 +316,11 @@ class SequenceDatabase:
         last = np.concatenate([joined, [len(starts)]]) - 1 if len(starts) else first
         place, size = 0, self._about.chunk_residues
         for begin, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True):
+            mapped = self.mapped(begin, end, threads)
+            if mapped is not None:
+                out[place : place + len(mapped)] = mapped
+                place += len(mapped)
+                continue
             pieces = []
             while begin < end:
                 chunk, skip = divmod(begin, size)
@@ -426,6 +329,62 @@ class SequenceDatabase:
                 begin, place = begin + count, place + count
             run_tasks(min(threads, MOST_READERS), lambda piece: self._copy(*piece), pieces, "read")
         return out
+
+    def image(self, make: bool = False) -> "ResidueImage | None":
+        """The image of all residues; None where there is none.
+
+        Args:
+            make: make it if it isn't there, where that can be done in reasonable time.
+        """
+        with self._lock:
+            if not self.read_only or self.alphabet.name != "protein":
+                return None
+            if not self._image_sought:
+                self._image_sought = True
+                self._image, _ = self.open_image()
+            if self._image is None and make and not self._image_missed:
+                self._image_missed = not self._make_image()
+            return self._image
+
+    def open_image(self) -> "tuple[ResidueImage | None, str]":
+        """The image, if there is one that is of this database, and what is wrong with it otherwise."""
+        return ResidueImage.open(self.path, self._about.said, self.total_residues, largest_code(self.alphabet))
+
+    def _make_image(self) -> bool:
+        if self.total_residues > residue_image.MOST_IN_SEARCH or not residue_image.may_be_made(
+                self.path, self.total_residues):
+            return False
+        writer = ImageWriter(self.path)
+        try:
+            for chunk in range(-(-self.total_residues // self._about.chunk_residues)):
+                writer.add(self._decode(*self._chunk(chunk)))
+        except BaseException:
+            writer.discard()
+            raise
+        if writer.finish(self._about.said):
+            self._image, _ = self.open_image()
+        return self._image is not None
+
+    def mapped(self, first: int, last: int, threads: int = 1, make: bool = False) -> np.ndarray | None:
+        """u8[last − first] codes of a stretch of the row of all residues where they lie in the image, compared with
+        their checksums; None without an image. One that is damaged is left alone from then on, and removed.
+
+        Args:
+            threads: that may compare side by side.
+            make: see ``image``.
+        """
+        image = self.image(make)
+        if image is None:
+            return None
+        cuts = [*range(first, last, residue_image.BLOCK), last]
+        if not all(run_tasks(threads, lambda cut: image.sound(*cut), list(pairwise(cuts)), "read")):
+            with self._lock:
+                if self._image is image:
+                    self._image, self._image_missed = None, True
+                    residue_image.clear(self.path)
+                    _log.warning("%s is damaged; residues are read from %s itself", image.path, self.path.name)
+            return None
+        return image.residues[first:last]
 
     def _copy(self, chunk: int, skip: int, out: np.ndarray) -> None:
         """Codes from position ``skip`` of a chunk into ``out``. A chunk of which only a part was asked is kept."""
@@ -487,7 +446,7 @@ class SequenceDatabase:
 
     # ---- helpers
 
-    def _know(self, facts: "Facts") -> None:
+    def _know(self, facts: Facts) -> None:
         wrong = facts.wrong()
         if wrong:
             raise DamagedError(f"{self.path} is damaged ({wrong}); make it anew or restore it from a copy")
@@ -498,7 +457,7 @@ class SequenceDatabase:
         self.title, self.fingerprint, self.revision = facts.title, facts.fingerprint, facts.revision
         self.created, self.parsed_names = facts.created, bool(facts.parsed_names)
 
-    def _facts(self) -> "Facts":
+    def _facts(self) -> Facts:
         [(revision,)] = self._run("SELECT schema_revision FROM seqloom_file")
         parsed = "false" if revision in BEFORE_PARSED_NAMES else "parsed_names"
         rows = self._run("SELECT title, alphabet, chunk_letters, sequences, letters, longest, shortest, fingerprint, "
@@ -507,233 +466,6 @@ class SequenceDatabase:
         if len(rows) != 1:
             raise DamagedError(f"{self.path}: its table database has {len(rows)} rows instead of one; make it anew")
         return Facts(*rows[0])
-
-    def _run(self, sql: str) -> Sequence[tuple[Any, ...]]:
-        with self._lock, translated(self.path):
-            return self._connection.execute(sql).fetchall()
-
-    def _run_apart(self, sql: str) -> Sequence[tuple[Any, ...]]:
-        """What ``_run`` gives, beside other statements."""
-        with self._lock:
-            cursor = self._connection.cursor()
-        with closing(cursor), translated(self.path):
-            return cursor.execute(sql).fetchall()
-
-    def _columns(self, sql: str) -> dict[str, np.ndarray]:
-        with self._lock, translated(self.path):
-            return {n: np.asarray(c) for n, c in self._connection.execute(sql).fetchnumpy().items()}
-
-
-class _Writer:
-    """Adds batches to the tables of a new or an open file, inside a transaction that the caller ends.
-
-    ``saves``: bring every full volume to disk at once, so that it leaves memory; only for a file that nobody sees yet.
-    ``facts``: what the database is, once ``finish`` was called.
-    """
-
-    facts: Facts
-
-    def __init__(self, path: Path, title: str, parsed_names: bool, saves: bool = False) -> None:
-        self._path, self.title, self._parsed_names, self._saves = path, title, parsed_names, saves
-        self._connection: Any = None
-        self._alphabet: Alphabet | None = None
-        self._sequences = self._residues = self._longest = 0
-        self._shortest = LONGEST
-        self._created = datetime.now(UTC).replace(microsecond=0, tzinfo=None)
-        self._digests: list[bytes] = []
-        self._row_digests: list[bytes] = []
-        self._description_digests: list[bytes] = []
-        self._names: list[str] = []  # of the block of rows that is not full yet
-        self._descriptions: list[str] = []
-        self._lengths: list[np.ndarray] = []
-
-    def make(self, part: Path, memory: int | None, threads: int | None) -> None:
-        """Begin a new file."""
-        from ..duck.native import duckdb
-
-        with translated(self._path):
-            self._connection = duckdb.connect()
-            configure(self._connection, memory, threads)
-            self._run(f"SET temp_directory = {literal(f'{part}.tmp')}")
-            # Nothing needs to survive a crash before the file has its name, so nothing is logged ahead.
-            self._run(f"ATTACH {literal(str(part))} AS made (STORAGE_VERSION "
-                      f"{literal(STORAGE_VERSION)}, RECOVERY_MODE no_wal_writes); USE made")
-            make_tables(self._connection, "sequences")
-            self._run("BEGIN")
-
-    def close(self, last: str = "") -> None:
-        """Run the last statements on a new file and close it."""
-        if self._connection is not None:
-            if last:
-                self._run(last)
-            self._connection.close()
-
-    def resume(self, database: SequenceDatabase) -> None:
-        """Begin to go on behind what ``database`` holds: take back its last chunk unless it is full."""
-        self._connection = database._connection
-        self._run("BEGIN")
-        self._start(database.alphabet, database._about.chunk_residues)
-        self._sequences, self._residues = database.sequences, database.total_residues
-        self._longest, self._shortest = database.longest, database.shortest
-        self._created = database.created
-        whole, rest = divmod(self._sequences, BLOCK_ROWS)
-        for rows, descriptions in database._run(
-                f"SELECT digest, descriptions FROM row_blocks WHERE block < {whole} ORDER BY block"):
-            self._row_digests.append(rows)
-            self._description_digests.append(descriptions)
-        if rest:
-            table = database.rows(np.arange(whole * BLOCK_ROWS, self._sequences))
-            self._names, self._lengths = table["name"].tolist(), [table["length"].astype(np.int64)]
-            self._descriptions = table["description"].tolist()
-        self._digests = list(database._digests())
-        self._chunk, self._fill = divmod(self._residues, self._size)
-        if self._fill:
-            residues, data, runs = database._chunk(self._chunk)
-            database._decode(residues, data, runs, self._buffer[: self._fill])
-            self._digests.pop()
-            self._run(f"DELETE FROM {table_of(self._chunk, HEAD['sequences'])} WHERE chunk = {self._chunk}")
-
-    def _start(self, kind: Alphabet, chunk_residues: int) -> None:
-        self._alphabet, self._size = kind, chunk_residues
-        self._buffer = np.empty(chunk_residues, np.uint8)
-        self._fill = self._chunk = 0
-
-    def add(self, batch: SequenceBatch) -> None:
-        if not len(batch):
-            return
-        if self._alphabet is None:
-            self._start(batch.alphabet, CHUNK_RESIDUES[batch.alphabet.name])
-        if batch.alphabet != self._alphabet:
-            raise InputError(f"{self._path.name} holds {self._alphabet.name} sequences and these are "  # type: ignore[union-attr]
-                             f"{batch.alphabet.name} ones; make a database of its own for them")
-        lengths = batch.lengths
-        if int(lengths.max()) > LONGEST:
-            name = batch.names[int(lengths.argmax())]
-            raise InputError(f"sequence '{name}' has {int(lengths.max()):,} residues and at most {LONGEST:,} can be "
-                             "stored; cut it into pieces")
-        self._add_rows(batch, lengths)
-        self._add_residues(batch.residues)
-        self._sequences += len(batch)
-        self._residues += batch.total_residues
-        self._longest = max(self._longest, int(lengths.max()))
-        self._shortest = min(self._shortest, int(lengths.min()))
-
-    def _add_rows(self, batch: SequenceBatch, lengths: np.ndarray) -> None:
-        count, first = len(batch), self._sequences
-        descriptions = batch.descriptions or [""] * count
-        taxids = np.asarray(batch.taxids, np.int64) if len(batch.taxids) else np.zeros(count, np.int64)
-        for text in (*batch.names, *descriptions):
-            if "\n" in text:
-                raise InputError(f"a name or description has a line end in it: {text!r}; take it out")
-        self._insert("sequences", {
-            "ordinal": ("BIGINT", np.arange(first, first + count)), "length": ("INTEGER", lengths),
-            "start": ("BIGINT", self._residues + batch.offsets[:-1]), "name": ("VARCHAR", batch.names),
-            "description": ("VARCHAR", descriptions), "taxid": ("INTEGER", np.ma.MaskedArray(taxids, taxids == 0)),
-        })
-        if len(batch.lower):
-            sequence = first + batch.lower.sequence.astype(np.int64)
-            self._insert("masks", {"sequence": ("BIGINT", sequence), "start": ("INTEGER", batch.lower.start),
-                                   "end": ("INTEGER", batch.lower.end)}, kind="lower")
-        self._names += batch.names
-        self._descriptions += descriptions
-        self._lengths.append(lengths)
-        self._close_row_blocks()
-
-    def _close_row_blocks(self) -> None:
-        if len(self._names) < BLOCK_ROWS:
-            return
-        lengths = np.concatenate(self._lengths)
-        while len(self._names) >= BLOCK_ROWS:
-            self._row_digests.append(row_digest(self._names[:BLOCK_ROWS], lengths[:BLOCK_ROWS]))
-            self._description_digests.append(description_digest(self._descriptions[:BLOCK_ROWS]))
-            self._names, lengths = self._names[BLOCK_ROWS:], lengths[BLOCK_ROWS:]
-            self._descriptions = self._descriptions[BLOCK_ROWS:]
-        self._lengths = [lengths]
-
-    def _add_residues(self, residues: np.ndarray) -> None:
-        place = 0
-        while place < len(residues):
-            count = min(self._size - self._fill, len(residues) - place)
-            self._buffer[self._fill : self._fill + count] = residues[place : place + count]
-            self._fill, place = self._fill + count, place + count
-            if self._fill == self._size:
-                self._flush()
-
-    def _flush(self) -> None:
-        """Write the residues that were gathered as the next chunk."""
-        codes = self._buffer[: self._fill]
-        data, runs = pack(codes) if self._alphabet.name == "nucleotide" else (codes, np.empty(0, RUN))  # type: ignore[union-attr]
-        packed, ambiguities = data.tobytes(), runs.tobytes()
-        digests = residue_digests(codes)
-        self._run(making(self._chunk))
-        self._insert(table_of(self._chunk, HEAD["sequences"]), {
-            "chunk": ("INTEGER", [self._chunk]), "letters": ("INTEGER", [self._fill]), "data": ("BLOB", [packed]),
-            "ambiguities": ("BLOB", [ambiguities]), "checksum": ("BIGINT", [checksum(packed, ambiguities)]),
-            "digests": ("BLOB", [digests]),
-        })
-        self._digests.append(digests)
-        self._chunk, self._fill = self._chunk + 1, 0
-        if self._saves and self._chunk % VOLUME_CHUNKS == 0:
-            self._run("COMMIT; CHECKPOINT made; BEGIN")
-
-    def finish(self) -> None:
-        """Write what is left, check ids, and say in table ``database`` what there is."""
-        if self._alphabet is None:
-            raise InputError(f"no sequences to put into {self._path.name}; give at least one")
-        if self._fill:
-            self._flush()
-        self._check_names()
-        rows, descriptions = [*self._row_digests], [*self._description_digests]
-        if self._names:
-            rows.append(row_digest(self._names, np.concatenate(self._lengths)))
-            descriptions.append(description_digest(self._descriptions))
-        self._run("DELETE FROM row_blocks")
-        self._insert("row_blocks", {"block": ("INTEGER", np.arange(len(rows))), "digest": ("BLOB", rows),
-                                    "descriptions": ("BLOB", descriptions)})
-        mark = fingerprint(self._alphabet.name, self._sequences, self._residues, self._digests, rows)
-        [(masked,)] = self._run("SELECT EXISTS (FROM masks)")
-        self.facts = Facts(self.title, self._alphabet.name, self._size, self._sequences, self._residues, self._longest,
-                           self._shortest, mark, self._created, self._parsed_names, HEAD["sequences"], masked)
-        said = (self.title, self._alphabet.name, self._size, self._sequences, self._residues, self._longest,
-                self._shortest, mark, str(self._created), self._parsed_names)
-        self._run(f"DELETE FROM database; INSERT INTO database VALUES ({', '.join(map(literal, said))})")
-
-    def _check_names(self) -> None:
-        [(double,)] = self._run("SELECT count(*) - count(DISTINCT name) FROM sequences")
-        if double:
-            [(name, first, second)] = self._run(
-                "SELECT name, min(ordinal), max(ordinal) FROM sequences GROUP BY name HAVING count(*) > 1 "
-                "ORDER BY min(ordinal) LIMIT 1")
-            raise InputError(f"id '{name}' is there twice, as sequences {first + 1:,} and {second + 1:,} of "
-                             f"{self._path.name}; rename one of them, or leave it out with --on-bad skip")
-
-    def _insert(self, table: str, columns: dict[str, tuple[str, Values]], **constants: str) -> None:
-        with translated(self._path):
-            insert(self._connection, table, columns, constants)
-
-    def _run(self, sql: str) -> list[tuple[Any, ...]]:
-        with translated(self._path):
-            return self._connection.execute(sql).fetchall()
-
-
-def unsound(kind: Alphabet, residues: int, data: bytes, ambiguities: bytes) -> str:
-    """Why a chunk can't be what was written of ``residues`` residues, whatever its checksum; empty if it can."""
-    packed = -(-residues // 4) if kind.name == "nucleotide" else residues
-    if packed != len(data) or len(ambiguities) % RUN.itemsize:
-        return f"{residues:,} residues in {len(data):,} bytes"
-    codes = np.frombuffer(data, np.uint8) if kind.name == "protein" else np.empty(0, np.uint8)
-    runs = np.frombuffer(ambiguities, RUN)
-    last = int((kind.codes[kind.codes != INVALID]).max())
-    if max(int(codes.max(initial=0)), int(runs["code"].max(initial=0))) > last:
-        return "codes outside the alphabet"
-    if len(runs) and int((runs["start"].astype(np.int64) + runs["length"]).max()) > residues:
-        return "ambiguous bases behind its end"
-    return ""
-
-
-def checksum(data: bytes, ambiguities: bytes) -> int:
-    """CRC-32 of a chunk as it is stored: finds every flipped byte."""
-    return zlib.crc32(ambiguities, zlib.crc32(data))
 
 
 def unknown_names(missing: Sequence[str], where: str) -> InputError:
@@ -754,11 +486,3 @@ def _among(ordinals: np.ndarray) -> str:
     bits = np.full(last - first + 1, ord("0"), np.uint8)
     bits[ordinals - first] = ord("1")
     return f"{span} AND get_bit('{bits.tobytes().decode()}'::BIT, (ordinal - {first})::INTEGER) = 1"
-
-
-def _for_reading(path: Path, memory: int | None, threads: int | None) -> "duckdb.DuckDBPyConnection":
-    return connect(path, True, "sequences", memory=memory or READING_MEMORY, threads=threads)
-
-
-def _closed(path: Path) -> "duckdb.DuckDBPyConnection":
-    raise StoreError(f"{path} was closed; open it again")

@@ -9,6 +9,8 @@ import numpy as np
 RUN = np.dtype([("start", "<u4"), ("length", "<u4"), ("code", "u1")])
 """One run of equal ambiguous residues: first position, length, code."""
 
+_AT_ONCE = 1 << 15
+"""Bytes that are unpacked at a time: numpy makes numbers of eight times their size of them, which stay in the cache."""
 _SHIFTS = np.uint32(1 << 24 | 1 << 18 | 1 << 12 | 1 << 6)
 _QUADS = np.array([[byte >> shift & 3 for shift in (0, 2, 4, 6)] for byte in range(256)], np.uint8).view("<u4").ravel()
 
@@ -49,10 +51,13 @@ def unpack(data: np.ndarray, residues: int, runs: np.ndarray, out: np.ndarray | 
     if out is None:
         out = np.empty(residues, np.uint8)
     whole = residues // 4
-    if out.ctypes.data % 4 == 0 and out.flags.c_contiguous:
-        np.take(_QUADS, data[:whole], out=out[: 4 * whole].view("<u4"), mode="clip")
-    else:
-        out[: 4 * whole] = _QUADS[data[:whole]].view(np.uint8)
+    aligned = out.ctypes.data % 4 == 0 and out.flags.c_contiguous
+    for first in range(0, whole, _AT_ONCE):
+        last = min(first + _AT_ONCE, whole)
+        if aligned:
+            np.take(_QUADS, data[first:last], out=out[4 * first : 4 * last].view("<u4"), mode="clip")
+        else:
+            out[4 * first : 4 * last] = np.take(_QUADS, data[first:last], mode="clip").view(np.uint8)
     if residues % 4:
         out[4 * whole :] = _QUADS[data[whole:]].view(np.uint8)[: residues % 4]
     if len(runs):

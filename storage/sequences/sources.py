@@ -20,6 +20,7 @@ from ...core.ports import Span, TargetInfo, TaxaFound, Taxon, VolumeSource
 from ...core.sequences import SequenceBatch, UnreadBatch, offsets_of
 from . import taxonomy
 from .database import SequenceDatabase, unknown_names
+from .stored_batch import StoredBatch
 from .stored_indexes import IndexKey, StoredIndex, Wrong, nothing, read_piece, stored_indexes
 
 
@@ -42,7 +43,7 @@ class DatabaseSource:
 
     def __init__(self, database: SequenceDatabase, threads: int = 1) -> None:
         self._database, self._threads = database, threads
-        self.alphabet = database.alphabet
+        self.alphabet, self.kind = database.alphabet, database.alphabet.name
         self.sequences, self.longest = database.sequences, database.longest
         self.total_residues = database.total_residues
         self._lengths = database.lengths()
@@ -93,11 +94,9 @@ class DatabaseSource:
 
     def read(self, span: Span) -> SequenceBatch:
         ordinals = np.arange(span.first, span.last, dtype=np.int64)
-        begin, end = self._starts[span.first], self._starts[span.last]
-        return UnreadBatch.from_readers(
-            self.alphabet, self._starts[span.first : span.last + 1] - begin, ordinals,
-            lambda: self._database.residues(np.array([begin]), np.array([end - begin]), self._threads),
-            lambda: self._database.lower(ordinals))
+        begin = self._starts[span.first]
+        offsets = self._starts[span.first : span.last + 1] - begin
+        return StoredBatch.in_database(self._database, int(begin), offsets, ordinals, ordinals, self._threads)
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
         return self._database.fetch(numbers)
@@ -129,14 +128,14 @@ class ChainedSource:
     def __init__(self, sources: Sequence[VolumeSource]) -> None:
         if not sources:
             raise InputError("no database to search; give one or more")
+        self.kind = kind_of(sources[0])
         for source in sources[1:]:
-            if source.alphabet != sources[0].alphabet:
+            if (kind_of(source), source.alphabet) != (self.kind, sources[0].alphabet):
                 a, b = (s.fingerprints()[0]["path"] for s in (sources[0], source))
-                raise InputError(f"{a} holds {sources[0].alphabet.name} and {b} {source.alphabet.name} sequences; "
-                                 "search them in two runs")
+                raise InputError(f"{a} holds {_held(sources[0])} and {b} {_held(source)}; search them in two runs")
         self._sources = list(sources)
         self._first = offsets_of(np.array([s.sequences for s in sources]))
-        self.alphabet = sources[0].alphabet
+        self.alphabet, self.kind = sources[0].alphabet, sources[0].kind
         self.sequences = int(self._first[-1])
         self.total_residues = sum(s.total_residues for s in sources)
         self.longest = max(s.longest for s in sources)
@@ -176,7 +175,7 @@ class ChainedSource:
             local + first))
         if not parts:
             return self._sources[0].fetch(np.empty(0, np.int64))
-        return SequenceBatch.concat([part for _, part in parts])
+        return type(parts[0][1]).concat([part for _, part in parts])
 
     def info(self, numbers: np.ndarray) -> TargetInfo:
         numbers = np.asarray(numbers, np.int64)
@@ -295,13 +294,13 @@ class PickedSource:
     """
 
     def __init__(self, source: VolumeSource, pick: Pick) -> None:
-        self._source = source
+        self._source, self.kind = source, kind_of(source)
         found = pick.find(source)
         self.numbers, self.bare = found.numbers, found.bare
         self._lengths, ordinals = measures(source, self.numbers)
         self.estimated_bases = 0 if source.alphabet is PROTEIN else int((self._lengths & -4 | ordinals & 3).sum())
         self._starts, self._longest = offsets_of(self._lengths), longest_of_runs(self._lengths)
-        self.alphabet = source.alphabet
+        self.alphabet, self.kind = source.alphabet, source.kind
         self.sequences, self.total_residues = len(self.numbers), int(self._lengths.sum())
         self.longest, self.shortest = int(self._lengths.max()), int(self._lengths.min())
 
@@ -313,6 +312,8 @@ class PickedSource:
 
     def read(self, span: Span) -> SequenceBatch:
         numbers = np.arange(span.first, span.last, dtype=np.int64)
+        if self.kind == "model":
+            return self.fetch(numbers)
         fetched = cache(partial(self.fetch, numbers))
         return UnreadBatch.from_readers(
             self.alphabet, self._starts[span.first : span.last + 1] - self._starts[span.first], numbers,
@@ -336,6 +337,15 @@ class PickedSource:
         """Those of the picked targets that are of these organisms."""
         found = self._source.find_taxa(taxids)
         return replace(found, numbers=np.flatnonzero(np.isin(self.numbers, found.numbers)))
+
+
+def kind_of(source: VolumeSource) -> str:
+    """What the targets of a source are: "model", or the name of their alphabet."""
+    return getattr(source, "kind", source.alphabet.name)
+
+
+def _held(source: VolumeSource) -> str:
+    return f"models of {source.alphabet.name}s" if kind_of(source) == "model" else f"{source.alphabet.name} sequences"
 
 
 def measures(source: VolumeSource, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

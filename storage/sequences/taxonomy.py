@@ -61,10 +61,11 @@ def store(database: "SequenceDatabase", tables: Mapping[str, Any]) -> None:
         StoreError: the database is open for reading, or the disk is full.
         InputError: what is in the tables is no tree of named taxa.
     """
-    from ..duck.native import duckdb
+    from ..duck.native import complete, duckdb
 
     if database.read_only:
         raise StoreError(f"{database.path} is open for reading; open it for writing to store a taxonomy")
+    complete()
     with database._lock:
         names = {"new_nodes": "nodes.dmp", "new_names": "names.dmp", "new_merged": "merged.dmp"}
         given = {name: tables[file] for name, file in names.items() if file in tables}

@@ -20,7 +20,8 @@ from seqloom.core.registry import Registry
 from seqloom.core.stages import Reader
 from seqloom.inputs import Ids, load_sequences, read_sequences
 from seqloom.plugins.formats import fasta, plugin
-from seqloom.storage.sequences.database import SequenceDatabase, is_database
+from seqloom.storage.duck.database_file import is_database
+from seqloom.storage.sequences.database import SequenceDatabase
 
 FASTA = b">a one\nMKVLAAGIVGLLLAQWERTY\n>b\nMKV\nlag\n"
 RENAME = "; rename one of them (--on-bad rename does)"

@@ -84,8 +84,12 @@ def test_a_run_is_asked_alone_unless_all_are_wanted(search):
 
 @pytest.mark.parametrize("store", [True, False])
 def test_a_notebook_shows_a_run(search, store):
-    html = search(store=store)._repr_html_()
-    assert "<td>p3</td>" in html and "2 hits" in html and html.count("<tr>") == 3
+    run = search(store=store)
+    html = run._repr_html_()
+    assert ">p3</td>" in html and "2 hits" in html and html.count("<tr>") == 3
+    assert html.count("<title>") == 2 and "<script" not in html
+    shown = run.plot()
+    assert shown._repr_svg_().startswith("<?xml") and repr(shown).startswith("<overview of <Run")
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])

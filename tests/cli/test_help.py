@@ -225,7 +225,7 @@ def test_stages_of_other_methods_are_not_offered(seqloom: Callable) -> None:
     offered = {name for slot in registry().pipeline("blastp").slots for name in _offered(blastp, slot.name)}
     assert offered == {"ungapped-scan"}
     assert _offered(seqloom("hmmsearch", "--help").out, "sort.rank") == []
-    assert _offered(seqloom("blastn", "--help").out, "extend.gapped") == ["nucleotide-xdrop"]
+    assert _offered(seqloom("blastn", "--help").out, "extend.gapped") == []  # --no-greedy takes the other way
 
 
 def test_a_strangers_writer_may_be_an_output_beside_the_main_one(seqloom: Callable, with_stranger: Registry,

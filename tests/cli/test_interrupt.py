@@ -103,12 +103,12 @@ def test_a_ctrl_c_at_the_very_end_shows_no_traceback(tmp_path: Path) -> None:
 def test_a_search_that_is_stopped_before_any_part_is_kept_leaves_nothing(sample: Path, tmp_path: Path) -> None:
     code = """
 import os, signal
-from seqloom.core.engine.engine import Engine
-unit = Engine._unit
+from seqloom.core.engine.runner import Runner
+unit = Runner.unit
 def press(*given):
     os.kill(os.getpid(), signal.SIGINT)
     return unit(*given)
-Engine._unit = press
+Runner.unit = press
 """
     process = start(*words(sample)[:-4], code=code, cwd=tmp_path)
     out, err = process.communicate(timeout=60)

@@ -1,19 +1,18 @@
 """Protein and nucleotide BLAST against blastp and blastn of NCBI BLAST+ 2.12."""
 
 import re
-import subprocess
 from collections.abc import Sequence
 
 from seqloom.plugins.common import matrix_tables, nucleotide_tables
 from seqloom.plugins.common.karlin_tables import GAPPED
 
-from tests.fresh.case import Case, Known, same
+from tests.fresh.case import Case, Known, one_by_one, same
 from tests.fresh.residues import AMINO_ACIDS, BASES, Draw
 
 FIELDS = "std qlen slen nident positive gaps score btop qcovs qcovhsp qcovus ppos qframe sframe sstrand gapopen"
 QCOVUS = 21
 """Place of this field in ``FIELDS``."""
-FLAGS = ("lcase_masking", "use_sw_tback", "ungapped", "subject_besthit")
+FLAGS = ("lcase_masking", "use_sw_tback", "ungapped", "subject_besthit", "no_greedy")
 WINNOWING = (
     lambda draw: {"culling_limit": str(draw.random.choice((1, 1, 2, 3, 10)))},
     lambda draw: draw.some({"best_hit_overhang": [0.1, 0.25, 0.49], "best_hit_score_edge": [0.01, 0.1, 0.4]}, 0.8),
@@ -49,7 +48,10 @@ NUCLEOTIDE = {
     "dust": ["no", "yes", "10 64 1", "30 32 4"],
     "xdrop_gap": [10, 30, 60],
     "xdrop_gap_final": [20, 100],
+    "min_raw_gapped_score": [1, 20, 40, 100],
 }
+WINDOWS = {"window_size": [5, 16, 30, 40, 60, 100, 300], "off_diagonal_range": [0, 1, 3, 5, 10, 40]}
+"""Options by which two hits are looked for."""
 LAYOUT = {"line_length": [1, 7, 60, 100], "num_descriptions": [5, 7], "num_alignments": [5, 6],
           "sorthits": [0, 1, 2, 3, 4], "sorthsps": [0, 1, 2, 3, 4]}
 """Options that say how alignments are laid out."""
@@ -99,8 +101,7 @@ def nucleotide(draw: Draw, task: str) -> Case:
     chosen = draw.some(NUCLEOTIDE, 0.12)
     if draw.chance(0.3):
         chosen["word_size"] = str(draw.random.choice(WORDS[task]))
-    if draw.chance(0.35):
-        chosen |= _scores(draw, task)
+    chosen |= _extension(draw, task)
     if draw.chance(0.25):
         chosen |= draw.random.choice(WINNOWING)(draw)
     if task == "dc-megablast":
@@ -116,6 +117,7 @@ def repeats(draw: Draw) -> Case:
     targets = [draw.repeats(draw.length(40, 900), units) for _ in range(draw.random.randint(1, 6))]
     chosen = draw.some(NUCLEOTIDE, 0.05) | {"dust": draw.random.choice(("no", "no", "yes"))}
     chosen["word_size"] = str(draw.random.choice(WORDS[task]))
+    chosen |= _extension(draw, task)
     if draw.chance(0.25):
         chosen |= draw.random.choice(WINNOWING)(draw)
     if task == "dc-megablast":
@@ -123,17 +125,34 @@ def repeats(draw: Draw) -> Case:
     return _search(draw, "blastn", task, queries, targets, chosen, [])
 
 
-def _scores(draw: Draw, task: str) -> dict[str, str]:
+def _extension(draw: Draw, task: str) -> dict[str, str]:
+    """How hits are picked, extended and scored."""
+    chosen = draw.some(WINDOWS, 0.9) if draw.chance(0.3) else {}
+    if draw.chance(0.25):
+        chosen["ungapped"] = "true"
+        if draw.chance(0.3):  # any scores will do
+            chosen |= {"reward": str(draw.random.randint(1, 7)), "penalty": str(-draw.random.randint(1, 9))}
+    greedy = task == "megablast"
+    if "ungapped" not in chosen and draw.chance(0.25):
+        chosen["no_greedy"], greedy = "true", False
+    if "reward" not in chosen and (draw.chance(0.35) or greedy != (task == "megablast")):
+        chosen |= _scores(draw, greedy)
+    return chosen
+
+
+def _scores(draw: Draw, greedy: bool) -> dict[str, str]:
     reward, penalty = draw.random.choice(sorted(nucleotide_tables.GAPPED))
     table = nucleotide_tables.GAPPED[reward, penalty]
     linear = (0, 0) in table.rows
     costs = [pair for pair in table.rows if pair != (0, 0)] + [table.limits]
-    if task == "megablast":
+    if greedy:
         if not linear:
             return {}
         costs = [(0, 0)]
     gap_open, gap_extend = draw.random.choice(costs)
-    return {"reward": str(reward), "penalty": str(penalty), "gapopen": str(gap_open), "gapextend": str(gap_extend)}
+    times = draw.random.choice((1, 1, 1, 2, 3))
+    numbers = {"reward": reward, "penalty": penalty, "gapopen": gap_open, "gapextend": gap_extend}
+    return {name: str(times * number) for name, number in numbers.items()}
 
 
 def _search(draw: Draw, program: str, task: str, queries: list[str], targets: list[str], chosen: dict[str, str],
@@ -196,7 +215,7 @@ def _nucleotide_rows(draw: Draw, search: list[str], ours: str, peer: str) -> str
     bare = without_qcovus(ours)
     if bare == without_qcovus(peer):
         return Known("qcovus where part of a target lies opposite a gap")
-    alone = rows_of(_one_by_one(draw, search))
+    alone = rows_of(one_by_one(draw.folder, "q.fa", search))
     if ours == alone:
         return Known("the peer packs queries together")
     if bare == without_qcovus(alone):
@@ -210,14 +229,26 @@ def without_qcovus(text: str) -> list[list[str]]:
     return [row[:QCOVUS] + row[QCOVUS + 1 :] for row in rows]
 
 
-def _one_by_one(draw: Draw, search: list[str]) -> str:
-    """The peer's answers for each query alone, which may be others than those for all of them."""
-    answers = ""
-    for record in (draw.folder / "q.fa").read_text().split(">")[1:]:
-        (draw.folder / "one.fa").write_text(f">{record}")
-        words = ["one.fa" if word == "q.fa" else word for word in search]
-        answers += subprocess.run(words, cwd=draw.folder, capture_output=True, encoding="latin-1").stdout
-    return answers
+def sam(draw: Draw) -> Case:
+    """A blastn search written as SAM."""
+    queries, targets = draw.search((12, 1000), 1, 8)
+    chosen = draw.some({name: NUCLEOTIDE[name] for name in ("strand", "evalue", "max_hsps", "dust")}, 0.15)
+    case = _search(draw, "blastn", draw.random.choice(sorted(WORDS)), queries, targets, chosen, [])
+    outfmt = draw.random.choice(("17", "17 SQ", "17 SR", "17 SQ SR", "17 SR SQ"))
+    case.ours[case.ours.index("--outfmt") + 1] = outfmt
+    search = case.peer[-1]
+    search[search.index("-outfmt") + 1] = outfmt
+    if draw.chance(0.4):
+        case.ours.append("-parse_deflines")
+        case.peer = [[*make, "-parse_seqids"] for make in case.peer[:-1]] + [[*search, "-parse_deflines"]]
+    case.compare = _same_sam
+    return case
+
+
+def _same_sam(ours: str, peer: str) -> str | None:
+    """All lines but that of the program; the peer writes nothing where nothing is found."""
+    found, wanted = (re.sub("^@PG.*\n", "", text, flags=re.M) for text in (ours, peer))
+    return None if not wanted and found.count("\n") == 1 else same(found, wanted)
 
 
 def pairwise(draw: Draw) -> Case:

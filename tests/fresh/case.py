@@ -33,6 +33,16 @@ def same(ours: str, peer: str) -> str | None:
     return "ends of lines differ"
 
 
+def one_by_one(folder: Path, name: str, words: Sequence[str]) -> str:
+    """What a program says of each sequence of a file alone, one behind the other."""
+    answers = ""
+    for record in (folder / name).read_text().split(">")[1:]:
+        (folder / "one.fa").write_text(f">{record}")
+        alone = ["one.fa" if word == name else word for word in words]
+        answers += subprocess.run(alone, cwd=folder, capture_output=True, encoding="latin-1").stdout
+    return answers
+
+
 @dataclass
 class Case:
     """What one seed draws.

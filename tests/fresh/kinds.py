@@ -11,19 +11,24 @@ KINDS = {
     "nucleotide-repeats": (blast.BASES, blast.repeats),
     "pairwise-protein": (blast.AMINO_ACIDS, blast.pairwise),
     "pairwise-nucleotide": (blast.BASES, blast.pairwise),
+    "sam": (blast.BASES, blast.sam),
     **alignments.DRAWS,
     **masks.DRAWS,
     **texts.DRAWS,
     "hmmsearch": (blast.AMINO_ACIDS, profiles.search),
     "hmmscan": (blast.AMINO_ACIDS, profiles.scan),
     "phmmer": (blast.AMINO_ACIDS, profiles.sequence_search),
+    "hmmsearch-nucleotide": (blast.BASES, lambda draw: profiles.nucleotides(draw, "hmmsearch")),
+    "hmmscan-nucleotide": (blast.BASES, lambda draw: profiles.nucleotides(draw, "hmmscan")),
 }
-NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide")
+NUCLEOTIDE_KINDS = ("blastn", "blastn-short", "megablast", "dc-megablast", "nucleotide-repeats", "pairwise-nucleotide",
+                    "sam")
 PROGRAMS = {
     **dict.fromkeys(("blastp", "blastp-short", "blastp-fast", "pairwise-protein"), ("makeblastdb", "blastp")),
     **dict.fromkeys(NUCLEOTIDE_KINDS, ("makeblastdb", "blastn")),
     "seg": ("segmasker",),
     "dust": ("dustmasker",),
+    **dict.fromkeys(("windowmasker", "windowmasker-counts"), ("windowmasker",)),
     "mum": ("mummer",),
     "mum-protein": ("mummer",),
     "exact": ("mummer",),
@@ -31,6 +36,8 @@ PROGRAMS = {
     "hmmsearch": ("hmmsearch",),
     "hmmscan": ("hmmpress", "hmmscan"),
     "phmmer": ("phmmer",),
+    "hmmsearch-nucleotide": ("hmmbuild", "hmmsearch"),
+    "hmmscan-nucleotide": ("hmmbuild", "hmmpress", "hmmscan"),
 }
 
 

@@ -1,6 +1,8 @@
-"""SEG and DUST against segmasker and dustmasker, interval by interval."""
+"""SEG, DUST and WindowMasker against segmasker, dustmasker and windowmasker, interval by interval."""
 
-from tests.fresh.case import Case, Known, same
+import subprocess
+
+from tests.fresh.case import Case, Known, one_by_one, same
 from tests.fresh.residues import AMINO_ACIDS, BASES, Draw
 
 
@@ -21,6 +23,59 @@ def dust(draw: Draw) -> Case:
         settings = draw.some({"level": [1, 2, 5, 10, 20, 30, 45, 64, 70], "window": [6, 8, 12, 20, 32, 64, 100],
                               "linker": [1, 2, 5, 16, 32, 40]}, 0.6)
     return _case(draw, "dust", "dustmasker", settings, "nucleotide")
+
+
+def windowmasker(draw: Draw) -> Case:
+    """Sequences with repeats under windowmasker's counts of them, or of others, of any kind and unit."""
+    _genome(draw, "g.fa")
+    name = draw.random.choice(("g.fa", "g.fa", _genome(draw, "s.fa")))
+    unit = _unit(draw)
+    small = not unit or int(unit[1]) < 6  # the peer reads beyond its tables of so small units
+    kind = draw.random.choice(("ascii", "binary") if small else ("ascii", "binary", "oascii", "obinary"))
+    make = ["windowmasker", "-mk_counts", "-in", "g.fa", "-sformat", kind, "-out", "counts"]
+    subprocess.run([*make, *unit], cwd=draw.folder, capture_output=True)
+    settings = draw.some({"window": [5, 8, 12, 17, 30], "t_thres": [2, 3, 5, 9, 20], "t_extend": [1, 2, 3, 5],
+                          "t_high": [5, 10, 30], "set_t_high": [3, 12, 40], "set_t_low": [1, 2, 4],
+                          "dust": ["true", "false"], "dust_level": [10, 20, 40]}, 0.2)
+    words = [word for name, value in settings.items() for word in (f"-{name}", value)]
+    outfmt = ["-outfmt", draw.random.choice(("interval", "interval", "fasta"))]
+    search = ["windowmasker", "-in", name, "-ustat", "counts", *outfmt, *words]
+
+    def alone(ours: str, peer: str) -> str | None:
+        """With DUST, the random bases that the peer reads in place of N go on from one sequence to the next."""
+        difference = same(ours, peer)
+        if difference and settings.get("dust") == "true" and ours == one_by_one(draw.folder, name, search):
+            return Known("random bases in place of N")
+        return difference
+
+    return Case(["mask", name, "--masker", "windowmasker", "-ustat", "counts", *outfmt, *words], [search],
+                compare=alone)
+
+
+def windowmasker_counts(draw: Draw) -> Case:
+    """Counts of sequences with repeats."""
+    _genome(draw, "g.fa")
+    words = [*_unit(draw), "-sformat", draw.random.choice(("ascii", "binary")),
+             *(["-meta", "a note"] if draw.chance(0.2) else [])]
+    memory = ["-mem", "1"] if draw.chance(0.3) else []
+    return Case(["mask", "g.fa", "--masker", "windowmasker", "-mk_counts", "-o", "ours.counts", *words, *memory],
+                [["windowmasker", "-mk_counts", "-in", "g.fa", "-out", "counts", *words], ["cat", "counts"]],
+                ours_files=("ours.counts",))
+
+
+def _genome(draw: Draw, name: str) -> str:
+    """A file of sequences made of a few repeats and others, now and then with ambiguities."""
+    units = [draw.sequence(draw.length(2, 200)) for _ in range(draw.random.randint(1, 5))]
+    odd = draw.random.choice((0.0, 0.0, 0.002, 0.05))
+    texts = []
+    for _ in range(draw.random.randint(1, 5)):
+        text = draw.repeats(draw.length(20, 20_000), units)
+        texts.append(draw.odd(text, odd) if odd else text)
+    return draw.write(name, texts, "s")
+
+
+def _unit(draw: Draw) -> list[str]:
+    return ["-unit", str(draw.random.randint(1, 10))] if draw.chance(0.5) else []
 
 
 def _case(draw: Draw, masker: str, program: str, settings: dict, kind: str) -> Case:
@@ -55,4 +110,5 @@ def in_order(text: str) -> str:
     return "".join(records)
 
 
-DRAWS = {"seg": (AMINO_ACIDS, seg), "dust": (BASES, dust)}
+DRAWS = {"seg": (AMINO_ACIDS, seg), "dust": (BASES, dust), "windowmasker": (BASES, windowmasker),
+         "windowmasker-counts": (BASES, windowmasker_counts)}

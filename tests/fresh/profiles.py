@@ -1,12 +1,15 @@
 """hmmsearch, hmmscan and phmmer against those of HMMER 3.3.2: report, tables, alignment of all hits, lines in order."""
 
 import gzip
+import subprocess
 from dataclasses import replace
 from functools import cache
 from itertools import zip_longest
 
+from seqloom.models import ModelDatabase
+
 from tests.fresh.case import Case, Known, same
-from tests.fresh.residues import AMINO_ACIDS, Draw
+from tests.fresh.residues import AMINO_ACIDS, BASES, Draw
 from tests.shared import SHARED
 
 MOST_POSITIONS = 120
@@ -75,7 +78,7 @@ def search(draw: Draw) -> Case:
     draw.write("t.fa", targets, "t")
     words = _options(draw, model)
     words += [word for word in LAYOUT if draw.chance(0.2)]
-    return case_of("hmmsearch", "q.hmm", "t.fa", words)
+    return _stored(draw, case_of("hmmsearch", "q.hmm", "t.fa", words))
 
 
 def scan(draw: Draw) -> Case:
@@ -99,7 +102,53 @@ def scan(draw: Draw) -> Case:
     words += [word for word in LAYOUT if draw.chance(0.2)]
     case = case_of("hmmscan", "q.fa", "lib.hmm", words)
     press = ["sh", "-c", "hmmpress -f lib.hmm > pressed"]
-    return replace(case, peer=[press, *case.peer])
+    return _stored(draw, replace(case, peer=[press, *case.peer]))
+
+
+def nucleotides(draw: Draw, program: str) -> Case:
+    """Models that hmmbuild makes of mutated copies of some bases, and sequences with further copies."""
+    origins, texts = [], []
+    for number in range(draw.random.randint(1, 3)):
+        origins.append(draw.piece(draw.length(8, 300)) or "ACGTACGT")
+        rows = ["".join(draw.random.choice(BASES) if draw.chance(0.2) else base for base in origins[-1])
+                for _ in range(draw.random.randint(2, 9))]
+        lines = "\n".join(f"s{n} {row}" for n, row in enumerate(rows))
+        (draw.folder / "a.sto").write_text(f"# STOCKHOLM 1.0\n{lines}\n//\n")
+        subprocess.run(["hmmbuild", draw.random.choice(("--dna", "--rna")), "-n", f"m{number}", "m.hmm", "a.sto"],
+                       cwd=draw.folder, check=True, stdout=subprocess.DEVNULL)
+        texts.append((draw.folder / "m.hmm").read_text())
+    kind = next(line for line in texts[0].splitlines() if line.startswith("ALPH"))
+    texts = [text for text in texts if kind in text]
+    sequences = []
+    for _ in range(draw.random.randint(1, 5)):
+        parts = [draw.mutated(draw.random.choice(origins), draw.random.choice((0, 0.1, 0.3)))
+                 for _ in range(draw.random.choice((0, 1, 1, 2, 3)))]
+        text = "".join(part + draw.sequence(draw.length(1, 100)) for part in parts)
+        sequences.append(draw.odd(text, 0.05) if draw.chance(0.3) and text else text or "ACGT")
+    (draw.folder / "lib.hmm").write_text("".join(texts))
+    draw.write("s.fa", sequences, "s")
+    words = [*_options(draw, ""), *(word for word in LAYOUT if draw.chance(0.2))]
+    if program == "hmmscan":
+        case = case_of(program, "s.fa", "lib.hmm", words)
+        case = replace(case, peer=[["sh", "-c", "hmmpress -f lib.hmm > pressed"], *case.peer])
+    else:
+        case = case_of(program, "lib.hmm", "s.fa", words)
+    return _stored(draw, replace(case, ours=[f"{program}-nucleotide", *case.ours[1:]], compare=same_but_program))
+
+
+def _stored(draw: Draw, case: Case) -> Case:
+    """The same with the models of our side in a database, or not."""
+    if draw.chance(0.5):
+        return case
+    models = "q.hmm" if "q.hmm" in case.ours else "lib.hmm"
+    ModelDatabase.create(draw.folder / "models.duckdb", draw.folder / models).close()
+    return replace(case, ours=["models.duckdb" if word == models else word for word in case.ours])
+
+
+def same_but_program(ours: str, peer: str) -> str | None:
+    """As ``same_rows``, whatever the program is called in an alignment."""
+    return same_rows(*("".join(line for line in text.splitlines(keepends=True) if not line.startswith("#=GF AU"))
+                       for text in (ours, peer)))
 
 
 CALIBRATION: dict[str, list] = {

@@ -76,13 +76,18 @@ def test_discontiguous_words(query):
     compare("dc-megablast", query, "yes")
 
 
+FLAGS = {"ungapped": "ungapped", "greedy": "no_greedy"}
+"""Options that are flags of the peer, by their names here."""
+
+
 def run_peer(folder, task: str, queries: SequenceBatch, targets: SequenceBatch, options: dict) -> list[str]:
     for name, batch in (("queries", queries), ("targets", targets)):
         texts = [f">{batch.names[n]}\n{batch.text(n)}\n" for n in range(len(batch))]
         (folder / name).write_text("".join(texts))
     make = ["makeblastdb", "-in", folder / "targets", "-dbtype", "nucl", "-out", folder / "db"]
     subprocess.run(make, check=True, capture_output=True)
-    flags = [word for name, value in options.items() for word in (f"-{name}", str(value))]
+    flags = [word for name, value in options.items()
+             for word in ([f"-{FLAGS.get(name, name)}"] if name in FLAGS else [f"-{name}", str(value)])]
     command = ["blastn", "-task", task, "-query", folder / "queries", "-db", folder / "db", "-outfmt", FORMAT, *flags]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return done.stdout.splitlines()
@@ -135,6 +140,16 @@ def test_every_query_is_searched_as_if_alone(tmp_path):
     assert [line for line in lines(hits, reads, targets) if line.startswith(alone.names[0])] == wanted
 
 
+NEW = [
+    ("blastn", {"ungapped": True}),
+    ("megablast", {"ungapped": True, "word_size": 16}),
+    ("dc-megablast", {"ungapped": True, "evalue": 1e-3}),
+    ("blastn", {"window_size": 40, "off_diagonal_range": 5}),
+    ("megablast", {"window_size": 60, "off_diagonal_range": 8, "word_size": 16}),
+    ("megablast", {"greedy": False, "gapopen": 5, "gapextend": 2}),
+    ("blastn", {"min_raw_gapped_score": 60}),
+    ("blastn", {"reward": 4, "penalty": -6, "gapopen": 10, "gapextend": 4}),
+]
 OPTIONS = [
     ("blastn", {"strand": "minus"}),
     ("blastn", {"perc_identity": 90}),
@@ -156,6 +171,7 @@ OPTIONS = [
     ("blastn-short", {"evalue": 1e-3}),
     ("dc-megablast", {"template_type": "optimal", "template_length": 21}),
     ("dc-megablast", {"template_type": "coding_and_optimal", "word_size": 12, "template_length": 16}),
+    *NEW,
 ]
 
 
@@ -166,6 +182,16 @@ def test_options_do_what_they_do_in_the_peer(task, options, tmp_path):
     queries, targets = pieces("mito_human", (0, 6000), (9000, 9400)), genome("mito_orang")
     wanted = run_peer(tmp_path, task, queries, targets, options)
     assert lines(run_pipeline(task, queries, targets, options), queries, targets) == wanted
+
+
+@peer
+@pytest.mark.gold
+@pytest.mark.parametrize(("task", "options"), NEW, ids=lambda value: str(value))
+def test_options_of_hits_and_segments_on_a_genome(task, options, tmp_path):
+    queries, targets = genome("q100k"), genome("ecoli_k12_mg1655")
+    wanted = run_peer(tmp_path, task, queries, targets, {**options, "max_target_seqs": 5000})
+    assert len(wanted) > 50
+    assert lines(run_pipeline(task, queries, targets, {**options, "max_target_seqs": 5000}), queries, targets) == wanted
 
 
 @pytest.mark.parametrize("name", ["mito_human", "lambda"])

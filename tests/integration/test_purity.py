@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seqloom.core.engine import engine
+from seqloom.core.engine import runner
 from seqloom.core.records import Hits, Ragged, Records
 from seqloom.testing import assert_same_hits, run_pipeline
 
@@ -35,7 +35,7 @@ def test_stages_change_nothing_that_they_are_given(name: str, monkeypatch) -> No
     wanted = run_pipeline(name, queries, targets, options)
     for batch in (queries, targets):
         freeze(*(getattr(batch, n, None) for n in ("residues", "offsets", "ordinals")))
-    to_device, index = engine.to_device, engine.Engine._index
+    to_device, index = runner.to_device, runner.Runner._index
 
     def frozen_records(records, device):
         freeze(moved := to_device(records, device))
@@ -46,7 +46,7 @@ def test_stages_change_nothing_that_they_are_given(name: str, monkeypatch) -> No
         freeze(*made.arrays.values())
         return made
 
-    monkeypatch.setattr(engine, "to_device", frozen_records)
-    monkeypatch.setattr(engine.Engine, "_index", frozen_index)
+    monkeypatch.setattr(runner, "to_device", frozen_records)
+    monkeypatch.setattr(runner.Runner, "_index", frozen_index)
     assert_same_hits(wanted, run_pipeline(name, queries, targets, options))
     assert len(wanted)

@@ -36,7 +36,13 @@ def facts_of(run: Run, database: str) -> list[Any]:
     run("db", "check", database)
     facts = json.loads(run("db", "info", database, "--format", "json").out)
     facts = facts[0] if isinstance(facts, list) else facts
-    return [facts["fingerprint"], facts["sequences"]]
+    return [facts["fingerprint"], facts["models" if "models" in facts else "sequences"]]
+
+
+def models(count: int) -> list[str]:
+    """Models of a few names."""
+    text = (SAMPLE / "globins4.hmm").read_text()
+    return [re.sub(r"(?m)^NAME .*", f"NAME  globins{n}", text) for n in range(count)]
 
 
 def digest(name: str) -> str | None:
@@ -99,6 +105,28 @@ class Append(Scenario):
             yield "sequences were appended twice"
         if facts_of(run, "p.duckdb") != wanted:
             yield "the repeated command gives another database"
+
+
+class CreateModels(Create):
+    """The same of models."""
+
+    name = "create-models"
+    words = ("db", "create", "new.duckdb", "--models", "a.hmm")
+
+    def prepare(self, run: Run) -> None:
+        Path("a.hmm").write_text("".join(models(20)))
+
+
+class AppendModels(Append):
+    name = "append-models"
+    words = ("db", "append", "p.duckdb", "more.hmm")
+
+    def prepare(self, run: Run) -> Any:
+        found = models(20)
+        Path("a.hmm").write_text("".join(found[:15]))
+        Path("more.hmm").write_text("".join(found[15:]))
+        run("db", "create", "p.duckdb", "--models", "a.hmm")
+        return facts_of(run, "p.duckdb")
 
 
 class Taxonomy(Scenario):
@@ -560,7 +588,7 @@ class SortInPlace(Sort):
 
 
 SCENARIOS: dict[str, type[Scenario]] = {scenario.name: scenario for scenario in (
-    Create, Append, Taxonomy, IndexBuild, IndexDrop, MigrateSequences,
+    Create, Append, CreateModels, AppendModels, Taxonomy, IndexBuild, IndexDrop, MigrateSequences,
     Search, SearchStored, Sw, AllScores, Blastn, Mum, Hmmsearch, Resume, Merge, Delete, MigrateResults,
     Sort, SortInPlace,
     output("export-tsv", "export", "1"), output("export-parquet", "export", "1", "--format", "parquet"),

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import SearchSpace
 from seqloom.core.engine import memory as in_memory
-from seqloom.core.engine.engine import Engine, PreparedVolume, check_queries
+from seqloom.core.engine.engine import Engine, check_queries
 from seqloom.core.engine.memory import MemorySink, MemorySource, cut_spans
 from seqloom.core.engine.planning import UNIT_SECONDS, Settings, even_batches, query_batches
+from seqloom.core.engine.runner import PreparedVolume
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.errors import (
     BudgetError,
@@ -361,9 +362,9 @@ def test_a_volume_whose_residues_nobody_read_is_not_at_hand() -> None:
     targets = UnreadBatch.from_readers(PROTEIN, TARGETS.offsets, TARGETS.ordinals, lambda: TARGETS.residues,
                                        lambda: TARGETS.lower)
     run = engine()
-    with mock.patch.object(run, "_prepare_volume", lambda span: PreparedVolume(targets, {})):
-        run._volumes = run._volume_cache(run.unit_plan())
-        run._volumes.get(0)
+    with mock.patch.object(run.runner, "prepare_volume", lambda span: PreparedVolume(targets, {})):
+        run.runner.keep(run.unit_plan(), QUERIES.take, 1, 1)
+        run.runner.volumes.get(0)
     assert not targets.loaded and run.loaded_targets(targets.ordinals) is None
     targets.load()
     assert targets.loaded and run.loaded_targets(targets.ordinals) is targets
@@ -399,7 +400,7 @@ def test_residues_are_read_ahead_where_a_stage_wants_them(wanted: bool, monkeypa
 
     run = engine(source=Unread(TARGETS), volume_residues=100, threads=2, batch_queries=3)
     plan = run.unit_plan()
-    run._prepare_volume(plan.volumes[0])
+    run.runner.prepare_volume(plan.volumes[0])
     assert reads == [0]  # by the index of words, or by the engine
     run.run(sink := StrictSink())
     assert sorted(reads) == sorted([0, *(span.first for span in sink.plan().volumes)]), "each volume once"
@@ -514,6 +515,37 @@ def test_batch_by_batch_when_volumes_fit_in_memory_and_volume_by_volume_otherwis
         assert blocks == sorted(blocks)
         assert sorted(source.reads) == sorted(set(source.reads)), "each volume is read once"
         assert_same_hits(whole(), sink.hits)
+
+
+@pytest.mark.parametrize("memory", [None, TARGETS.total_residues])
+def test_volumes_rest_when_no_unit_needs_them_any_more(memory: int | None, monkeypatch) -> None:
+    """Their indexes go, and what residues take that can be had again; results are reported all the same."""
+    rested, prepared = [], []
+    monkeypatch.setattr(SequenceBatch, "rest", lambda batch: rested.append(int(batch.ordinals[0])))
+    sink, source = StrictSink(), CountingSource(TARGETS)
+    run = engine(source=source, volume_residues=100, batch_queries=2, memory=memory)
+    prepare = run.runner.prepare_volume
+    monkeypatch.setattr(run.runner, "prepare_volume", lambda span: prepared.append(prepare(span)) or prepared[-1])
+    sink.begin(engine(volume_residues=100, batch_queries=2).unit_plan())
+    run.run(sink)
+    assert sorted(rested) == sorted(source.reads), "each once"
+    assert prepared and not any(volume.indexes for volume in prepared)
+    assert_same_hits(whole(), sink.hits)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
+def test_a_few_volumes_are_of_one_size_for_several_threads(threads: int, monkeypatch) -> None:
+    """Else some threads would have nothing to do while another is at the last one."""
+    targets = SequenceBatch.of(PROTEIN, ["A" * (n % 7 + 1) for n in range(1000)])
+    for stage in engine().plan.stages:
+        monkeypatch.setattr(type(stage.stage), "least_cells", 1)
+    run = engine(QUERIES.take(0, 1), targets, volume_residues=targets.total_residues * 3 // 7, threads=threads)
+    sizes = [span.total_residues for span in run.unit_plan().volumes]
+    if threads == 1:
+        assert len(sizes) == 3
+    else:
+        assert len(sizes) == -(-3 // threads) * threads
+        assert max(sizes) < 1.1 * min(sizes) + targets.longest * threads
 
 
 def test_progress_counts_every_cell_once() -> None:

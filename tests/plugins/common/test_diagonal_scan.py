@@ -1,4 +1,4 @@
-"""The scan for good diagonals of queued targets against sums along every diagonal; and the queues themselves."""
+"""The scan for good diagonals of targets against sums along every diagonal, by one part or by many."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common import diagonal_scan
 from seqloom.plugins.common.diagonal_scan import CEILING, good_diagonals
-from seqloom.plugins.common.lane_queues import COLUMNS, GAP, PAD, queued
-from seqloom.testing import check_stage
 
 
 def slow_diagonals(matrix: np.ndarray, query: np.ndarray, target: np.ndarray, cutoff: int) -> list[int]:
@@ -29,7 +28,7 @@ def slow_diagonals(matrix: np.ndarray, query: np.ndarray, target: np.ndarray, cu
 
 def check(matrix: np.ndarray, query: np.ndarray, targets: list[np.ndarray], cutoff: int) -> int:
     """Compare with the slow way; gives the number of diagonals."""
-    _, places, diagonals = good_diagonals(matrix, [query], queued(SequenceBatch.of(PROTEIN, targets)), [cutoff])
+    _, places, diagonals = good_diagonals(matrix, [query], SequenceBatch.of(PROTEIN, targets), [cutoff])
     expected = [(place, diagonal) for place, target in enumerate(targets)
                 for diagonal in slow_diagonals(matrix, query, target, cutoff)]
     assert list(zip(places.tolist(), diagonals.tolist(), strict=True)) == expected
@@ -72,11 +71,11 @@ def test_queries_together(seed: int, sizes: list[tuple[int, int]], span: tuple[i
     generator = np.random.default_rng(seed)
     matrix = generator.integers(*span, (28, 28), endpoint=True).astype(np.int32)
     queries = [generator.integers(1, 28, size).astype(np.uint8) for size, _ in sizes]
-    queues = queued(SequenceBatch.of(PROTEIN, [generator.integers(1, 28, n).astype(np.uint8)
-                                               for n in generator.integers(0, 60, 2 * BYTE_LANES)]))
+    targets = SequenceBatch.of(PROTEIN, [generator.integers(1, 28, n).astype(np.uint8)
+                                           for n in generator.integers(0, 60, 2 * BYTE_LANES)])
     cutoffs = [cutoff for _, cutoff in sizes]
-    together = np.stack(good_diagonals(matrix, queries, queues, cutoffs))
-    alone = [np.stack(good_diagonals(matrix, [query], queues, [cutoff]))
+    together = np.stack(good_diagonals(matrix, queries, targets, cutoffs))
+    alone = [np.stack(good_diagonals(matrix, [query], targets, [cutoff]))
              for query, cutoff in zip(queries, cutoffs, strict=True)]
     for number, columns in enumerate(alone):
         columns[0] = number
@@ -95,7 +94,7 @@ def test_long_segments(span: tuple[int, int]) -> None:
 
 
 def test_a_good_target_doesn_t_help_the_one_behind_it() -> None:
-    """Even the largest score is gone after the residues between two targets."""
+    """Even the largest score is gone where a target ends."""
     matrix = np.full((28, 28), 1, np.int32)
     matrix[1, 1] = 100
     targets = [np.ones(40, np.uint8), *[np.full(n % 7, 2, np.uint8) for n in range(6 * BYTE_LANES)]]
@@ -104,46 +103,49 @@ def test_a_good_target_doesn_t_help_the_one_behind_it() -> None:
 
 def test_beyond_the_ceiling_the_ceiling_counts() -> None:
     matrix = np.full((28, 28), 50, np.int32)
-    found = good_diagonals(matrix, [np.ones(9, np.uint8)], queued(SequenceBatch.of(PROTEIN, ["A" * 9])), [400])[2]
+    found = good_diagonals(matrix, [np.ones(9, np.uint8)], SequenceBatch.of(PROTEIN, ["A" * 9]), [400])[2]
     assert found.tolist() == slow_diagonals(matrix, np.ones(9, np.int64), np.ones(9, np.int64), CEILING)
 
 
 @pytest.mark.parametrize(("query", "targets"), [("", ["MKV"]), ("MKV", []), ("MKV", ["", ""])])
 def test_nothing_to_scan(query: str, targets: list[str]) -> None:
     residues = SequenceBatch.of(PROTEIN, [query]).residues
-    found = good_diagonals(np.ones((28, 28), np.int32), [residues], queued(SequenceBatch.of(PROTEIN, targets)), [1])
+    found = good_diagonals(np.ones((28, 28), np.int32), [residues], SequenceBatch.of(PROTEIN, targets), [1])
     assert [len(column) for column in found] == [0, 0, 0]
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 300) | st.integers(0, 3000), max_size=80), st.sampled_from([8, 16, 32, 64]),
-       st.booleans(), st.integers(1, 3))
-def test_queues(lengths: list[int], lanes: int, some: bool, threads: int) -> None:
-    generator = np.random.default_rng(len(lengths))
-    targets = SequenceBatch.of(PROTEIN, [generator.integers(1, 28, length).astype(np.uint8) for length in lengths])
-    numbers = np.arange(len(lengths))[:: 2 if some else 1]
-    index = queued(targets, numbers, lanes, threads)
-    columns = index["columns"].reshape(-1, lanes)
-    assert len(columns) % COLUMNS == 0
-    taken = np.full_like(columns, PAD)
-    ends = []
-    for lane in range(lanes):
-        end = -GAP
-        for entry in range(index["firsts"][lane], index["firsts"][lane + 1]):
-            residues = targets[int(numbers[index["places"][entry]])]
-            begin = index["begins"][entry]
-            assert end + GAP <= begin <= end + GAP + 1
-            end = begin + len(residues)
-            assert end % 2 == 0, "the last residue stands in an odd column"
-            taken[begin:end, lane] = residues
-        ends.append(end)
-        assert end + GAP <= len(columns)
-    assert np.array_equal(taken, columns), "every residue in its place, padding everywhere else"
-    assert sorted(index["places"].tolist()) == [n for n, place in enumerate(numbers) if lengths[place]]
-    assert index["residues"].tolist() == sorted({int(x) for place in numbers for x in targets[int(place)]})
-    longest = max((lengths[n] for n in numbers), default=0)
-    assert max(ends) - max(0, min(ends)) <= longest + GAP + 1, "lanes are about equally full"
+@given(st.integers(0, 2**32 - 1), st.integers(1, 90), st.integers(1, 7), st.sampled_from([3, 20, 60]),
+       st.sampled_from([1, 3]))
+def test_parts(seed: int, size: int, lane: int, cutoff: int, threads: int) -> None:
+    """Targets in pieces of any size, by several threads: each diagonal once, in order."""
+    generator = np.random.default_rng(seed)
+    matrix = generator.integers(-4, 11, (28, 28)).astype(np.int32)
+    targets = SequenceBatch.of(PROTEIN, [generator.integers(0 if n % 5 == 0 else 1, 28, n).astype(np.uint8)
+                                         for n in generator.integers(0, 90, 40)])
+    query = generator.integers(1, 28, size).astype(np.uint8)
+    whole = good_diagonals(matrix, [query], targets, [cutoff])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diagonal_scan, "LANE", lane)
+        patch.setattr(diagonal_scan, "OVERLAP", 0)
+        parts = good_diagonals(matrix, [query], targets, [cutoff], threads)
+    for one, other in zip(whole, parts, strict=True):
+        assert np.array_equal(one, other)
 
 
-def test_declaration() -> None:
-    check_stage("lane-queues")
+def test_segments_across_two_targets_are_none() -> None:
+    """What would be a segment of one long target isn't one of the two that lie one behind the other."""
+    query = np.arange(1, 21).astype(np.uint8)
+    matrix = np.where(np.eye(28, dtype=bool), 5, -4).astype(np.int32)
+    for cut in range(1, 20):
+        targets = [query[:cut], query[cut:], np.empty(0, np.uint8), query[:cut]]
+        found = check(matrix, query, targets, 60)
+        assert found == sum(5 * len(target) >= 60 for target in targets)
+
+
+def test_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagonal_scan, "LEAST_NOTED", 1)
+    generator = np.random.default_rng(3)
+    matrix = generator.integers(-4, 11, (28, 28)).astype(np.int32)
+    targets = [generator.integers(1, 28, n).astype(np.uint8) for n in range(40)]
+    assert check(matrix, generator.integers(1, 28, 30).astype(np.uint8), targets, 5) > 100

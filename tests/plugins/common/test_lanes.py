@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.common.lanes import COLUMNS, PAD, interleaved
+from seqloom.plugins.common.lanes import COLUMNS, PAD, grouped, interleaved, laid_out
 from seqloom.testing import check_stage
 
 
@@ -42,6 +42,21 @@ def test_counts_around_the_lanes(count: int) -> None:
     check([17] * count, BYTE_LANES)
     check([0] * count, BYTE_LANES)
     check([3000, *[1] * (count - 1)], BYTE_LANES)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=300), st.sampled_from([8, 64]), st.data())
+def test_groups_are_laid_out_when_they_are_needed(lengths: list[int], lanes: int, data: st.DataObject) -> None:
+    generator = np.random.default_rng(len(lengths))
+    targets = SequenceBatch.of(PROTEIN, [generator.integers(1, 28, length).astype(np.uint8) for length in lengths])
+    index, whole = grouped(targets, lanes), interleaved(targets, lanes)
+    assert np.array_equal(index["order"], whole["order"]) and "columns" not in index.arrays
+    first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(whole["starts"]) - 1)] * 2)))
+    for some in index, whole:
+        columns, starts = laid_out(some, first, last)
+        low, high = whole["starts"][[first, last]]
+        assert np.array_equal(columns[starts[0] : starts[-1]], whole["columns"][low:high])
+        assert np.array_equal(starts - starts[0], whole["starts"][first : last + 1] - low)
 
 
 def test_declaration() -> None:

@@ -1,7 +1,7 @@
 """Joining of alignments that two chunks of a long target share."""
 
 from seqloom.plugins.common.culling import Hsp
-from seqloom.plugins.nucleotide_blast.chunks import merge_chunks
+from seqloom.plugins.nucleotide_blast.chunks import merge_chunks, overlaps
 
 
 def test_pieces_on_one_diagonal_are_joined_to_their_box():
@@ -22,3 +22,14 @@ def test_others_stay_apart():
     merged = merge_chunks([(0, {1: [first]}), (4_999_900, {1: [elsewhere], -1: [Hsp(9, 0, 5, 0, 5)]})])
     assert {frame: len(hsps) for frame, hsps in merged.items()} == {1: 2, -1: 1}
     assert merged[1][1].target_start == 5_002_900
+
+
+def test_segments_are_joined_on_one_diagonal_only_and_wherever_they_lie_in_the_overlap():
+    def merged(second: Hsp) -> list[Hsp]:
+        first = Hsp(100, 0, 50, 4_999_950, 5_000_000)
+        return merge_chunks([(0, {1: [first]}), (4_999_900, {1: [second]})], overlaps)[1]
+
+    whole = merged(Hsp(200, 0, 100, 50, 150))
+    assert [(hsp.query_start, hsp.query_end, hsp.target_start, hsp.target_end) for hsp in whole] == [
+        (0, 100, 4_999_950, 5_000_050)]
+    assert len(merged(Hsp(200, 1, 101, 50, 150))) == len(merged(Hsp(200, 60, 100, 110, 150))) == 2

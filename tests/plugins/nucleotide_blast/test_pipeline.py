@@ -28,6 +28,7 @@ STAGES = (
     "discontiguous-word-hits",
     "strand-diagonal",
     "nucleotide-ungapped",
+    "nucleotide-segments",
     "nucleotide-xdrop",
     "nucleotide-greedy",
     "nucleotide-xdrop-traceback",
@@ -53,6 +54,13 @@ def test_results_do_not_depend_on_how_the_work_is_cut(pipeline):
     ("dc-megablast", {"subject_besthit": True})])
 def test_those_that_go_for_the_sake_of_others_do_not_either(pipeline, options):
     check_pipeline(pipeline, *homologues(), {**options, "evalue": 0.1})
+
+
+@pytest.mark.parametrize("pipeline, options", [
+    ("blastn", {"ungapped": True}), ("megablast", {"ungapped": True, "culling_limit": 1, "word_size": 12}),
+    ("blastn", {"window_size": 30, "off_diagonal_range": 4}), ("megablast", {"window_size": 60, "word_size": 12})])
+def test_nor_do_segments_and_pairs_of_hits(pipeline, options):
+    check_pipeline(pipeline, *homologues(), {**options, "evalue": 10.0})
 
 
 @pytest.mark.parametrize("options, message", [
@@ -172,6 +180,8 @@ def test_ambiguities_of_the_target_cost_what_they_should():
         ({"gapopen": 1, "gapextend": 1}, "known: "),
         ({"dust": "often"}, "--dust"),
         ({"word_size": 3}, "word-size"),
+        ({"off_diagonal_range": 3}, "--window-size is 0"),
+        ({"greedy": True}, "linear gap costs"),
     ],
 )
 def test_options_without_statistics_or_meaning_are_refused(options, words):
@@ -195,8 +205,7 @@ def test_aligners_refuse_gap_costs_that_are_not_theirs():
 
 def test_megablast_can_be_given_the_other_aligner():
     text = batch(random_bases(random.Random(17), 100))
-    stages = ["extend.gapped=nucleotide-xdrop", "extend.traceback=nucleotide-xdrop-traceback"]
-    found = run_pipeline("megablast", text, text, {"gapopen": 2, "gapextend": 2}, stages)
+    found = run_pipeline("megablast", text, text, {"gapopen": 2, "gapextend": 2, "greedy": False})
     assert found.alignments.score.tolist() == [100]
 
 

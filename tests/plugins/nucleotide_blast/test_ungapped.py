@@ -9,7 +9,16 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.plugins.common.nucleotide_statistics import residue_scores
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring, QueryScoring, StrandScoring
 from seqloom.plugins.nucleotide_blast.strands import both_strands
-from seqloom.plugins.nucleotide_blast.ungapped_reference import Extender, WordHit, extend_hits, group_scores, packed
+from seqloom.plugins.nucleotide_blast.ungapped_reference import (
+    Extender,
+    Pairing,
+    TableWords,
+    WordHit,
+    extend_hits,
+    group_scores,
+    packed,
+    pair_reach,
+)
 
 from tests.plugins.nucleotide_blast.sequences import random_bases, relative
 
@@ -86,7 +95,7 @@ def hits(*starts: int, length: int = 11, query: int = 0) -> list[WordHit]:
 
 def test_hits_in_an_explored_part_are_passed_over():
     text = random_bases(random.Random(4), 100)
-    found = list(extend_hits(extender(text, text), hits(0, 4, 40, 88), 0, limits(20, 10)))
+    found = list(extend_hits(extender(text, text), hits(0, 4, 40, 88), Pairing(), limits(20, 10)))
     assert [(hit.target, segment.length) for hit, segment in found] == [(0, 100)]
 
 
@@ -94,13 +103,39 @@ def test_failed_extension_explores_its_word_only():
     source = random.Random(5)
     query, target = random_bases(source, 60), random_bases(source, 60)
     query, target = "ACGTACGTACG" + query, "ACGTACGTACG" + target
-    assert not list(extend_hits(extender(query, target), hits(0, 2), 0, limits(500, 400)))
+    assert not list(extend_hits(extender(query, target), hits(0, 2), Pairing(), limits(500, 400)))
 
 
 def test_with_a_window_only_the_second_hit_is_extended():
     text = random_bases(random.Random(6), 200)
     aligned = extender(text, text)
-    assert not list(extend_hits(aligned, hits(0, length=18), 40, limits(20, 10)))
-    assert not list(extend_hits(aligned, hits(0, 59, 130, length=18), 40, limits(20, 10)))
-    found = list(extend_hits(aligned, hits(0, 30, 150, length=18), 40, limits(20, 10)))
+    assert not list(extend_hits(aligned, hits(0, length=18), Pairing(40), limits(20, 10)))
+    assert not list(extend_hits(aligned, hits(0, 59, 130, length=18), Pairing(40), limits(20, 10)))
+    found = list(extend_hits(aligned, hits(0, 30, 150, length=18), Pairing(40), limits(20, 10)))
     assert [hit.target for hit, _ in found] == [30]
+
+
+def test_a_hit_that_goes_on_for_another_word_counts_as_two():
+    text = random_bases(random.Random(7), 60)
+    indexed = np.concatenate([np.ones(53, bool), np.zeros(7 + 1, bool), np.ones(53, bool), np.zeros(7, bool)])
+    aligned, words = extender(text, text), TableWords(indexed, 8)
+    assert words.goes_on(aligned, hits(0)[0]) == (11, True)
+    assert words.goes_on(aligned, hits(45)[0]) == (4, False)
+    found = list(extend_hits(aligned, hits(0, length=11), Pairing(40, words=words), limits(20, 10)))
+    assert [segment.length for _, segment in found] == [60]
+    masked = TableWords(np.where(np.arange(len(indexed)) == 14, False, indexed), 8)
+    assert masked.goes_on(aligned, hits(0)[0]) == (10, False)
+    assert not list(extend_hits(aligned, hits(0, length=11), Pairing(40, words=masked), limits(20, 10)))
+
+
+def test_the_first_of_two_hits_may_lie_on_a_diagonal_nearby():
+    source = random.Random(8)
+    first, second = random_bases(source, 12), random_bases(source, 12)
+    query, target = first + second, first + "A" + second
+    aligned = extender(query, target)
+    pair = [WordHit(0, 0, 12, 0, 1), WordHit(12, 13, 12, 0, 1)]
+    assert not list(extend_hits(aligned, pair, Pairing(40), limits(500, 400)))
+    found = list(extend_hits(aligned, pair, Pairing(40, reach=1), limits(500, 400)))
+    # with company it is kept, whatever it scores
+    assert [(hit.target, segment.score) for hit, segment in found] == [(13, 24)]
+    assert (pair_reach(40, 5, 12), pair_reach(14, 5, 12), pair_reach(8, 5, 12)) == (5, 2, 0)

@@ -58,6 +58,11 @@ def test_counts_are_those_of_windowmasker():
     assert unit_size(4_641_652) == 10
 
 
+def test_counting_in_parts_gives_the_same():
+    whole, parted = (make(lambda: [drawn(2), drawn(3)], unit=6, memory=memory) for memory in (1 << 20, 4 * 600))
+    assert ascii_text(whole) == ascii_text(parted) and binary_bytes(whole) == binary_bytes(parted)
+
+
 def test_what_is_refused(tmp_path):
     with pytest.raises(OptionError, match="needs counts"):
         WindowMaskerOptions().check()

@@ -1,18 +1,21 @@
 """Text of small HMMER3 files in every version of the format."""
 
+import math
+
 from seqloom.plugins.profile_hmm.residues import MODEL_RESIDUES
 
-_EMISSIONS = "  ".join(["2.99573"] * 20)
 _TRANSITIONS = "0.05129  3.68888  3.68888  0.69315  0.69315  0.69315  0.69315"
 _LAST = "0.05129  2.99573        *  0.69315  0.69315  0.00000        *"
 
 
 def model_text(
-    version: str = "f", length: int = 3, composition: bool = True, extra: str = "", end: str = "//\n"
+    version: str = "f", length: int = 3, composition: bool = True, extra: str = "", end: str = "//\n",
+    kind: str = "amino", letters: str = MODEL_RESIDUES
 ) -> str:
     """A model of ``length`` nodes; ``extra`` lines go into the header."""
+    emissions = "  ".join([f"{math.log(len(letters)):.5f}"] * len(letters))
     if version == "a":
-        statistics = "VLAMBDA 0.70000\nVMU -8.0\nFTAU -4.0\n"
+        statistics = "STATS LOCAL VLAMBDA 0.70000\nSTATS LOCAL VMU -8.0\nFTAU -4.0\n"
     else:
         statistics = "".join(
             f"STATS LOCAL {name} {place} 0.70000\n"
@@ -20,12 +23,12 @@ def model_text(
         )
     annotation = {"a": "- - -", "b": "- - -", "c": "- - -", "d": "- - -", "e": "- w - -", "f": "- w - - -"}[version]
     consensus = "CONS  yes\n" if version in "ef" else ""
-    lines = [f"HMMER3/{version} [3.3 | 2020]", "NAME  toy", f"LENG  {length}", "ALPH  amino", "RF    no", "CS    no"]
+    lines = [f"HMMER3/{version} [3.3 | 2020]", "NAME  toy", f"LENG  {length}", f"ALPH  {kind}", "RF    no", "CS    no"]
     text = "\n".join(lines) + "\n" + consensus + extra + statistics
-    text += f"HMM     {'   '.join(MODEL_RESIDUES)}\n        m->m m->i m->d i->m i->i d->m d->d\n"
-    text += f"  COMPO   {_EMISSIONS}\n" if composition else ""
-    text += f"          {_EMISSIONS}\n          {_TRANSITIONS}\n"
+    text += f"HMM     {'   '.join(letters)}\n        m->m m->i m->d i->m i->i d->m d->d\n"
+    text += f"  COMPO   {emissions}\n" if composition else ""
+    text += f"          {emissions}\n          {_TRANSITIONS}\n"
     for node in range(1, length + 1):
-        text += f"      {node}   {_EMISSIONS}   {annotation}\n          {_EMISSIONS}\n"
+        text += f"      {node}   {emissions}   {annotation}\n          {emissions}\n"
         text += f"          {_LAST if node == length else _TRANSITIONS}\n"
     return text + end

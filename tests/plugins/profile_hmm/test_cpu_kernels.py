@@ -12,7 +12,8 @@ from seqloom.core.kernels.simd import BYTE_LANES
 from seqloom.core.records import Pairs
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.lanes import interleaved
-from seqloom.plugins.profile_hmm import forward_cpu, ssv_striped_cpu
+from seqloom.plugins.common.stretches_cpu import Stretches
+from seqloom.plugins.profile_hmm import forward_cpu, seed_msv_cpu, ssv_striped_cpu, traces_cpu
 from seqloom.plugins.profile_hmm.clusters import envelopes
 from seqloom.plugins.profile_hmm.clusters_cpu import envelopes as envelopes_cpu
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
@@ -35,6 +36,7 @@ from seqloom.plugins.profile_hmm.score_null2_reference import Null2Score
 from seqloom.plugins.profile_hmm.scoring import hmm_scoring
 from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu
 from seqloom.plugins.profile_hmm.seed_msv_reference import MsvFilter
+from seqloom.plugins.profile_hmm.traces_reference import _cumulative
 from seqloom.testing import assert_same_hits
 
 from tests.plugins.profile_hmm.models import batch, random_model, random_target
@@ -110,14 +112,29 @@ def test_filters_do_not_depend_on_threads_and_pieces(monkeypatch):
     models = [random_model(size, size) for size in (30, 90, 45)]
     targets = some_targets(models, 3)
     expected = MsvFilter().run(context_of(models, targets, {"F1": 0.5}), None)
-    monkeypatch.setattr("seqloom.plugins.common.stretches_cpu.LEAST_PIECE", 1)
+    monkeypatch.setattr(seed_msv_cpu, "LEAST_PIECE", 1)
+    monkeypatch.setattr(seed_msv_cpu, "_LEAST_REACH", 32)
+    monkeypatch.setattr(seed_msv_cpu, "_STEPS", (8, 50))
+    layout, stretches = seed_msv_cpu._layout, []
+    monkeypatch.setattr(seed_msv_cpu, "_layout", lambda *given: stretches.append(layout(*given)) or stretches[-1])
     for threads in (1, 2, 5):
         context = context_of(models, targets, {"F1": 0.5}, threads)
         equal(MsvFilterCpu().run(context, None), expected)
+    assert len(stretches) >= 6 and max(one.stretches for one in stretches) > len(targets)
+    monkeypatch.setattr(seed_msv_cpu, "_FEW_RESIDUES", 0)
+    equal(MsvFilterCpu().run(context, None), expected)
     biased = BiasFilter().run(context, expected)
     monkeypatch.setattr("seqloom.plugins.profile_hmm.chunks.CHUNK_CELLS", 2000)
     equal(BiasFilterCpu().run(context, expected), biased)
     equal(ViterbiFilterCpu().run(context, biased), ViterbiFilter().run(context, biased))
+
+
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=200), st.integers(1, 60), st.integers(1, 100))
+def test_columns_of_pieces_are_those_that_are_laid_out(sizes, reach, step):
+    targets = SequenceBatch.of(PROTEIN, [np.ones(size, np.uint8) for size in sizes], None)
+    pieces = Stretches.of(targets, np.arange(len(sizes)), reach, step)
+    longest = np.sort(pieces.lengths)[::-1][::BYTE_LANES]
+    assert seed_msv_cpu._columns(np.array(sizes), reach, step) == longest.sum()
 
 
 @pytest.mark.parametrize("slots", [1, 4, 5, 6, 7, 9, 17])
@@ -195,6 +212,30 @@ def test_domains_do_not_depend_on_how_much_is_held_at_once(monkeypatch):
     assert max(blocks) >= 2 and len(blocks) > 200
 
 
+def test_domains_do_not_depend_on_how_much_of_the_paths_is_noted(monkeypatch):
+    model = random_model(120, 120)
+    context = context_of([model], some_targets([model], 120)[12:15], EVERYTHING)
+    pairs = ForwardFilterCpu().run(context, pairs_of(context))
+    expected = DefineDomainsCpu().run(context, pairs)
+    for name in ("_LEAST_RECORDS", "_MOST_RECORDS"):
+        monkeypatch.setattr(traces_cpu, name, 64)
+    monkeypatch.setattr(traces_cpu, "_EXIT_BYTES", 0)
+    assert_same_hits(DefineDomainsCpu().run(context, pairs), expected)
+
+
+weights = st.one_of(st.just(0.0), st.floats(2.0**-60, 2.0**14, width=32))
+
+
+@given(st.lists(weights, min_size=4, max_size=4))
+def test_bounds_of_random_numbers_are_the_shares_of_the_reference(values):
+    """A number is below a bound just where its 2³²th is below the sum of the shares."""
+    four = [np.float32(value) for value in values]
+    for bounds, sums in ((traces_cpu._bounds_of_four(*four), _cumulative(four)[:3]),
+                         ([traces_cpu._bound_of_two(*four[:2])], _cumulative(four[:2])[:1])):
+        for bound, total in zip(bounds, sums, strict=True):
+            assert (bound - 1) / 2**32 < total <= bound / 2**32
+
+
 def test_clusters_are_those_of_the_reference():
     random = np.random.default_rng(3)
     for size in (1, 3, 40, 400):
@@ -218,10 +259,11 @@ def test_backward_leaves_scales_that_do_not_suffice():
     found = forward_cpu.Matrices(StripedOdds(profile), forward_cpu.LANES, 1 << 20, forward_cpu.Rooms())
     size = np.array([len(target)])
     found.run_forward(target, np.array([0]), size, size, multihit=True, whole=False)
-    found.forward.reshape(-1, 6, 4)[:, forward_cpu.SCALE] = 1.0
+    states = (len(target) + 1) * 6 * 4
+    found.forward[:states].reshape(-1, 6, 4)[:, forward_cpu.SCALE] = 1.0
     found.run_backward(whole=False)
     assert found.own_scales[0] and expected.own_scales
-    table = found.backward.reshape(-1, 6, 4)[:, :, 0]
+    table = found.backward[:states].reshape(-1, 6, 4)[:, :, 0]
     for column, name in enumerate(("n", "b", "e", "j", "c", "scale")):
         assert np.array_equal(table[:, column], getattr(expected, name)), name
 

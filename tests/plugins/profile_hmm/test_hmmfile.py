@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.errors import InputError
 from seqloom.plugins.profile_hmm.exact_math import expf
 from seqloom.plugins.profile_hmm.hmmfile import DM, MD, read_models
@@ -29,6 +30,24 @@ def test_every_format(version):
     assert (model.msv_mu, model.viterbi_mu) == expected
     assert model.forward_lambda == float(np.float32(0.7))
     assert model.consensus == ("www" if version in "ef" else "aaa")
+
+
+@pytest.mark.parametrize("version", "abcdef")
+@pytest.mark.parametrize(("kind", "letters"), [("DNA", "ACGT"), ("RNA", "ACGU"), ("dna", "ACGT")])
+def test_nucleotides_in_every_format(version, kind, letters):
+    """One number is a cutoff of sequences and domains; a second one isn't looked at."""
+    text = model_text(version, kind=kind, letters=letters, extra="GA    25.1 7\nTC    30;\n")
+    (model,) = read(text)
+    assert model.match.shape == (4, 4) and np.allclose(model.match[1:], 0.25, rtol=1e-4)
+    assert model.alphabet is NUCLEOTIDE and model.composition.shape == (4,)
+    assert model.consensus == ("www" if version in "ef" else "aaa")
+    assert (model.gathering, model.trusted, model.noise) == ((float(np.float32(25.1)),) * 2, (30.0, 30.0), None)
+
+
+def test_models_of_both_kinds_in_one_file():
+    both = model_text() + model_text(kind="DNA", letters="ACGT")
+    with pytest.raises(InputError, match="model 'toy' is of nucleotide sequences and those before are of protein ones"):
+        list(Hmmer3Reader().read(io.BytesIO(both.encode()), "both.hmm", None, None, 5))
 
 
 def test_probabilities_are_those_of_single_precision_exp():
@@ -61,7 +80,10 @@ def test_cutoffs_accession_and_description():
         (model_text().replace("LENG  3", "LENG  2"), "'//' must follow the 2 nodes"),
         (model_text().replace("LENG  3\n", ""), "LENG must be a positive number"),
         (model_text().replace("NAME  toy\n", ""), "no NAME"),
-        (model_text().replace("amino", "DNA"), "only protein models"),
+        (model_text().replace("amino", "DNA"), "the line HMM must name the residues A C G T"),
+        (model_text(kind="DNA", letters="ACGU"), "the line HMM must name the residues A C G T"),
+        (model_text(kind="coins", letters="HT"), "ALPH must be amino, DNA or RNA, not 'coins'"),
+        (model_text(kind="DNA", letters="ACGT", extra="GA ;\n"), "GA must be a number"),
         (model_text().replace("0.05129", "zero", 1), "'zero' is not a number"),
         (model_text().replace("2.99573  ", "", 1), "COMPO must be 20 numbers, not 19"),
         (model_text().replace("STATS LOCAL VITERBI -9.0 0.70000\n", ""), "lacks its score statistics"),

@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from seqloom.core.context import SearchSpace
 from seqloom.core.errors import InputError, OptionError
 from seqloom.core.records import DELETE, INSERT
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.profile_hmm.scan_reference import ScanStatistics
+from seqloom.plugins.profile_hmm.score_domains_reference import DomainStatistics, _repeated
 from seqloom.plugins.profile_hmm.turned import turned
 from seqloom.storage.results import store
 from seqloom.testing import assert_same_hits, assert_same_records, check_pipeline, run_pipeline
@@ -61,6 +64,15 @@ def test_sizes_of_evalues_are_numbers_of_models(scan):
     assert np.allclose(more.evalue, np.exp(more.log_p) * 500)
 
 
+def test_domains_at_the_same_nodes_are_not_the_same_domain():
+    """Of two with the same residues of the sequence, the one with the lower score is left out."""
+    domains = SimpleNamespace(bit_score=np.array([9.0, 9.0, 8.0]), data={
+        "query_start": np.array([0, 40, 40]), "query_end": np.array([30, 70, 70]),
+        "target_start": np.array([5, 5, 6]), "target_end": np.array([35, 35, 36])})
+    assert _repeated(domains, ScanStatistics.sequence, range(3)) == {2}
+    assert _repeated(domains, DomainStatistics.sequence, range(3)) == {1}
+
+
 def test_cutoffs_are_those_of_each_model(scan):
     sequences, models = scan
     whole = run_pipeline("hmmscan", sequences, models)
@@ -86,7 +98,7 @@ def test_models_are_wanted(scan):
 
 @pytest.mark.parametrize("text, line", [
     (model_text()[: model_text().index("      2   ")], "the file ends where"),
-    (model_text().replace("amino", "DNA"), "ALPH must be amino"),
+    (model_text().replace("amino", "beads"), "ALPH must be amino"),
     (model_text().replace("STATS LOCAL MSV -8.0 0.70000\n", ""), "lacks its score statistics"),
     (model_text(length=4).replace("LENG  4", "LENG  3"), "must follow the 3 nodes"),
 ])

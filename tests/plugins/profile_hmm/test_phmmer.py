@@ -12,6 +12,7 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.errors import InputError, OptionError
 from seqloom.core.options import build_options
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common.matrix_file import matrix_text
 from seqloom.plugins.profile_hmm import calibration_cpu, calibration_reference, profile, profile_cpu
 from seqloom.plugins.profile_hmm.matrix_names import NAMES
 from seqloom.plugins.profile_hmm.options import PhmmerOptions
@@ -19,7 +20,6 @@ from seqloom.plugins.profile_hmm.query_model import QueryModels
 from seqloom.plugins.profile_hmm.residues import BACKGROUND, MODEL_RESIDUES
 from seqloom.plugins.profile_hmm.substitution import (
     conditional_probabilities,
-    matrix_text,
     named_scores,
     rate,
     scores_of_text,
@@ -61,7 +61,7 @@ def test_probabilities_of_degenerate_residues_are_those_of_their_members():
 def test_bad_matrix_files(tmp_path, text, told):
     (tmp_path / "m").write_text(text)
     with pytest.raises(InputError, match=told):
-        matrix_text(str(tmp_path / "m"))
+        matrix_text(str(tmp_path / "m"), PROTEIN)
 
 
 def test_matrix_files(tmp_path):
@@ -69,9 +69,9 @@ def test_matrix_files(tmp_path):
     rows = named_scores("PAM70")[::-1, ::-1]
     lines = [" ".join([residue.lower(), *map(str, row)]) for residue, row in zip(order, rows.tolist(), strict=True)]
     (tmp_path / "m").write_text("# PAM70\n" + " ".join(order) + "\n\n" + "\n".join(lines) + "\n")
-    assert (scores_of_text(matrix_text(str(tmp_path / "m"))) == named_scores("PAM70")).all()
+    assert (scores_of_text(matrix_text(str(tmp_path / "m"), PROTEIN)) == named_scores("PAM70")).all()
     with pytest.raises(InputError, match="missing: No such file"):
-        matrix_text("missing")
+        matrix_text("missing", PROTEIN)
 
 
 @pytest.mark.parametrize("scores", [np.ones((20, 20), int), -np.ones((20, 20), int), np.zeros((20, 20), int)])

@@ -9,7 +9,6 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context, SearchSpace
 from seqloom.core.records import Records
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.common.lane_queues import queued
 from seqloom.plugins.protein_blast.index_cpu import NeighbourhoodWordsCpu
 from seqloom.plugins.protein_blast.options import BlastpOptions
 from seqloom.plugins.protein_blast.scoring import protein_scoring
@@ -51,7 +50,7 @@ def related(draw: st.DrawFn, longest: int = 80, targets: int = 10) -> tuple[list
 
 def context_of(asked: "list[str] | SequenceBatch", found: list[str], cutoff: int | None = None,
                **options: Any) -> Context:
-    """A context for stages of blastp, with a word table and, where there are targets, their queues.
+    """A context for stages of blastp, with a word table.
 
     Args:
         cutoff: ungapped cutoff of every query instead of its own.
@@ -68,7 +67,7 @@ def context_of(asked: "list[str] | SequenceBatch", found: list[str], cutoff: int
         scoring = replace(scoring, trigger=cutoffs, cutoff=cutoffs)
     context = Context(queries=queries, targets=targets, scoring=scoring, options=chosen)
     words = NeighbourhoodWordsCpu().run(context, queries)
-    return replace(context, indexes={words.kind: words, "lane-queues": queued(targets)})
+    return replace(context, indexes={words.kind: words})
 
 
 def same(reference: type, cpu: type, context: Context, records: Any = None,

@@ -14,20 +14,22 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import DamagedError, InputError, LockedError, SchemaError, StoreError
 from seqloom.core.sequences import SequenceBatch
+from seqloom.storage.duck import durable
 from seqloom.storage.duck.connection import connect
+from seqloom.storage.duck.database_file import is_database
 from seqloom.storage.sequences import check as database_check
 from seqloom.storage.sequences import database as sequence_database
-from seqloom.storage.sequences import fingerprint
+from seqloom.storage.sequences import fingerprint, writing
 from seqloom.storage.sequences.check import problems
-from seqloom.storage.sequences.database import SequenceDatabase, is_database
+from seqloom.storage.sequences.database import SequenceDatabase
 
 
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Chunks of 64 residues and blocks of 4 rows, so that small databases have many."""
-    monkeypatch.setattr(sequence_database, "CHUNK_RESIDUES", {"protein": 64, "nucleotide": 64})
+    monkeypatch.setattr(writing, "CHUNK_RESIDUES", {"protein": 64, "nucleotide": 64})
     monkeypatch.setattr(fingerprint, "BLOCK_RESIDUES", 64)
-    for module in (fingerprint, sequence_database, database_check):
+    for module in (fingerprint, sequence_database, writing, database_check):
         monkeypatch.setattr(module, "BLOCK_ROWS", 4)
 
 
@@ -91,10 +93,11 @@ def picked(whole, index):
 def test_fingerprint_and_content_depend_on_the_sequences_alone(tmp_path_factory, seed, sizes, before):
     """However the batches are cut, and whether sequences came at once or were appended."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(sequence_database, "CHUNK_RESIDUES", {"protein": 64, "nucleotide": 64})
+    patch.setattr(writing, "CHUNK_RESIDUES", {"protein": 64, "nucleotide": 64})
     patch.setattr(fingerprint, "BLOCK_RESIDUES", 64)
     patch.setattr(fingerprint, "BLOCK_ROWS", 4)
     patch.setattr(sequence_database, "BLOCK_ROWS", 4)
+    patch.setattr(writing, "BLOCK_ROWS", 4)
     patch.setattr(database_check, "BLOCK_ROWS", 4)
     folder = tmp_path_factory.mktemp("d")
     try:
@@ -220,7 +223,7 @@ def test_mixed_alphabets(tmp_path):
 
 
 def test_too_long_a_sequence(tmp_path, monkeypatch):
-    monkeypatch.setattr(sequence_database, "LONGEST", 4)
+    monkeypatch.setattr(writing, "LONGEST", 4)
     assert message(lambda: SequenceDatabase.create(tmp_path / "d.duckdb", [batch(PROTEIN, ["MKVLA"])]), InputError) == (
         "sequence 's0' has 5 residues and at most 4 can be stored; cut it into pieces")
 
@@ -513,7 +516,7 @@ def test_an_append_that_can_not_be_brought_into_the_file_is_said_to_be_done(tmp_
         raise StoreError("the disk is full")
 
     with SequenceDatabase.open(path, read_only=False) as database, monkeypatch.context() as patch:
-        patch.setattr(sequence_database.durable, "checkpoint", full)
+        patch.setattr(durable, "checkpoint", full)
         database.append([batch(PROTEIN, ["MKVL"], ["more"])])
         assert database.sequences == 2 and database.extract(["more"]).text(0) == "MKVL"
         assert "were added" in caplog.text and "d.duckdb.wal" in caplog.text and "the disk is full" in caplog.text

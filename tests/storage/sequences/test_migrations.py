@@ -16,6 +16,7 @@ from seqloom.core.errors import SchemaError
 from seqloom.core.sequences import SequenceBatch
 from seqloom.storage import ddl
 from seqloom.storage.duck import connection, migrate, revisions
+from seqloom.storage.models import schema as model_schema
 from seqloom.storage.results import schema as result_schema
 from seqloom.storage.sequences import schema as sequence_schema
 from seqloom.storage.sequences.check import problems
@@ -23,7 +24,7 @@ from seqloom.storage.sequences.database import SequenceDatabase
 
 HEAD = revisions.HEAD["sequences"]
 DATA = Path(__file__).parents[1] / "data"
-SCHEMAS = {"sequences": sequence_schema.metadata, "results": result_schema.metadata}
+SCHEMAS = {"sequences": sequence_schema.metadata, "results": result_schema.metadata, "models": model_schema.metadata}
 kinds = pytest.mark.parametrize("kind", SCHEMAS)
 
 

@@ -1,0 +1,188 @@
+"""A search on worker processes of this machine beside one process, and what the model foretells of larger clusters.
+
+    python -m benchmarks cluster                      one process, local:1, local:2: wall and processor seconds
+    python -m benchmarks.cluster costs                what the model rests on, measured here
+    python -m benchmarks.cluster foretell [FOLDER]    its table, and its chart in a folder
+
+Costs are processor seconds, so that other work on the machine doesn't count; they come from two runs of the same search
+that is cut into few and into many units.
+"""
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from seqloom.core.engine.balance import Costs, Work, best_cut, efficiency, foretold
+
+from .charts import save_chart
+from .timing import SAMPLE, SEQLOOM, SHARED, Timing
+
+ROUNDS = 3
+WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
+DATABASES = (10**8, 10**9, 10**10, 10**11, 10**12)
+"""Residues; Swiss-Prot has some 2 × 10^8, all known proteins some 10^11."""
+CELLS_PER_SECOND = 1.4e11
+"""Of blastp by one thread of the machine of docs/performance/cluster.md."""
+QUERIES, QUERY_RESIDUES = 1000, 350_000
+FINEST = 100_000
+"""Units that a foretold run may have."""
+MEASURED = Costs(start=1.5, unit=0.024, caller=0.0065, load=3.3e-9, prepare=1.5e-6, reduce=5e-6, link=1e8)
+"""As ``costs`` gave them; a link of a gigabit a second."""
+
+
+def data() -> tuple[Path, Path]:
+    """Queries and targets."""
+    large = SHARED / "data" / "proteins"
+    return (large / "batch100.fasta", large / "main.fasta.gz") if large.is_dir() else (SAMPLE / "proteins.fasta",) * 2
+
+
+def measure() -> Iterator[Timing]:
+    """Wall and processor seconds of whole commands, in turns."""
+    queries, targets = data()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        subprocess.run([*SEQLOOM, "db", "create", "t.duckdb", str(targets), "--quiet"], cwd=folder, check=True)
+        words = (*SEQLOOM, "blastp", "-q", str(queries), "-d", "t.duckdb", "--no-store", "-o", "o.tsv", "--quiet")
+        ways = {"one process": words, "local:1": (*words, "--cluster", "local:1"),
+                "local:2": (*words, "--cluster", "local:2")}
+        taken: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+        for _ in range(ROUNDS):
+            for way, command in ways.items():
+                before, begin = _children(), time.perf_counter()
+                subprocess.run(command, cwd=folder, check=True, capture_output=True)
+                taken[way].append((time.perf_counter() - begin, _children() - before))
+        for way, times in taken.items():
+            wall, processor = (statistics.median(some) for some in zip(*times, strict=True))
+            yield Timing(f"blastp, {way}", wall, f"{processor:.2f} s of processors")
+
+
+def _children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def costs() -> dict[str, float]:
+    """What the model rests on, in seconds."""
+    import seqloom
+    from distributed import Client, LocalCluster
+    from seqloom.core.progress import Progress
+
+    queries, targets = data()
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "t.duckdb"
+        subprocess.run([*SEQLOOM, "db", "create", str(path), str(targets), "--quiet"], check=True)
+        begin = time.perf_counter()
+        with (LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
+                           memory_limit=0, silence_logs=50) as cluster,
+              Client(cluster, set_as_default=False) as client):
+            start = time.perf_counter() - begin
+
+            def run(**cut: int) -> tuple[int, float, float]:
+                """Units, and processor seconds of the caller and of its worker."""
+                progress = Progress()
+                here, [there] = time.process_time(), client.run(time.process_time).values()
+                seqloom.search("blastp", queries, path, store=False, cluster=client, progress=progress, **cut)
+                [then] = client.run(time.process_time).values()
+                return progress.parts, time.process_time() - here, then - there
+
+            run()
+            few, many = run(batch_queries=50), run(batch_queries=50, volume_residues=100_000)
+            by_batch = run(batch_queries=1)
+        more = many[0] - few[0]
+        return {"start": start, "unit": (many[2] - few[2]) / more, "caller": (many[1] - few[1]) / more,
+                "unit of a batch of one query": (by_batch[2] - few[2]) / (by_batch[0] - few[0]),
+                "caller of a batch of one query": (by_batch[1] - few[1]) / (by_batch[0] - few[0]),
+                "search in the worker": few[2], **_of_stages(queries, path)}
+
+
+def _of_stages(queries: Path, path: Path) -> dict[str, float]:
+    """Seconds for a residue: of a volume that is read and indexed, of a batch that is masked and indexed."""
+    from seqloom.core.context import SearchSpace
+    from seqloom.core.engine.planning import Settings
+    from seqloom.core.engine.runner import Runner
+    from seqloom.core.pipeline import compose
+    from seqloom.core.progress import Progress
+    from seqloom.installed import registry
+    from seqloom.opening import opened
+    from seqloom.queries import load_queries
+
+    plan = compose(registry(), registry().pipeline("blastp"), {})
+    batch: Any = load_queries("protein", queries, "error")
+    with opened([path], "protein", None, None, 1) as source:
+        space = SearchSpace(source.total_residues, source.sequences, source.longest)
+        runner = Runner(plan, registry(), source, space, Settings(), Progress())
+        [span] = source.plan(source.total_residues)
+        taken = []
+        for _ in range(2):  # kernels are there the second time
+            begin = time.process_time()
+            runner.prepare_volume(span)
+            middle = time.process_time()
+            prepared = runner.prepare_batch(batch)
+            for kind in prepared.indexes:
+                prepared.indexes[kind]
+            taken.append((middle - begin, time.process_time() - middle))
+    return {"load": taken[1][0] / source.total_residues, "prepare": taken[1][1] / batch.total_residues}
+
+
+def works() -> dict[int, Work]:
+    """A thousand queries against databases of many sizes."""
+    return {size: Work(QUERIES, QUERY_RESIDUES, size, QUERY_RESIDUES * size / CELLS_PER_SECOND, QUERIES * 5e4)
+            for size in DATABASES}
+
+
+def foretell() -> Iterator[tuple[int, int, int, int, float, float]]:
+    """Residues of the database, workers, batches and volumes by the plan's choice, seconds, efficiency."""
+    for size, work in works().items():
+        first = max(1, size // 64_000_000)
+        for workers in WORKERS:
+            by_batch, by_volume = best_cut(work, MEASURED, workers, 1, first, FINEST)
+            cut = by_batch, first * by_volume
+            yield (size, workers, *cut, foretold(work, MEASURED, workers, *cut),
+                   efficiency(work, MEASURED, workers, *cut))
+
+
+def ways(workers: int = 32) -> Iterator[tuple[int, float, float, float]]:
+    """Efficiency by number of queries: cut by query alone, by database alone, as the plan does; 10^9 residues."""
+    for queries in (1, 4, 16, 64, 256, 1024):
+        work = replace(works()[10**9], queries=queries, query_residues=350 * queries,
+                       seconds=350 * queries * 10**9 / CELLS_PER_SECOND)
+        chosen = best_cut(work, MEASURED, workers, 1, 16, FINEST)
+        yield (queries, efficiency(work, MEASURED, workers, queries, 16),
+               efficiency(work, MEASURED, workers, 1, max(16, workers)),
+               efficiency(work, MEASURED, workers, chosen[0], 16 * chosen[1]))
+
+
+def show(folder: Path | None) -> None:
+    """Print the table of ``foretell``; draw its chart."""
+    lines: dict[str, list[tuple[float, float]]] = {}
+    print("| residues | workers | batches × volumes | hours | efficiency |\n| --- | --- | --- | --- | --- |")
+    for size, workers, batches, volumes, seconds, part in foretell():
+        lines.setdefault(f"10^{len(str(size)) - 1} residues", []).append((workers, 100 * part))
+        if workers in (1, 8, 64, 1000):
+            print(f"| 10^{len(str(size)) - 1} | {workers:,} | {batches:,} × {volumes:,} | {seconds / 3600:.3g} | "
+                  f"{part:.0%} |")
+    print("\n| queries | by query | by database | as planned |\n| --- | --- | --- | --- |")
+    for queries, *parts in ways():
+        print(f"| {queries:,} | " + " | ".join(f"{part:.0%}" for part in parts) + " |")
+    if folder:
+        save_chart(folder / "cluster_efficiency.svg", f"Efficiency by workers, {QUERIES:,} queries (foretold)",
+                   "workers", "percent", lines)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("SEQLOOM_BACKEND", "cpu")
+    if sys.argv[1:2] == ["costs"]:
+        print(json.dumps(costs(), indent=2))
+    elif sys.argv[1:2] == ["foretell"]:
+        show(Path(sys.argv[2]) if len(sys.argv) > 2 else None)
+    else:
+        sys.exit(__doc__)

@@ -1,0 +1,96 @@
+"""Commits what units give, and the hits of a batch as soon as all its units are there."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..distinct import distinct
+from ..errors import CompositionError
+from ..pipeline import Plan
+from ..ports import ResultSink, SlotStats, TargetInfo, Unit, UnitPlan, UnitResult, VolumeSource
+from ..progress import Progress
+from ..records import Alignments, Hits, Records
+from .location import moved_back
+from .runner import Runner
+
+
+class Keeper:
+    """Hands results over to a sink, which keeps each with its done mark in one step.
+
+    When all volumes of a batch are done its reduce stages run, and the final hits replace the partial ones; where one
+    volume is all, they are kept at once. One thread uses it.
+
+    Args:
+        sink: where results go.
+        units: the plan of the run.
+        todo: units that ``sink`` hasn't got.
+        runner: what carries out reduce stages.
+        source: says what targets are.
+        progress: told of the units that are kept.
+    """
+
+    def __init__(self, sink: ResultSink, units: UnitPlan, todo: Sequence[Unit], runner: Runner,
+                 source: VolumeSource, progress: Progress) -> None:
+        self._sink, self._units, self._runner, self._source = sink, units, runner, source
+        self._plan, self._progress = runner.plan, progress
+        self._missing = Counter(unit.batch for unit in todo)
+        self._stretches = runner.stretch, runner.plan.family.target_location(runner.plan.options)
+
+    def keep_whole_batches(self, reduced: set[int]) -> None:
+        """The hits of batches whose units are all there and that aren't ``reduced``."""
+        for batch in range(len(self._units.batches)):
+            if batch not in reduced and not self._missing[batch]:
+                self._reduce(batch, None, {})
+
+    def keep(self, results: Sequence[UnitResult]) -> None:
+        """Commit what units gave. A cancelled run reduces nothing more: what its units finish is kept."""
+        ready: list[tuple[int, Records | None, Mapping[str, SlotStats]]] = []
+        for result in results:
+            batch, volume, _ = result.unit
+            assert result.records is not None
+            self._runner.add(result.stats)
+            if len(self._units.volumes) == 1:
+                ready.append((batch, result.records, result.stats))
+            else:
+                self._sink.commit_unit(batch, volume, result.records, result.stats)
+                self._progress.parts_kept += 1
+                self._missing[batch] -= 1
+                if not self._missing[batch]:
+                    ready.append((batch, None, {}))
+        for batch, whole, stats in ready:
+            if not self._progress.cancellation.requested:
+                self._reduce(batch, whole, stats)
+            elif whole is not None:
+                self._sink.commit_unit(batch, 0, whole, stats)
+            self._progress.parts_kept += whole is not None
+
+    def _reduce(self, number: int, whole: Records | None, unit: Mapping[str, SlotStats]) -> None:
+        """The hits of a batch, from the ``whole`` that a single ``unit`` gave or from the parts that are kept."""
+        hits, stats = self._runner.reduce(number, self._sink.partials(number) if whole is None else [whole])
+        check_columns(self._plan, hits)
+        numbers = distinct(hits.target)
+        info = self._source.info(numbers) if len(numbers) else _no_targets()
+        self._sink.commit_batch(number, moved_back(hits, *self._stretches), info, {**unit, **stats})
+        self._runner.add(stats)
+
+
+def check_columns(plan: Plan, hits: Hits) -> None:
+    """Refuse columns that no stage declares.
+
+    Raises:
+        CompositionError: it names the column.
+    """
+    declared = plan.columns
+    base = {c.name for c in (*Hits.columns, *Alignments.columns)}
+    for column in (*hits.extra, *hits.alignments.extra):
+        if column.name in declared and declared[column.name].type != column.type:
+            raise CompositionError(f"results have a column '{column.name}' of type {column.type}, which is "
+                                   f"declared as {declared[column.name].type}")
+        if column.name not in declared and column.name not in base:
+            raise CompositionError(f"results have a column '{column.name}' that no stage of the pipeline declares")
+
+
+def _no_targets() -> TargetInfo:
+    none = np.empty(0, np.int64)
+    return TargetInfo(none, [], [], none, none, none)

@@ -1,0 +1,80 @@
+"""Units on threads of this process: a bounded number of them runs while the next volumes are read."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from typing import Self
+
+from ..ports import Unit, UnitResult
+from .planning import READERS
+from .runner import Runner
+
+
+class ThreadExecutor:
+    """An ``Executor`` on threads.
+
+    Args:
+        runner: what carries out units.
+        flight: units that run side by side.
+    """
+
+    def __init__(self, runner: Runner, flight: int) -> None:
+        self._runner, self._flight = runner, flight
+        self._cancellation = runner.cancellation
+        self._waiting: Iterator[Unit] = iter(())
+        self._flying: dict[Future, Unit] = {}
+        self._left: Counter[int] = Counter()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._units = self._stack.enter_context(pool(self._flight, "unit"))
+        self._readers = self._stack.enter_context(pool(READERS, "reader"))
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: object) -> None:
+        if error:
+            self._cancellation.cancel()
+            self._readers.shutdown(wait=False, cancel_futures=True)
+            self._units.shutdown(wait=False, cancel_futures=True)
+        self._stack.__exit__(kind, error, traceback)  # type: ignore[arg-type]
+
+    def submit(self, units: Sequence[Unit]) -> None:
+        self._waiting = iter(units)
+        self._left = Counter(unit.volume for unit in units)
+
+    def finished(self, timeout: float) -> list[UnitResult] | None:
+        while (not self._cancellation.requested and len(self._flying) < self._flight + READERS
+               and (unit := next(self._waiting, None))):
+            self._readers.submit(self._read_ahead, unit.volume)
+            self._flying[self._units.submit(self._runner.unit, unit)] = unit
+        if not self._flying:
+            return None
+        done, _ = wait(self._flying, timeout, FIRST_COMPLETED)
+        return [self._result(future) for future in [*self._flying] if future in done]  # in the order of the schedule
+
+    def _result(self, future: Future) -> UnitResult:
+        unit, error = self._flying.pop(future), future.exception()
+        self._left[unit.volume] -= 1
+        if not self._left[unit.volume] and (volume := self._runner.volumes.there(unit.volume)):
+            volume.rest()
+        return UnitResult(unit, error=error) if error else future.result()
+
+    def _read_ahead(self, volume: int) -> None:
+        self._cancellation.check()
+        self._runner.volumes.get(volume)
+
+
+@contextmanager
+def pool(threads: int, name: str) -> Iterator[ThreadPoolExecutor]:
+    """Threads that have ended when the block has; only a second Ctrl-C doesn't wait for them."""
+    made = ThreadPoolExecutor(threads, thread_name_prefix=name)
+    try:
+        yield made
+    except KeyboardInterrupt:
+        made.shutdown(wait=False, cancel_futures=True)
+        raise
+    except BaseException:
+        made.shutdown(cancel_futures=True)
+        raise
+    made.shutdown()

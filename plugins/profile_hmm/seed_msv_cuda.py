@@ -1,0 +1,112 @@
+"""``msv`` on CUDA devices: SSV of all targets on the resident volume, then the CPU's ``msv`` of those that may pass.
+
+The device finds, for each model, the targets of which some ungapped segment scores enough: a score is that of the
+eight-bit profile, whole numbers, and enough is the least with which a target whose length costs as much can reach the
+threshold or have a second segment that counts. So what is left is all that passes and little else, and the rows are the
+CPU's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from seqloom.core.context import Context
+from seqloom.core.distinct import distinct
+from seqloom.core.engine.threads import run_tasks, short_switch_interval
+from seqloom.core.records import Pairs, Records
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.diagonal_scan_cuda import (
+    Asked,
+    can_scan,
+    good_diagonals,
+    scores_profile,
+    work_size,
+    working_bytes,
+)
+from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
+
+from .columns import PAIR_COLUMNS
+from .index_reference import profile_of
+from .msv_cpu import decided, scores_and_p_values
+from .profile import SearchProfile
+from .seed_msv_cpu import MsvFilterCpu, Targets, passing
+from .seed_msv_reference import MsvFilter, candidates
+
+_SCORES, _NEVER = 256, 1024
+"""Of best segments, whose eight bits saturate at the last; more than any has."""
+
+
+class MsvFilterCuda(OnDevices, MsvFilterCpu):
+    __doc__ = MsvFilter.__doc__
+    reads = (*MsvFilter.reads, KIND)
+
+    def footprint(self, shape: Shape) -> Footprint:
+        need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.longest_query)
+        return Footprint(host=super().footprint(shape).host, device=working_bytes(need))
+
+    def run(self, context: Context, records: Records | None) -> Pairs:
+        if records is not None or not can_scan():
+            return super().run(context, records)
+        queries = [int(number) for number in context.queries.ordinals]
+        numbers = candidates(context, 0, None)
+        whole = Targets(context, numbers, ())
+        found = _on_devices(context, queries, whole)
+
+        def of_query(task: tuple[int, NDArray[np.int64]]) -> Pairs:
+            query, chosen = task
+            profile = profile_of(context, query)
+            return passing(context, query, profile, Targets(context, chosen, [profile.length]), 1)
+
+        parts = run_tasks(context.threads, of_query, list(zip(queries, found, strict=True)))
+        pairs = Pairs.concat(parts) if parts else Pairs.empty(PAIR_COLUMNS)
+        context.count("passed", len(pairs))
+        return pairs
+
+
+def _on_devices(context: Context, queries: list[int], targets: Targets) -> list[NDArray[np.int64]]:
+    """Global numbers, ascending, of the targets that may pass, for each query."""
+    asked, always = [], []
+    total, classes = len(queries), np.zeros(len(context.targets), np.uint8)
+    classes[context.targets.locate(targets.numbers)] = targets.costs
+    for number, query in enumerate(queries):
+        profile = profile_of(context, query)
+        cutoffs, without_segment = least_segments(profile, targets, context.options.largest_p("F1"))
+        always.append(targets.numbers[without_segment])
+        if (cutoffs < _SCORES).any():
+            scores = np.int16(profile.bytes.bias) - profile.bytes.cost.T.astype(np.int16)
+            asked.append(Asked(number, scores_profile(scores), profile.length, cutoffs))
+    with short_switch_interval():
+        numbers, places, _ = good_diagonals(asked, context.targets, context.device_memory, context.cancellation.check,
+                                            lambda count: context.advance(count, total), classes)
+    bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
+    return [distinct(np.concatenate([others, context.targets.ordinals[places[bounds[n] : bounds[n + 1]]]]))
+            for n, others in enumerate(always)]
+
+
+def least_segments(profile: SearchProfile, targets: Targets, largest: float) -> tuple[NDArray[np.int64],
+                                                                                     NDArray[np.bool_]]:
+    """The least score of a best segment with which MSV has to look at a target, or P is at most ``largest``.
+
+    Returns:
+        i8[c] for targets whose length costs 0, 1, … third-bits, at least 1; beyond ``_SCORES`` where no segment is
+        needed or none is enough. bool[n]: targets that may pass whatever their segments are.
+    """
+    costs, nulls = targets.kinds
+    model, size = profile.model, int(costs.max(initial=0)) + 1
+
+    def may_pass(best: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool[c]: whether some target of each cost may, if its best segment scores so much."""
+        scores = np.minimum(best[costs], _SCORES - 1).astype(np.uint8)
+        _, ended, overflow, again = decided(profile.bytes, scores, costs)
+        _, p_values = scores_and_p_values(ended, overflow, costs, nulls, model.msv_mu, model.msv_lambda)
+        found = np.zeros(size, np.bool_)
+        np.logical_or.at(found, costs, again | (p_values <= largest))
+        return found
+
+    low, high = np.zeros(size, np.int64), np.full(size, _SCORES)
+    while (low < high).any():
+        middle = (low + high) // 2
+        passes = may_pass(middle)
+        high = np.where(passes & (low < high), middle, high)
+        low = np.where(passes | (low >= high), low, middle + 1)
+    return np.where(low > 0, low, _NEVER), low[targets.costs] == 0

@@ -1,0 +1,1 @@
+"""Model databases: libraries of profiles in DuckDB files."""

@@ -1,0 +1,124 @@
+"""Checks of the profile HMM stages on CUDA: in the simulator on tiny tiles, on a device on whole ones.
+
+``python -m tests.plugins.profile_hmm.on_cuda CHECK…`` runs some of them, or all; ``NUMBA_ENABLE_CUDASIM=1`` simulates.
+``--residues N`` goes on with random cases until the targets had so many residues.
+"""
+
+import argparse
+
+import numpy as np
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.context import Context
+from seqloom.core.kernels.packed16 import SIMULATED
+from seqloom.core.options import build_options
+from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.plugins.common import diagonal_scan_cuda
+from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
+from seqloom.plugins.profile_hmm.index_reference import profile_of
+from seqloom.plugins.profile_hmm.msv_cpu import decided, scores_and_p_values
+from seqloom.plugins.profile_hmm.options import ProfileOptions
+from seqloom.plugins.profile_hmm.profile import SearchProfile
+from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu, Targets
+from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda, least_segments
+from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
+
+from .models import batch, random_model, random_target
+
+if SIMULATED:
+    diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
+    diagonal_scan_cuda.SPREAD, diagonal_scan_cuda.WARPS = 4, 1
+    diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_ROOM = 2, 2, 4
+
+
+def context_of(models: ModelBatch, targets: SequenceBatch, **options: float) -> Context:
+    context = Context(queries=models, targets=targets, options=build_options(ProfileOptions, options))
+    index = HmmProfilesCpu().run(context, models)
+    return Context(queries=models, targets=targets, options=context.options, indexes={index.kind: index})
+
+
+def same(context: Context) -> int:
+    """Check that the device's pairs and counters are the CPU's; how many pairs there are."""
+    expected, counters = MsvFilterCpu().run(context, None), dict(context.counters)
+    context.counters.clear()
+    assert_same_records(expected, MsvFilterCuda().run(context, None))
+    assert counters == dict(context.counters)
+    context.counters.clear()
+    return len(expected)
+
+
+def drawn(seed: int, lengths: list[int], sizes: list[int]) -> tuple[ModelBatch, SequenceBatch]:
+    """Models of some lengths, and targets of some sizes, of which every other holds a copy of a model's consensus."""
+    models = [random_model(length, seed + n) for n, length in enumerate(lengths)]
+    targets = [random_target(size, seed + n, models[n % len(models)] if n % 2 else None) if size else
+               np.empty(0, np.uint8) for n, size in enumerate(sizes)]
+    return batch(*models), SequenceBatch.of(PROTEIN, targets)
+
+
+def check_pairs() -> None:
+    """Models of one tile and of several, at thresholds that few pass, most and all."""
+    lengths, sizes = ([5, 19], [9, 0, 21, 13]) if SIMULATED else ([10, 120, 700, 2400], [0, *range(30, 1500, 9)])
+    context = context_of(*drawn(3, lengths, sizes))
+    found = same(context)
+    assert 0 < found < len(lengths) * len(sizes), found
+    for first in (0.5, 1.0):
+        assert same(context_of(context.queries, context.targets, F1=first)) >= found
+
+
+def may_pass(profile: SearchProfile, targets: Targets, score: int) -> np.ndarray:
+    """bool[n]: whether each target passes at P 0.02 or is looked at by MSV, if its best segment scores so much."""
+    best = np.full(len(targets.costs), score, np.uint8)
+    _, ended, overflow, again = decided(profile.bytes, best, targets.costs)
+    model = profile.model
+    values = scores_and_p_values(ended, overflow, targets.costs, targets.nulls, model.msv_mu, model.msv_lambda)[1]
+    return again | (values <= 0.02)
+
+
+def check_cutoffs() -> None:
+    """No target passes with a segment below the least one of its cost, and for each cost some does with that."""
+    context = context_of(*drawn(5, [12, 90, 400], [*range(1, 900, 7), 5000]))
+    whole = Targets(context, context.targets.ordinals, ())
+    for query in range(len(context.queries)):
+        profile = profile_of(context, query)
+        cutoffs, always = least_segments(profile, whole, 0.02)
+        assert not always.all()
+        for cost in np.unique(whole.costs[~always]).tolist():
+            same, least = whole.costs == cost, int(cutoffs[cost])
+            assert least > 0
+            assert not may_pass(profile, whole, min(least - 1, 255))[same].any()
+            assert least > 255 or may_pass(profile, whole, least)[same].any()
+        assert may_pass(profile, whole, 0)[always].any() == always.any()
+
+
+def check_pipeline() -> None:
+    """The whole search gives the hits of the CPU."""
+    models, targets = drawn(11, [18, 23], [30, 41, 26] if SIMULATED else list(range(40, 400, 3)))
+    options = {"E": 1e6, "domE": 1e6, "F1": 0.3, "F2": 1.0, "F3": 1.0}
+    wanted = run_pipeline("hmmsearch", models, targets, options, backend="cpu")
+    assert len(wanted)
+    assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, backend="cuda"))
+
+
+def check_random(residues: int, seed: int = 0) -> None:
+    """Random cases, until the targets had so many residues."""
+    done = 0
+    while done < residues:
+        generator = np.random.default_rng(seed)
+        lengths = generator.integers(1, 1200, generator.integers(1, 6)).tolist()
+        models, targets = drawn(100 * seed, lengths, generator.integers(0, 1200, 300).tolist())
+        same(context_of(models, targets, F1=float(generator.choice([0.02, 0.02, 0.3]))))
+        done, seed = done + targets.total_residues, seed + 1
+    print(f"{done:,} residues of random targets, {seed} cases")
+
+
+CHECKS = {"pairs": check_pairs, "cutoffs": check_cutoffs, "pipeline": check_pipeline}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checks", nargs="*", choices=[[], *CHECKS])
+    parser.add_argument("--residues", type=int, default=0)
+    arguments = parser.parse_args()
+    for name in arguments.checks or CHECKS:
+        CHECKS[name]()
+        print(name, "passed")
+    if arguments.residues:
+        check_random(arguments.residues)
