@@ -307,8 +307,8 @@ class BinnedHits(WordHits):
     name: ClassVar[str] = "binned-hits"
     backend: ClassVar[str] = "cuda"
     records_on: ClassVar[str] = "host"
-    takes: ClassVar = (None,)
-    gives_order: ClassVar = ORDER
+    takes = (None,)  # type: ignore[assignment]
+    gives_order = ORDER  # type: ignore[assignment]
     Options: ClassVar[type] = BinOptions
     options: BinOptions
 

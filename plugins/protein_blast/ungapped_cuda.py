@@ -216,9 +216,12 @@ def extend(heads, items, query_of, target_of, query_from, target_from, queries, 
         going = True
         if ALONE:
             # Only the first of two hits has nobody before it that it could be the second of.
-            going = window == 0 or (hit > 0 and on_one_diagonal(query_of, target_of, query_from, target_from, hit - 1,
-                                                                hit)
-                                    and target_from[hit] - target_from[hit - 1] < window)
+            if window != 0:
+                going = hit > 0
+                if going:
+                    going = on_one_diagonal(query_of, target_of, query_from, target_from, hit - 1, hit)
+                if going:
+                    going = target_from[hit] - target_from[hit - 1] < window
         while going:
             query = int64(query_from[hit])
             target = int64(target_from[hit])
@@ -303,7 +306,7 @@ def extend(heads, items, query_of, target_of, query_from, target_from, queries, 
                         length = int32(max(int32(0), int32(left + (end - begin) + right)))
                         last = stop - (size - 1)
                     else:
-                        extended = stop >= 0
+                        extended = bool(stop >= 0)
                         last = target
                         if extended:
                             last = stop - (size - 1)
@@ -445,7 +448,7 @@ class WindowUngapped(DiagonalUngapped):
     """
 
     name: ClassVar[str] = "window-ungapped"
-    Options: ClassVar[type] = WindowOptions
+    Options = WindowOptions
     options: WindowOptions
 
     def launch(self, count: int, items: int, shared: int, arguments: list[Any], parts: Any) -> None:
