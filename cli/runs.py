@@ -6,6 +6,7 @@ from seqloom.core import output_files
 
 from .helping import (
     OUTPUT,
+    FileName,
     MemoryOption,
     OutOption,
     ResultsOption,
@@ -102,7 +103,7 @@ def resume_run(
     num_threads: Annotated[str | None, option("-p", "--num-threads", metavar="N", help="threads")] = None,
     memory: MemoryOption = None,
     device_memory: Annotated[str | None, option("--device-memory", metavar="SIZE", help="as 60G")] = None,
-    cluster: Annotated[str | None, option("--cluster", metavar="ADDRESS|FILE|local:N",
+    cluster: Annotated[str | None, option("--cluster", metavar=FileName("ADDRESS|FILE|local:N", "input"),
                                           help="on a Dask cluster, as a search takes it")] = None,
     quiet: Annotated[bool, option("--quiet", help="no progress")] = False,
     all_scores: Annotated[str | None, option("--all-scores", metavar=OUTPUT,

@@ -70,7 +70,7 @@ RUN_OPTIONS = {
     "memory": RunOption(MACHINE, "memory that the program may take, as 8G", "SIZE"),
     "device-memory": RunOption(MACHINE, "device memory that it may take, as 60G", "SIZE"),
     "cluster": RunOption(MACHINE, "search on a Dask cluster: its address, a scheduler file, or local:4 for 4 processes",
-                         "ADDRESS|FILE|local:N"),
+                         FileName("ADDRESS|FILE|local:N", "input")),
     "volume-residues": RunOption(MACHINE, "maximum of target residues at once", "N"),
     "batch-queries": RunOption(MACHINE, "maximum of queries at once", "N"),
     "task": RunOption(BUILD, "the pipeline of this name instead, as blastn -task blastn, or that of a TOML file",

@@ -32,7 +32,7 @@ USAGE = [
     (["blastp", "-q", "x", "-d", "y", "--outfmt", "6 qseqid evalu"], "field 'evalu'; did you mean 'evalue'?"),
     (["blastp", "-q", "x", "-d", "y", "--outfmt", "6 delim=xx std"], "must give one character"),
     (["blastp", "-q", "x", "-d", "y", "--outfmt", "tblout"],
-     "output format 'tblout' writes results of hmmscan, hmmsearch, phmmer only, not of blastp"),
+     "output format 'tblout' writes results of hmmscan, hmmscan-nucleotide, hmmsearch, hmmsearch-nucleotide"),
     (["blastp", "-q", "x", "-d", "y", "-f", "mummer"], "writes results of exact, exact-protein, mum, mum-protein only"),
     (["mum", "-q", "x", "-d", "y", "--outfmt", "mummer x"], "unknown flag 'x' of output format 'mummer'"),
     (["blastp", "-q", "x", "-d", "y", "--backend", "gpu"], "unknown back end 'gpu'"),

@@ -17,12 +17,14 @@ STORE = "seqloom.duckdb"
 VALUES = {"query": "query.fasta", "db": "p.duckdb", "target-ids": "ids.txt", "ids": "ids.txt",
           "negative-target-ids": "ids.txt", "taxidlist": "ids.txt", "negative-taxidlist": "ids.txt",
           "taxid-map": "ids.txt", "results": STORE, "name": "p.duckdb", "file": "query.fasta", "files": "query.fasta",
-          "input": "query.fasta", "mxfile": "ids.txt", "ustat": "ids.txt", "window-masker-db": "ids.txt"}
+          "input": "query.fasta", "cluster": "ids.txt", "mxfile": "ids.txt", "ustat": "ids.txt",
+          "window-masker-db": "ids.txt"}
 """A file for every option and argument that reads one."""
 NUCLEOTIDE = {"query": "mito.fasta", "db": "mito.fasta"}
 WORDS: dict[tuple[str, ...], list[str]] = {
     ("db", "extract"): ["sp|B9LBJ3|RBFA_CHLSY"], ("mask",): ["--masker", "seg"], ("sql",): ["SELECT 1"],
-    ("export",): ["1"], ("runs", "write"): ["1"], ("runs", "resume"): ["1"]}
+    ("export",): ["1"], ("report",): ["1"], ("plot",): ["overview", "1"], ("runs", "write"): ["1"],
+    ("runs", "resume"): ["1"]}
 """What else the commands need."""
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numba import cuda
 from seqloom.core import backends
 from seqloom.core.backends import to_device
-from seqloom.core.engine import engine
+from seqloom.core.engine import runner
 from seqloom.core.hookspecs import hookimpl
 from seqloom.core.records import Alignments, Column, Hits, Ragged, Seeds
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
@@ -74,8 +74,8 @@ def check_a_run_over_devices() -> None:
     registry = toy.registry()
     registry.register(Plugin(), "device")
     moves = []
-    original = engine.to_device
-    engine.to_device = lambda records, device: (moves.append((getattr(records, "device", None), device)),
+    original = runner.to_device
+    runner.to_device = lambda records, device: (moves.append((getattr(records, "device", None), device)),
                                             original(records, device))[1]
     queries, targets = toy.sequences(3, 20, 1), toy.sequences(6, 20, 2)
     wanted = run_pipeline("toy", queries, targets, registry=toy.registry())
