@@ -13,6 +13,9 @@ from ...core.ports import Span, TargetInfo, TaxaFound
 from ...core.sequences import ModelBatch, offsets_of
 from .database import CHUNK_BYTES, ModelFile, Rows, Unpack
 
+READING_BYTES = 40 << 20
+"""What reading models bit by bit takes beside a run's data: buffers of DuckDB, chunks, and what it leaves scattered."""
+
 
 class ModelDatabaseSource:
     """All models of one database as targets: a ``VolumeSource`` whose volumes are batches of models.
@@ -115,8 +118,8 @@ class StoredModels(_Stored, Sequence[Any]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the whole takes, about."""
-        return 4 * CHUNK_BYTES + 256 * len(self)
+        """Bytes that the whole takes, about, with what DuckDB does to read it."""
+        return READING_BYTES + 256 * len(self)
 
     @overload
     def __getitem__(self, index: int) -> Any: ...

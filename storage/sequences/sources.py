@@ -132,7 +132,8 @@ class ChainedSource:
         for source in sources[1:]:
             if (kind_of(source), source.alphabet) != (self.kind, sources[0].alphabet):
                 a, b = (s.fingerprints()[0]["path"] for s in (sources[0], source))
-                raise InputError(f"{a} holds {_held(sources[0])} and {b} {_held(source)}; search them in two runs")
+                one, other = _held(sources[0]), _held(source)
+                raise InputError(f"{a} holds {one.removesuffix(' sequences')} and {b} {other}; search them in two runs")
         self._sources = list(sources)
         self._first = offsets_of(np.array([s.sequences for s in sources]))
         self.alphabet, self.kind = sources[0].alphabet, sources[0].kind

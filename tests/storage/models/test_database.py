@@ -140,7 +140,7 @@ def test_queries_are_read_batch_by_batch(made, monkeypatch):
         assert part.by_ordinal(2) == MODELS[2] and part.models[-1] == MODELS[3]
         assert [*part.take(1, 2).models] == [MODELS[2]] and part.sources[1] == "text of third\n"
         assert [*part.sources[1:]] == ["text of third\n", "text of fourth\n"]
-        assert queries.nbytes < 1 << 25
+        assert queries.nbytes < 1 << 26
         with pytest.raises(IndexError):
             part.models[3]
 
