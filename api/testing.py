@@ -326,7 +326,7 @@ SAMPLE = Path(__file__).parent / "sample"
 
 @cache
 def _sample_runs(family: str) -> "tuple[Run, ...]":
-    """A run of a family with hits and one without, of the sequences that come with seqloom."""
+    """A run of a family with hits and one without, of what comes with seqloom, which has no nucleic models."""
     from .searches import search
 
     plugins = installed()
@@ -335,6 +335,8 @@ def _sample_runs(family: str) -> "tuple[Run, ...]":
         return ()
     own = plugins.family(family)
     kind = alphabet(own.target if own.query == "model" else own.query)
+    if "model" in (own.query, own.target) and kind is not PROTEIN:
+        return ()
     file = SAMPLE / ("proteins.fasta" if kind is PROTEIN else "mito_human.fasta")
     records = [text.partition("\n") for text in file.read_text(encoding="utf-8").split(">")[1:]]
     texts = [rest.replace("\n", "")[:600] for header, _, rest in records if kind is not PROTEIN or "Globin" in header]

@@ -448,7 +448,7 @@ class WindowUngapped(DiagonalUngapped):
     """
 
     name: ClassVar[str] = "window-ungapped"
-    Options = WindowOptions
+    Options: ClassVar[type[UngappedOptions]] = WindowOptions
     options: WindowOptions
 
     def launch(self, count: int, items: int, shared: int, arguments: list[Any], parts: Any) -> None:
