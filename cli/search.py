@@ -243,10 +243,10 @@ def _slot_help(pipeline: "Pipeline", args: Sequence[str]) -> dict[str, list[tupl
     usual = build_options(family.Options, pipeline.defaults)
     for slot in pipeline.slots:
         found = [s for s in known if s.name == slot.plugin]
-        if not found:
-            rows.append((slot.name, f"{slot.plugin}: not installed"))
-            continue
         backends = ", ".join(registry().stage_backends(slot.plugin))
+        if not found:
+            rows.append((slot.name, f"{slot.plugin} [{backends}]" if backends else f"{slot.plugin}: not installed"))
+            continue
         others = sorted({s.name for s in stages if s.name != slot.plugin and slot.scope in s.scopes
                          and _could_replace(s, found[0]) and s.applies(usual) == found[0].applies(usual)})
         also = f"; or {', '.join(others)}" if others else ""

@@ -21,6 +21,11 @@ def simulated() -> bool:
     return os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 
+def device_in_sight() -> bool:
+    """Whether the system shows a CUDA driver, or devices are simulated; nothing is imported."""
+    return simulated() or _driver_in_sight()
+
+
 def _driver_in_sight() -> bool:
     return any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/dxg"))
 

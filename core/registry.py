@@ -230,14 +230,17 @@ class Registry:
     def one_of_each(self, family: str) -> list[type[Stage]]:
         """Of every stage one implementation, the quickest to import: what help needs for searches of a family.
 
-        Stages that are there for CUDA devices alone are loaded if they come from the family's own plugin, since
-        importing them imports a compiler.
+        Stages that are there for CUDA devices alone are loaded where a device is, if they come from the family's own
+        plugin, since importing them imports a compiler.
         """
+        from .backends import device_in_sight
+
         keys: dict[tuple[str, str], None] = {}
         for name in {name for name, _ in self._stages}:
             backend = min(self.stage_backends(name), key=("reference", "cpu", "cuda").index)
             own = self.provider("stage", name, backend) == self.provider("family", family)
-            if backend != "cuda" or own or not isinstance(self._stages[name, backend], Deferred):
+            mine = own and device_in_sight()
+            if backend != "cuda" or mine or not isinstance(self._stages[name, backend], Deferred):
                 keys[name, backend] = None
         return list(self._listed("stage", self._stages, sorted(keys)))
 

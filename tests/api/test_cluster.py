@@ -93,8 +93,8 @@ def test_memory_holds_for_each_worker(client: Any, monkeypatch: pytest.MonkeyPat
     (queries, targets), seen, enter = asked("blastp"), [], session.ClusterExecutor.__enter__
     monkeypatch.setattr(session.ClusterExecutor, "__enter__",
                         lambda executor: (seen.extend(executor._session.workers.values()), enter(executor))[1])
-    search("blastp", queries, targets, store=False, cluster=client, memory="600M")
-    assert len(seen) == 2 and all(0 < worker.memory < 600 << 20 for worker in seen)
+    search("blastp", queries, targets, store=False, cluster=client, memory="4G")
+    assert len(seen) == 2 and all(0 < worker.memory < 4 << 30 for worker in seen)
 
 
 def test_what_each_worker_did_is_kept(client: Any, tmp_path: Path) -> None:

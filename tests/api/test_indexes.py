@@ -56,7 +56,7 @@ def test_searches_take_what_is_stored_and_give_the_same_rows(files):
     (files / "mine.toml").write_text('base = "mum"\n[stages]\n"index.references" = "minimizer-index"\n')
     run = search("mine.toml", "query.fa", "one.duckdb", store=False, backend="cpu", **ACROSS)
     assert "minimizer-index" in run.slots["plugin"].to_pylist()
-    for cut in ({"volume_residues": 500}, {"volume_residues": 1}, {"batch_queries": 1, "threads": 2}, {"memory": "1G"},
+    for cut in ({"volume_residues": 500}, {"volume_residues": 1}, {"batch_queries": 1, "threads": 2}, {"memory": "4G"},
                 {"backend": "reference"}):
         assert mum("one.duckdb", "two.duckdb", **cut)[0] == wanted, cut
 
@@ -210,7 +210,7 @@ def test_a_mapped_index_gives_the_same_rows_by_the_same_kernels(files, monkeypat
     assert build_index("one.duckdb", mapped=True).mapped == "yes"
     compiled = []
     monkeypatch.setattr(jit, "on_compile", compiled.append)
-    for more in ({}, {"threads": 2}, {"memory": "1G"}):
+    for more in ({}, {"threads": 2}, {"memory": "4G"}):
         rows, slot = mum("one.duckdb", **more)
         assert rows == wanted and slot["counters"] == '{"read": 1}'
     assert not compiled and not capsys.readouterr().err

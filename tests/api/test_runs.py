@@ -32,7 +32,7 @@ def search(tmp_path, monkeypatch):
 
 
 def test_what_the_package_offers_is_listed():
-    assert dir(seqloom) == ["Database", "Results", "Run", "search"]
+    assert dir(seqloom) == ["Database", "ModelDatabase", "Results", "Run", "search"]
     assert seqloom.Results("somewhere.duckdb").path.name == "somewhere.duckdb"
 
 

@@ -145,7 +145,7 @@ def test_searches_in_other_ways(session: Callable, tmp_path: Path) -> None:
     assert session("search", "over.toml", *common, "-d", "proteins.duckdb", "--no-store").out == whole
     assert session("over.toml", *common, "-d", "proteins.duckdb", "--no-store").out == whole
     cut_up = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "-p", "2", "--volume-residues", "9000",
-                     "--batch-queries", "1", "--memory", "1G", "--set", "sort.rank.sorter=multikey-quicksort")
+                     "--batch-queries", "1", "--memory", "4G", "--set", "sort.rank.sorter=multikey-quicksort")
     assert cut_up.out == whole
     (tmp_path / "ids").write_text("sp|A8GMN6|EFP_RICAH\n")
     picked = session("blastp", *common, "-d", "proteins.duckdb", "--no-store", "--target-ids", "ids").out
