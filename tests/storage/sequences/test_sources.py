@@ -140,4 +140,4 @@ def test_alphabets_do_not_mix(database):
     with pytest.raises(InputError) as error:
         ChainedSource([DatabaseSource(database), MemorySource(random_batch(2, 3, NUCLEOTIDE), "n.fa")])
     assert str(error.value) == (
-        f"{database.path.resolve()} holds protein sequences and n.fa nucleotide sequences; search them in two runs")
+        f"{database.path.resolve()} holds protein and n.fa nucleotide sequences; search them in two runs")
