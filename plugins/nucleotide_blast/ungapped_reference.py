@@ -338,12 +338,12 @@ def _has_company(diagonals: dict[int, Diagonal], hit: WordHit, end: int, pairing
     """Whether a hit that waits on a diagonal nearby pairs with this one, which goes on to ``end``."""
     first = hit.target - hit.shift + hit.length - pairing.window
     last = end - 2 * hit.length
-    for diagonal, other in diagonals.items():
-        apart = diagonal - hit.diagonal
-        near = other.waiting and 0 < abs(apart) <= pairing.reach
-        begin = other.explored - other.waiting - min(apart, 0)
-        if near and other.explored - max(apart, 0) >= first and begin <= last:
-            return True
+    for apart in range(-pairing.reach, pairing.reach + 1):
+        other = diagonals.get(hit.diagonal + apart)
+        if apart and other and other.waiting:
+            begin = other.explored - other.waiting - min(apart, 0)
+            if other.explored - max(apart, 0) >= first and begin <= last:
+                return True
     return False
 
 
