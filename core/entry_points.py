@@ -71,12 +71,17 @@ def _found(group: str) -> list[Entry]:
 
 def _place(group: str) -> Path | None:
     """Where entries of this installation are kept; None where they can't be, or come from elsewhere than files."""
-    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
+    if any(hasattr(finder, "find_distributions") and not _looks_on_path(finder) for finder in sys.meta_path):
         return None
     try:
         return user_cache() / f"{group}-entries-{zlib.crc32(sys.prefix.encode()):08x}.json"
     except RuntimeError:
         return None
+
+
+def _looks_on_path(finder: Any) -> bool:
+    """Whether a finder of packages is Python's own, or the one that ``importlib_metadata`` puts in its place."""
+    return finder is PathFinder or type(finder).__module__ == "importlib_metadata"
 
 
 def _packages(paths: Iterable[str]) -> list[str]:

@@ -4,7 +4,6 @@ import json
 import os
 import sys
 from importlib import metadata
-from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -37,9 +36,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "path", [str(folder)])
-    # Packages that tests have imported may have put in finders of their own.
-    monkeypatch.setattr(sys, "meta_path", [one for one in sys.meta_path if one is PathFinder
-                                           or not hasattr(one, "find_distributions")])
     return folder
 
 
