@@ -76,7 +76,8 @@ def test_a_checkpoint_that_is_cut_off_in_any_write_loses_nothing(file, tmp_path,
         for a, b in order[:count]:
             state[a:b] = after[a:b]
         a, b = order[count]
-        half = (a + b) // 2 if order[count] not in header else a + 40
+        # A header is cut in its checksum: further on, all that differs from the one before might be there already.
+        half = (a + b) // 2 if order[count] not in header else a + 4
         state[a:half] = after[a:half]
         path = work / "d.duckdb"
         path.write_bytes(state)
