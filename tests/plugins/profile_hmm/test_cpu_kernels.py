@@ -16,6 +16,7 @@ from seqloom.plugins.common.stretches_cpu import Stretches
 from seqloom.plugins.profile_hmm import forward_cpu, seed_msv_cpu, ssv_striped_cpu, traces_cpu
 from seqloom.plugins.profile_hmm.clusters import envelopes
 from seqloom.plugins.profile_hmm.clusters_cpu import envelopes as envelopes_cpu
+from seqloom.plugins.profile_hmm.exact_math import log_f32
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
 from seqloom.plugins.profile_hmm.extend_bias_reference import BiasFilter
 from seqloom.plugins.profile_hmm.extend_domains_cpu import DefineDomainsCpu
@@ -27,6 +28,7 @@ from seqloom.plugins.profile_hmm.extend_viterbi_reference import ViterbiFilter
 from seqloom.plugins.profile_hmm.forward_cpu import StripedOdds
 from seqloom.plugins.profile_hmm.forward_reference import backward, forward
 from seqloom.plugins.profile_hmm.index_reference import HmmProfiles
+from seqloom.plugins.profile_hmm.logs_cpu import log_f32 as log_f32_cpu
 from seqloom.plugins.profile_hmm.msv_cpu import length_costs, look_up_scores, segment_scores
 from seqloom.plugins.profile_hmm.options import HmmsearchOptions
 from seqloom.plugins.profile_hmm.profile import LengthModel, byte_length_cost, null_score, search_profile
@@ -87,6 +89,14 @@ def test_profiles_are_those_of_the_reference(size, seed):
         for field in fields(getattr(expected, precision)):
             one, other = (getattr(getattr(profile, precision), field.name) for profile in (found, expected))
             assert np.array_equal(one, other) and np.asarray(one).dtype == np.asarray(other).dtype, field.name
+
+
+@given(st.lists(st.floats(0.0, allow_nan=False), min_size=1), st.integers(0, 10**6))
+def test_logs_are_those_of_libm(odd, seed):
+    near = np.random.default_rng(seed).lognormal(0.0, 0.01, 2000)
+    # The last one's logarithm is about the middle between two numbers of f32, too near it for the series.
+    values = np.concatenate([odd, near.astype(np.float32), near, [1.0, np.exp(1.0 + 2.0**-24)]])
+    assert np.array_equal(log_f32_cpu(values), log_f32(values))
 
 
 @settings(max_examples=12, deadline=None)
