@@ -13,7 +13,7 @@ from seqloom.core.records import Pairs
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.lanes import interleaved
 from seqloom.plugins.common.stretches_cpu import Stretches
-from seqloom.plugins.profile_hmm import forward_cpu, seed_msv_cpu, ssv_striped_cpu, traces_cpu
+from seqloom.plugins.profile_hmm import forward_cpu, kept_states_cpu, seed_msv_cpu, ssv_striped_cpu, traces_cpu
 from seqloom.plugins.profile_hmm.clusters import envelopes
 from seqloom.plugins.profile_hmm.clusters_cpu import envelopes as envelopes_cpu
 from seqloom.plugins.profile_hmm.exact_math import log_f32
@@ -27,6 +27,7 @@ from seqloom.plugins.profile_hmm.extend_viterbi_cpu import ViterbiFilterCpu
 from seqloom.plugins.profile_hmm.extend_viterbi_reference import ViterbiFilter
 from seqloom.plugins.profile_hmm.forward_cpu import StripedOdds
 from seqloom.plugins.profile_hmm.forward_reference import backward, forward
+from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
 from seqloom.plugins.profile_hmm.index_reference import HmmProfiles
 from seqloom.plugins.profile_hmm.logs_cpu import log_f32 as log_f32_cpu
 from seqloom.plugins.profile_hmm.msv_cpu import length_costs, look_up_scores, segment_scores
@@ -213,6 +214,21 @@ def test_domains_are_those_of_the_reference(sizes, seed):
     assert_same_hits(found, expected)
     scored, expected = Null2ScoreCpu().run(context, found), Null2Score().run(context, expected)
     assert_same_hits(scored, expected)
+
+
+@pytest.mark.parametrize("room", [0, 10_000, 1 << 20])
+def test_domains_do_not_depend_on_how_much_of_forward_is_kept(monkeypatch, room):
+    monkeypatch.setattr(kept_states_cpu, "KEPT_BYTES", room)
+    models = [random_model(size, size) for size in (20, 90)]
+    context = context_of(models, some_targets(models, 3), EVERYTHING)
+    index = HmmProfilesCpu().run(context, context.queries)
+    passed = ForwardFilterCpu().run(replace(context, indexes={index.kind: index}),
+                                    BiasFilterCpu().run(context, MsvFilterCpu().run(context, None)))
+    free = index.objects["states"]._free
+    assert 0 <= free <= max(room - 1, 0) and len(passed) > 20
+    found = DefineDomainsCpu().run(replace(context, indexes={index.kind: index}), passed)
+    assert index.objects["states"]._free == room
+    assert_same_hits(found, DefineDomainsCpu().run(context, passed))
 
 
 def test_domains_do_not_depend_on_how_much_is_held_at_once(monkeypatch):
