@@ -14,7 +14,7 @@ from tests.fresh.residues import Draw
 
 
 def run(pipeline: str, seeds: "itertools.count | range", seconds: float, keep: Path, say=print) -> Tally:
-    """Cases of these seeds until the time is over; the files of every difference and of refusals by seqloom alone stay in ``keep``."""
+    """Cases of these seeds until the time is over; those of differences and refusals by us alone stay in ``keep``."""
     kind, make = KINDS[pipeline]
     tally, end = Tally(), time.monotonic() + seconds
     for seed in seeds:
