@@ -35,6 +35,50 @@ assert sorter.order(Ragged(np.arange(101) * 2, apart)).tolist() == sorted(range(
     apart[2 * n : 2 * n + 2]))
 print("equal")
 """
+ROUNDS = """
+import numpy as np
+from seqloom.core.records import Ragged
+from seqloom.plugins.common import sort_words_cpu
+from seqloom.plugins.sorting import keys_cuda, radix_cuda, threads_cpu
+from seqloom.plugins.sorting.msd_radix_cuda import MsdRadixCuda
+from seqloom.plugins.sorting.segment_radix_cuda import SegmentRadixCuda
+
+radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, threads_cpu.LEAST, sort_words_cpu._SAMPLE = 6, 2, 20, 40
+rng = np.random.default_rng(4)
+
+
+def strings(characters, lengths):
+    return [rng.choice(np.frombuffer(characters, np.uint8), n).tobytes() for n in lengths]
+
+
+long = strings(b"ACGT", [45] * 12)
+kinds = {
+    "any": strings(b"ACGT", rng.integers(0, 40, 30)) + [b"", b"A" * 36, b"A" * 35, b"A" * 36],
+    "twice": long + long[::-1],
+    "begun alike, with others at the end": [b"A" * 33 + s for s in long] + [b"A" * 33 + bytes(range(190, 202))],
+    "one": [b"A" * 70] * 9,
+}
+chopped = []
+chop = keys_cuda.KeySource._chop
+keys_cuda.KeySource._chop = lambda self, *given: chopped.append(chop(self, *given)) or chopped[-1]
+for sorter, name, prefix, look, least in (
+        (MsdRadixCuda(), "any", 0, 64, 1), (MsdRadixCuda(), "any", 3, 64, 1), (MsdRadixCuda(), "twice", 0, 0, 1),
+        (MsdRadixCuda(), "begun alike, with others at the end", 0, 0, 1), (MsdRadixCuda(), "one", 0, 20, 1),
+        (MsdRadixCuda(), "begun alike, with others at the end", 8, 64, 10**6), (SegmentRadixCuda(), "any", 5, 0, 1),
+        (SegmentRadixCuda(), "twice", 0, 64, 1), (SegmentRadixCuda(), "one", 0, 0, 1),
+        (SegmentRadixCuda(), "begun alike, with others at the end", 0, 64, 1)):
+    rows = kinds[name]
+    sorter.prefix, keys_cuda._LOOK = prefix, look
+    keys = Ragged.of([np.frombuffer(s, np.uint8) for s in rows], np.uint8)
+    keys_cuda.many, keys_cuda.LEAST = lambda keys: True, least
+    chopped.clear()
+    order = sorter.order(keys)
+    wanted = sorted(range(len(rows)), key=rows.__getitem__)
+    assert order.dtype == np.int32 and order.tolist() == wanted, (name, prefix, look, order, wanted)
+    assert bool(chopped) == (look < 64), (name, chopped)
+    assert look or "others" not in name or not all(chopped)
+print("equal")
+"""
 CASES = {
     "one width": '[strings(b"ACGT", [4] * 250), strings(b"ab", [3] * 130), [b"same"] * 9]',
     "not as the first": '[strings(b"ab", [3] * 70) + [b"abc"], strings(b"ab", [3] * 70) + [b"ab", b"abba"]]',
@@ -50,6 +94,10 @@ def test_order_is_that_of_python(sorter: str, case: str) -> None:
     check(SCRIPT.format(module=module, sorter=name, rows=CASES[case], seed=1, least=1, threads=2))
 
 
+def test_long_and_skewed_keys_are_sorted_in_rounds() -> None:
+    check(ROUNDS)
+
+
 def test_too_little_device_memory_sorts_on_the_host() -> None:
     check("""
 import numpy as np
@@ -62,7 +110,7 @@ keys_cuda.LEAST = 1
 keys = Ragged.even(np.random.default_rng(1).integers(65, 69, (50, 4), np.uint8))
 for sorter in (LsdRadixCuda(), MsdRadixCuda()):
     asked = []
-    sorter._on_device = lambda keys: asked.append(len(keys)) or np.arange(len(keys))
+    sorter._on_device = lambda keys, room: asked.append(len(keys)) or np.arange(len(keys))
     for memory, on_device in ((None, True), (100 * len(keys), True), (len(keys), False)):
         asked.clear()
         sorter.device_memory = memory
