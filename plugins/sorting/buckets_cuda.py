@@ -30,7 +30,7 @@ KEEP: int
 SMALL = 4 if SIMULATED else 256
 """Words of a bucket that a group of threads sorts, at most."""
 _GROUP, _GROUPS = (2, 1) if SIMULATED else (32, 4)  # threads of a group, which is a warp, and groups of a block
-_LISTING = 64 if SIMULATED else 256  # threads of a block that lists buckets
+_LISTING = 32 if SIMULATED else 256  # threads of a block that lists buckets
 _SPREAD = 8  # blocks for each processor, about, where buckets are few
 
 

@@ -28,7 +28,7 @@ from seqloom.plugins.sorting.radix_cuda import DeviceWords, cuda, grid, numbers,
 
 _TASKS = 16  # stretches of ties for each thread of the host
 _BLOCKS = 8  # for each processor, that gather open keys
-_THREADS = 64 if SIMULATED else 256
+_THREADS = 32 if SIMULATED else 256
 
 
 @cuda.jit(device=True)

@@ -13,7 +13,7 @@ from seqloom.plugins.common import sort_words_cpu
 from seqloom.plugins.sorting import keys_cuda, radix_cuda, threads_cpu
 from seqloom.plugins.sorting.{module} import {sorter}
 
-radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST_PART, keys_cuda.LEAST = 6, 2, 60, {least}
+radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST_PART, keys_cuda.LEAST = 5, 2, 60, {least}
 sort_words_cpu._SAMPLE = 50
 threads_cpu.LEAST = 20
 sorter = {sorter}()
@@ -43,7 +43,7 @@ from seqloom.plugins.sorting import keys_cuda, radix_cuda, threads_cpu
 from seqloom.plugins.sorting.msd_radix_cuda import MsdRadixCuda
 from seqloom.plugins.sorting.segment_radix_cuda import SegmentRadixCuda
 
-radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, threads_cpu.LEAST, sort_words_cpu._SAMPLE = 6, 2, 20, 40
+radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, threads_cpu.LEAST, sort_words_cpu._SAMPLE = 5, 2, 20, 40
 rng = np.random.default_rng(4)
 
 
@@ -51,22 +51,20 @@ def strings(characters, lengths):
     return [rng.choice(np.frombuffer(characters, np.uint8), n).tobytes() for n in lengths]
 
 
-long = strings(b"ACGT", [45] * 12)
+long = strings(b"ACGT", [12] * 8)
 kinds = {
-    "any": strings(b"ACGT", rng.integers(0, 40, 30)) + [b"", b"A" * 36, b"A" * 35, b"A" * 36],
+    "any": strings(b"ACGT", rng.integers(0, 9, 14)) + [b"", b"A" * 26, b"A" * 25, b"A" * 26],
     "twice": long + long[::-1],
-    "begun alike, with others at the end": [b"A" * 33 + s for s in long] + [b"A" * 33 + bytes(range(190, 202))],
-    "one": [b"A" * 70] * 9,
+    "begun alike, with others at the end": [b"A" * 9 + s for s in long] + [b"A" * 9 + bytes(range(190, 202))],
+    "one": [b"A" * 70] * 6,
 }
 chopped = []
 chop = keys_cuda.KeySource._chop
 keys_cuda.KeySource._chop = lambda self, *given: chopped.append(chop(self, *given)) or chopped[-1]
 for sorter, name, prefix, look, least in (
-        (MsdRadixCuda(), "any", 0, 64, 1), (MsdRadixCuda(), "any", 3, 64, 1), (MsdRadixCuda(), "twice", 0, 0, 1),
-        (MsdRadixCuda(), "begun alike, with others at the end", 0, 0, 1), (MsdRadixCuda(), "one", 0, 20, 1),
-        (MsdRadixCuda(), "begun alike, with others at the end", 8, 64, 10**6), (SegmentRadixCuda(), "any", 5, 0, 1),
-        (SegmentRadixCuda(), "twice", 0, 64, 1), (SegmentRadixCuda(), "one", 0, 0, 1),
-        (SegmentRadixCuda(), "begun alike, with others at the end", 0, 64, 1)):
+        (MsdRadixCuda(), "any", 3, 99, 1), (MsdRadixCuda(), "begun alike, with others at the end", 0, 0, 1),
+        (MsdRadixCuda(), "one", 0, 20, 1), (MsdRadixCuda(), "twice", 3, 99, 10**6),
+        (SegmentRadixCuda(), "any", 5, 0, 1), (SegmentRadixCuda(), "begun alike, with others at the end", 0, 99, 1)):
     rows = kinds[name]
     sorter.prefix, keys_cuda._LOOK = prefix, look
     keys = Ragged.of([np.frombuffer(s, np.uint8) for s in rows], np.uint8)
@@ -75,14 +73,14 @@ for sorter, name, prefix, look, least in (
     order = sorter.order(keys)
     wanted = sorted(range(len(rows)), key=rows.__getitem__)
     assert order.dtype == np.int32 and order.tolist() == wanted, (name, prefix, look, order, wanted)
-    assert bool(chopped) == (look < 64), (name, chopped)
+    assert bool(chopped) == (look < 99), (name, chopped)
     assert look or "others" not in name or not all(chopped)
 print("equal")
 """
 CASES = {
-    "one width": '[strings(b"ACGT", [4] * 250), strings(b"ab", [3] * 130), [b"same"] * 9]',
+    "one width": '[strings(b"ACGT", [4] * 130), strings(b"ab", [3] * 130), [b"same"] * 9]',
     "not as the first": '[strings(b"ab", [3] * 70) + [b"abc"], strings(b"ab", [3] * 70) + [b"ab", b"abba"]]',
-    "any width": '[strings(b"ACGT", rng.integers(0, 7, 200)), [b"", b"\\0", b"", b"\\0\\0"] * 5, [b""] * 9, []]',
+    "any width": '[strings(b"ACGT", rng.integers(0, 7, 110)), [b"", b"\\0", b"", b"\\0\\0"] * 5, [b""] * 9, []]',
     "several words": '[strings(b"ACGT", rng.integers(0, 25, 60)) + [bytes(range(190, 214))]]',
 }
 
