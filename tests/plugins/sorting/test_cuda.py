@@ -51,19 +51,19 @@ def strings(characters, lengths):
     return [rng.choice(np.frombuffer(characters, np.uint8), n).tobytes() for n in lengths]
 
 
-long = strings(b"ACGT", [12] * 8)
+long = strings(b"ACGT", [3] * 8)
 kinds = {
-    "any": strings(b"ACGT", rng.integers(0, 9, 14)) + [b"", b"A" * 26, b"A" * 25, b"A" * 26],
+    "any": strings(b"ACGT", rng.integers(0, 9, 14)) + [b"", b"A" * 12, b"A" * 11, b"A" * 12],
     "twice": long + long[::-1],
-    "begun alike, with others at the end": [b"A" * 9 + s for s in long] + [b"A" * 9 + bytes(range(190, 202))],
-    "one": [b"A" * 70] * 6,
+    "begun alike, with others at the end": [b"A" * 5 + s for s in long] + [b"A" * 5 + bytes(range(190, 202))],
+    "one": [b"A" * 40] * 6,
 }
 chopped = []
 chop = keys_cuda.KeySource._chop
 keys_cuda.KeySource._chop = lambda self, *given: chopped.append(chop(self, *given)) or chopped[-1]
 for sorter, name, prefix, look, least in (
         (MsdRadixCuda(), "any", 3, 99, 1), (MsdRadixCuda(), "begun alike, with others at the end", 0, 0, 1),
-        (MsdRadixCuda(), "one", 0, 20, 1), (MsdRadixCuda(), "twice", 3, 99, 10**6),
+        (MsdRadixCuda(), "one", 0, 30, 1), (MsdRadixCuda(), "twice", 3, 99, 10**6),
         (SegmentRadixCuda(), "any", 5, 0, 1), (SegmentRadixCuda(), "begun alike, with others at the end", 0, 99, 1)):
     rows = kinds[name]
     sorter.prefix, keys_cuda._LOOK = prefix, look
@@ -90,6 +90,29 @@ CASES = {
 def test_order_is_that_of_python(sorter: str, case: str) -> None:
     module, _, name = sorter.partition(".")
     check(SCRIPT.format(module=module, sorter=name, rows=CASES[case], seed=1, least=1, threads=2))
+
+
+SUMS = """
+import numpy as np
+from numba import cuda
+from seqloom.plugins.sorting import radix_cuda
+
+
+@cuda.jit
+def both(values, out):
+    n = cuda.threadIdx.x
+    out[0, n], out[1, n] = radix_cuda.shuffled_sum(values[n]), radix_cuda.sum_before(values[n])
+
+
+values, out = np.random.default_rng(1).integers(0, 99, 96).astype(np.int32), np.zeros((2, 96), np.int32)
+both[1, 96](values, out)
+assert (out == np.cumsum(values) - values).all(), out
+print("equal")
+"""
+
+
+def test_sums_over_a_block() -> None:
+    check(SUMS)
 
 
 def test_long_and_skewed_keys_are_sorted_in_rounds() -> None:
