@@ -212,9 +212,9 @@ def resumed(folder: Path, wanted: bytes, *words: str) -> Iterator[str]:
         yield f"resume ends with {done.status}: {done.err.strip()}"
     elif seqloom(folder, "runs", "write", "last", *to).status == 0:  # it was killed when all rows were there
         yield from rows(folder, wanted)
-    else:  # it was killed before it had begun: nothing is lost, and nothing stands in the way
+    else:  # it was killed before its file said anything, which the store removes some time later
         done = seqloom(folder, *SEARCH)
-        yield from whole(folder, wanted) if done.status == 0 else [f"{done.err.strip()}"]
+        yield from rows(folder, wanted) if done.status == 0 else [done.err.strip()]
 
 
 def family(pid: int) -> list[psutil.Process]:
