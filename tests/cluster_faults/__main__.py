@@ -3,10 +3,14 @@
 import argparse
 import multiprocessing
 import sys
+import tempfile
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from pathlib import Path
 
+from .harness import prepare
 from .scenarios import SCENARIOS
 from .trials import trial
 
@@ -24,8 +28,11 @@ def main() -> int:
               for scenario in given.scenario or SCENARIOS]
     ends = time.time() + 60 * given.minutes
     done, well, taken = Counter[str](), Counter[str](), defaultdict[str, float](float)
-    with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
-        for (_, scenario, number), found in zip(trials, pool.map(trial, trials, [ends] * len(trials)), strict=True):
+    with (tempfile.TemporaryDirectory(prefix="seqloom-cluster-") as name,
+          ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool):
+        prepare(Path(name))
+        results = pool.map(trial, trials, repeat(ends), repeat(Path(name)))
+        for (_, scenario, number), found in zip(trials, results, strict=True):
             if found is None:
                 continue
             problems, seconds = found

@@ -1,20 +1,27 @@
 """One fault at one random time, in a folder of its process."""
 
 import random
+import shutil
 import tempfile
 import time
 from functools import cache
 from pathlib import Path
 
-from .harness import clean, prepare
+from .harness import clean
 from .scenarios import SCENARIOS
 
 
-def trial(named: tuple[int, str, int], ends: float) -> tuple[list[str], float] | None:
-    """What went wrong in one trial (seed, scenario, number), and its seconds; None if it didn't begin by ``ends``."""
+def trial(named: tuple[int, str, int], ends: float, prepared: Path) -> tuple[list[str], float] | None:
+    """What goes wrong in one trial, and its seconds; None if it can't begin in time.
+
+    Args:
+        named: seed, scenario and number.
+        ends: by ``time.time``, from when on none begins.
+        prepared: folder of queries, database and the rows that one process finds.
+    """
     if time.time() > ends:
         return None
-    folder, wanted = _prepared()
+    folder, wanted = _mine(prepared), (prepared / "out.tsv").read_bytes()
     clean(folder)
     since = time.monotonic()
     try:
@@ -29,7 +36,6 @@ _folders: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @cache
-def _prepared() -> tuple[Path, bytes]:
+def _mine(prepared: Path) -> Path:
     _folders.append(tempfile.TemporaryDirectory(prefix="seqloom-cluster-"))
-    folder = Path(_folders[-1].name)
-    return folder, prepare(folder)
+    return Path(shutil.copytree(prepared, _folders[-1].name, dirs_exist_ok=True))
