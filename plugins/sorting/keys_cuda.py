@@ -21,9 +21,9 @@ from seqloom.core.cuda.transfer import staged_transfer, to_device, to_host
 from seqloom.core.kernels.jit import kernel as host_kernel
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Ragged
+from seqloom.plugins.common.radix_cuda import DeviceWords, cuda, grid, number_rows, part_bounds, streams
 from seqloom.plugins.common.sort_words_cpu import INVALID, Coding, coding_of, dense_coding, load_word
 from seqloom.plugins.sorting.character_codes import EIGHT, CharacterCodes, character_codes, fill_codes
-from seqloom.plugins.sorting.radix_cuda import DeviceWords, cuda, grid, number_rows, part_bounds, streams
 
 LEAST = 1 << 16
 """Keys from which on the device is quicker than the host."""

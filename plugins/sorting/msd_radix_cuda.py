@@ -8,10 +8,10 @@ from seqloom.core.cuda.transfer import to_host
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Ragged
+from seqloom.plugins.common.radix_cuda import DeviceWords
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words, sort_strings
 from seqloom.plugins.sorting.keys_cuda import DeviceKeys, chopped, short, sorted_there, whole_order
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
-from seqloom.plugins.sorting.radix_cuda import DeviceWords
 from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 _TASKS = 16  # stretches of ties per thread

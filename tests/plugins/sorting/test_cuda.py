@@ -10,7 +10,8 @@ SCRIPT = """
 import numpy as np
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu
-from seqloom.plugins.sorting import keys_cuda, radix_cuda, threads_cpu
+from seqloom.plugins.common import radix_cuda
+from seqloom.plugins.sorting import keys_cuda, threads_cpu
 from seqloom.plugins.sorting.{module} import {sorter}
 
 radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST_PART, keys_cuda.LEAST = 6, 2, 60, {least}
