@@ -431,7 +431,8 @@ class ResultStore:
     # ---- asking
 
     def sql(self, query: str, attach: Sequence[str | Path] | None = None, wait: float = 10.0,
-            allow_files: bool = False, timeout: float | None = None, memory: int | None = None) -> "pyarrow.Table":
+            allow_files: bool = False, timeout: float | None = None, memory: int | None = None,
+            rows: int | None = None, disk: int | None = None) -> "pyarrow.Table":
         """Rows of an SQL query over the tables and views of the store, which it can't change.
 
         Args:
@@ -442,6 +443,8 @@ class ResultStore:
             allow_files: let the query read and write other files and load extensions; else it reaches what is attached.
             timeout: seconds after which the query is stopped.
             memory: bytes that DuckDB may take.
+            rows: that are computed and given at most; all when left out.
+            disk: bytes that DuckDB may lay aside in files when it runs out of memory.
 
         Raises:
             OptionError: there is nothing in the query.
@@ -462,11 +465,13 @@ class ResultStore:
             with translated(self.path):
                 shadow(connection)
                 self._attach_databases(connection, attach)
+                if disk is not None:
+                    connection.execute(f"SET max_temp_directory_size = '{max(1, disk >> 10)}KiB'")
                 if not allow_files and not shared:  # the setting would be that of all who have it open in this program
                     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
             if timeout is not None:
                 stopped.start()
-            return fetched(connection, query)
+            return fetched(connection, query, rows)
         except duckdb.Error as error:
             raise self._of_query(error, timeout) from None
         finally:
