@@ -2,7 +2,8 @@
 
 A search is a folder named by the identifier of its run: ``request.json`` says what is wanted, ``query`` holds the
 queries until the run is complete, ``state.json`` how it ended. One without that is unfinished: a server that starts
-takes it up again, and the run goes on where it stopped. Writing is by renaming, so that a server may be killed anywhere.
+takes it up again, and the run goes on where it stopped. Files are written by renaming, so that a server may be killed
+anywhere.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ class Search:
 
     Attributes:
         id: of the run, too.
-        request: pipeline, databases by name, options, title, when it was asked for, the command line that does the same.
+        request: pipeline, databases by name, options, title, when it was asked for, the same on the command line.
         state: "queued", "running", "stopping", "complete", "failed" or "cancelled".
         outcome: what ended it: hits, queries, seconds; or the error.
         progress: what its process said last.

@@ -180,7 +180,7 @@ def _counts(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    """Write a run into a file in an output format, or a view of it by ``task["export"]``; several files become a ZIP."""
+    """Write a run into a file in an output format, or a view of it by ``task["export"]``; several become a ZIP."""
     from ..output_formats import check_format
     from ..results import Results
 
