@@ -71,8 +71,7 @@ class Results:
         return self._store.delete(run)
 
     def sql(self, query: str, allow_files: bool = False, timeout: float | None = None,
-            memory: "int | str | None" = None, rows: int | None = None,
-            disk: "int | str | None" = None) -> "pyarrow.Table":
+            memory: "int | str | None" = None) -> "pyarrow.Table":
         """Rows of a query over the store, with the sequence databases of its runs attached under their files' names.
 
         Args:
@@ -80,11 +79,8 @@ class Results:
             allow_files: let it read and write other files.
             timeout: seconds after which it is stopped.
             memory: bytes, or a text such as "2G", that DuckDB may take.
-            rows: that are computed and given at most; all when left out.
-            disk: bytes, or a text, that DuckDB may lay aside in files when it runs out of memory.
         """
-        return self._store.sql(query, allow_files=allow_files, timeout=timeout, memory=parse_bytes(memory), rows=rows,
-                               disk=parse_bytes(disk, "disk"))
+        return self._store.sql(query, allow_files=allow_files, timeout=timeout, memory=parse_bytes(memory))
 
     def export(self, run: str | int, format: str, out: str | Path = "-", level: str = "hsps") -> int:
         """Write the hits of a run as "tsv", "csv", "parquet" or "jsonl"; returns the number of rows.

@@ -45,6 +45,8 @@ LISTED = 500
 """Runs on the page that lists them."""
 FIELDS = re.compile(r"[\w .,:=+-]{1,2000}")
 """Words behind the name of an output format."""
+HINTS = re.compile(r"; --(?:timeout allows more|allow-files lets a query read and write files)|; raise --memory$")
+"""What errors say to do on a command line, which isn't theirs who see them here."""
 OPTION = "o-"
 """Begins the names of fields of a form that are options."""
 
@@ -132,7 +134,7 @@ class Server:
             message = message.replace(base.path, base.name)
         message = message.replace(f"{self.settings.results.absolute()}.web", "").replace(
             str(self.settings.results.absolute()), self.settings.results.name)
-        return re.sub(r"; --(?:timeout allows more|allow-files lets a query read and write files)", "", message)
+        return HINTS.sub("", message)
 
     # ---- searches
 
@@ -416,6 +418,8 @@ class Server:
             table = await self._asked(query)
         except TaskError as error:
             message, status = self._without_paths(str(error)), _status(error)
+            if error.kind in ("Gone", "TimeoutError"):
+                message, status = "stopped: the query takes too much time or memory", 400
         if _wants_page(request):
             return self.pages.answer(request, "sql.html", status, query=query, table=table, message=message,
                                      limits=self.settings)

@@ -54,7 +54,8 @@ def main() -> None:
     except Cancelled as error:
         tell("error", {"kind": "Cancelled", "message": str(error)})
     except SeqloomError as error:
-        tell("error", {"kind": type(error).__name__, "message": str(error), "status": error.exit_status})
+        message = str(error.args[0]) if error.args else str(error)  # with its line feeds; who shows it escapes the rest
+        tell("error", {"kind": type(error).__name__, "message": message, "status": error.exit_status})
     except (OSError, MemoryError) as error:
         tell("error", {"kind": type(error).__name__, "message": f"{type(error).__name__}: {error}"})
     except Exception as error:  # a bug; the server must hear of it like of any other error
@@ -192,7 +193,8 @@ def write(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
             results.export(task["id"], task["export"], target, task["level"])
         else:
             run = results.run(task["id"])
-            check_format(task["outfmt"], run.plan)
+            if not task["outfmt"].startswith("plot "):  # figures say themselves that there is nothing to draw
+                check_format(task["outfmt"], run.plan)
             run.write(target, task["outfmt"])
         made = sorted(Path(name).iterdir())
         if len(made) > 1:
@@ -205,7 +207,7 @@ def sql(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Rows of a query over the store as plain data, no more than ``task["rows"]``."""
     import resource
 
-    from ..results import Results
+    from ..storage.results.store import ResultStore
 
     seconds = int(task["timeout"]) + 5
     resource.setrlimit(resource.RLIMIT_CPU, (4 * seconds, 4 * seconds))
@@ -213,16 +215,18 @@ def sql(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     resource.setrlimit(resource.RLIMIT_AS, (room, room))
     threading.Timer(seconds, os._exit, [1]).start()  # should the query not heed its interruption
     begin = time.monotonic()
-    table = Results(task["results"]).sql(task["query"], timeout=task["timeout"], memory=task["memory"],
-                                         rows=task["rows"] + 1, disk=task["memory"])
+    store = ResultStore(task["results"])
+    if not store.path.exists():
+        raise StoreError("there are no runs yet")
+    columns, found = store.first_rows(task["query"], task["rows"] + 1, task["timeout"], task["memory"], task["memory"])
     left, rows = TABLE, []
-    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+    for row in found:
         cells = [_cell(value) for value in row]
         left -= sum(len(str(cell)) for cell in cells)
         if len(rows) >= task["rows"] or left < 0:
             break
         rows.append(cells)
-    return {"columns": table.column_names, "rows": rows, "more": table.num_rows > len(rows),
+    return {"columns": columns, "rows": rows, "more": len(found) > len(rows),
             "seconds": time.monotonic() - begin}
 
 

@@ -25,9 +25,6 @@ Values = Sequence[Any] | np.ndarray | Ragged
 FEW, SHORT = 500, 16 << 10
 """Values, and characters, bytes or items in a column, up to which text is the quicker way: it needs no import."""
 
-AT_ONCE = 2048
-"""Rows of a stream that are taken together."""
-
 _NOTHING: dict[str, Any] = {"VARCHAR": "", "JSON": "", "BLOB": b""}
 """SQL types of texts and bytes, with what stands in the place of an absent one."""
 
@@ -64,8 +61,8 @@ def insert(connection: "duckdb.DuckDBPyConnection", table: str, columns: Mapping
         connection.unregister("new_rows")
 
 
-def fetched(connection: "duckdb.DuckDBPyConnection", query: str, rows: int | None = None) -> "pyarrow.Table":
-    """The rows that a query gives, or the last of several; the first ``rows`` of them, of which no more are computed.
+def fetched(connection: "duckdb.DuckDBPyConnection", query: str) -> "pyarrow.Table":
+    """The rows that a query gives, or the last of several.
 
     Raises:
         OptionError: there is nothing in it.
@@ -79,19 +76,7 @@ def fetched(connection: "duckdb.DuckDBPyConnection", query: str, rows: int | Non
         result = connection.execute(utf_8(query))
         if result is None:
             raise OptionError("there is no SQL statement to carry out")
-        return result.to_arrow_table() if rows is None else _first(result.to_arrow_reader(min(rows, AT_ONCE)), rows)
-
-
-def _first(reader: "pyarrow.RecordBatchReader", rows: int) -> "pyarrow.Table":
-    """The first rows of a stream."""
-    import pyarrow
-
-    found: list[pyarrow.RecordBatch] = []
-    left = rows
-    while left > 0 and (batch := next(reader, None)) is not None:
-        found.append(batch.slice(0, left))
-        left -= len(found[-1])
-    return pyarrow.Table.from_batches(found, reader.schema)
+        return result.to_arrow_table()
 
 
 def _short(kind: str, values: Values) -> bool:
