@@ -19,10 +19,10 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from ..core.errors import SeqloomError
 from ..storage.results.run_row import new_run_id
@@ -68,12 +68,12 @@ class Server:
         self._looked = 0.0
         self._looking: asyncio.Task[None] | None = None
 
-    def app(self) -> Starlette:
-        """The application."""
+    def app(self) -> ASGIApp:
+        """The application, with what stands before it."""
         def route(path: str, answer: Callable[[Request], Awaitable[Response]], *methods: str) -> Route:
             return Route(path, answer, methods=list(methods or ("GET",)))
 
-        return Starlette(
+        pages = Starlette(
             routes=[
                 route("/", self.front), route("/new/{pipeline}", self.form), route("/searches", self.begin, "POST"),
                 route("/runs", self.runs), route("/runs/{id}", self.run), route("/runs/{id}/files", self.files),
@@ -82,10 +82,11 @@ class Server:
                 route("/sql", self.sql, "GET", "POST"), route("/login", self.login, "GET", "POST"),
                 route("/databases", self.databases), route("/pipelines", self.pipelines),
                 route("/openapi.json", self.openapi), route("/static/{name}", self.static)],
-            middleware=[Middleware(Guard, settings=self.settings, keys=self.keys)], lifespan=self._alive,
+            lifespan=self._alive,
             exception_handlers={HTTPException: self._refused, TaskError: self._failed, SeqloomError: self._wrong,
                                 Refused: self._wrong, TooLarge: self._too_large, ClientDisconnect: self._gone,
                                 Exception: self._broken})
+        return Guard(pages, self.settings, self.keys)
 
     @asynccontextmanager
     async def _alive(self, app: Starlette) -> AsyncIterator[None]:
@@ -125,7 +126,7 @@ class Server:
 
     def _error(self, request: Request, status: int, message: str) -> Response:
         if _wants_page(request):
-            return self.pages.answer(request, "error.html", status, status=status, message=message)
+            return self.pages.answer(request, "error.html", status, code=status, message=message)
         return JSONResponse({"error": message}, status)
 
     def _without_paths(self, message: str) -> str:
