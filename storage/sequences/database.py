@@ -330,6 +330,11 @@ class SequenceDatabase(DatabaseFile):
             run_tasks(min(threads, MOST_READERS), lambda piece: self._copy(*piece), pieces, "read")
         return out
 
+    @property
+    def chunk_residues(self) -> int:
+        """Residues of every chunk but the last."""
+        return self._about.chunk_residues
+
     def image(self, make: bool = False) -> "ResidueImage | None":
         """The image of all residues; None where there is none.
 
@@ -357,7 +362,7 @@ class SequenceDatabase(DatabaseFile):
         writer = ImageWriter(self.path)
         try:
             for chunk in range(-(-self.total_residues // self._about.chunk_residues)):
-                writer.add(self._decode(*self._chunk(chunk)))
+                writer.add(self._decode(*self.chunk(chunk)))
         except BaseException:
             writer.discard()
             raise
@@ -392,7 +397,7 @@ class SequenceDatabase(DatabaseFile):
         if held is not None and held[0] == chunk:
             out[:] = held[1][skip : skip + len(out)]
             return
-        residues, data, runs = self._chunk(chunk)
+        residues, data, runs = self.chunk(chunk)
         if skip == 0 and len(out) == residues:
             self._decode(residues, data, runs, out)
             return
@@ -411,7 +416,7 @@ class SequenceDatabase(DatabaseFile):
         out[:] = data
         return out
 
-    def _chunk(self, chunk: int) -> tuple[int, np.ndarray, np.ndarray]:
+    def chunk(self, chunk: int) -> tuple[int, np.ndarray, np.ndarray]:
         """Residues, packed residues and ambiguity runs of a chunk, checked."""
         try:
             run = self._run_apart if self.read_only else self._run  # while appending, rows are those of the transaction

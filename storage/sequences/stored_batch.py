@@ -4,8 +4,9 @@ from typing import Self
 
 import numpy as np
 
-from ...core.sequences import SequenceBatch, UnreadBatch
+from ...core.sequences import PackedResidues, SequenceBatch, UnreadBatch
 from .database import SequenceDatabase
+from .packed_stretch import packed_stretch
 
 
 class StoredBatch(UnreadBatch):
@@ -47,6 +48,12 @@ class StoredBatch(UnreadBatch):
             if mapped is not None:
                 return mapped
         return super().stretch(first, last)
+
+    def packed(self) -> PackedResidues | None:
+        if "_stored" not in self.__dict__ or self.loaded or self.alphabet.name != "nucleotide":
+            return None
+        database, begin, _, threads = self._stored
+        return packed_stretch(database, begin, begin + self.total_residues, threads)
 
     def load(self) -> None:
         """Read the residues now; those of an image are brought into the system's cache meanwhile."""
