@@ -197,6 +197,11 @@ class SequenceBatch:
         asks for pieces, so that no more than these need be read at a time."""
         return self.searched()[first:last]
 
+    def around(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """u8[n] as ``residues``, in which those of half-open stretches (i8[s] places each) are there, at least: whoever
+        looks at few residues of long sequences asks for these, so that no others need be read."""
+        return self.residues
+
     def packed(self) -> PackedResidues | None:
         """The residues as they are stored, read anew, where that are two bits each and they aren't in memory."""
         return None

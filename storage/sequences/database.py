@@ -7,6 +7,7 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -241,12 +242,17 @@ class SequenceDatabase(DatabaseFile):
 
     def fetch(self, ordinals: np.ndarray) -> SequenceBatch:
         """The sequences with i8[k] ascending ``ordinals``, with names, descriptions and lower case."""
+        batch, starts = self.unread(ordinals)
+        return replace(batch, residues=self.residues(starts, batch.lengths))
+
+    def unread(self, ordinals: np.ndarray) -> tuple[SequenceBatch, np.ndarray]:
+        """As ``fetch``, without residues; and i8[k], where each sequence begins in the row of all residues."""
         ordinals = np.asarray(ordinals, np.int64)
         table = self.rows(ordinals)
-        lengths = np.asarray(table["length"], np.int64)
-        return SequenceBatch(
-            self.alphabet, self.residues(np.asarray(table["start"], np.int64), lengths), offsets_of(lengths), ordinals,
-            self.lower(ordinals), names=table["name"].tolist(), descriptions=table["description"].tolist())
+        offsets = offsets_of(np.asarray(table["length"], np.int64))
+        batch = SequenceBatch(self.alphabet, np.empty(0, np.uint8), offsets, ordinals, self.lower(ordinals),
+                              names=table["name"].tolist(), descriptions=table["description"].tolist())
+        return batch, np.asarray(table["start"], np.int64)
 
     def rows(self, ordinals: np.ndarray) -> dict[str, np.ndarray]:
         """Columns ordinal, name, description, length, start and taxid, 0 where there is none, of the sequences with
