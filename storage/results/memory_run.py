@@ -66,8 +66,13 @@ class MemoryRun:
     def plan(self) -> UnitPlan | None:
         return self._sink.plan()
 
-    def begin(self, plan: UnitPlan) -> None:
-        self._sink.begin(plan)
+    def begin(self, plan: UnitPlan, queries: SequenceBatch | ModelBatch | None = None) -> None:
+        if queries is not None and not self._tables:
+            self._queries = type(queries).concat([self._queries, queries])  # type: ignore[list-item]
+            self._room = min(self._room, ROOM) - int(queries.nbytes)
+            queries = None
+        self._sink.begin(plan, queries)
+        self._make_room()
 
     def done_units(self) -> set[tuple[int, int]]:
         return self._sink.done_units()
@@ -144,7 +149,7 @@ class MemoryRun:
         return {}
 
     def _make_room(self) -> None:
-        if not self._tables and self._held.nbytes > self._room:
+        if not self._tables and self._held.nbytes > max(0, self._room):
             self._in_tables()
 
     def _in_tables(self) -> "RunFile":
@@ -157,7 +162,7 @@ class MemoryRun:
             tables.add(self._totals)
             if self._row["finished"]:
                 tables.finish(self._row["state"], self._row["seconds"], self._row["error"])
-            self._tables, self._held = tables, MemorySink()
+            self._tables, self._held, self._queries = tables, MemorySink(), self._queries.take(0, 0)
         return self._tables
 
     def _whole_provenance(self) -> dict[str, Any]:
@@ -179,9 +184,9 @@ class _HeldReport(Reporting):
         super().__init__(known, source, plan, later)
         self._queries, self._held, self._totals = queries, held, totals
 
-    def sizes(self) -> np.ndarray:
+    def sizes(self, first: int, last: int) -> np.ndarray:
         owners = [records.query for batch in self._held.batches.values() for records in (batch, batch.alignments)]
-        return np.bincount(np.concatenate([np.empty(0, np.int32), *owners]), minlength=len(self._queries))
+        return np.bincount(np.concatenate([np.empty(0, np.int32), *owners]), minlength=last)[first:last]
 
     def asked(self, first: int, last: int, residues: bool) -> Asked:
         batch = self._queries.take(first, last)
