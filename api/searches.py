@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -38,6 +38,7 @@ from .database import Database
 from .installed import find_pipeline, registry
 from .masking import check_learned
 from .opening import DatabaseInput, changed, kept_pick, kept_plan, kept_stream, opened, space_of
+from .outputs import Output, Writing, all_streamed
 from .queries import QueryInput, files_of, is_file, load_queries
 from .query_stream import QueryFiles, QueryStream, RestOfQueries
 from .run import Run
@@ -72,7 +73,8 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
            negative_taxids: Iterable[int] | None = None, volume_residues: int | None = None,
            batch_queries: int | None = None, batch_residues: int | None = None, on_bad: str = "error",
            explain: Sequence[str] = (), command: str = "",
-           progress: Progress | None = None, written: Callable[[Run], None] | None = None, task: str = "",
+           progress: Progress | None = None, written: Callable[[Run], None] | None = None,
+           outputs: Sequence[Output] = (), task: str = "",
            cluster: Any = None, **options: Any) -> Run:
     """Search ``databases`` for ``queries`` and keep the results.
 
@@ -101,6 +103,9 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         progress: told of the work done. Set its cancellation to stop: ``Cancelled`` is raised, and the run can be
             resumed where part of its work is kept.
         written: called with the run when all its rows are there and before it is merged into the store.
+        outputs: written then as well; what goes wrong with them is raised when the run has been kept. Many queries of
+            a run that isn't stored are written while others are searched, where ``written`` is left out and the
+            formats allow it; then nothing of the results stays with the run.
         task: the pipeline to run instead, as on the command line: "blastn" alone does what its peer does, megablast;
             with the task "blastn" words of 11 seed.
         cluster: carry the search out on a Dask cluster: its client, the address of its scheduler, a scheduler file, or
@@ -166,8 +171,11 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         workers = on_cluster(stack, cluster, plan, source, space, pick, use, budget)
         engine = engine_of(plan, searched, loaded, source, space, use, progress, workers, stream)
         with engine.reading_ahead():
-            run_file = begun(home, provenance, loaded, source, share)
-            return carry_out(engine, run_file, home, plan, reopen, written, workers, stream)
+            if stream and home is None and written is None and all_streamed(outputs, plan):
+                run_file = streamed(provenance, loaded, source, progress)
+            else:
+                run_file = begun(home, provenance, loaded, source, share)
+            return carry_out(engine, run_file, home, plan, reopen, written, workers, stream, outputs)
 
 
 def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, budget: int | None, progress: Progress,
@@ -224,11 +232,20 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
     return RunFile.create(home.runs_folder, {**provenance, **machine}, queries, source.fingerprints(), memory=memory)
 
 
+def streamed(provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
+             progress: Progress) -> "RunResults":
+    """The results of a new run whose outputs are written while it goes on."""
+    from .storage.results.streamed_run import StreamedRun
+
+    return StreamedRun(provenance, MACHINE, queries, source, progress.cancellation)
+
+
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,
            memory: "int | str | None" = None, device_memory: "int | str | None" = None,
            progress: Progress | None = None, planned: Callable[[Plan], object] | None = None,
            written: Callable[[Run], None] | None = None, cluster: Any = None,
-           queries: "str | Path | Sequence[str | Path] | None" = None, **outputs: str) -> Run:
+           queries: "str | Path | Sequence[str | Path] | None" = None, written_to: Sequence[Output] = (),
+           **outputs: str) -> Run:
     """Do the rest of an interrupted run: the same plan, queries and databases, from where it stopped.
 
     Args:
@@ -238,6 +255,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             that can be resumed.
         planned: called with the plan before any work; what it raises leaves the run as it is.
         cluster: as of ``search``; a run that was begun without one may go on with it, and the other way round.
+        written_to: as ``outputs`` of ``search``.
         outputs: options of the pipeline that name files to write (``all_scores``): these are given again, since a
             stored run, which may be somebody else's, says of no file that it shall be written.
 
@@ -279,7 +297,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
                            volume_residues=former["volume_residues"])
             workers = on_cluster(stack, cluster, plan, source, space, kept_pick(kept), use, budget)
             engine = engine_of(plan, searched, loaded, source, space, use, progress, workers, stream)
-            return carry_out(engine, run_file, home, plan, reopen, written, workers, stream)
+            return carry_out(engine, run_file, home, plan, reopen, written, workers, stream, written_to)
     except BaseException:
         run_file.close()
         raise
@@ -386,18 +404,26 @@ def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
 def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None", plan: Plan,
               reopen: Callable[[], AbstractContextManager[VolumeSource]],
               written: Callable[[Run], None] | None, workers: "Session | None" = None,
-              stream: QueryStream | None = None) -> Run:
+              stream: QueryStream | None = None, outputs: Sequence[Output] = ()) -> Run:
     """Run the engine on an open run file, finish it and merge it; what ``workers`` did is kept with the run."""
-    begin = time.perf_counter()
+    begin, writing = time.perf_counter(), Writing(outputs)
+
+    def run_of(results: Any) -> Run:
+        return Run(run_file.id, plan, home, reopen, results, engine)
+
+    meanwhile = writing.meanwhile(run_file, run_of) if run_file.streamed else nullcontext()
     try:
-        totals = engine.run(run_file)
+        with meanwhile:
+            totals = engine.run(run_file)
         if workers:
             run_file.note("workers", workers.accounts())
         run_file.finish("complete", time.perf_counter() - begin, None, totals)
-        run = Run(run_file.id, plan, home, reopen, run_file, engine)
+        run = run_of(run_file)
         engine.progress.end()
         if written:
             written(run)
+        if not run_file.streamed:
+            writing.write(run)
     except BaseException as error:
         kept = home is not None and _begun(run_file)
         if isinstance(error, Cancelled) or (kept and isinstance(error, SeqloomError)):
@@ -413,6 +439,7 @@ def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None"
             engine.discard()
         raise
     run.release()
+    writing.check()
     return run
 
 

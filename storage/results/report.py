@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -60,7 +60,10 @@ class RunResults(ResultSink, Protocol):
         id: unique identifier of the run.
         number: the run's number in the tables.
         is_open: whether the results can be read and added to.
+        streamed: whether they go to writers batch by batch and aren't kept.
     """
+
+    streamed: ClassVar[bool] = False
 
     id: str
     number: int
@@ -189,20 +192,23 @@ class Reporting:
         """
         if residues:
             self._databases()
-        for first, last in self._spans():
+        for low in range(0, self.run["queries"], SIZES_AT_ONCE):
+            yield from self._blocks(low, min(low + SIZES_AT_ONCE, self.run["queries"]), residues)
+
+    def _blocks(self, low: int, high: int, residues: bool) -> Iterator[QueryBlock]:
+        """Of queries low … high − 1."""
+        for first, last in self._spans(low, high):
             yield from self._between(first, last, residues)
 
-    def _spans(self) -> Iterator[tuple[int, int]]:
+    def _spans(self, low: int, high: int) -> Iterator[tuple[int, int]]:
         """First query, and the one behind the last, of what is in memory together."""
-        for low in range(0, self.run["queries"], SIZES_AT_ONCE):
-            high = min(low + SIZES_AT_ONCE, self.run["queries"])
-            rows = np.concatenate([[0], np.cumsum(self.sizes(low, high))])
-            first = 0
-            while first < len(rows) - 1:
-                last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
-                last = min(max(last, first + 1), first + QUERIES_AT_ONCE, len(rows) - 1)
-                yield low + first, low + last
-                first = last
+        rows = np.concatenate([[0], np.cumsum(self.sizes(low, high))])
+        first = 0
+        while first < len(rows) - 1:
+            last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
+            last = min(max(last, first + 1), first + QUERIES_AT_ONCE, len(rows) - 1)
+            yield low + first, low + last
+            first = last
 
     def _between(self, first: int, last: int, residues: bool) -> Iterator[QueryBlock]:
         parsed = bool((self.run.get("options") or {}).get("parse_deflines"))

@@ -62,7 +62,7 @@ class RunFile:
         done: whether the run is finished.
     """
 
-    number = NUMBER
+    number, streamed = NUMBER, False
 
     def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path | None) -> None:
         self.connection, self.path = connection, path
