@@ -21,7 +21,7 @@ from .installed import registry
 BATCHES = 4
 """Batches of a portion, so that several threads have something to do at its end."""
 LEAST = 1 << 16
-"""Residues of a portion, at least."""
+"""Residues for which there is room in any case."""
 OF_MEMORY = 32
 """Part of the memory for a run's data that the residues of a portion may be."""
 WIDER = 4
@@ -51,8 +51,10 @@ class QueryFiles:
     def of(cls, kind: str, paths: Sequence[str], on_bad: str, batch_residues: int, batch_queries: int,
            memory: int | None) -> "QueryFiles":
         """Portions of some batches, as far as there is room for them."""
-        room = BATCHES * batch_residues if memory is None else min(BATCHES * batch_residues, memory // OF_MEMORY)
-        return cls(kind, tuple(paths), on_bad, max(LEAST, room), BATCHES * batch_queries)
+        residues = BATCHES * batch_residues
+        if memory is not None:
+            residues = min(residues, max(LEAST, memory // OF_MEMORY))
+        return cls(kind, tuple(paths), on_bad, residues, BATCHES * batch_queries)
 
     @classmethod
     def kept(cls, data: Mapping[str, Any]) -> "QueryFiles":

@@ -21,6 +21,7 @@ from ..ports import Executor, ResultSink, SlotStats, Trace, Unit, UnitPlan, Unit
 from ..progress import Cancellation, Progress
 from ..registry import Registry
 from ..sequences import SequenceBatch
+from .heap import Level
 from .keeper import Keeper
 from .location import check_stretch, cut_source
 from .planning import Planner, Settings
@@ -94,6 +95,7 @@ class Engine:
         self.asked = int(queries.ordinals[-1]) + 1 if len(queries) else 0
         self.runner = Runner(plan, registry, self.searched, space, settings, self.progress)
         self._executor = executor
+        self._level = Level()
         self._ahead: UnitPlan | None = None
         self._begun: list[FilledSlot] = []
 
@@ -180,6 +182,7 @@ class Engine:
 
     def _go_on(self, former: UnitPlan, queries: Queries, sink: ResultSink) -> UnitPlan:
         """Plan and keep the next portion of queries."""
+        self._level.look()
         self.queries, self.asked = queries, int(queries.ordinals[-1]) + 1
         self.planner = self._planner(queries, former)
         plan = self.unit_plan()
