@@ -101,6 +101,6 @@ __all__ = [  # handed on by the package as well
     "LOOKUP_STRIDE", "SATURATES_ON_ONE_PORT", "aligned", "choose_greater", "greater_lanes", "highest",
     "highest_bit", "highest_bytes", "in_place", "joined", "load", "lookup", "lookup_tables", "lowered",
     "lowered_to", "lowest_bit", "maximum", "minimum", "move_down", "move_up", "not_greater_lanes", "prefetch", "quads",
-    "quads_down", "quads_halves", "quads_pairs", "quads_up", "same_quads", "set_flushing", "shift_in", "splat", "spread",
-    "squeezed", "store", "whole_numbers", "widened", "wrapped_difference", "wrapped_sum",
+    "quads_down", "quads_halves", "quads_pairs", "quads_up", "same_quads", "set_flushing", "shift_in", "splat",
+    "spread", "squeezed", "store", "whole_numbers", "widened", "wrapped_difference", "wrapped_sum",
 ]

@@ -1,7 +1,6 @@
-"""Numbers below the smallest normal one: 0 where that is asked for, in kernels and in numpy, and in that thread alone."""
+"""Numbers below the smallest normal one are 0 where that is asked for, in kernels and in numpy."""
 
 import platform
-import threading
 
 import numpy as np
 import pytest
@@ -30,11 +29,6 @@ def test_results_are_zero_within_and_what_they_are_behind():
             assert found() == {0.0}
         assert found() == {0.0}  # the inner one leaves it as it was
         assert float(LEAST * np.float32(1.0)) == float(LEAST)
-        others = []
-        thread = threading.Thread(target=lambda: others.append(found()))
-        thread.start()
-        thread.join()
-        assert others in ([subnormal], [{0.0}])  # a new thread has the state of the one that starts it, or the first
     assert found() == subnormal
 
 
