@@ -28,6 +28,7 @@ from seqloom.plugins.common.sort_words_cpu import (
 )
 
 from .suffix_array import suffix_type
+from .suffix_names_cpu import named, pays
 
 _ROUNDS = 4  # words compared before doubling, at most
 _REPETITIVE = 16  # SA-IS if more than a 16th of the suffixes still tie with a neighbour
@@ -364,18 +365,33 @@ def by_induction(text: np.ndarray) -> np.ndarray:
     leftmost = np.empty(count // 2 + 1, kind)
     leftmost = leftmost[len(leftmost) - _classify(text, ranks, codes, leftmost) :]
     sizes = sizes[used].astype(kind)
-    order, seeds = np.empty(count, kind), np.empty_like(leftmost)
-    _induce(codes, sizes, leftmost, order, seeds)
-    names = np.empty(count // 2 + 1, kind)
-    different = _name(codes, leftmost, seeds, names)
+    if pays(len(leftmost), len(used)):
+        ranked, reduced, different = named(codes, leftmost, len(used))
+    else:
+        ranked, reduced, different = _named_by_induction(codes, sizes, leftmost)
     if different < len(leftmost):
-        del order
-        reduced = names[leftmost >> 1]
-        del names
-        seeds = leftmost[by_induction(reduced)]
-        order = np.empty(count, kind)
-    _induce(codes, sizes, seeds, order, np.empty(0, kind))
+        ranked = by_induction(reduced)
+    del reduced
+    order = np.empty(count, kind)
+    _induce(codes, sizes, leftmost[ranked], order, np.empty(0, kind))
     return order
+
+
+def _named_by_induction(codes: np.ndarray, sizes: np.ndarray,
+                        leftmost: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """As ``named``, by sorting the leftmost rising suffixes as if each ended where the next one begins."""
+    order, seeds = np.empty(len(codes), leftmost.dtype), np.empty_like(leftmost)
+    _induce(codes, sizes, leftmost, order, seeds)
+    del order
+    names = np.empty(len(codes) // 2 + 1, leftmost.dtype)
+    different = int(_name(codes, leftmost, seeds, names))
+    reduced = names[leftmost >> 1]
+    return (_places(leftmost, seeds) if different == len(leftmost) else reduced), reduced, different
+
+
+def _places(leftmost: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """Where each of ``seeds`` stands in ``leftmost``, which is in order."""
+    return np.searchsorted(leftmost, seeds)
 
 
 @kernel

@@ -78,6 +78,7 @@ def long_texts() -> dict[str, np.ndarray]:
         "some repeats": np.concatenate([genome, genome[5000:7000], genome[:500]]),
         "Fibonacci": np.frombuffer(longer.encode(), np.uint8) - 97,
         "all symbols": rng.integers(0, 18, 50_000),
+        "long stretches": np.concatenate([np.append(np.zeros(n, np.int64), [1, 3]) for n in rng.integers(1, 40, 5000)]),
     }
 
 
