@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..core import output_files
 from ..core.context import Queries
+from ..core.engine.balance import sooner_elsewhere
 from ..core.engine.engine import Engine
 from ..core.engine.planning import READERS, Planner, Settings
 from ..core.errors import Cancelled, ClusterError, StoreError
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 """Times that a unit is tried."""
+FEW = 16
+"""Units left for each worker from which on it is looked at who ends them sooner."""
 PULSE = 1.0
 """Seconds between two looks at the cluster."""
 
@@ -177,10 +180,20 @@ class ClusterExecutor:
         alone = len(self._session.workers) == 1
         for volume in (*known, *others):
             for unit in self._waiting[volume]:
-                if alone or worker.address not in self._tries.get(unit, ()):
+                tried = worker.address in self._tries.get(unit, ())
+                if alone or not (tried or self._sooner_elsewhere(worker, unit)):
                     self._waiting[volume].remove(unit)
                     return unit
         return None
+
+    def _sooner_elsewhere(self, worker: Worker, unit: Unit) -> bool:
+        """Whether a unit had better wait for a quicker worker; looked at when few are left alone."""
+        if sum(map(len, self._waiting.values())) > FEW * len(self._session.workers):
+            return False
+        waiting = sum(other.cells for units in self._waiting.values() for other in units)
+        others = [other.load for other in self._session.workers.values()
+                  if other is not worker and other.address not in self._tries.get(unit, ())]
+        return sooner_elsewhere(unit.cells, waiting, worker.load, others)
 
     def _begin(self, worker: Worker, unit: Unit) -> None:
         self._count += 1
@@ -236,6 +249,7 @@ class ClusterExecutor:
         self._engine.trace.seen.update(trace.seen)
         self._engine.trace.lost.update(trace.lost)
         worker.units += 1
+        worker.cells += unit.cells
         worker.seconds += facts["seconds"]
         worker.waited += facts["waited"]
         worker.received += len(future.result())

@@ -250,7 +250,7 @@ class Session:
         """It takes part from now on; what it did before it was taken for lost counts as well."""
         for before in [other for other in self.gone if other.address == worker.address]:
             self.gone.remove(before)
-            for name in ("units", "seconds", "waited", "sent", "received", "failed"):
+            for name in ("cells", "units", "seconds", "waited", "sent", "received", "failed"):
                 setattr(worker, name, getattr(worker, name) + getattr(before, name))
         self.workers[worker.address] = worker
 
