@@ -35,11 +35,13 @@ BYTES_PER_HIT = 2 * (8 + 4) + 4 + 4
 BYTES_PER_PIECE = 4 * 8
 BYTES_PER_PLACE = 1 + 1 + 1 + 1
 """Of the strands of the queries: base, four bases, and what may begin there."""
+BYTES_OF_COUNTERS = 1 << 20
+"""Of the sort and of others."""
 MOST_PLACES = 1 << 30
 """Scan places of a launch, for each template: they are numbers of 32 bits."""
 SLACK = 1 << 16
 """Found places and hits that there is room for beyond those to be expected."""
-_BLOCKS_PER_PROCESSOR = 4
+_BLOCKS_PER_PROCESSOR = 8
 
 
 class Pieces(NamedTuple):
@@ -216,7 +218,7 @@ class DeviceHits:
         firsts = offsets_of(places)
         total = int(firsts[-1])
         found_room, room = self._words.expected(total)
-        fixed = (strands.codes.size * BYTES_PER_PLACE + sum(array.nbytes for array in self._words.table)
+        fixed = (BYTES_OF_COUNTERS + strands.codes.size * BYTES_PER_PLACE + sum(array.nbytes for array in self._words.table)
                  + BYTES_PER_PIECE * len(places) + 4 * total // scan_cuda.THREADS)
         while True:
             self._room.close()
