@@ -70,7 +70,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
            negative_taxids: Iterable[int] | None = None, volume_residues: int | None = None,
            batch_queries: int | None = None, on_bad: str = "error", explain: Sequence[str] = (), command: str = "",
            progress: Progress | None = None, written: Callable[[Run], None] | None = None, task: str = "",
-           cluster: Any = None, **options: Any) -> Run:
+           cluster: Any = None, run_id: str | None = None, **options: Any) -> Run:
     """Search ``databases`` for ``queries`` and keep the results.
 
     Args:
@@ -103,6 +103,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         cluster: carry the search out on a Dask cluster: its client, the address of its scheduler, a scheduler file, or
             "local:4" for four worker processes of this machine. ``memory`` then holds for each worker, as ``threads``
             does for those of this machine.
+        run_id: unique identifier (a UUID) that the run shall have; made when left out. No other run may have it.
         options: the pipeline's own options, such as ``evalue=1e-5``.
 
     Raises:
@@ -160,7 +161,7 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         workers = on_cluster(stack, cluster, plan, source, space, pick, use, budget)
         engine = engine_of(plan, searched, loaded, source, space, use, progress, workers)
         with engine.reading_ahead():
-            run_file = begun(home, provenance, loaded, source, results_share(budget))
+            run_file = begun(home, provenance, loaded, source, results_share(budget), run_id)
             return carry_out(engine, run_file, home, plan, reopen, written, workers)
 
 
@@ -189,7 +190,7 @@ def engine_of(plan: Plan, searched: VolumeSource, queries: Queries, source: Volu
 
 
 def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
-          memory: int | None) -> "RunResults":
+          memory: int | None, run_id: str | None = None) -> "RunResults":
     """Where the results of a new run go: its file in the store, or memory where it isn't kept."""
     if home is None:
         from .storage.results.memory_run import MemoryRun
@@ -198,7 +199,8 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
     from .storage.results.run_file import RunFile
 
     machine = {name: find() for name, find in MACHINE.items()}
-    return RunFile.create(home.runs_folder, {**provenance, **machine}, queries, source.fingerprints(), memory=memory)
+    return RunFile.create(home.runs_folder, {**provenance, **machine}, queries, source.fingerprints(), memory=memory,
+                          run_id=run_id)
 
 
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,

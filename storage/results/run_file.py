@@ -7,6 +7,7 @@ that is waiting to be merged into its store. With the path ":memory:" nothing is
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -98,12 +99,12 @@ class RunFile:
             queries: kept with the run, so that it can be resumed without the file they came from.
             databases: what ``VolumeSource.fingerprints`` gives.
             memory: bytes that DuckDB may take.
-            run_id: of a run in memory that has one already.
+            run_id: that the run shall have; made when left out.
 
         Raises:
             StoreError: the folder or file can't be written; the message names it.
         """
-        run_id = run_id or new_run_id()
+        given, run_id = run_id is not None, run_id or new_run_id()
 
         def fill(run_id: str, connection: "duckdb.DuckDBPyConnection") -> None:
             _write_run(connection, begun(run_id, provenance, queries))
@@ -116,7 +117,7 @@ class RunFile:
             connection = connect(":memory:", False, "results", create=True, memory=memory, threads=THREADS,
                                  fill=partial(fill, run_id))
         else:
-            connection, path = _create_file(Path(where), run_id, memory, fill)
+            connection, path = _create_file(Path(where), run_id, memory, fill, given)
         try:
             return cls(connection, path)
         except BaseException:
@@ -358,8 +359,12 @@ def remove(path: Path) -> None:
 
 
 def _create_file(folder: Path, run_id: str, memory: int | None,
-                 fill: Callable[[str, "duckdb.DuckDBPyConnection"], None]) -> tuple["duckdb.DuckDBPyConnection", Path]:
-    """Make the file of a run and begin the run in it, in one transaction: no file is ever of no run."""
+                 fill: Callable[[str, "duckdb.DuckDBPyConnection"], None],
+                 given: bool) -> tuple["duckdb.DuckDBPyConnection", Path]:
+    """Make the file of a run and begin the run in it, in one transaction: no file is ever of no run.
+
+    Where the identifier is ``given``, no other one is taken in its place.
+    """
     for _ in range(20):
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -367,16 +372,31 @@ def _create_file(folder: Path, run_id: str, memory: int | None,
             raise StoreError(f"{folder}: can't make the folder for runs: {error.strerror}; give another store with "
                              "--results, or --no-store") from None
         path = folder / f"{run_id}{SUFFIX}"
+        filled, there = False, given and path.exists()
+
+        def begin(connection: "duckdb.DuckDBPyConnection", run_id: str = run_id) -> None:
+            nonlocal filled
+            fill(run_id, connection)
+            filled = True
+
         try:
-            return connect(str(path), False, "results", create=True, memory=memory, threads=THREADS,
-                           fill=partial(fill, run_id)), path
+            connection = connect(str(path), False, "results", create=True, memory=memory, threads=THREADS, fill=begin)
         except LockedError:  # another process looked into the folder in the moment between creating and locking
-            run_id = new_run_id()
+            if given:
+                time.sleep(0.05)
+            else:
+                run_id = new_run_id()
         except BaseException as error:
             if not isinstance(error, StoreError) or folder.is_dir():
-                remove(path)  # what is there of it is nothing
+                if not there:
+                    remove(path)  # what is there of it is nothing
                 raise
             # else another process has just removed the folder because it was empty
+        else:
+            if filled:
+                return connection, path
+            connection.close()
+            raise StoreError(f"there is a run {run_id} already; give another identifier, or resume it")
     raise StoreError(f"{folder}: no file for the run could be made and locked; does the file system support locks?")
 
 
