@@ -3,8 +3,8 @@
 ``python -m benchmarks.nucleotide_blast_gpu FASTA…`` takes genomes and mutated copies of them, ``--bases`` in all.
 ``scan``: the two passes and the ungapped extension on resident volumes, in bases a second. ``search``: whole searches
 from host memory, by several threads and by one, and those of one core of the CPU on a part of the bases, whose rows are
-compared. ``memory``: the same with a tenth of the memory that the packed bases take, or 16 MiB. ``command``: `seqloom` from a
-database to a file, in turns with itself on one core.
+compared. ``memory``: the same with a tenth of the memory that the packed bases take, or 16 MiB. ``command``: `seqloom`
+from a database to a file, in turns with itself on one core.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,9 @@ def scan(queries: SequenceBatch, targets: SequenceBatch, task: str, what: str) -
     stages = {filled.slot.name: filled.stage for filled in plan.stages}
     yield Timing(f"{task} {what}: indexes", time.perf_counter() - begin, f"{targets.total_residues:,} bases")
     for turn in range(1 + REPEATS):
-        found, seeds = timed(lambda: stages["seed.words"].run(context, None))
+        found, seeds = timed(partial(stages["seed.words"].run, context, None))
         in_order = stages["sort.diagonal"].run(context, seeds)
-        extended, segments = timed(lambda s=in_order: stages["extend.ungapped"].run(context, s))
+        extended, segments = timed(partial(stages["extend.ungapped"].run, context, in_order))
         hits, kept = len(seeds), len(segments)
         del seeds, in_order, segments
         if not turn:
@@ -219,7 +220,8 @@ def main() -> None:
         "scan": lambda: (timing for task in tasks for what, queries in batches.items()
                          for timing in scan(queries, resident, task, what)),
         "search": lambda: searches(batches, targets, tasks, threads),
-        "memory": lambda: searches(batches, targets, tasks, threads, max(LEAST_MEMORY, int(SHARE * targets.total_residues / 4))),
+        "memory": lambda: searches(batches, targets, tasks, threads,
+                                   max(LEAST_MEMORY, int(SHARE * targets.total_residues / 4))),
         "command": lambda: commands(batches, targets, tasks, threads, arguments.keep),
     }
     for part in arguments.parts:
