@@ -49,7 +49,8 @@ def check_blastn() -> None:
     every: list[dict[str, Any]] = [{"word_size": 7}, {"window_size": 30, "off_diagonal_range": 6},
                                    {"strand": "minus", "soft_masking": False}, {"word_size": 12}]
     for seed, options in enumerate(every[:2] if SIMULATED else every):
-        counts = compare("blastn" if seed % 2 else "blastn-short", *cases(seed), {"evalue": 1000, **options}, fast="cuda")
+        pipeline = "blastn" if seed % 2 else "blastn-short"
+        counts = compare(pipeline, *cases(seed), {"evalue": 1000, **options}, fast="cuda")
         assert counts["extend.ungapped"] > 1, counts
 
 

@@ -2,7 +2,6 @@
 
 from tests.simulator import simulated
 
-
 CHECKS = ("megablast", "blastn", "discontiguous", "chunks", "pipeline")
 
 
