@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from . import indexes, inputs
 from .budget import data_budget, reading_share, results_room, results_share
 from .core import output_files
-from .core.backends import check_available
+from .core.backends import check_available, cuda_available
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import Engine, check_queries
 from .core.engine.location import cut_source
@@ -146,8 +146,10 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
                   "not of what belongs to them", file=sys.stderr)
         check_queries(plan, loaded, source)
         searched = cut_source(source, plan.family.target_location(plan.options))
-        plan = indexes.with_stored(plan, searched)
         space = space_of(searched)
+        if cluster is None and pays_on_devices(plan, loaded.total_residues * space.total_residues):
+            plan = compose(plugins, chosen, options, "cuda", stages, settings)
+        plan = indexes.with_stored(plan, searched)
         default = Settings()
         use = Settings(
             threads=bounded_threads(threads), memory=_data_budget(budget),
@@ -163,6 +165,11 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         with engine.reading_ahead():
             run_file = begun(home, provenance, loaded, source, results_share(budget), run_id)
             return carry_out(engine, run_file, home, plan, reopen, written, workers)
+
+
+def pays_on_devices(plan: Plan, cells: int) -> bool:
+    """Whether the back end "auto" has left CUDA devices alone and a search of so many cells is worth theirs."""
+    return plan.backend == "auto" and 0 < plan.pipeline.devices_from <= cells and cuda_available()
 
 
 def on_cluster(stack: ExitStack, cluster: Any, plan: Plan, source: VolumeSource, space: SearchSpace,
