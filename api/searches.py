@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from . import indexes, inputs
 from .budget import data_budget, reading_share, results_room, results_share, streaming_share
 from .core import output_files
-from .core.backends import check_available
+from .core.backends import check_available, cuda_available
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import Engine, check_queries
 from .core.engine.location import cut_source
@@ -161,8 +161,10 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
                   "not of what belongs to them", file=sys.stderr)
         check_queries(plan, loaded, source)
         searched = cut_source(source, plan.family.target_location(plan.options))
-        plan = indexes.with_stored(plan, searched)
         space = space_of(searched)
+        if cluster is None and pays_on_devices(plan, loaded.total_residues * space.total_residues):
+            plan = compose(plugins, chosen, options, "cuda", stages, settings)
+        plan = indexes.with_stored(plan, searched)
         use = replace(use, memory=_data_budget(budget), explain=numbers_of(source, explain))
         provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
                       "pick": asdict(pick) if pick else None,
@@ -192,6 +194,11 @@ def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, bu
     first = stream.first()
     assert first is not None
     return first, stream if stream.is_full(first) else None
+
+
+def pays_on_devices(plan: Plan, cells: int) -> bool:
+    """Whether the back end "auto" has left CUDA devices alone and a search of so many cells is worth theirs."""
+    return plan.backend == "auto" and 0 < plan.pipeline.devices_from <= cells and cuda_available()
 
 
 def on_cluster(stack: ExitStack, cluster: Any, plan: Plan, source: VolumeSource, space: SearchSpace,
