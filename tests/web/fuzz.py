@@ -116,14 +116,14 @@ class Fuzz:
         return self._client().ask(method, path, None if method in ("GET", "HEAD") else b"x")
 
     def _json(self) -> Answer:
-        search: dict[str, Any] = {"pipeline": "exact-protein", "databases": ["small"], "query": ">a\nMK\n", "options": {},
-                                  "title": "t"}
+        search: dict[str, Any] = {"pipeline": "exact-protein", "databases": ["small"], "query": ">a\nMK\n",
+                                  "options": {}, "title": "t"}
         for name in self.random.sample(list(search), self.random.randrange(1, 3)):
             search[name] = self.random.choice((
                 self._word(), [self._word()], {self._word()[:100]: self._word()}, None, 1, -1.5, True, [[]],
                 {"evalue": self._word()}, {"mxfile": "../../secret.txt"}, {"matrix": f"{self.folder}/secret.txt"}))
         if search == {**search, "pipeline": "exact-protein", "databases": ["small"]}:
-            search["databases"] = ["none"]  # those that can be carried out are for the other kinds
+            search["databases"] = ["none"]  # those that can be carried out are uploads
         content = json.dumps(search).encode("utf-8", "surrogatepass")
         if self.random.random() < 0.3:
             place = self.random.randrange(len(content))
@@ -145,7 +145,8 @@ class Fuzz:
         text = f">{self._word()} {self._word()}\n".encode("utf-8", "surrogatepass") + b"MKVLAAGIVGL\n"
         data = self.random.choice((
             text, text * 3, self.random.randbytes(300), gzip.compress(text), gzip.compress(text)[:-9], b"\x1f\x8b" * 50,
-            b"DUCK" * 9, b"PK\x03\x04" + text, b"HMMER3/f\n" + text, b"@q\nMK\n+\nII\n", b">\n>\n>\n", b"\xff\xfe" + text,
+            b"DUCK" * 9, b"PK\x03\x04" + text, b"HMMER3/f\n" + text, b"@q\nMK\n+\nII\n", b">\n>\n>\n",
+            b"\xff\xfe" + text,
             b"TITLE x\nDBLIST /etc/passwd\n", gzip.compress(b"M" * 5_000_000)))
         if self.random.random() < 0.7:  # most are refused before they are searched with; some are
             data = data + b"\0"
