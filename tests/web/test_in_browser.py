@@ -97,7 +97,7 @@ def test_from_paste_to_alignment(page: Page) -> None:
 
 def test_two_tabs_wait_and_one_cancels(page: Page) -> None:
     first = page.browser.current_window_handle
-    long = page.search("sw", first_query() * 3, "proteins")
+    long = page.search("sw", first_query() * 40, "proteins")
     until(lambda: "running" in page.one("#status").text and page.one("#bar").get_attribute("value"))
     page.browser.switch_to.new_window("tab")
     try:

@@ -119,7 +119,7 @@ def test_errors_of_searches_name_no_places(program: Client, folder: Path) -> Non
 
 
 def test_a_search_is_cancelled_and_resumed(server: Served, program: Client, browser: Client) -> None:
-    path = program.search(first_query() * 3, "sw", "proteins")
+    path = program.search(first_query() * 40, "sw", "proteins")
     program.until(path, "running")
     while not (run := program.get(path).json)["progress"]["done"]:
         time.sleep(0.05)
@@ -282,7 +282,7 @@ def test_a_server_that_is_stopped_or_killed_goes_on_afterwards(tmp_path: Path) -
     fill_folder(tmp_path)
     with served(tmp_path) as server:
         client = server.client()
-        long = client.search(first_query() * 2, "sw", "proteins", max_target_seqs=3)
+        long = client.search(first_query() * 40, "sw", "proteins", max_target_seqs=3)
         waiting = client.search(QUERY)
         while not client.get(long).json["progress"]["done"]:
             time.sleep(0.05)
