@@ -37,7 +37,7 @@ def load_queries(kind: str, queries: QueryInput, on_bad: str = "error", memory: 
         InputError: a query can't be used; names it by its number and name, or its file and line.
     """
     if isinstance(queries, SequenceBatch | ModelBatch):
-        return queries
+        return _from_zero(queries)
     if isinstance(queries, str | bytes | Path) or is_record(queries):
         queries = [queries]
     if not isinstance(queries, Iterable):
@@ -89,7 +89,13 @@ def from_files(kind: str, paths: list[str], on_bad: str, memory: int | None = No
     else:
         whole = SequenceBatch.concat([inputs.load_sequences(path, registry(), alphabet(kind), on_bad, queries=True)
                                       for path in paths])
-    return whole.renumbered(np.arange(len(whole), dtype=np.int64))
+    return _from_zero(whole)
+
+
+def _from_zero(queries: Queries) -> Queries:
+    """The same, numbered from 0 on, as the results of a run number its queries."""
+    wanted = np.arange(len(queries), dtype=np.int64)
+    return queries if np.array_equal(queries.ordinals, wanted) else queries.renumbered(wanted)
 
 
 def _models(path: str, memory: int | None) -> ModelBatch:

@@ -1,6 +1,6 @@
 """The CPU kernels against the reference: equal to the last bit, for models and targets of any length."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -78,9 +78,15 @@ lengths = st.lists(st.integers(1, 200), min_size=1, max_size=2)
 def test_profiles_are_those_of_the_reference(size, seed):
     model = random_model(size, seed)
     model.match[1, 3:7] = 0.0
+    model.match[-1, :2] = 1e-38, 1e-3
+    model.transitions[size // 2] = [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0]
     found, expected = search_profile_cpu(model), search_profile(model)
     for name in ("match", "entry", "transitions"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+    for precision in ("bytes", "words", "floats"):
+        for field in fields(getattr(expected, precision)):
+            one, other = (getattr(getattr(profile, precision), field.name) for profile in (found, expected))
+            assert np.array_equal(one, other) and np.asarray(one).dtype == np.asarray(other).dtype, field.name
 
 
 @settings(max_examples=12, deadline=None)

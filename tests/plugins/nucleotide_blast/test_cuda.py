@@ -1,0 +1,11 @@
+"""Nucleotide BLAST on CUDA equals the reference and the CPU: in numba's simulator here, with small tiles."""
+
+import pytest
+
+from tests.simulator import simulated
+
+
+@pytest.mark.parametrize("check", ["megablast", "blastn", "discontiguous", "chunks", "pipeline"])
+def test_in_the_simulator(check: str) -> None:
+    done = simulated("-m", "tests.plugins.nucleotide_blast.on_cuda", check)
+    assert done.returncode == 0 and done.stdout.strip() == f"{check} passed", done.stderr[-2000:]
