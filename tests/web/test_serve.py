@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ..html_pages import parsed
 from ..integration.commands import seqloom
 from .served import HOSTILE, Client, Served, fill_folder, first_query, served
 
@@ -150,6 +151,14 @@ def test_every_format_can_be_downloaded(program: Client, done: str, folder: Path
     assert program.get(f"{done}/files/hits.parquet").content[:4] == b"PAR1"
     assert program.get(f"{done}/files/nothing.txt").status == 404
     assert program.get(f"{done}/files/6.tsv?fields=/etc/passwd").status == 400
+
+
+def test_the_page_of_a_run_is_its_report(browser: Client, done: str, folder: Path) -> None:
+    path = folder / "report.html"
+    seqloom(folder, "report", done.rpartition("/")[2], "-o", path)
+    shown, wanted = browser.get(done).page, parsed(path.read_text())
+    for tag, words in (("table", {"class_": "hits"}), ("article", {}), ("figure", {})):
+        assert [one.text for one in shown.all(tag, **words)] == [one.text for one in wanted.all(tag, **words)] != []
 
 
 @pytest.mark.gold
