@@ -13,6 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from .budget import available_bytes
+from .core.errors import SeqloomError
+from .core.pipeline import compose
 
 NEEDED = ("numpy", "numba", "duckdb", "pyarrow", "pluggy", "typer", "sqlalchemy", "alembic", "isal",
           "zstandard", "tqdm")
@@ -157,18 +159,19 @@ def _cuda() -> Iterator[Finding]:
 
 
 def _plugins() -> Iterator[Finding]:
-    from .core.backends import cuda_available
     from .installed import registry
 
     plugins = registry()
     yield Finding("ok", "plugins", f"{len(plugins.plugins)} loaded: {', '.join(plugins.plugins)}")
     for name, reason in plugins.problems.items():
         yield Finding("BAD", f"plugin '{name}'", reason, "mend or uninstall the package that provides it")
-    usable = {"cpu", *(["cuda"] if cuda_available() else [])}
-    there: dict[str, set[str]] = {}
-    for stage in plugins.stages():
-        there.setdefault(stage.name, set()).add(stage.backend)
-    slow = [p.name for p in plugins.pipelines() if any(not there.get(s.plugin, set()) & usable for s in p.slots)]
+    slow = []
+    for pipeline in plugins.pipelines():
+        try:
+            if compose(plugins, pipeline).slow:
+                slow.append(pipeline.name)
+        except SeqloomError as error:
+            yield Finding("BAD", f"pipeline '{pipeline.name}'", str(error), "mend the package that brings it")
     if slow:
         yield Finding("note", "pipelines", f"on the reference back end only: {', '.join(slow)}",
                       "they run, and may take long")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from seqloom.core.kernels.subnormals import flushed
 
 from .accuracy_cpu import Alignments, correction
 from .clusters_cpu import envelopes
@@ -92,6 +93,7 @@ class _Target:
         )
 
 
+@flushed()
 def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
                    seed: int, check: Callable[[], None], rooms: Rooms,
                    known: Sequence[Array32 | None]) -> list[tuple[np.float32, Domains | None]]:

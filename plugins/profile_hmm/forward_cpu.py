@@ -42,6 +42,7 @@ from seqloom.core.kernels.simd import (
     splat,
     store,
 )
+from seqloom.core.kernels.subnormals import flushed
 
 from .exact_math import F32, Array32
 from .kept_states_cpu import SPECIALS, spread_states
@@ -531,6 +532,7 @@ class Matrices:
         """Let go of what there is room for."""
         self.cells = self.forward = self.backward = np.empty(0, F32)
 
+    @flushed()
     def run_forward(self, residues: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64],
                     targets: NDArray[np.int64], multihit: bool, whole: bool,
                     known: Sequence[Array32] = ()) -> None:
@@ -567,6 +569,7 @@ class Matrices:
                 self._above.append(self._last.copy())
         _scores(self.forward, self.lanes, self.firsts, self.lengths, self.moves, self.scores)
 
+    @flushed()
     def run_backward(self, whole: bool) -> None:
         """Backward of the same stretches; with ``whole`` its cells are multiplied into those of Forward."""
         self.backward = self.rooms.of("backward", len(self.forward))

@@ -1,8 +1,11 @@
 """What ``doctor`` finds."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from seqloom import diagnosis
+from seqloom.installed import registry
 
 
 def test_a_kernel_is_compiled_and_run() -> None:
@@ -35,3 +38,15 @@ def test_kernels_of_plain_numba_are_noted(monkeypatch) -> None:
     monkeypatch.setattr(diagnosis, "PROBE", ("-c", f"{moved}sys.exit(probe.main())"))
     found = diagnosis._kernels()
     assert found.state == "note" and "numba compiles by itself" in found.remedy
+
+
+def test_pipelines_are_slow_only_where_a_search_would_say_so(monkeypatch) -> None:
+    def noted() -> str:
+        return " ".join(finding.fact for finding in diagnosis._plugins() if finding.what == "pipelines")
+
+    assert noted() == ""  # what there is for devices alone is left out without one
+    names = registry()
+    motif = replace(names.pipeline("blastp"), name="motif")
+    monkeypatch.setattr(type(names), "pipelines", lambda self: [motif, names.pipeline("blastp")])
+    monkeypatch.setattr(diagnosis, "compose", lambda plugins, pipeline: SimpleNamespace(slow=pipeline is motif))
+    assert noted().endswith("only: motif")
