@@ -50,7 +50,8 @@ class StripedWords:
         words = profile.words
         self.length = profile.length
         self.slots = max(2, -(-self.length // LANES))
-        self.match = self._striped(words.match).reshape(-1)
+        self.match = aligned(words.match.shape[0] * self.slots * LANES, np.int16)
+        self.match[:] = self._striped(words.match).reshape(-1)
         worth = np.empty(self.length, np.int16)
         _worth(words.entry, words.into_dm, words.dd, worth)
         parts = (words.entry, words.into_mm, words.into_im, words.into_dm, words.md, words.mi, words.ii, words.dd,
