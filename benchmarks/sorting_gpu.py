@@ -108,8 +108,8 @@ def cupy_order(words: np.ndarray) -> np.ndarray:
 def resident(count: int, bits: int) -> Iterator[Line]:
     """Name and seconds of what sorts words that are on the device."""
     from numba import cuda
+    from seqloom.plugins.common.radix_cuda import DeviceWords, numbers
     from seqloom.plugins.sorting.buckets_cuda import BucketSort, Settled
-    from seqloom.plugins.sorting.radix_cuda import DeviceWords, numbers
 
     values = np.random.default_rng(bits).integers(0, (1 << bits) - 1, count, np.uint64, endpoint=True)
     source, there = cuda.to_device(values), DeviceWords(count)

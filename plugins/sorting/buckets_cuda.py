@@ -18,8 +18,8 @@ from seqloom.core.cuda.jit import kernel
 from seqloom.core.cuda.transfer import clear, to_device, to_host
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.kernels.unroll import specialise
-from seqloom.plugins.sorting import radix_cuda as radix
-from seqloom.plugins.sorting.radix_cuda import STRETCH, DeviceWords, cuda, sum_before, warp_barrier
+from seqloom.plugins.common import radix_cuda as radix
+from seqloom.plugins.common.radix_cuda import STRETCH, DeviceWords, cuda, sum_before, warp_barrier
 
 # Filled in by ``specialise``; see ``settle_kernels``.
 GROUP: int

@@ -22,10 +22,10 @@ from seqloom.core.kernels.jit import kernel as host_kernel
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.kernels.simd import prefetch
 from seqloom.core.records import Ragged
+from seqloom.plugins.common.radix_cuda import DeviceWords, cuda, grid, numbers, part_bounds, streams
 from seqloom.plugins.common.sort_words_cpu import INVALID, coding_of, dense_coding
 from seqloom.plugins.sorting.buckets_cuda import BucketSort, Settled
 from seqloom.plugins.sorting.character_codes import EIGHT, CharacterCodes, character_codes, fill_codes
-from seqloom.plugins.sorting.radix_cuda import DeviceWords, cuda, grid, numbers, part_bounds, streams
 
 LEAST = 1 << 16
 """Keys from which on the device is quicker than the host."""

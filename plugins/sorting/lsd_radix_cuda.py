@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from seqloom.core.cuda.transfer import to_device, to_device_made, to_host
 from seqloom.core.records import Ragged
+from seqloom.plugins.common.radix_cuda import DeviceWords, numbers
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range
 from seqloom.plugins.sorting import keys_cuda
 from seqloom.plugins.sorting.keys_cuda import DeviceKeys, characters_of, fill_words, sorted_there, whole_order
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
-from seqloom.plugins.sorting.radix_cuda import DeviceWords, numbers
 from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 

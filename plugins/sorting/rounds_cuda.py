@@ -20,11 +20,11 @@ from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel as host_kernel
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Ragged
+from seqloom.plugins.common import radix_cuda as radix
+from seqloom.plugins.common.radix_cuda import DeviceWords, cuda, grid, numbers, sum_before
 from seqloom.plugins.common.sort_words_cpu import dense_coding, load_words, sort_strings
-from seqloom.plugins.sorting import radix_cuda as radix
 from seqloom.plugins.sorting.buckets_cuda import Settled, settle_kernels
 from seqloom.plugins.sorting.keys_cuda import KeySource
-from seqloom.plugins.sorting.radix_cuda import DeviceWords, cuda, grid, numbers, sum_before
 
 _TASKS = 16  # stretches of ties for each thread of the host
 _BLOCKS = 8  # for each processor, that gather open keys

@@ -2,8 +2,8 @@
 
 import numpy as np
 from seqloom.core.records import Ragged
+from seqloom.plugins.common import radix_cuda as radix
 from seqloom.plugins.common.sort_words_cpu import length_range
-from seqloom.plugins.sorting import radix_cuda as radix
 from seqloom.plugins.sorting.keys_cuda import KeySource, sorted_there
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
 from seqloom.plugins.sorting.rounds_cuda import OpenKeys, Round, join_segments, order_in_rounds, settle_all

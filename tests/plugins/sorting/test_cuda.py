@@ -10,7 +10,8 @@ SCRIPT = """
 import numpy as np
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu
-from seqloom.plugins.sorting import keys_cuda, radix_cuda, threads_cpu
+from seqloom.plugins.common import radix_cuda
+from seqloom.plugins.sorting import keys_cuda, threads_cpu
 from seqloom.plugins.sorting.{module} import {sorter}
 
 radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST_PART, keys_cuda.LEAST = 5, 2, 60, {least}
@@ -39,7 +40,8 @@ ROUNDS = """
 import numpy as np
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu
-from seqloom.plugins.sorting import keys_cuda, radix_cuda, threads_cpu
+from seqloom.plugins.common import radix_cuda
+from seqloom.plugins.sorting import keys_cuda, threads_cpu
 from seqloom.plugins.sorting.msd_radix_cuda import MsdRadixCuda
 from seqloom.plugins.sorting.segment_radix_cuda import SegmentRadixCuda
 
@@ -95,7 +97,7 @@ def test_order_is_that_of_python(sorter: str, case: str) -> None:
 SUMS = """
 import numpy as np
 from numba import cuda
-from seqloom.plugins.sorting import radix_cuda
+from seqloom.plugins.common import radix_cuda
 
 
 @cuda.jit
