@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
+from weakref import ref
 
 from ..index import Index
 
@@ -47,10 +48,22 @@ class Cache:
 
 
 class LazyIndexes(Mapping[str, Index]):
-    """Indexes by kind, each made when it is first asked for: many are for one way of several that a stage may take."""
+    """Indexes by kind, each made when it is first asked for: many are for one way of several that a stage may take.
 
-    def __init__(self, kinds: Sequence[str], make: Callable[[str], Index]) -> None:
-        self._kinds, self._made = tuple(kinds), Cache(make, len(kinds))
+    Args:
+        make: makes that of a kind, for which it may look at the others. It must not hold on to them: what refers to
+            itself goes only when somebody looks for such things, which with these may be a batch's whole memory.
+    """
+
+    def __init__(self, kinds: Sequence[str], make: "Callable[[str, LazyIndexes], Index]") -> None:
+        here = ref(self)
+
+        def made(kind: str) -> Index:
+            indexes = here()
+            assert indexes is not None  # who asks has them
+            return make(kind, indexes)
+
+        self._kinds, self._made = tuple(kinds), Cache(made, len(kinds))
 
     def __getitem__(self, kind: str) -> Index:
         if kind not in self._kinds:

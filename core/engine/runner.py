@@ -100,7 +100,7 @@ class Runner:
         context = self._context(queries=queries, scoring=scoring)
         makers = {filled.stage.provides: filled for filled in self.plan.indexes("query")}
         indexes: Mapping[str, Index] = LazyIndexes(
-            tuple(makers), lambda kind: self._index(makers[kind], replace(context, indexes=indexes), queries))
+            tuple(makers), lambda kind, others: self._index(makers[kind], replace(context, indexes=others), queries))
         return PreparedBatch(queries, scoring, indexes)
 
     def prepare_volume(self, span: Span) -> PreparedVolume:
@@ -126,7 +126,7 @@ class Runner:
         """
         self.cancellation.check()
         batch, volume = self.batches.get(unit.batch), self.volumes.get(unit.volume)
-        indexes = LazyIndexes((*batch.indexes, *volume.indexes), lambda kind: (
+        indexes = LazyIndexes((*batch.indexes, *volume.indexes), lambda kind, _: (
             volume.indexes[kind] if kind in volume.indexes else batch.indexes[kind]))
         context = self._context(queries=batch.queries, targets=volume.targets, scoring=batch.scoring, indexes=indexes)
         followed = {t for t in self.settings.explain if t in set(volume.targets.ordinals.tolist())}
