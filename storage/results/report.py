@@ -45,6 +45,8 @@ NO_SEQUENCES = ("this output needs the sequences of the databases, which are not
                 "put them back, or search again")
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 20_000, 50_000
 """Queries whose hits are in memory together, at most, and their hits and alignments, unless one query has more."""
+MODELS_AT_ONCE = 64
+"""Queries that are read together where they are models, which take more memory than their hits."""
 RESIDUES_AT_ONCE = 32 << 20
 """Residues of their targets up to which these are read together."""
 TARGETS_AHEAD = 256
@@ -189,10 +191,11 @@ class Reporting:
             self._databases()
         rows = np.concatenate([[0], np.cumsum(self.sizes())])
         parsed = bool((self.run.get("options") or {}).get("parse_deflines"))
+        together = MODELS_AT_ONCE if residues and self.run["query_type"] == "model" else QUERIES_AT_ONCE
         first = 0
         while first < len(rows) - 1:
             last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
-            last = min(max(last, first + 1), first + QUERIES_AT_ONCE, len(rows) - 1)
+            last = min(max(last, first + 1), first + together, len(rows) - 1)
             hits = self.hits(first, last)
             passed: dict[int, dict[str, int]] = {}
             for query, slot, records in self.passed(first, last):

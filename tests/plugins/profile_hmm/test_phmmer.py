@@ -83,7 +83,7 @@ def test_matrices_without_a_scale(scores):
 
 @pytest.mark.parametrize("options, told", [
     ({"popen": 0.5}, "--popen must be"), ({"pextend": 1.0}, "--pextend must be"), ({"Eft": 0.0}, "--Eft must lie"),
-    ({"mx": "PAM30", "mxfile": "# m\n"}, "--mx and --mxfile"), ({"E": 1.0, "T": 5.0}, "--E and --T"),
+    ({"mx": "PAM30", "mxfile": "# m\n"}, "--mx and --mxfile"), ({"E": 1.0, "T": 5.0}, "-E and -T"),
 ])
 def test_options_that_make_no_sense(options, told):
     with pytest.raises(OptionError, match=told):
