@@ -15,6 +15,7 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.sequences import SequenceBatch
+from seqloom.core.sparse import sparse
 from seqloom.plugins.common.xdrop_cpu import PADDING
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
 
@@ -125,9 +126,14 @@ def stretches(first: np.ndarray, last: np.ndarray) -> np.ndarray:
     return np.stack([begins[np.append(0, new)], ends[np.append(new, len(ends)) - 1]], axis=1)
 
 
+def _size(spans: np.ndarray) -> int:
+    return int((spans[:, 1] - spans[:, 0]).sum())
+
+
 def both_ways(codes: np.ndarray, spans: np.ndarray) -> np.ndarray:
     """Residues of ``xdrop_cpu.BothWays`` of all u1[n] codes, of which i8[s, 2] ``stretches`` alone are written."""
-    ways = np.empty((2, len(codes) + 2 * PADDING), np.uint8)
+    width = len(codes) + 2 * PADDING
+    ways = sparse(2 * width, 2 * _size(spans)).reshape(2, width)
     ways[:, :PADDING] = ways[:, ways.shape[1] - PADDING :] = 0
     _copy_both_ways(codes, spans, ways[0, PADDING:-PADDING], ways[1, PADDING:-PADDING])
     return ways
@@ -166,7 +172,7 @@ class PackedBases(NamedTuple):
 
         real: with ambiguities instead of the bases that stand for them.
         """
-        fours = np.empty(-(-self.size // 4), np.uint32)
+        fours = sparse(-(-self.size // 4) * 4, _size(spans)).view(np.uint32)
         _spread_all(self.bits, np.minimum(spans >> 2, len(fours)), fours)
         codes = fours.view(np.uint8)[: self.size]
         if real and len(self.runs):
