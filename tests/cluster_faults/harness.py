@@ -6,8 +6,6 @@ import random
 import select
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -16,13 +14,17 @@ from pathlib import Path
 
 import psutil
 
+from .forked import Forked, forked
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "api" / "sample"
 LIMIT = 120.0
 """Seconds after which a search is taken for hanging; every deadline below ends long before."""
+COMPILING = 900.0
+"""The same of the first search on a machine, which compiles kernels."""
 SECONDS = {"CONNECT": 6, "WORKERS": 10, "SILENCE": 4, "STUCK": 60, "STOP": 5}
 """Deadlines of ``seqloom.cluster.connection``, short."""
-SEARCH = ("blastp", "-q", "queries.fasta", "-d", "targets.duckdb", "--batch-queries", "4", "--volume-residues", "5000",
+SEARCH = ("blastp", "-q", "queries.fasta", "-d", "targets.duckdb", "--batch-queries", "5", "--volume-residues", "6000",
           "--evalue", "1", "-f", "6", "-o", "out.tsv", "--quiet")
 """A search of some dozens of units."""
 SLOW = """
@@ -39,7 +41,7 @@ if Runner.unit.__name__ == "unit":
 
 def environment(**more: str) -> dict[str, str]:
     deadlines = {f"DASK_SEQLOOM__{name}": str(value) for name, value in SECONDS.items()}
-    return {**os.environ, **deadlines, "PYTHONPATH": str(ROOT), "SLOW_UNITS": "0.02",
+    return {**os.environ, **deadlines, "PYTHONPATH": str(ROOT), "SLOW_UNITS": "0.03",
             "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "critical", **more}
 
 
@@ -50,10 +52,10 @@ def records(name: str, count: int) -> str:
 
 def prepare(folder: Path) -> bytes:
     """Fill a folder with queries and a database; the rows that one process finds."""
-    (folder / "queries.fasta").write_text(records("proteins.fasta", 40))
-    (folder / "targets.fasta").write_text(records("proteins.fasta", 200))
+    (folder / "queries.fasta").write_text(records("proteins.fasta", 25))
+    (folder / "targets.fasta").write_text(records("proteins.fasta", 160))
     for words in (("db", "create", "targets.duckdb", "targets.fasta", "--quiet"), (*SEARCH, "--no-store")):
-        done = seqloom(folder, *words)
+        done = ended(start(folder, *words), time.monotonic(), COMPILING)
         assert done.status == 0, done
     return (folder / "out.tsv").read_bytes()
 
@@ -67,25 +69,23 @@ class Done:
     seconds: float
 
 
-def start(folder: Path, *words: str, **more: str) -> subprocess.Popen:
+def start(folder: Path, *words: str, **more: str) -> Forked:
     """A command line in a process of its own."""
-    return subprocess.Popen([sys.executable, "-c", "from seqloom.cli import run; run()", *words], cwd=folder,
-                            env=environment(**more), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return forked("seqloom", words, folder, environment(**more))
 
 
-def ended(process: subprocess.Popen, since: float) -> Done:
-    """Wait for a command line.
+def ended(process: Forked, since: float, limit: float = LIMIT) -> Done:
+    """Wait for a command line for some seconds.
 
     Raises:
         AssertionError: it hangs.
     """
     try:
-        _, err = process.communicate(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
+        status = process.wait(limit)
+    except TimeoutError:
         process.kill()
-        process.communicate()
-        raise AssertionError(f"it hangs: {' '.join(map(str, process.args))}") from None
-    return Done(process.returncode, err, time.monotonic() - since)
+        raise AssertionError(f"it hangs: {' '.join(process.args)}") from None
+    return Done(status, process.errors.read_text() if process.errors.exists() else "", time.monotonic() - since)
 
 
 def seqloom(folder: Path, *words: str, **more: str) -> Done:
@@ -107,7 +107,7 @@ class Cluster:
         self._await(self.file.exists)
         self.workers = [self.worker(code, number) for number, code in enumerate(preloads)]
 
-    def worker(self, code: str = SLOW, number: int = 9) -> subprocess.Popen:
+    def worker(self, code: str = SLOW, number: int = 9) -> Forked:
         """Start another worker, and wait for nobody."""
         preload = self.folder / f"preload{number}.py"
         preload.write_text(code)
@@ -115,10 +115,8 @@ class Cluster:
                              "1", "--memory-limit", "0", "--death-timeout", "20", "--preload", str(preload),
                              "--local-directory", str(self.folder / "dask"))
 
-    def _process(self, kind: str, *words: str) -> subprocess.Popen:
-        return subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_" + kind, "--host", "127.0.0.1", *words],
-                                cwd=self.folder, env=environment(), stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL)
+    def _process(self, kind: str, *words: str) -> Forked:
+        return forked(kind, ("--host", "127.0.0.1", *words), self.folder, environment())
 
     def _await(self, what: object) -> None:
         end = time.monotonic() + 60
@@ -192,10 +190,15 @@ class Link:
         self._server.close()
 
 
-def whole(folder: Path, wanted: bytes) -> Iterator[str]:
-    """What is wrong with the rows that a search wrote and kept."""
+def rows(folder: Path, wanted: bytes) -> Iterator[str]:
+    """What is wrong with the rows that were written."""
     if (folder / "out.tsv").read_bytes() != wanted:
         yield "other rows than one process finds"
+
+
+def whole(folder: Path, wanted: bytes) -> Iterator[str]:
+    """What is wrong with the rows that a search wrote, and with what it left."""
+    yield from rows(folder, wanted)
     left = list(folder.glob("seqloom.duckdb.runs/*.duckdb"))
     if left:
         yield f"left behind: {', '.join(path.name for path in left)}"
@@ -203,11 +206,17 @@ def whole(folder: Path, wanted: bytes) -> Iterator[str]:
 
 def resumed(folder: Path, wanted: bytes, *words: str) -> Iterator[str]:
     """Go on with the interrupted run, and say what is wrong with its rows."""
-    done = seqloom(folder, "runs", "resume", "last", "-f", "6", "-o", "out.tsv", "--quiet", *words)
-    if done.status:
-        yield f"resume ends with {done.status}: {done.err.strip()}"
-    else:
+    to = ("-f", "6", "-o", "out.tsv")
+    done = seqloom(folder, "runs", "resume", "last", *to, "--quiet", *words)
+    if done.status == 0:
         yield from whole(folder, wanted)
+    elif "nothing to resume" not in done.err:
+        yield f"resume ends with {done.status}: {done.err.strip()}"
+    elif seqloom(folder, "runs", "write", "last", *to).status == 0:  # it was killed when all rows were there
+        yield from rows(folder, wanted)
+    else:  # it was killed before its file said anything, which the store removes some time later
+        done = seqloom(folder, *SEARCH)
+        yield from rows(folder, wanted) if done.status == 0 else [done.err.strip()]
 
 
 def family(pid: int) -> list[psutil.Process]:
@@ -232,7 +241,8 @@ def clean(folder: Path) -> None:
     """Remove what a trial left in its folder."""
     import shutil
 
-    for path in (*folder.glob("seqloom.duckdb*"), *folder.glob("out.tsv")):
+    for path in (*folder.glob("seqloom.duckdb*"), *folder.glob("out.tsv"), *folder.glob("stderr-*"),
+                 *folder.glob("dask")):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

@@ -22,7 +22,7 @@ from .harness import (
     whole,
 )
 
-LATER = 2.5
+LATER = 2.0
 """Seconds within which a fault comes: a search takes about as long."""
 OTHER_VERSION = SLOW + """
 from seqloom.cluster import worker
