@@ -18,7 +18,7 @@ from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
-from seqloom.core.kernels.simd import prefetch
+from seqloom.core.kernels.simd import highest_bit, lowest_bit, prefetch
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
@@ -141,11 +141,15 @@ def _mark_open(masked, begins, size, opens):
 
 @inline
 def _may_grow(piece, query, place, target, width, size):
-    """Whether a word may be part of one of ``size`` bases: where that needs 15 more, 8 on one side are equal."""
+    """Whether a word may be part of one of ``size`` bases, by the eight bases on either side of it."""
     q, t = place + width, target + width
-    if size - width < 15 or min(place, target) < 8 or q + 8 > len(query.strands) or t + 8 > len(piece.bases):
+    if size == width or min(place, target) < 8 or q + 8 > len(query.strands) or t + 8 > len(piece.bases):
         return True
-    return query.eights[q] == piece.words[t] or query.eights[place - 8] == piece.words[target - 8]
+    ahead, back = query.eights[q] ^ piece.words[t], query.eights[place - 8] ^ piece.words[target - 8]
+    if ahead == 0 or back == 0:
+        return True
+    right = np.int64(lowest_bit(ahead) >> np.uint64(3))
+    return right + 7 - np.int64(highest_bit(back) >> np.uint64(3)) >= size - width
 
 
 @inline
