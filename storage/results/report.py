@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -65,11 +65,11 @@ class RunResults(ResultSink, Protocol):
         streamed: whether they go to writers batch by batch and aren't kept.
     """
 
-    streamed: ClassVar[bool] = False
 
     id: str
     number: int
     is_open: bool
+    streamed: bool
 
     @property
     def connection(self) -> "duckdb.DuckDBPyConnection":
