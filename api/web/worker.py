@@ -219,7 +219,8 @@ def sql(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     if not store.path.exists():
         raise StoreError("there are no runs yet")
     columns, found = store.first_rows(task["query"], task["rows"] + 1, task["timeout"], task["memory"], task["memory"])
-    left, rows = TABLE, []
+    left = TABLE
+    rows: list[list[Any]] = []
     for row in found:
         cells = [_cell(value) for value in row]
         left -= sum(len(str(cell)) for cell in cells)

@@ -1,7 +1,7 @@
 """Requests that no program would send: ``python -m tests.web.fuzz --count 1000 --seed 1``.
 
-Mutated paths, headers, forms, uploads, JSON and SQL go to a server beside which a secret lies. Whatever comes, it has to
-be answered without an error of the server's own; the secret is in no answer, nothing new lies beside it; markup and
+Mutated paths, headers, forms, uploads, JSON and SQL go to a server beside which a secret lies. Whatever comes, it has
+to be answered without an error of the server's own; the secret is in no answer, nothing new lies beside it; markup and
 control characters that were sent are in no page but as text; and afterwards the server searches as before.
 """
 
@@ -16,6 +16,7 @@ import urllib.parse
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from .served import HOSTILE, Answer, Client, Served, fill_folder
 
@@ -24,23 +25,29 @@ SQL = (
     "SELECT * FROM read_text('{secret}')", "SELECT * FROM read_csv('{secret}')", "SELECT * FROM '{secret}'",
     "SELECT * FROM glob('{folder}/*')", "COPY (SELECT 1) TO '{folder}/new.csv'", "EXPORT DATABASE '{folder}/new'",
     "ATTACH '{folder}/new.duckdb'", "ATTACH '{secret}' AS s", "INSTALL httpfs", "LOAD httpfs", "LOAD '{secret}'",
-    "INSTALL x FROM '{folder}'", "SET enable_external_access = true", "RESET lock_configuration", "PRAGMA database_list",
-    "SET temp_directory = '{folder}/new'", "SELECT getenv('HOME')", "CREATE TABLE new AS SELECT 1", "DROP TABLE runs",
-    "CREATE MACRO f() AS TABLE SELECT * FROM read_text('{secret}')", "UPDATE runs SET id = NULL", "CHECKPOINT", "VACUUM",
+    "INSTALL x FROM '{folder}'", "SET enable_external_access = true", "RESET lock_configuration",
+    "PRAGMA database_list", "SET temp_directory = '{folder}/new'", "SELECT getenv('HOME')",
+    "CREATE TABLE new AS SELECT 1",
+    "DROP TABLE runs", "CREATE MACRO f() AS TABLE SELECT * FROM read_text('{secret}')", "UPDATE runs SET id = NULL",
+    "CHECKPOINT",
+    "VACUUM",
     "SELECT count(*) FROM range(10000000000) a, range(10000000000) b", "BEGIN; SELECT 1; COMMIT",
     "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t",
     "SELECT * FROM range(100000000000)", "SELECT repeat('x', 1000000000)", "SELECT '{hostile}' AS \"{hostile}\"",
     "SELECT * FROM sqlite_scan('{secret}', 't')", "SELECT * FROM parquet_scan(['{secret}'])", "CALL pragma_version()",
     "SELECT * FROM duckdb_settings()", "SELECT * FROM query('SELECT * FROM read_text(''{secret}'')')", "DETACH seqloom",
-    "SELECT content FROM read_blob('/proc/self/environ')", "SUMMARIZE runs", "EXPLAIN ANALYZE SELECT 1", ";", "--", "/*",
-    "IMPORT DATABASE '{folder}'", "USE temp; SELECT 1", "PREPARE p AS SELECT 1; EXECUTE p", "SELECT 1e400, 'nan'::float")
+    "SELECT content FROM read_blob('/proc/self/environ')", "SUMMARIZE runs", "EXPLAIN ANALYZE SELECT 1", ";", "--",
+    "/*",
+    "IMPORT DATABASE '{folder}'", "USE temp; SELECT 1", "PREPARE p AS SELECT 1; EXECUTE p",
+    "SELECT 1e400, 'nan'::float")
 PATHS = ("/", "/new/blastp", "/runs", "/runs/{id}", "/runs/{id}/files", "/runs/{id}/files/6.tsv", "/sql", "/login",
          "/databases", "/pipelines", "/openapi.json", "/static/style.css", "/searches", "/runs/{id}/cancel",
          "/runs/{id}/resume", "/new/..%2f..%2fsecret.txt", "/static/../secret.txt", "/static/..%2f..%2fsecret.txt",
-         "/runs/..%2f..%2fsecret.txt", "/runs/{id}/files/..%2f..%2f..%2fsecret.txt", "/runs/last", "/runs/1", "//secret.txt",
+         "/runs/..%2f..%2fsecret.txt", "/runs/{id}/files/..%2f..%2f..%2fsecret.txt", "/runs/last", "/runs/1",
+         "//secret.txt",
          "/runs/{id}/files/%00", "/runs/{id}/files/6.tsv?fields=../../secret.txt", "/%2e%2e/%2e%2e/secret.txt")
-WORDS = ("../../secret.txt", "/etc/passwd", "\x00", "\x1b[2J", HOSTILE, "{{7*7}}", "' OR 1=1 --", "\ud800", "9" * 400, "",
-         "-1", "1e999", "nan", "\u202e", "%s%n", "🧬" * 50, "a" * 70_000, "\r\nX-Injected: 1", "null", "[]")
+WORDS = ("../../secret.txt", "/etc/passwd", "\x00", "\x1b[2J", HOSTILE, "{{7*7}}", "' OR 1=1 --", "\ud800", "9" * 400,
+         "", "-1", "1e999", "nan", "\u202e", "%s%n", "🧬" * 50, "a" * 70_000, "\r\nX-Injected: 1", "null", "[]")
 
 
 class Fuzz:
@@ -61,7 +68,6 @@ class Fuzz:
         kinds: list[tuple[Callable[[], Answer | None], int]] = [
             (self._path, 4), (self._json, 4), (self._form, 3), (self._upload, 4), (self._raw, 2), (self._sql, 2)]
         chosen = self.random.choices([kind for kind, _ in kinds], [weight for _, weight in kinds])[0]
-        state = self.random.getstate()
         try:
             answer = chosen()
         except Exception as error:
@@ -71,7 +77,6 @@ class Fuzz:
             return
         self.statuses[answer.status] = self.statuses.get(answer.status, 0) + 1
         for wrong in self._wrong(answer):
-            self.random.setstate(state)
             self.problems.append(f"{chosen.__name__}: {wrong}: {answer.content[:300]!r}")
 
     def _wrong(self, answer: Answer) -> list[str]:
@@ -111,13 +116,14 @@ class Fuzz:
         return self._client().ask(method, path, None if method in ("GET", "HEAD") else b"x")
 
     def _json(self) -> Answer:
-        search = {"pipeline": "exact-protein", "databases": ["small"], "query": ">a\nMK\n", "options": {}, "title": "t"}
+        search: dict[str, Any] = {"pipeline": "exact-protein", "databases": ["small"], "query": ">a\nMK\n",
+                                  "options": {}, "title": "t"}
         for name in self.random.sample(list(search), self.random.randrange(1, 3)):
             search[name] = self.random.choice((
                 self._word(), [self._word()], {self._word()[:100]: self._word()}, None, 1, -1.5, True, [[]],
                 {"evalue": self._word()}, {"mxfile": "../../secret.txt"}, {"matrix": f"{self.folder}/secret.txt"}))
         if search == {**search, "pipeline": "exact-protein", "databases": ["small"]}:
-            search["databases"] = ["none"]  # those that can be carried out are for the other kinds
+            search["databases"] = ["none"]  # those that can be carried out are uploads
         content = json.dumps(search).encode("utf-8", "surrogatepass")
         if self.random.random() < 0.3:
             place = self.random.randrange(len(content))
@@ -128,7 +134,8 @@ class Fuzz:
 
     def _form(self) -> Answer:
         fields = {"pipeline": "blastp", "database": "small", "query": "", "title": self._word()}
-        fields[self.random.choice(("pipeline", "database", "o-evalue", "o-seg", "o-matrix", "o-x", "query"))] = self._word()
+        names = ("pipeline", "database", "o-evalue", "o-seg", "o-matrix", "o-x", "query")
+        fields[self.random.choice(names)] = self._word()
         fields["database" if self.random.random() < 0.7 else "pipeline"] = self._word()
         form = self.form if self.random.random() < 0.8 else self._word()
         return self.browser.fill("/searches", fields, form=form.encode("utf-8", "replace").decode())
@@ -138,7 +145,8 @@ class Fuzz:
         text = f">{self._word()} {self._word()}\n".encode("utf-8", "surrogatepass") + b"MKVLAAGIVGL\n"
         data = self.random.choice((
             text, text * 3, self.random.randbytes(300), gzip.compress(text), gzip.compress(text)[:-9], b"\x1f\x8b" * 50,
-            b"DUCK" * 9, b"PK\x03\x04" + text, b"HMMER3/f\n" + text, b"@q\nMK\n+\nII\n", b">\n>\n>\n", b"\xff\xfe" + text,
+            b"DUCK" * 9, b"PK\x03\x04" + text, b"HMMER3/f\n" + text, b"@q\nMK\n+\nII\n", b">\n>\n>\n",
+            b"\xff\xfe" + text,
             b"TITLE x\nDBLIST /etc/passwd\n", gzip.compress(b"M" * 5_000_000)))
         if self.random.random() < 0.7:  # most are refused before they are searched with; some are
             data = data + b"\0"
@@ -158,7 +166,8 @@ class Fuzz:
 
     def _raw(self) -> None:
         """Bytes that are hardly HTTP; all that counts is that the server lives."""
-        lines = [f"{self.random.choice(('GET', 'POST', 'FOO', ''))} {self._word()[:200]} HTTP/1.{self.random.randrange(3)}",
+        verb = self.random.choice(("GET", "POST", "FOO", ""))
+        lines = [f"{verb} {self._word()[:200]} HTTP/1.{self.random.randrange(3)}",
                  f"Host: {self.random.choice(('localhost', 'evil', ''))}", f"Content-Length: {self._word()[:40]}",
                  f"Cookie: seqloom_visitor={self._word()[:300]}", f"Transfer-Encoding: {self._word()[:20]}"]
         self.random.shuffle(lines[1:])

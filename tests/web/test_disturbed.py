@@ -1,4 +1,4 @@
-"""A server under fuzzed requests, and one that is killed; ``tests.web.fuzz`` and ``tests.web.kills`` do more of both."""
+"""A server under fuzzed requests, and one that is killed; ``tests.web.fuzz``, ``tests.web.kills`` do more of both."""
 
 from pathlib import Path
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ..html_pages import parsed
 from ..integration.commands import seqloom
 from .served import HOSTILE, Client, Served, fill_folder, first_query, served
 
@@ -119,7 +120,7 @@ def test_errors_of_searches_name_no_places(program: Client, folder: Path) -> Non
 
 
 def test_a_search_is_cancelled_and_resumed(server: Served, program: Client, browser: Client) -> None:
-    path = program.search(first_query() * 3, "sw", "proteins")
+    path = program.search(first_query() * 40, "sw", "proteins")
     program.until(path, "running")
     while not (run := program.get(path).json)["progress"]["done"]:
         time.sleep(0.05)
@@ -150,6 +151,14 @@ def test_every_format_can_be_downloaded(program: Client, done: str, folder: Path
     assert program.get(f"{done}/files/hits.parquet").content[:4] == b"PAR1"
     assert program.get(f"{done}/files/nothing.txt").status == 404
     assert program.get(f"{done}/files/6.tsv?fields=/etc/passwd").status == 400
+
+
+def test_the_page_of_a_run_is_its_report(browser: Client, done: str, folder: Path) -> None:
+    path = folder / "report.html"
+    seqloom(folder, "report", done.rpartition("/")[2], "-o", path)
+    shown, wanted = browser.get(done).page, parsed(path.read_text())
+    for tag, words in (("table", {"class_": "hits"}), ("article", {}), ("figure", {})):
+        assert [one.text for one in shown.all(tag, **words)] == [one.text for one in wanted.all(tag, **words)] != []
 
 
 @pytest.mark.gold
@@ -282,7 +291,7 @@ def test_a_server_that_is_stopped_or_killed_goes_on_afterwards(tmp_path: Path) -
     fill_folder(tmp_path)
     with served(tmp_path) as server:
         client = server.client()
-        long = client.search(first_query() * 2, "sw", "proteins", max_target_seqs=3)
+        long = client.search(first_query() * 40, "sw", "proteins", max_target_seqs=3)
         waiting = client.search(QUERY)
         while not client.get(long).json["progress"]["done"]:
             time.sleep(0.05)
