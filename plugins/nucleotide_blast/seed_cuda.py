@@ -80,7 +80,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     """
     index, queries, targets = context.index(kind), context.queries, context.targets
     strands, packed_bases = strands_of(context, index, length), packed_targets(context)
-    pieces = Pieces.of(packed_bases, targets.lengths, CHUNK, CHUNK_OVERLAP)
+    pieces = Pieces.of(targets.offsets, CHUNK, CHUNK_OVERLAP)
     of_widths = [QueryWords(width, index["width"], index["word_offsets"], index["words"], index["positions"])
                  for width in distinct(index["width"]).tolist()]
     looked_for = [words(own, strands.begins) for own in of_widths if own.total]
@@ -127,6 +127,7 @@ def device_footprint(shape: Shape, stride: int, kinds: int, templates: int, exte
 
 class WordHitsCuda(OnDevices, WordHits):
     __doc__ = WordHits.__doc__
+    reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
         stride, kinds, _ = self.word_counts(shape)
@@ -148,6 +149,7 @@ class WordHitsCuda(OnDevices, WordHits):
 
 class DiscontiguousWordHitsCuda(OnDevices, DiscontiguousWordHits):
     __doc__ = DiscontiguousWordHits.__doc__
+    reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
         _, kinds, _, templates = self.word_counts(shape)
