@@ -8,7 +8,7 @@ from seqloom.plugins.nucleotide_blast.pipelines import DEVICES_FROM
 
 from tests.simulator import simulated
 
-CHECKS = ("megablast", "blastn", "discontiguous", "chunks", "pipeline")
+CHECKS = ("megablast", "blastn", "discontiguous", "chunks", "memory", "pipeline")
 
 
 def test_in_the_simulator() -> None:
