@@ -167,8 +167,9 @@ def costs() -> dict[str, float]:
 
             run()
             run(None)
-            few, many = run(batch_queries=50), run(batch_queries=50, volume_residues=100_000)
-            few_here, many_here = run(None, batch_queries=50), run(None, batch_queries=50, volume_residues=100_000)
+            fine = {"batch_queries": 50, "volume_residues": 100_000 if SHARED.is_dir() else 5000}
+            few, many = run(batch_queries=50), run(**fine)
+            few_here, many_here = run(None, batch_queries=50), run(None, **fine)
             by_batch = run(batch_queries=1)
         more = many[0] - few[0]
         return {"start": start, "unit": (many[2] - few[2]) / more, "caller": (many[1] - few[1]) / more,
