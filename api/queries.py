@@ -37,7 +37,7 @@ def load_queries(kind: str, queries: QueryInput, on_bad: str = "error", memory: 
         InputError: a query can't be used; names it by its number and name, or its file and line.
     """
     if isinstance(queries, SequenceBatch | ModelBatch):
-        return queries
+        return _from_zero(queries)
     if isinstance(queries, str | bytes | Path) or is_record(queries):
         queries = [queries]
     if not isinstance(queries, Iterable):
@@ -53,6 +53,12 @@ def load_queries(kind: str, queries: QueryInput, on_bad: str = "error", memory: 
     if kind == "model":
         raise InputError("models are wanted as queries: give the path of a file with them")
     return from_texts(kind, [text_of(name, item, number) for number, (name, item) in enumerate(items, 1)], on_bad)
+
+
+def files_of(queries: QueryInput) -> list[str] | None:
+    """Paths of queries that are files and nothing else; None of others."""
+    items = queries if isinstance(queries, list | tuple) else [queries]
+    return [str(item) for item in items] if items and all(map(is_file, items)) else None
 
 
 def named(queries: Any) -> Iterator[tuple[str | None, Any]]:
@@ -89,7 +95,13 @@ def from_files(kind: str, paths: list[str], on_bad: str, memory: int | None = No
     else:
         whole = SequenceBatch.concat([inputs.load_sequences(path, registry(), alphabet(kind), on_bad, queries=True)
                                       for path in paths])
-    return whole.renumbered(np.arange(len(whole), dtype=np.int64))
+    return _from_zero(whole)
+
+
+def _from_zero(queries: Queries) -> Queries:
+    """The same, numbered from 0 on, as the results of a run number its queries."""
+    wanted = np.arange(len(queries), dtype=np.int64)
+    return queries if np.array_equal(queries.ordinals, wanted) else queries.renumbered(wanted)
 
 
 def _models(path: str, memory: int | None) -> ModelBatch:

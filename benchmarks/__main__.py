@@ -11,7 +11,7 @@ from importlib import import_module
 from .timing import Timing
 
 BENCHMARKS = ("start", "loading", "blastp", "one_query", "nucleotide_blast", "profile_hmm", "exact_match", "sorting",
-              "smith_waterman", "cluster")
+              "smith_waterman", "many_queries", "cluster")
 
 
 def main(names: list[str]) -> None:

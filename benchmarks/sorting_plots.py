@@ -48,7 +48,7 @@ def best_time(work: Callable[[], Any], rounds: int = 3) -> float:
 def resident_time(count: int, bits: int) -> float:
     """Seconds in which the device sorts words that are there."""
     from numba import cuda
-    from seqloom.plugins.sorting.radix_cuda import DeviceWords
+    from seqloom.plugins.common.radix_cuda import DeviceWords
 
     there = DeviceWords(count)
     source = cuda.to_device(np.random.default_rng(1).integers(0, 1 << bits, count, np.uint64))

@@ -57,14 +57,26 @@ def medians(taken: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return {what: statistics.median(seconds) for what, seconds in taken.items()}
 
 
+LAUNCHER = """
+import os, sys
+
+null = os.open(os.devnull, os.O_WRONLY)
+process = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=[
+    (os.POSIX_SPAWN_DUP2, null, 1), (os.POSIX_SPAWN_DUP2, null, 2)])
+_, status, usage = os.wait4(process, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss >> 10)
+"""
+"""Runs a command out of a small process: what a process had when it started another counts as memory of that one."""
+
+
 def used(words: Sequence[str], folder: Path) -> tuple[float, int]:
     """Processor seconds of a command and the most memory that it had, in MiB."""
-    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, words)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss >> 10
+    done = subprocess.run((sys.executable, "-S", "-E", "-c", LAUNCHER, *words), cwd=folder, check=True,
+                          capture_output=True, text=True)
+    status, seconds, memory = done.stdout.split()
+    if int(status):
+        raise subprocess.CalledProcessError(int(status), words)
+    return float(seconds), int(memory)
 
 
 def pinned(cores: Sequence[int], words: Sequence[str]) -> tuple[str, ...]:

@@ -30,16 +30,10 @@ from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
 from seqloom.plugins.exact_match.fm_seed_cuda import FmMatchesCuda
 from seqloom.plugins.exact_match.options import MatchOptions
 from seqloom.plugins.exact_match.partition import ORDERS, Split, seconds
+from seqloom.plugins.exact_match.partition_cuda import Room
 from seqloom.plugins.exact_match.seed_reference import Strand
 from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
-from seqloom.plugins.exact_match.whole_seed_cuda import (
-    Room,
-    WholeQueriesCuda,
-    index_parts,
-    looked_up,
-    machine_costs,
-    work_of,
-)
+from seqloom.plugins.exact_match.whole_seed_cuda import WholeQueriesCuda
 from seqloom.testing import assert_same_records
 
 from .charts import save_chart
@@ -129,7 +123,9 @@ class Bench:
     def compare(self, queries: SequenceBatch) -> Iterator[tuple[str, float]]:
         """Reads a second of both back ends, which must find the same places."""
         context, strands, found = self.context(queries), both_strands(queries), []
-        for stage, name in ((WholeQueriesCpu(), f"cpu, threads: {self.threads}"), (WholeQueriesCuda(), "cuda")):
+        on_host = WholeQueriesCuda(WholeQueriesCuda.Options(places="host"))
+        for stage, name in ((WholeQueriesCpu(), f"cpu, threads: {self.threads}"), (WholeQueriesCuda(), "cuda"),
+                            (on_host, "cuda, places from the host")):
             taken, _, places = least(partial(stage.places, context, strands))
             found.append(places)
             if name == "cuda":
@@ -139,27 +135,29 @@ class Bench:
                 f"{taken:.4f} s", f"{len(queries) / taken / 1e6:.2f} M reads/s",
                 f"{sum(len(part) for part, _ in places):,} places")
             yield name, len(queries) / taken
-        same(*found)
+        same(*found[:2])
+        same(*found[1:])
 
     def partitions(self, queries: SequenceBatch, memory: int) -> Series:
         """Reads a second, predicted and as it is, by the share of a memory that a part of the index has."""
-        context, strands = self.context(queries), both_strands(queries)
+        context, strands, stage = self.context(queries), both_strands(queries), WholeQueriesCuda()
         room = Room(memory, 1 << 20)
-        work, costs = work_of(context, strands, room), machine_costs(context)
+        partition, costs = stage.partition(context, strands, room), stage.costs(context)
+        work = partition.work()
         say("costs", f"C {costs.search * 1e9:.4f} ns a byte", f"beta {costs.copy * 1e9:.4f} ns a byte",
             f"{costs.meeting * 1e6:.0f} us a meeting")
         wanted, series = WholeQueriesCpu().places(context, strands), {}
         for count in _PARTS:
-            parts = index_parts(context, count)
-            taken = max(fm_search_cuda.tables_bytes(part.fm) for part in parts)
-            if taken + work.least_queries > memory:
+            parts = partition.parts(count)
+            taken = max(fm_search_cuda.part_bytes(part, fm_search_cuda.Layout()) for part in parts)
+            if taken + work.buffers * work.least_queries > memory:
                 continue
-            queries_in = -(-work.queries // (memory - taken))
+            queries_in = -(-work.queries // int(work.largest_part(memory - taken)))
             for order in ORDERS:
                 predicted = float(seconds(work, costs, order, np.array([count]), np.array([queries_in]))[0])
                 split = Split(order, count, queries_in, taken / memory, predicted)
 
-                measured, _, places = least(partial(anew, looked_up, context, strands, room, split, parts))
+                measured, _, places = least(partial(anew, stage.looked_up, context, strands, parts, split, room))
                 same(wanted, places)
                 say("split", split, f"{measured:.4f} s taken", f"predicted / taken {predicted / measured:.2f}")
                 for what, value in (("predicted", predicted), ("measured", measured)):
@@ -170,19 +168,20 @@ class Bench:
     def devices(self, queries: SequenceBatch) -> None:
         """Splits on one device and on all, each with parts of its own."""
         context, strands, all_devices = self.context(queries), both_strands(queries), fm_search_cuda.device_count()
-        wanted = WholeQueriesCpu().places(context, strands)
+        stage, wanted = WholeQueriesCuda(), WholeQueriesCpu().places(context, strands)
         for what, memory, order, parts_in in (
                 ("a part of the index on each", 1 << 40, "index", all_devices),
                 ("all of the index on each", 1 << 40, "queries", 1),
                 ("memory for a part of the index", self.index.nbytes * 3 // 2 // all_devices, "index", all_devices)):
             split, room = Split(order, parts_in, 2 * all_devices, 0.0, 0.0), Room(memory, 1 << 20)
-            search = partial(looked_up, context, strands, room, split, index_parts(context, parts_in))
+            partition = stage.partition(context, strands, room)
+            search = partial(stage.looked_up, context, strands, partition.parts(parts_in), split, room)
             times, predicted = [], []
             for count in (1, all_devices):
                 with patch.object(fm_search_cuda, "device_count", return_value=count):
-                    costs = machine_costs(context)
+                    costs = stage.costs(context)
                     taken, _, places = least(search, 3)
-                    work = work_of(context, strands, room)
+                    work = partition.work()
                 same(wanted, places)
                 times.append(taken)
                 predicted += seconds(work, costs, order, np.array([parts_in]), np.array([2 * all_devices])).tolist()
@@ -213,6 +212,26 @@ def compare_matches(threads: int) -> None:
             f"cuda: {times[1]:.4f} s, first {first[1]:.1f} s")
 
 
+def parted_matches(bench: Bench, threads: int) -> None:
+    """Maximal matches of long queries against an index of four times a device's memory."""
+    queries = reads_of(bench.targets, 2000, bench.generator, 10_000)
+    strands = both_strands(queries)
+    for mode in ("mumreference", "maxmatch"):
+        for memory in (None, bench.index.nbytes // 3):
+            context = Context(slot="seed.matches", queries=queries, targets=bench.targets, threads=threads,
+                              indexes={"fm-index": bench.index}, device_memory=memory,
+                              options=MatchOptions(both=True, length=40, **{mode: True}))
+            times, _, found = zip(*(least(partial(stage.matches, context, strands), 1)
+                                    for stage in (FmMatchesCpu(), FmMatchesCuda())), strict=True)
+            for one, other in zip(*found, strict=True):
+                if not np.array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)]):
+                    raise AssertionError(f"{mode}: matches differ")
+            counters = {name: context.counters[name] // context.counters["splits"]
+                        for name in ("index_parts", "query_parts")}
+            say(f"{mode}, memory {memory}", counters, f"cpu, threads: {threads}: {times[0]:.3f} s",
+                f"cuda: {times[1]:.3f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -230,6 +249,7 @@ def main() -> None:
     what = f"{arguments.reads:,} reads of {_LENGTH} bases, both strands"
     save_chart(folder / "reads_by_reference.svg", what, "residues of the reference", "reads per second", series)
     compare_matches(arguments.threads)
+    parted_matches(benches[0], arguments.threads)
     middle, largest = benches[len(benches) // 2], benches[-1]
     largest.planned(reads_of(largest.targets, arguments.reads, generator), largest.index.nbytes // 2)
     if fm_search_cuda.device_count() > 1:

@@ -36,6 +36,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "export": "write the hits of a run as TSV, CSV, Parquet or JSON lines",
         "report": "a page for a browser of one run, or of two side by side",
         "plot": "a figure of a run as SVG, PNG or PDF",
+        "serve": "searches through a browser, and over HTTP",
     },
     "seqloom itself": {
         "pipelines": "list pipelines, show their slots",
@@ -44,7 +45,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "demo": "a small search of real sequences, start to end",
     },
 }
-MODULES = {name: name for name in ("db", "index", "mask", "sort", "runs", "sql", "export", "report", "plot",
+MODULES = {name: name for name in ("db", "index", "mask", "sort", "runs", "sql", "export", "report", "plot", "serve",
                                    "pipelines", "plugins", "doctor", "demo")}
 INTERRUPTED = 130
 BROKEN_PIPE = 141

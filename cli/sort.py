@@ -21,8 +21,10 @@ def sort(
     "sequence",
     unique: Annotated[bool, option("--unique", help="the first of equal records only, with their count; not by length"
                                    )] = False,
-    sorter: Annotated[str, option("--sorter", metavar="NAME", help="msd-radix, lsd-radix, multikey-quicksort, or a "
-                                  "plugin's")] = "msd-radix",
+    sorter: Annotated[str, option("--sorter", metavar="NAME", help="msd-radix, lsd-radix, multikey-quicksort, "
+                                  "segment-radix, or a plugin's")] = "msd-radix",
+    prefix: Annotated[int, option("--prefix", metavar="N", min=0, help="characters that a CUDA device looks at in a "
+                                  "round, at most; 0 for as many as fit 64 bits; changes no result")] = 0,
     backend: Annotated[str, option("--backend", metavar="NAME", help="auto, cpu, cuda or reference; changes no "
                                    "result")] = "auto",
     threads: Annotated[str, option("-p", "--num-threads", "--threads", metavar="N",
@@ -48,6 +50,7 @@ def sort(
     check_available([backend])
     chosen = registry().sorter(sorter, backend)
     chosen.threads = bounded_threads(number(threads, "--num-threads") or 1)
+    chosen.prefix = prefix
     size = parse_bytes(memory)
     block = max(1 << 20, size // PER_BYTE) if size else None
     with working(quiet, "nothing more is written") as progress:

@@ -22,6 +22,9 @@ class Sorter(ABC):
     """Threads that ``order`` may use; they change no result."""
     device_memory: int | None = None
     """Bytes of device memory that ``order`` may use; None for what is free. They change no result either."""
+    prefix: int = 0
+    """Characters of each key that a device looks at in a round, at most; 0 for as many as fit a word. It changes no
+    result."""
 
     @classmethod
     def help(cls) -> str:

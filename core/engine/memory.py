@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..packed_texts import PackedTexts
 from ..ports import ResultSink, SlotStats, SourceFacts, Span, TargetInfo, TaxaFound, Taxon, UnitPlan
 from ..records import Hits, Records
 from ..sequences import ModelBatch, SequenceBatch
@@ -147,8 +148,10 @@ class ModelSource:
         import hashlib
 
         digest = hashlib.blake2b(digest_size=16)
-        for text in chain(batch.names, batch.accessions, batch.sources):
+        for text in chain(batch.names, batch.accessions):
             digest.update(text.encode("utf-8", "replace") + b"\0")
+        for packed in PackedTexts.of(batch.sources).packed:
+            digest.update(packed + b"\0")
         digest.update(np.ascontiguousarray(batch.lengths, "<i8").data)
         # The texts are for runs whose queries are models; here nobody reads them.
         self._batch = replace(batch, ordinals=np.arange(len(batch), dtype=np.int64), sources=())
@@ -225,7 +228,7 @@ class MemorySink:
     def plan(self) -> UnitPlan | None:
         return self._plan
 
-    def begin(self, plan: UnitPlan) -> None:
+    def begin(self, plan: UnitPlan, queries: SequenceBatch | ModelBatch | None = None) -> None:
         self._plan = plan
 
     def done_units(self) -> set[tuple[int, int]]:

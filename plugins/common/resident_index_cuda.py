@@ -18,7 +18,7 @@ from .target_order_cuda import BYTES_PER_STRETCH_HERE
 KIND = "resident-targets"
 
 
-def _wait(sending: Upload) -> None:
+def wait_quietly(sending: Upload) -> None:
     with suppress(BackendError):  # whoever uses the device will be told
         sending.wait()
 
@@ -54,7 +54,7 @@ class ResidentTargets(IndexStage):
 
         def send(device: int) -> None:
             # Residues that nobody has used may go when the index goes.
-            weakref.finalize(index, _wait, device_memory().bring(batch, context.device_memory))
+            weakref.finalize(index, wait_quietly, device_memory().bring(batch, context.device_memory))
 
         devices = range(device_count())
         with short_switch_interval():

@@ -56,6 +56,25 @@ class Tables(NamedTuple):
     marks: np.ndarray
 
 
+class IndexPart(NamedTuple):
+    """The index of a stretch of a text.
+
+    Attributes:
+        begin: place in the text where it begins. places: how many places of it are its own: it may reach into the next.
+        text: u1, the symbols of the stretch, and the end symbol.
+    """
+
+    fm: Tables
+    begin: int
+    places: int
+    text: np.ndarray
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is of all of the text."""
+        return self.begin == 0 and self.places == len(self.text)
+
+
 def tables_of(index: Index) -> Tables:
     """The tables of an index of kind ``fm-index``, stored or fresh."""
     return Tables(shift=np.uint64(index.parameters["bucket"].bit_length() - 1),

@@ -5,6 +5,8 @@ for device functions.
 """
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -16,7 +18,7 @@ from seqloom.core.backends import device_count, on_device, simulated
 from seqloom.core.cuda.transfer import to_device
 from seqloom.plugins.exact_match import fm_search_cpu as host
 
-from .fm_index import Tables
+from .fm_index import IndexPart
 from .fm_seed_cpu import codes_of
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
@@ -50,8 +52,20 @@ FUNCTIONS = device_functions(
 """The host's look-ups as device functions."""
 
 
+class Layout(NamedTuple):
+    """What of an index a device holds beside what it takes to find rows.
+
+    Attributes:
+        places: sampled suffixes, so that places of rows are looked up there.
+        text: the symbols of the text.
+    """
+
+    places: bool = True
+    text: bool = False
+
+
 class DeviceTables(NamedTuple):
-    """``Tables`` with arrays on the device, and ``codes``, u8[256]: see ``codes_of``."""
+    """``Tables`` with arrays on the device, and ``codes``, u8[256]: see ``codes_of``; ``text``, u1, may be empty."""
 
     symbols: Any
     blocks: Any
@@ -61,23 +75,29 @@ class DeviceTables(NamedTuple):
     samples: Any
     marks: Any
     codes: Any
+    text: Any
 
 
-in_use = threading.RLock()
-"""Held by whoever has tables sent to devices: one at a time, so that all of the memory is its own."""
+def part_bytes(part: IndexPart, layout: Layout) -> int:
+    """Bytes of a part of an index on a device."""
+    fm = part.fm
+    found = fm.symbols.nbytes + fm.blocks.nbytes + fm.odd_rows.nbytes
+    return found + layout.places * (fm.samples.nbytes + fm.marks.nbytes) + layout.text * len(part.text)
 
 
 @dataclass(eq=False)
 class _Kept:
-    """Tables on a device: of which index, and their bytes."""
+    """A part on a device: of which index, in which layout, its bytes, and how many use it now."""
 
     blocks: ref
+    layout: Layout
     device: int
     tables: DeviceTables
     size: int
+    users: int = 0
 
-    def holds(self, fm: Tables, device: int) -> bool:
-        return self.device == device and self.blocks() is fm.blocks
+    def holds(self, part: IndexPart, layout: Layout, device: int) -> bool:
+        return self.device == device and self.layout == layout and self.blocks() is part.fm.blocks
 
 
 _kept: list[_Kept] = []  # the last used last
@@ -85,51 +105,116 @@ _changing = threading.Lock()  # held by whoever changes the list: devices work a
 
 
 def free_memory() -> int:
-    """Bytes that can be had on each device, with those of the tables that are kept there."""
-    least = 1 << 40
-    for device in range(device_count()):
-        with on_device(device):
-            free = cuda.current_context().get_memory_info()[0]
-        least = min(least, int(min(free, 1 << 40)) + sum(kept.size for kept in _kept if kept.device == device))
-    return least * 9 // 10
+    """Bytes that can be had on each device when nobody has claimed any, with those of the parts that are kept there."""
+    with claims.changed:
+        if claims.active and claims.free:
+            return claims.free
+        least = 1 << 40
+        for device in range(device_count()):
+            with on_device(device):
+                free = cuda.current_context().get_memory_info()[0]
+            with _changing:
+                least = min(least, int(min(free, 1 << 40)) + sum(kept.size for kept in _kept if kept.device == device))
+        claims.free = least * 9 // 10
+        return claims.free
 
 
-def tables_bytes(fm: Tables) -> int:
-    """Bytes of tables on a device."""
-    return sum(part.nbytes for part in fm if isinstance(part, np.ndarray))
+class _Claims:
+    """How much of each device's memory those at work have, so that units run side by side as long as there is room.
+
+    Attributes:
+        active: what is claimed: index, its bytes, and other bytes. free: bytes that there were before.
+    """
+
+    def __init__(self) -> None:
+        self.changed, self.active, self.free = threading.Condition(threading.RLock()), list[tuple[int, int, int]](), 0
+
+    @contextmanager
+    def claim(self, index: int, index_size: int, size: int, total: int) -> Iterator[Callable[[], int]]:
+        """Wait until there is so much memory that nobody has claimed, or nobody has any; then have it.
+
+        Args:
+            index: identity of the index, whose ``index_size`` bytes all share that have the same one.
+            size: other bytes, of each device.
+            total: of the memory.
+
+        Returns:
+            Function that gives the bytes left for indexes.
+        """
+        mine = (index, index_size, size)
+        with self.changed:
+            self.changed.wait_for(lambda: not self.active or _claimed([*self.active, mine]) <= total)
+            self.active.append(mine)
+        try:
+            yield lambda: total - sum(size for *_, size in list(self.active))
+        finally:
+            with self.changed:
+                self.active.remove(mine)
+                self.changed.notify_all()
 
 
-def is_there(fm: Tables, device: int) -> bool:
-    """Whether the tables are on a device."""
-    return any(kept.holds(fm, device) for kept in _kept)
+def _claimed(claims: list[tuple[int, int, int]]) -> int:
+    """Bytes of some claims; each index counts once."""
+    indexes = {index: size for index, size, _ in sorted(claims)}
+    return sum(indexes.values()) + sum(size for *_, size in claims)
+
+
+claims = _Claims()
+
+
+def is_there(part: IndexPart, layout: Layout, device: int) -> bool:
+    """Whether a part is on a device."""
+    with _changing:
+        return any(kept.holds(part, layout, device) for kept in _kept)
 
 
 def forget() -> None:
-    """Let go of all tables on devices."""
+    """Let go of all parts on devices."""
     with _changing:
         _kept.clear()
 
 
-def device_tables(fm: Tables, device: int, room: int, threads: int) -> DeviceTables:
-    """The tables on the device at work, where they stay; those used longest ago leave for what doesn't fit ``room``.
+@contextmanager
+def tables_there(part: IndexPart, layout: Layout, device: int, room: int, threads: int) -> Iterator[DeviceTables]:
+    """A part on the device at work, where it stays; those used longest ago leave for what doesn't fit ``room``.
 
     Args:
-        room: bytes for all tables on the device.
+        room: bytes for all parts on the device.
         threads: of the host, that copy.
     """
+    size = part_bytes(part, layout)
     with _changing:
-        found = [kept for kept in _kept if kept.holds(fm, device)]
-        _kept[:] = [kept for kept in _kept if kept not in found and kept.blocks() is not None]
-        size = tables_bytes(fm)
-        while (here := [kept for kept in _kept if kept.device == device]) and sum(k.size for k in here) + size > room:
-            _kept.remove(here[0])
-    if not found:
-        parts: list[Any] = [_sent(part, threads) if isinstance(part, np.ndarray) else part for part in fm]
-        parts.append(to_device(codes_of(fm)))
-        found = [_Kept(ref(fm.blocks), device, DeviceTables(*parts), size)]
-    with _changing:
-        _kept.extend(found)
-    return found[0].tables
+        found = next((kept for kept in _kept if kept.holds(part, layout, device)), None)
+        if found is not None:
+            _kept.remove(found)
+        _kept[:] = [kept for kept in _kept if kept.users or kept.blocks() is not None]
+        for kept in [kept for kept in _kept if kept.device == device and not kept.users]:
+            if sum(other.size for other in _kept if other.device == device) + size <= room:
+                break
+            _kept.remove(kept)
+        if found is not None:
+            found.users += 1
+            _kept.append(found)
+    if found is None:
+        # Two that need it at the same time send it twice, and the one that comes second keeps its own to the end.
+        found = _Kept(ref(part.fm.blocks), layout, device, _sent_tables(part, layout, threads), size, 1)
+        with _changing:
+            _kept.append(found)
+    try:
+        yield found.tables
+    finally:
+        with _changing:
+            found.users -= 1
+
+
+def _sent_tables(part: IndexPart, layout: Layout, threads: int) -> DeviceTables:
+    """A copy of a part on the device at work."""
+    fm, nothing = part.fm, np.empty(0, np.uint8)
+    if not layout.places:
+        fm = fm._replace(samples=fm.samples[:0], marks=fm.marks[:0])
+    arrays: list[Any] = [_sent(array, threads) if isinstance(array, np.ndarray) else array for array in fm]
+    arrays += [to_device(codes_of(fm)), _sent(part.text if layout.text else nothing, threads)]
+    return DeviceTables(*arrays)
 
 
 def _sent(array: np.ndarray, threads: int) -> Any:

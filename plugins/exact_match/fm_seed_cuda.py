@@ -1,51 +1,141 @@
-"""``fm-matches`` on a CUDA device: a thread searches a short part of the query as a lane of the host's does.
+"""``fm-matches`` on CUDA devices: a thread searches a short part of the query as a lane of the host's does.
 
-The search is the host's, compiled for the device. Every part is searched twice: first the matches are counted, then
-each part writes its own where those of the parts before it end.
+The search is the host's, compiled for the device. Every part writes its first matches to room of its own, and says how
+many there are; those that have more are searched once more, with room for all. Index and queries that exceed the
+devices' memory are cut (``partition_cuda.py``), and matches of parts are made matches of the text on the host
+(``parted_matches.py``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numba import uint64
 from seqloom.core.context import Context
-from seqloom.core.cuda.jit import kernel
-from seqloom.core.cuda.transfer import to_device, to_host
+from seqloom.core.cuda.jit import kernel, launching
+from seqloom.core.cuda.transfer import to_host
 from seqloom.core.errors import BudgetError
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.exact_match import fm_search_cuda as devices
 from seqloom.plugins.exact_match import fm_seed_cpu as host
 
-from .fm_index import KIND, tables_of
-from .fm_search_cuda import FUNCTIONS, cuda, device_functions
+from . import partition_cuda
+from .fm_index import KIND, IndexPart, tables_of
+from .fm_search_cuda import FUNCTIONS, DeviceTables, Layout, cuda, device_functions
 from .fm_seed_cpu import FmMatchesCpu
+from .parted_matches import crossing_matches, joined_matches, whole_matches
+from .partition import Costs, Split
+from .partition_cuda import Lane, Partition, PartSearch, QueryPart, Room, machine_costs
 from .seed_reference import Strand
 from .symbols import target_text
 
 _THREADS = 64
-_PARTS = 1 << 17  # of a strand, at most
+_PARTS = 1 << 17  # of a query that are searched at a time, at most
 _LEAST_PART = 8 if SIMULATED else 64  # residues
+_FIRST = 2 if SIMULATED else 8  # matches of a part that have room at once
+OVERLAP = 1 << 16
+"""Residues that a part of the index reaches into the next, at least."""
 
 _search = device_functions(host._longest, host._put, host._cover, host._all_at, host._search, **FUNCTIONS)["_search"]
 
 
 @kernel()
-def _match(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, text, query, length, bounds, unique, ends,
-           counts, out):
-    """Count the matches of each part of the query; write those that have room.
+def _match(symbols, blocks, odd_rows, shift, packed, samples, marks, codes, text, query, length, bounds, chosen, unique,
+           ends, counts, out):
+    """Count the matches of some parts of the query, and write those that have room.
 
-    bounds: u8[parts + 1], where parts begin. ends: i8[parts + 1], where the matches of the parts before each end in
-    ``out``, i8[…, 3]; all 0 to count only.
+    bounds: u8[parts + 1], where parts begin. chosen: i8, the numbers of the parts. ends: i8[parts + 1], where the room
+    of each part ends in ``out``, i8[…, 3].
     """
     n = cuda.grid(1)
-    if n >= len(counts):
+    if n >= len(chosen):
         return
+    n = chosen[n]
     work = cuda.local.array((6, 1), uint64)
     fm = (symbols, blocks, odd_rows, shift, packed, samples, marks)
     counts[n], _ = _search(fm, codes, text, query, length, out[:0, 0], uint64(0), uint64(0), out[:0], bounds[n : n + 1],
                            bounds[n + 1 : n + 2], unique, np.inf, work, out[ends[n] : ends[n + 1]])
+
+
+@kernel()
+def _gather(rows, first, counts, starts, out):
+    """Copy the matches of parts that had room, ``first`` at most for each, to where those of each part start."""
+    part = cuda.grid(1)
+    if part < len(counts) and counts[part] <= first:
+        for n in range(counts[part]):
+            for column in range(3):
+                out[starts[part] + n, column] = rows[first * part + n, column]
+
+
+class _Search(PartSearch):
+    """Gives i8[n, 3]: place in the strand, place in the stretch of text and length of every match."""
+
+    layout = Layout(places=True, text=True)
+    query_bytes = 0
+    row_bytes = 24
+
+    def __init__(self, context: Context, strands: Sequence[Strand], room: Room) -> None:
+        super().__init__(context, strands, room)
+        self._length, self._unique = np.uint64(context.options.length), context.options.mode() != "maxmatch"
+
+    def arrays(self, queries: QueryPart) -> dict[str, np.ndarray]:
+        first, last = self.span(queries)
+        return {"query": self.strands[queries.strand].symbols[first:last]}
+
+    def look_up(self, lane: Lane, there: DeviceTables, sent: dict[str, Any], part: IndexPart,
+                queries: QueryPart) -> np.ndarray:
+        first, last = self.span(queries)
+        residues = last - first
+        bounds = np.linspace(1, residues, max(1, residues // _LEAST_PART) + 1).astype(np.uint64)
+        each = max(1, min(_PARTS, self.room.rows // (2 * _FIRST)))
+        found = [np.empty((0, 3), np.int64)]
+        for begin in range(0, len(bounds) - 1, each):
+            self.check()
+            found += self._matches(lane, (*there, sent["query"], self._length), bounds[begin : begin + each + 1])
+        return np.concatenate(found) + np.array([first, 0, 0])
+
+    def _matches(self, lane: Lane, given: tuple[Any, ...], bounds: np.ndarray) -> Iterator[np.ndarray]:
+        """Matches that begin between some bounds, in pieces."""
+        count = len(bounds) - 1
+        there, room = lane.send("bounds", bounds), np.arange(count + 1, dtype=np.int64) * _FIRST
+        first = lane.table("first", _FIRST * count)
+        self._searched(lane, given, there, np.arange(count), room, first)
+        counts = to_host(lane.array("counts", count, np.int64), count, np.int64, self.threads, lane.work)
+        ends, begin = np.cumsum(counts), 0
+        while begin < count:  # as many parts at a time as have room for all matches
+            before = int(ends[begin - 1]) if begin else 0
+            behind = int(np.searchsorted(ends, before + self.room.rows // 2, "right"))
+            if behind == begin:
+                raise BudgetError("the matches of a few residues of a query on the device", 2 * self.row_bytes
+                                  * int(counts[begin]), self.row_bytes * self.room.rows, "raise --device-memory")
+            total = int(ends[behind - 1]) - before
+            starts = np.clip(ends - counts - before, 0, total)
+            some = np.where((np.arange(count) >= begin) & (np.arange(count) < behind), counts, 0)
+            if total:
+                out, (blocks, threads) = lane.table("rows", total), _grid(count)
+                with launching:
+                    _gather[blocks, threads, lane.work](first, _FIRST, lane.send("some", some),
+                                                        lane.send("starts", starts), out)
+                more = np.flatnonzero(some > _FIRST)
+                if len(more):
+                    self._searched(lane, given, there, more, np.append(starts, total), out)
+                yield to_host(out.reshape(-1), 3 * total, np.int64, self.threads, lane.work).reshape(-1, 3)
+            begin = behind
+
+    def _searched(self, lane: Lane, given: tuple[Any, ...], bounds: Any, chosen: np.ndarray, ends: np.ndarray,
+                  out: Any) -> None:
+        """Search some parts, whose matches go to ``out`` as far as there is room before the end of each."""
+        blocks, threads = _grid(len(chosen))
+        counts = lane.array("counts", len(ends) - 1, np.int64)
+        with launching:
+            _match[blocks, threads, lane.work](*given, bounds, lane.send("chosen", chosen), self._unique,
+                                               lane.send("ends", ends), counts, out)
+
+
+def _grid(count: int) -> tuple[int, int]:
+    threads = 4 if SIMULATED else _THREADS
+    return -(-count // threads), threads
 
 
 class FmMatchesCuda(FmMatchesCpu):
@@ -53,48 +143,53 @@ class FmMatchesCuda(FmMatchesCpu):
     backend = "cuda"
 
     def footprint(self, shape: Shape) -> Footprint:
-        text = shape.target_residues + shape.targets
-        return Footprint(super().footprint(shape).host, device=4 * text + 4 * shape.query_residues + 32 * _PARTS)
+        text, longest = shape.target_residues + shape.targets, shape.longest_query
+        # On the device, the least that it can do with: the smallest part of the index, and the longest query, twice.
+        residues = min(text, partition_cuda.LEAST_RESIDUES + 2 * OVERLAP)
+        return Footprint(super().footprint(shape).host + 2 * text,
+                         device=2 * (4 * residues + 2 * longest + partition_cuda.SLACK))
 
     def matches(self, context: Context, strands: Sequence[Strand]) -> list[np.ndarray]:
-        fm, text = tables_of(context.index(KIND)), target_text(context.targets, acgt_only=False)[0]
-        length, unique = np.uint64(context.options.length), context.options.mode() != "maxmatch"
-        found = []
-        with devices.in_use, devices.on_device(0):
-            memory = min(context.device_memory or 1 << 62, devices.free_memory())
-            tables = devices.device_tables(fm, 0, memory - len(text), context.threads)
-            index = (*tables, to_device(text, context.threads))
-            memory -= devices.tables_bytes(fm) + len(text)
-            for strand in strands:
-                context.cancellation.check()
-                found.append(_matched(index, strand.symbols, length, unique, context.threads, memory))
-        context.count("matches", sum(map(len, found)))
-        return found
+        if not len(context.queries):
+            return [np.empty((0, 3), np.int64) for _ in strands]
+        partition = self._partition(context, strands)
+        parts, found = partition.run(lambda: self._costs(context))
+        rows = self._joined(context, strands, parts, found)
+        context.count("matches", sum(map(len, rows)))
+        return rows
+
+    def _partition(self, context: Context, strands: Sequence[Strand], room: Room | None = None) -> Partition:
+        """Of a search; what parts of the index have in common can't be shorter than a match."""
+        return Partition(context, strands, _Search, _overlap(context), room)
+
+    def _joined(self, context: Context, strands: Sequence[Strand], parts: list[IndexPart],
+                found: list[tuple[QueryPart, IndexPart, np.ndarray]]) -> list[np.ndarray]:
+        """i8[n, 3] for each strand: matches in the whole text."""
+        unique, joined = context.options.mode() != "maxmatch", []
+        text = target_text(context.targets, acgt_only=False)[0] if len(parts) > 1 else parts[0].text
+        for number, strand in enumerate(strands):
+            rows = [np.empty((0, 3), np.int64)]
+            rows += [whole_matches(some, part, text, strand.symbols) for query, part, some in found
+                     if query.strand == number]
+            if len(parts) > 1:
+                rows.append(crossing_matches(parts, _overlap(context), text, strand.symbols))
+                rows = [joined_matches(np.concatenate(rows), tables_of(context.index(KIND)), strand.symbols, unique)]
+            joined.append(np.concatenate(rows))
+        return joined
+
+    def _costs(self, context: Context) -> Costs:
+        """Of this machine, for matches of the mode and length that are asked for."""
+
+        def look_up(small: Context, strands: Sequence[Strand], parts: list[IndexPart], split: Split) -> object:
+            room = Room(1 << 62, partition_cuda.MOST_ROWS)
+            return self._partition(replace(small, options=context.options), strands, room).met(split, parts)
+
+        return machine_costs(context, self.options.costs, f"matches, {context.options.mode()}", _Search.query_bytes,
+                             look_up)
 
 
-def _matched(index: tuple[Any, ...], query: np.ndarray, length: np.uint64, unique: bool, threads: int,
-             memory: int) -> np.ndarray:
-    """i8[n, 3]: query place, text place and length of every match.
-
-    memory: bytes on the device for the query and the matches.
-    """
-    parts = max(1, min(_PARTS, len(query) // _LEAST_PART))
-    there, bounds = to_device(query, threads), to_device(np.linspace(1, len(query), parts + 1).astype(np.uint64))
-    counts, block = cuda.device_array(parts, np.int64), 4 if SIMULATED else _THREADS
-
-    def launch(ends: np.ndarray) -> Any:
-        need = len(query) + 24 * (parts + int(ends[-1]))
-        if need > memory:
-            raise BudgetError("the matches of one query batch and volume on the device", need, memory,
-                              "raise --device-memory, or take smaller volumes (--volume-residues)")
-        out = cuda.device_array((max(1, int(ends[-1])), 3), np.int64)
-        _match[-(-parts // block), block](*index, there, length, bounds, unique, to_device(ends), counts, out)
-        return out
-
-    ends = np.zeros(parts + 1, np.int64)
-    launch(ends)
-    np.cumsum(to_host(counts, parts, np.int64), out=ends[1:])
-    return to_host(launch(ends).reshape(-1), 3 * int(ends[-1]), np.int64, threads).reshape(-1, 3)
+def _overlap(context: Context) -> int:
+    return max(OVERLAP, 1 << int(context.options.length).bit_length())
 
 
 __all__ = ["FmMatchesCuda"]

@@ -2,20 +2,34 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Records, Seeds
-from seqloom.core.stages import Footprint, SeedStage, Shape
+from seqloom.core.stages import Footprint, SeedStage, Shape, option
 
 from .fm_index import KIND, SMALLER, unpacked
 from .minimizer_seed_reference import hopeless
+from .partition import given
 from .seed_reference import Strand, matches, seeds_of, strand_of
 from .suffix_array import occurrence_counts
 
 _BUCKET = 32
+
+
+@dataclass(frozen=True)
+class FmMatchOptions:
+    """What may be asked."""
+
+    costs: str = option("kept", "of a device, by which work that exceeds its memory is cut: kept (measured once), "
+                        "anew, or nanoseconds to look up and to copy a byte, as 0.03,0.02")
+
+    def check(self) -> None:
+        if self.costs not in ("kept", "anew"):
+            given(self.costs)
 
 
 class FmMatches(SeedStage):
@@ -33,6 +47,7 @@ class FmMatches(SeedStage):
 
     name: ClassVar[str] = "fm-matches"
     cells_per_second: ClassVar[float | None] = math.inf
+    Options: ClassVar[type] = FmMatchOptions
     takes: ClassVar[tuple[type[Records] | None, ...]] = (None,)
     gives: ClassVar[type[Records]] = Seeds
     reads: ClassVar[tuple[str, ...]] = (KIND,)

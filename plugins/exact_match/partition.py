@@ -7,6 +7,9 @@ of the index, and to copy a byte takes β. Every part of the queries meets every
     index     T = (C + β) S_qry N_idx + β S_idx            a part of the index stays for all queries
     queries   T = C S_qry N_idx + β S_qry + β S_idx N_qry  a part of the queries stays for the whole index
 
+Where two parts of the queries have room, the next one is copied while one is looked up. Then only the longer of the two
+counts: the thesis's "completely hide", for which it splits the queries once more.
+
 Beside that, every meeting of two parts takes a while of its own, however few the queries are. Several devices share
 what stays: each keeps parts of the index, or looks up parts of the queries; T is the time of the one that has most to
 do. What lies on the devices already isn't copied.
@@ -18,6 +21,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from seqloom.core.errors import BudgetError, OptionError
@@ -26,6 +30,8 @@ from seqloom.core.user_cache import Unsafe, read_safely, user_cache, write_safel
 ORDERS = ("index", "queries")
 """What stays on a device while the other is copied there part by part."""
 _MOST_PARTS = 1 << 16
+_HALVINGS = 6  # of parts of the queries that are tried, to hide the copying of more of them
+_LEAST_PART = 1 << 20  # bytes of such a part
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,7 @@ class Work:
         overlap: that a part of the index has beside its share, so that no match is lost where two meet.
         devices: that work at the same time.
         there: the number of parts in which the index is on the devices already; 0 if it isn't.
+        buffers: parts of the queries that a device holds at a time: with two, copying hides behind looking up.
     """
 
     index: int
@@ -64,6 +71,11 @@ class Work:
     overlap: int = 0
     devices: int = 1
     there: int = 0
+    buffers: int = 1
+
+    def largest_part(self, room: "int | np.ndarray") -> Any:
+        """Bytes that a part of the queries may have in a room: all of them, or so that as many fit as shall."""
+        return np.where(self.queries <= room, room, room // self.buffers)
 
 
 @dataclass(frozen=True)
@@ -93,12 +105,19 @@ def seconds(work: Work, costs: Costs, order: str, index_parts: np.ndarray, query
     copied = np.where((index_parts == work.there) & (index_parts <= work.devices), 0, costs.copy)
     load = copied * _taken(work, index_parts)
     queries = work.queries / query_parts
-    meeting = costs.meeting + costs.search * queries
+    meeting, send = costs.meeting + costs.search * queries, costs.copy * queries
     if order == "index":
-        return -(-index_parts // work.devices) * (query_parts * (meeting + costs.copy * queries) + load)
+        return -(-index_parts // work.devices) * (_one_by_one(work, send, meeting, query_parts) + load)
     rounds = -(-query_parts // work.devices)
     loads = np.where(index_parts == 1, 1, rounds)  # what is not cut need come once
-    return rounds * (index_parts * meeting + costs.copy * queries) + loads * index_parts * load
+    return _one_by_one(work, send, index_parts * meeting, rounds) + loads * index_parts * load
+
+
+def _one_by_one(work: Work, send: np.ndarray, look_up: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """Seconds to send and look up parts of the queries, one after the other, or the next one while one is looked up."""
+    if work.buffers == 1:
+        return parts * (send + look_up)
+    return send + (parts - 1) * np.maximum(send, look_up) + look_up
 
 
 def _taken(work: Work, index_parts: np.ndarray) -> np.ndarray:
@@ -118,16 +137,20 @@ def best_split(work: Work, costs: Costs) -> Split:
     most = max(1, min(_MOST_PARTS, work.index // max(1, work.least_index)))
     index_parts = np.arange(1, most + 1)
     room = work.memory - _taken(work, index_parts)
-    fit = (room > 0) & (room >= min(work.least_queries, work.queries))
+    fit = (room > 0) & (work.largest_part(room) >= min(work.least_queries, work.queries))
     if not fit.any():
-        need = int(_taken(work, index_parts).min()) + min(work.least_queries, work.queries)
+        need = int(_taken(work, index_parts).min()) + min(work.buffers * work.least_queries, work.queries)
         raise BudgetError("the smallest part of the index and of the queries on the device", need, work.memory,
                           "raise --device-memory")
     index_parts = index_parts[fit]
-    fewest = np.maximum(1, -(-work.queries // room[fit]))
+    fewest = np.maximum(1, -(-work.queries // work.largest_part(room[fit])))
     shared = -(-fewest // work.devices) * work.devices
+    tried = [("index", fewest), ("queries", fewest), ("queries", shared)]
+    if work.buffers > 1:  # more parts than have to be hide more of the copying
+        tried += [(order, some << n) for order, some in (("index", fewest), ("queries", shared))
+                  for n in range(1, _HALVINGS) if work.queries >> n >= _LEAST_PART * int(some.min())]
     found = []
-    for order, query_parts in (("index", fewest), ("queries", fewest), ("queries", shared)):
+    for order, query_parts in tried:
         times = seconds(work, costs, order, index_parts, query_parts)
         at = int(np.argmin(times))
         found.append(Split(order, int(index_parts[at]), int(query_parts[at]),

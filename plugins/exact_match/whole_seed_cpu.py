@@ -9,7 +9,7 @@ from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.stages import Footprint, Shape
 
-from .fm_index import KIND, tables_of
+from .fm_index import KIND, Tables, tables_of
 from .fm_search_cpu import extended, is_plain, locate, mapped_base
 from .fm_seed_cpu import codes_of, word_table
 from .seed_reference import Strand
@@ -84,6 +84,27 @@ def _places(fm, lows, highs, numbers, places):
             found += 1
 
 
+def rows_of(fm: Tables, codes: np.ndarray, query: np.ndarray, starts: np.ndarray, lengths: np.ndarray,
+            words: tuple[np.uint64, np.ndarray] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """u8[n]: the first row of each of some stretches of a query, u8 places and lengths, and the row behind the last.
+
+    Args:
+        words: of ``word_table``, if there is one.
+    """
+    residues, ranges = words or (_U64(0), np.empty((1, 2), fm.samples.dtype))
+    lows, highs = np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.uint64)
+    _search(fm, codes, query, residues, ranges, starts, lengths, np.empty(_LANES, np.int64),
+            np.empty((3, _LANES), np.uint64), lows, highs)
+    return lows, highs
+
+
+def located(fm: Tables, lows: np.ndarray, highs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """i8[n] numbers of ranges of rows, and places in the text of all rows of each; u8 ``lows`` and ``highs``."""
+    numbers, places = (np.empty(int((highs - lows).sum()), np.int64) for _ in range(2))
+    _places(fm, lows, highs, numbers, places)
+    return numbers, places
+
+
 class WholeQueriesCpu(WholeQueries):
     __doc__ = WholeQueries.__doc__
     backend = "cpu"
@@ -101,12 +122,8 @@ class WholeQueriesCpu(WholeQueries):
             strand, first = task
             context.cancellation.check()
             starts = strand.starts[first : first + _QUERIES].astype(np.uint64)
-            lows, highs = np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.uint64)
-            number, work = np.empty(_LANES, np.int64), np.empty((3, _LANES), np.uint64)
-            _search(fm, codes, strand.symbols, *words, starts, lengths[first : first + _QUERIES], number, work, lows,
-                    highs)
-            numbers, places = (np.empty(int((highs - lows).sum()), np.int64) for _ in range(2))
-            _places(fm, lows, highs, numbers, places)
+            lows, highs = rows_of(fm, codes, strand.symbols, starts, lengths[first : first + _QUERIES], words)
+            numbers, places = located(fm, lows, highs)
             return numbers + first, places
 
         firsts = range(0, len(lengths), _QUERIES)

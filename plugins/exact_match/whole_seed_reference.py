@@ -16,6 +16,9 @@ from .fm_seed_reference import text_starts
 from .partition import given
 from .seed_reference import Strand, seeds_of, strand_of
 
+PLACES = ("device", "host")
+"""Where places of rows that a device found are looked up."""
+
 
 @dataclass(frozen=True)
 class WholeQueryOptions:
@@ -24,6 +27,8 @@ class WholeQueryOptions:
     longest: int = option(100_000, "residues that a query has at most", minimum=1)
     costs: str = option("kept", "of a device, by which work that exceeds its memory is cut: kept (measured once), "
                         "anew, or nanoseconds to look up and to copy a byte, as 0.03,0.02")
+    places: str = option("device", "where a device's rows become places: device, or host, which leaves the device's "
+                         "memory to the transform alone: for texts of more than twice the size", choices=PLACES)
 
     def check(self) -> None:
         if self.costs not in ("kept", "anew"):

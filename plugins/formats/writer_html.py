@@ -17,6 +17,7 @@ class Extent:
 
     size: str = option("4800K", "bytes of the file, about; the best hits and alignments that fit are on it")
     best: int = option(0, "a part of a page, for notebooks, with so many hits of the first query alone", minimum=0)
+    site: str = option("", "where a server has the run, as /runs/ID: the page leads to the rest of the server")
 
 
 class Html(Writer):
@@ -37,7 +38,7 @@ class Html(Writer):
         if extent.best:
             stream.writelines(fragment(report, extent.best) for report in reports)
         else:
-            stream.write(page(reports, parse_bytes(extent.size, "size") or 0))
+            stream.write(page(reports, parse_bytes(extent.size, "size") or 0, extent.site))
 
 
 def _assignment(word: str) -> tuple[str, str]:

@@ -65,11 +65,11 @@ def log_f32(values: ArrayLike) -> Array32:
     return np.array(logs, dtype=np.float64).astype(F32).reshape(wide.shape)
 
 
-_EXP_COEFFICIENTS = tuple(
+EXP_COEFFICIENTS = tuple(
     F32(c)
     for c in (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
 )
-_EXP_LIMIT = F32(88.3762626647949)
+EXP_LIMIT = F32(88.3762626647949)
 
 
 def odds(scores: ArrayLike) -> Array32:
@@ -78,14 +78,14 @@ def odds(scores: ArrayLike) -> Array32:
     Every operation is rounded to f32 by itself; scores beyond ±88.376 give inf and 0; shape kept.
     """
     score = np.asarray(scores, dtype=F32)
-    inside = np.abs(score) < _EXP_LIMIT
+    inside = np.abs(score) < EXP_LIMIT
     x = np.where(inside, score, F32(0.0))
     power = np.floor(x * F32(LOG2_E) + F32(0.5))
     x = x - power * F32(0.693359375)
     x = x - power * F32(-2.12194440e-4)
     square = x * x
-    y = np.full_like(x, _EXP_COEFFICIENTS[0])
-    for coefficient in _EXP_COEFFICIENTS[1:]:
+    y = np.full_like(x, EXP_COEFFICIENTS[0])
+    for coefficient in EXP_COEFFICIENTS[1:]:
         y = y * x + coefficient
     y = y * square + x + F32(1.0)
     exponent_bits = (power.astype(np.int32) + 127) << 23

@@ -22,7 +22,7 @@ from seqloom.core.stages import BodyReader
 
 from .hmmfile import LONGEST, ProfileHmm
 from .profile import ByteProfile, SearchProfile
-from .profile_cpu import search_profile
+from .profile_cpu import SearchProfileCpu, search_profile
 from .residues import AMINO, NUCLEIC, ResidueSet, residues_of
 
 PACKING = 1
@@ -145,7 +145,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-class StoredProfile(SearchProfile):
+class StoredProfile(SearchProfileCpu):
     """The search profile of a model of a database: the costs of the MSV filter are there, the rest is computed when it
     is first asked for."""
 

@@ -90,7 +90,8 @@ def significant_scores(context: Context, scale: int) -> list[float]:
             size = length, scoring.database_residues, context.space.sequences
             ell = length_adjustment(karlin, gapped.alpha / karlin.lambda_, gapped.beta, *size)
             space = effective_search_space(ell, *size)
-        least.append(scale * (math.log(space / options.evalue) + math.log(karlin.k)) / karlin.lambda_)
+        significant = scale * (math.log(space / options.evalue) + math.log(karlin.k)) / karlin.lambda_
+        least.append(max(0.0, significant))  # nothing aligned scores 0, however little the E-value asks for
     return least
 
 

@@ -1,7 +1,7 @@
 """How keys get to a CUDA device and become words there: in a few bits a character, or chopped off by the host.
 
-Keys come over the bus in parts. A part is sorted while the next one is on its way, and sorted parts are merged, so that
-when the last one is there little is left to do.
+Keys that fit a word come over the bus in parts. A part is sorted while the next one is on its way, and sorted parts are
+merged, so that when the last one is there little is left to do. Longer ones are sorted in rounds (``rounds_cuda.py``).
 
 Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4.2 (prefixes chopped off and sent).
 """
@@ -17,17 +17,22 @@ from numba import int64, uint64
 from seqloom.core.backends import current_device
 from seqloom.core.cuda.driver import bytes_from
 from seqloom.core.cuda.jit import kernel
-from seqloom.core.cuda.transfer import staged_transfer, to_device, to_host
+from seqloom.core.cuda.transfer import staged_transfer, to_device, to_device_made, to_host
 from seqloom.core.kernels.jit import kernel as host_kernel
 from seqloom.core.kernels.packed16 import SIMULATED
+from seqloom.core.kernels.simd import prefetch
 from seqloom.core.records import Ragged
-from seqloom.plugins.common.sort_words_cpu import INVALID, Coding, coding_of, dense_coding, load_word
+from seqloom.plugins.common.radix_cuda import DeviceWords, cuda, grid, numbers, part_bounds, streams
+from seqloom.plugins.common.sort_words_cpu import INVALID, coding_of, dense_coding
+from seqloom.plugins.sorting.buckets_cuda import BucketSort, Settled
 from seqloom.plugins.sorting.character_codes import EIGHT, CharacterCodes, character_codes, fill_codes
-from seqloom.plugins.sorting.radix_cuda import DeviceWords, cuda, grid, number_rows, part_bounds, streams
 
 LEAST = 1 << 16
 """Keys from which on the device is quicker than the host."""
 _LARGEST = 1 << 31
+_PER_KEY = 64  # bytes of the device for each key beside its characters
+_LOOK = 64  # bytes of memory that the host looks at to chop a few characters off a key
+_KEYS_AHEAD = 16  # keys whose characters are asked for from memory before those of the first are taken
 
 
 @kernel()
@@ -78,22 +83,45 @@ def _pack_whole(values, sent, width, first, total, codes, bits, words, rows):
             codes[256] = 1
 
 
+@kernel()
+def _copy(words, rows, first, total, words_out, rows_out):
+    """Words and rows first … first + total − 1 to the same places of others."""
+    step = cuda.gridsize(1)
+    for n in range(first + cuda.grid(1), first + total, step):
+        words_out[n], rows_out[n] = words[n], rows[n]
+
+
 @host_kernel
 def fill_words(out, first, given):
     """Words of ``per`` characters from character ``depth`` on of keys first, first + 1, …, or of those of ``rows`` if
     any.
 
-    given: u1 characters, i8 offsets and u2 codes; bits, ``per`` and ``depth``; i4 rows.
+    given: u1 characters, i8 offsets and u2 codes; bits, ``per`` and ``depth``; i4 rows; u1[1], set to 1 if a character
+    has no code.
     """
     values, offsets = bytes_from(given[0], given[1]), bytes_from(given[2], np.uint64(8) * given[3]).view(np.int64)
     codes = bytes_from(given[4], np.uint64(2) * given[5]).view(np.uint16)
-    rows = bytes_from(given[9], np.uint64(4) * given[10]).view(np.int32)
-    bits, per, depth = np.int64(given[6]), np.int64(given[7]), np.int64(given[8])
+    rows, strange = bytes_from(given[9], np.uint64(4) * given[10]).view(np.int32), bytes_from(given[11], given[12])
+    bits, per, depth = np.uint64(given[6]), np.int64(given[7]), np.int64(given[8])
+    first, seen, last = np.int64(first), np.uint64(0), np.int64(len(out) - 1)
     for n in range(len(out)):
-        row = np.int64(first) + n
+        row, ahead = first + n, first + min(n + _KEYS_AHEAD, last)
         if len(rows):
-            row = np.int64(rows[row])
-        out[n] = load_word(values, offsets[row] + depth, offsets[row + 1], codes, bits, per)
+            row, ahead = np.int64(rows[row]), np.int64(rows[ahead])
+        prefetch(values, offsets[ahead] + depth)
+        begin = offsets[row] + depth
+        end = min(begin + per, offsets[row + 1])
+        word = np.uint64(0)
+        for place in range(begin, end):
+            code = np.uint64(codes[values[place]])
+            word = (word << bits) | code
+            seen |= code
+        if begin < end:
+            out[n] = word << (bits * np.uint64(per - (end - begin)))
+        else:
+            out[n] = 0
+    if seen & np.uint64(INVALID):
+        strange[0] = 1
 
 
 class _Characters:
@@ -124,7 +152,7 @@ class _Characters:
         return bool(self._strange[0])
 
 
-def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int) -> np.ndarray | None:
+def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int, buckets: bool = False) -> np.ndarray | None:
     """i4[n]: stable order of keys of one length that fit a word; None if they aren't such keys.
 
     The first keys say which characters they have. Whether that is so is looked at while they are sent and sorted, so
@@ -132,6 +160,7 @@ def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int) -> np.ndar
 
     Args:
         lengths: of the shortest and of the longest of them.
+        buckets: sort by the first digit first, in buckets; else by the last one first.
     """
     count, begin, width = len(keys), int(keys.offsets[0]), lengths[0]
     if not width or width != lengths[1]:
@@ -141,7 +170,7 @@ def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int) -> np.ndar
         return None
     work, bus = streams()
     order, how, bounds = np.empty(count, np.int32), character_codes(coding), part_bounds(count)
-    with _room(count, count * width, how.dtype) as room:
+    with _room(count, count * width, how.dtype, buckets) as room:
         characters = _Characters(keys.values[begin : begin + count * width], how, room.characters)
         with characters.sent([n * width for n in bounds], threads, bus, order) as parts:
             codes = characters.codes(work)
@@ -150,7 +179,13 @@ def whole_order(keys: Ragged, lengths: tuple[int, int], threads: int) -> np.ndar
                 _pack_whole[(*grid(last - first), work)](characters.there, how.bits, width, first, last - first,
                                                          codes, coding.bits, room.words.words, room.words.rows)
 
-            room.words.sort_parts(bounds, coding.bits * width, parts.make_wait, make, work)
+            def sort(first: int, last: int) -> int:
+                if room.buckets is None:
+                    return room.words.passes(first, last - first, coding.bits * width, work)
+                room.buckets.sort(first, last, coding.bits * width)
+                return 0
+
+            room.words.sort_parts(bounds, parts.make_wait, make, sort, work)
             parts.download(room.words.rows, work)
         strange = characters.strange or (how.bits == 8 and to_host(codes, 257, np.uint16)[256])
     return None if strange else order
@@ -177,57 +212,65 @@ class _CharacterRoom:
         return self._codes
 
 
+class _PartSort:
+    """Sorts stretches of words in buckets.
+
+    Args:
+        there: the words.
+        stream: where all of it is queued.
+    """
+
+    def __init__(self, there: DeviceWords, stream: Any) -> None:
+        count = len(there.words)
+        self._there, self._stream, self._buckets = there, stream, BucketSort(there, stream)
+        self._out = Settled(0, numbers(count), cuda.device_array(count, np.int32), cuda.device_array(count, np.uint8),
+                            cuda.device_array(count, np.uint64))
+
+    def sort(self, first: int, last: int, bits: int) -> None:
+        """Put words first … last − 1 in order of their lowest bits, where they stand."""
+        if first == last:
+            return
+        starts = to_device(np.array([first, last], np.int32), stream=self._stream)
+        self._buckets.sort(starts, 1, bits, self._out)
+        _copy[(*grid(last - first), self._stream)](self._out.words, self._out.order, first, last - first,
+                                                   *self._there.side(0))
+
+
 class _Room(NamedTuple):
     """On the device."""
 
     words: DeviceWords
     characters: _CharacterRoom
+    buckets: _PartSort | None
 
 
 @contextmanager
-def _room(count: int, characters: int, dtype: np.dtype) -> Iterator[_Room]:
-    """For so many words and characters.
+def _room(count: int, characters: int, dtype: np.dtype, buckets: bool) -> Iterator[_Room]:
+    """For so many words and characters, and to sort words in buckets if these are wanted.
 
     To take and to give back memory makes up a tenth of a short sort; so what takes less than a sixteenth of the memory
     of the device is kept for the next one.
     """
-    device = current_device()
-    room = _kept.pop(device, None)
+    kind = current_device(), buckets
+    room = _kept.pop(kind, None)
     if room is None or len(room.words.words) < count or len(room.characters.numbers) < -(-characters // EIGHT) or (
             room.characters.numbers.dtype != dtype):
         room = None  # given back before more is taken
-        room = _Room(DeviceWords(count), _CharacterRoom(characters, dtype))
+        words = DeviceWords(count)
+        room = _Room(words, _CharacterRoom(characters, dtype), _PartSort(words, streams()[0]) if buckets else None)
     try:
         yield room
     finally:
         total = 1 << 40 if SIMULATED else int(cuda.current_context().get_memory_info()[1])
-        if 24 * len(room.words.words) + room.characters.numbers.nbytes < total // 16:
-            _kept[device] = room
+        if (_PER_KEY if buckets else 24) * len(room.words.words) + room.characters.numbers.nbytes < total // 16:
+            _kept[kind] = room
 
 
-_kept: dict[int, _Room] = {}  # by device
-
-
-def chopped(keys: Ragged, coding: Coding, threads: int) -> DeviceWords:
-    """The first characters of keys in order, with their rows: the host chops them off as they are sent (thesis,
-    4.4.2)."""
-    work, bus = streams()
-    count, there = len(keys), DeviceWords(len(keys))
-    given = (keys.values, keys.offsets, coding.codes, coding.bits, coding.per, 0, np.empty(0, np.int32))
-
-    def make(first: int, last: int) -> None:
-        number_rows[(*grid(last - first), work)](first, last - first, first, there.rows)
-
-    bounds = part_bounds(count)
-    with staged_transfer(fill_words, given, there.words, bounds, threads, bus) as parts:
-        there.sort_parts(bounds, coding.bits * coding.per, parts.make_wait, make, work)
-    if not SIMULATED:
-        work.synchronize()
-    return there
+_kept: dict[tuple[int, bool], _Room] = {}  # by device, and whether there are buckets
 
 
 class DeviceKeys:
-    """Short keys whole on the device, which makes words of them.
+    """Keys whole on the device, which makes words of them.
 
     Args:
         keys: u1 rows.
@@ -269,6 +312,72 @@ class DeviceKeys:
                                     total, self._codes, self.coding.bits, characters, depth, words)
 
 
+class KeySource:
+    """Words of keys for the device, from whichever side they cost less.
+
+    The host chops off what a round asks for and sends that alone (thesis, 4.4.2). As soon as it would have looked at as
+    much memory so as all characters take, these are sent: short keys at once, long ones that are alike for long later.
+    That is at most twice what the better way would have taken.
+
+    Args:
+        keys: u1 rows.
+        lengths: of the shortest and of the longest of them.
+        threads: of the host.
+        prefix: characters of a word, at most; 0 for as many as it holds.
+        room: bytes of the device for characters.
+
+    Attributes:
+        coding: codes of the characters that were seen so far.
+    """
+
+    def __init__(self, keys: Ragged, lengths: tuple[int, int], threads: int, prefix: int, room: int) -> None:
+        self.keys, self.threads, self.prefix = keys, threads, prefix
+        self.coding = coding_of(keys, sample=True, lengths=lengths)
+        self._lengths, self._room, self._looked_at = lengths, room, 0
+        self._whole: DeviceKeys | None = None
+
+    def pack(self, rows: Any, total: int, depth: int, characters: int, words: Any) -> bool:
+        """Words of ``characters`` characters from ``depth`` on of the first ``total`` of ``rows``, device arrays both.
+
+        Args:
+            rows: 0, 1, … if ``depth`` is 0.
+
+        Returns:
+            Whether there are any: False if there are other codes now, so that the words may have another width.
+        """
+        if self._whole is None and not self._send_whole(total):
+            here = to_host(rows, total, np.int32, self.threads) if depth else np.empty(0, np.int32)
+            return self._chop(here, total, depth, characters, words)
+        assert self._whole is not None
+        if self.coding is not self._whole.coding:
+            self.coding = self._whole.coding
+            return False
+        self._whole.pack(rows, total, depth, characters, words)
+        return True
+
+    def _send_whole(self, total: int) -> bool:
+        size = characters_of(self.keys)
+        self._looked_at += _LOOK * total
+        if self._looked_at < size or size > self._room:
+            return False
+        self._whole = DeviceKeys(self.keys, self._lengths, self.threads)
+        return True
+
+    def _chop(self, rows: np.ndarray, total: int, depth: int, characters: int, words: Any) -> bool:
+        strange = np.zeros(1, np.uint8)
+        given = (self.keys.values, self.keys.offsets, self.coding.codes, self.coding.bits, characters, depth, rows,
+                 strange)
+        to_device_made(fill_words, given, words, 0, total, self.threads)
+        if strange[0]:
+            self.coding = coding_of(self.keys, self.threads, lengths=self._lengths)
+        return not strange[0]
+
+
+def characters_of(keys: Ragged) -> int:
+    """How many characters keys have together."""
+    return int(keys.offsets[-1] - keys.offsets[0])
+
+
 @contextmanager
 def turn() -> Iterator[None]:
     """Sorts on one device take turns: memory that one finds free is not taken by another."""
@@ -284,25 +393,24 @@ def many(keys: Ragged) -> bool:
     return LEAST <= len(keys) < _LARGEST and keys.offsets[0] < keys.offsets[-1]
 
 
-def fits(keys: Ragged, device_memory: int | None) -> bool:
-    """Whether the device has memory to sort ``keys``, and may use so much of it."""
-    needed = 40 * len(keys) + min(keys.values.nbytes, 40 * len(keys))
-    if device_memory is not None and needed > device_memory:
-        return False
-    return SIMULATED or needed < 0.9 * int(cuda.current_context().get_memory_info()[0])
+def room_for(keys: Ragged, device_memory: int | None) -> int:
+    """Bytes of the device for characters, beside what it takes to sort keys; less than 0 if that doesn't fit."""
+    free = 1 << 40 if SIMULATED else int(cuda.current_context().get_memory_info()[0]) * 9 // 10
+    return min(free, free if device_memory is None else device_memory) - _PER_KEY * len(keys)
 
 
-def sorted_there(keys: Ragged, device_memory: int | None, sort: Callable[[Ragged], np.ndarray]) -> np.ndarray | None:
-    """What ``sort`` makes of keys on the device; None where that isn't worth while or has no room."""
+def sorted_there(keys: Ragged, device_memory: int | None, sort: Callable[[Ragged, int], np.ndarray],
+                 ) -> np.ndarray | None:
+    """What ``sort`` makes of keys on the device; None where that isn't worth while or has no room.
+
+    Args:
+        sort: is handed the keys, and bytes for their characters.
+    """
     if many(keys):
         keys = replace(keys, offsets=np.ascontiguousarray(keys.offsets, np.int64),
                        values=np.ascontiguousarray(keys.values))
         with turn():
-            if fits(keys, device_memory):
-                return sort(keys)
+            room = room_for(keys, device_memory)
+            if room >= 0:
+                return sort(keys, room)
     return None
-
-
-def short(keys: Ragged) -> bool:
-    """Whether sending keys as they are moves no more bytes than a few words of each would."""
-    return int(keys.offsets[-1] - keys.offsets[0]) <= 32 * len(keys)

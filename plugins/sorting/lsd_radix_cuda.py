@@ -1,7 +1,7 @@
 """``lsd-radix`` on a CUDA device: word by word from the last, all passes on the device.
 
-Short keys are sent whole and packed there; of long ones the host packs and sends one word at a time. Words that stand
-so deep that few keys have them are sorted on the host first.
+Keys are sent whole and packed there, if it has memory for them; else the host packs and sends one word at a time. Words
+that stand so deep that few keys have them are sorted on the host first.
 """
 
 from typing import Any
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from seqloom.core.cuda.transfer import to_device, to_device_made, to_host
 from seqloom.core.records import Ragged
+from seqloom.plugins.common.radix_cuda import DeviceWords, numbers
 from seqloom.plugins.common.sort_words_cpu import coding_of, length_range
 from seqloom.plugins.sorting import keys_cuda
-from seqloom.plugins.sorting.keys_cuda import DeviceKeys, fill_words, short, sorted_there, whole_order
+from seqloom.plugins.sorting.keys_cuda import DeviceKeys, characters_of, fill_words, sorted_there, whole_order
 from seqloom.plugins.sorting.lsd_radix_cpu import LsdRadixCpu, by_length, order_by_words
-from seqloom.plugins.sorting.radix_cuda import DeviceWords, numbers
 from seqloom.plugins.sorting.threads_cpu import useful_threads
 
 
@@ -25,14 +25,14 @@ class LsdRadixCuda(LsdRadixCpu):
         order = sorted_there(keys, self.device_memory, self._on_device)
         return super().order(keys) if order is None else order
 
-    def _on_device(self, keys: Ragged) -> np.ndarray:
+    def _on_device(self, keys: Ragged, room: int) -> np.ndarray:
         threads = useful_threads(self.threads, keys)
         count, lengths = len(keys), length_range(keys, threads)
         at_once = whole_order(keys, lengths, threads)
         if at_once is not None:
             return at_once
         one_length, longest = lengths[0] == lengths[1], lengths[1]
-        whole = DeviceKeys(keys, lengths, threads) if short(keys) else None
+        whole = DeviceKeys(keys, lengths, threads) if characters_of(keys) <= room else None
         coding = coding_of(keys, threads, lengths=lengths) if whole is None else whole.coding
         per = coding.per
         # On the device rows are places in ``ranked``, so that those that have a word at some depth are the first ones.
@@ -55,7 +55,8 @@ class LsdRadixCuda(LsdRadixCpu):
                 if whole is not None:
                     whole.pack(places, total, depth * per, characters, words)
                 else:
-                    given = (keys.values, keys.offsets, coding.codes, coding.bits, characters, depth * per, ranked)
+                    given = (keys.values, keys.offsets, coding.codes, coding.bits, characters, depth * per, ranked,
+                             np.zeros(1, np.uint8))
                     to_device_made(fill_words, given, words, 0, total, threads)
 
             numbered = size == 0

@@ -1,32 +1,18 @@
-"""``msd-radix`` on a CUDA device: by as many first characters as fit a word; what ties is sorted out on the host.
+"""``msd-radix`` on a CUDA device: large buckets by digits, small ones by groups of threads, word after word.
 
-Short keys are sent whole and packed there; of long ones the host chops off the first characters and sends these.
+Keys of one length that fit a word are one number each. Of others a round sorts the words of all keys that still tie.
+When few are left the host sorts these to the end, as it does with few keys.
 """
 
 import numpy as np
-from seqloom.core.cuda.transfer import to_host
-from seqloom.core.engine.threads import run_tasks
-from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Ragged
-from seqloom.plugins.common.sort_words_cpu import coding_of, length_range, load_words, sort_strings
-from seqloom.plugins.sorting.keys_cuda import DeviceKeys, chopped, short, sorted_there, whole_order
+from seqloom.plugins.common.sort_words_cpu import length_range
+from seqloom.plugins.sorting import keys_cuda
+from seqloom.plugins.sorting.buckets_cuda import BucketSort, Settled
+from seqloom.plugins.sorting.keys_cuda import KeySource, sorted_there, whole_order
 from seqloom.plugins.sorting.msd_radix_cpu import MsdRadixCpu
-from seqloom.plugins.sorting.radix_cuda import DeviceWords
+from seqloom.plugins.sorting.rounds_cuda import Round, order_in_rounds
 from seqloom.plugins.sorting.threads_cpu import useful_threads
-
-_TASKS = 16  # stretches of ties per thread
-
-
-@kernel
-def _part_ties(values, offsets, codes, bits, per, ended, longest, rows, firsts, sizes):
-    """Sort each run of rows whose first ``per`` characters are equal by what follows."""
-    most = sizes.max()
-    words, spare_words, spare_rows = np.empty(most, np.uint64), np.empty(most, np.uint64), np.empty(most, rows.dtype)
-    for run in range(len(firsts)):
-        tied = rows[firsts[run] : firsts[run] + sizes[run]]
-        load_words(values, offsets, codes, bits, per, tied, 0, len(tied), per, words)
-        sort_strings(values, offsets, codes, bits, per, ended, longest, words, tied, 0, len(tied), per, spare_words,
-                     spare_rows)
 
 
 class MsdRadixCuda(MsdRadixCpu):
@@ -37,31 +23,20 @@ class MsdRadixCuda(MsdRadixCpu):
         order = sorted_there(keys, self.device_memory, self._on_device)
         return super().order(keys) if order is None else order
 
-    def _on_device(self, keys: Ragged) -> np.ndarray:
+    def _on_device(self, keys: Ragged, room: int) -> np.ndarray:
         threads = useful_threads(self.threads, keys)
-        count, lengths = len(keys), length_range(keys, threads)
-        whole = whole_order(keys, lengths, threads)
+        lengths = length_range(keys, threads)
+        whole = None if self.prefix else whole_order(keys, lengths, threads, buckets=True)
         if whole is not None:
             return whole
-        longest = lengths[1]
-        if short(keys):
-            sent = DeviceKeys(keys, lengths, threads)
-            coding, there = sent.coding._replace(per=min(sent.coding.per, longest)), DeviceWords(count)
-            there.put_before(0, count)
-            there.load(count, lambda words: sent.pack(there.rows, count, 0, coding.per, words), numbered=True)
-            there.sort(count, coding.bits * coding.per)
-        else:
-            coding = coding_of(keys, threads, lengths=lengths)
-            coding = coding._replace(per=min(coding.per, longest))
-            there = chopped(keys, coding, threads)
-        order = to_host(there.rows, count, np.int32, threads)
-        if longest > coding.per:
-            last = (1 << coding.bits) - 1 if coding.ended else 0
-            tied = np.flatnonzero(there.ties(count, last, threads))  # with the word before
-            begins = np.flatnonzero(np.diff(tied, prepend=-1) != 1)
-            firsts, sizes = tied[begins] - 1, np.diff(begins, append=len(tied)) + 1
-            bounds = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), _TASKS * threads + 1)[1:-1])
-            tasks = [t for t in zip(np.split(firsts, bounds), np.split(sizes, bounds), strict=True) if len(t[0])]
-            run_tasks(threads, lambda task: _part_ties(keys.values, keys.offsets, *coding, longest, order, *task),
-                    tasks)
-        return order
+        sorts: list[BucketSort] = []  # of the open keys, whose room stays the same
+
+        def sort(now: Round) -> None:
+            if not sorts:
+                sorts.append(BucketSort(now.open.there))
+            open_ = now.open
+            out = Settled(now.end, open_.places, open_.order, open_.tied)
+            sorts[0].sort(open_.starts, open_.segments, now.bits, out)
+
+        return order_in_rounds(KeySource(keys, lengths, threads, self.prefix, room), lengths[1], sort,
+                               lambda _, bits: bits, keys_cuda.LEAST)

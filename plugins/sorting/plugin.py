@@ -17,4 +17,6 @@ def seqloom_sorters() -> list[Deferred]:
         "lsd-radix reference": "lsd_radix_reference.LsdRadix",
         "lsd-radix cpu": "lsd_radix_cpu.LsdRadixCpu",
         "lsd-radix cuda": "lsd_radix_cuda.LsdRadixCuda",
+        "segment-radix reference": "segment_radix_reference.SegmentRadix",
+        "segment-radix cuda": "segment_radix_cuda.SegmentRadixCuda",
     })

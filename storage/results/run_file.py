@@ -7,6 +7,7 @@ that is waiting to be merged into its store. With the path ":memory:" nothing is
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -62,7 +63,7 @@ class RunFile:
         done: whether the run is finished.
     """
 
-    number = NUMBER
+    number, streamed = NUMBER, False
 
     def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path | None) -> None:
         self.connection, self.path = connection, path
@@ -98,12 +99,12 @@ class RunFile:
             queries: kept with the run, so that it can be resumed without the file they came from.
             databases: what ``VolumeSource.fingerprints`` gives.
             memory: bytes that DuckDB may take.
-            run_id: of a run in memory that has one already.
+            run_id: that the run shall have; made when left out.
 
         Raises:
             StoreError: the folder or file can't be written; the message names it.
         """
-        run_id = run_id or new_run_id()
+        given, run_id = run_id is not None, run_id or new_run_id()
 
         def fill(run_id: str, connection: "duckdb.DuckDBPyConnection") -> None:
             _write_run(connection, begun(run_id, provenance, queries))
@@ -116,7 +117,7 @@ class RunFile:
             connection = connect(":memory:", False, "results", create=True, memory=memory, threads=THREADS,
                                  fill=partial(fill, run_id))
         else:
-            connection, path = _create_file(Path(where), run_id, memory, fill)
+            connection, path = _create_file(Path(where), run_id, memory, fill, given)
         try:
             return cls(connection, path)
         except BaseException:
@@ -147,13 +148,19 @@ class RunFile:
         if not rows:
             return None
         data = json.loads(rows[0][0])
-        return UnitPlan(tuple((a, b) for a, b in data["batches"]), tuple(Span(*v) for v in data["volumes"]))
+        return UnitPlan(tuple((a, b) for a, b in data["batches"]), tuple(Span(*v) for v in data["volumes"]),
+                        data.get("first_batch", 0), data.get("more", False))
 
-    def begin(self, plan: UnitPlan) -> None:
+    def begin(self, plan: UnitPlan, queries: SequenceBatch | ModelBatch | None = None) -> None:
         volumes = [[v.first, v.last, v.total_residues, v.longest] for v in plan.volumes]
-        data = json.dumps({"batches": [list(b) for b in plan.batches], "volumes": volumes})
-        with self._changes():
-            self.connection.execute(f"INSERT INTO plans VALUES ({NUMBER}, {literal(data)})")
+        data = json.dumps({"batches": [list(b) for b in plan.batches], "volumes": volumes,
+                           "first_batch": plan.first_batch, "more": plan.more})
+        with self._changes() as connection:
+            connection.execute(f"DELETE FROM plans; INSERT INTO plans VALUES ({NUMBER}, {literal(data)})")
+            if queries is not None:
+                _write_queries(connection, queries)
+                connection.execute(f"UPDATE runs SET queries = queries + {len(queries)}")
+        self._shorten_log()
 
     def done_units(self) -> set[tuple[int, int]]:
         return set(self._ask("SELECT batch, volume FROM units"))
@@ -204,10 +211,14 @@ class RunFile:
         rows = self.connection.execute(f"SELECT {', '.join(OF_DATABASE)} FROM run_databases ORDER BY number").fetchall()
         return [dict(zip(OF_DATABASE, row)) for row in rows]
 
-    def queries(self, registry: "Registry") -> SequenceBatch | ModelBatch:
-        """All queries of the run; models are made again by the reader that knows their text."""
+    def queries(self, registry: "Registry", first: int = 0, last: int | None = None) -> SequenceBatch | ModelBatch:
+        """Queries ``first`` … ``last`` − 1 of the run, all that are kept where these are left out; models are made
+        again by the reader that knows their text."""
         kind = self.connection.execute("SELECT query_type FROM runs").fetchall()[0][0]
-        return _read_models(self.connection, registry) if kind == "model" else kept_queries(self.connection, kind)
+        if kind == "model":
+            return _read_models(self.connection, registry)
+        behind = "" if last is None else f" AND query < {last}"
+        return kept_queries(self.connection, kind, f"WHERE query >= {first}{behind}" if first or behind else "")
 
     def add(self, stats: Mapping[str, SlotStats]) -> None:
         """Add to the statistics of some slots."""
@@ -358,8 +369,12 @@ def remove(path: Path) -> None:
 
 
 def _create_file(folder: Path, run_id: str, memory: int | None,
-                 fill: Callable[[str, "duckdb.DuckDBPyConnection"], None]) -> tuple["duckdb.DuckDBPyConnection", Path]:
-    """Make the file of a run and begin the run in it, in one transaction: no file is ever of no run."""
+                 fill: Callable[[str, "duckdb.DuckDBPyConnection"], None],
+                 given: bool) -> tuple["duckdb.DuckDBPyConnection", Path]:
+    """Make the file of a run and begin the run in it, in one transaction: no file is ever of no run.
+
+    Where the identifier is ``given``, no other one is taken in its place.
+    """
     for _ in range(20):
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -367,16 +382,31 @@ def _create_file(folder: Path, run_id: str, memory: int | None,
             raise StoreError(f"{folder}: can't make the folder for runs: {error.strerror}; give another store with "
                              "--results, or --no-store") from None
         path = folder / f"{run_id}{SUFFIX}"
+        filled, there = False, given and path.exists()
+
+        def begin(connection: "duckdb.DuckDBPyConnection", run_id: str = run_id) -> None:
+            nonlocal filled
+            fill(run_id, connection)
+            filled = True
+
         try:
-            return connect(str(path), False, "results", create=True, memory=memory, threads=THREADS,
-                           fill=partial(fill, run_id)), path
+            connection = connect(str(path), False, "results", create=True, memory=memory, threads=THREADS, fill=begin)
         except LockedError:  # another process looked into the folder in the moment between creating and locking
-            run_id = new_run_id()
+            if given:
+                time.sleep(0.05)
+            else:
+                run_id = new_run_id()
         except BaseException as error:
             if not isinstance(error, StoreError) or folder.is_dir():
-                remove(path)  # what is there of it is nothing
+                if not there:
+                    remove(path)  # what is there of it is nothing
                 raise
             # else another process has just removed the folder because it was empty
+        else:
+            if filled:
+                return connection, path
+            connection.close()
+            raise StoreError(f"there is a run {run_id} already; give another identifier, or resume it")
     raise StoreError(f"{folder}: no file for the run could be made and locked; does the file system support locks?")
 
 

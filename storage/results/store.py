@@ -38,7 +38,7 @@ from ..duck.connection import BareError, as_ours, check_kind, connect, descripto
 from ..duck.copying import copy_rows
 from ..duck.creation import making
 from ..duck.durable import checkpoint, has_commits, hold, log_of, recover
-from ..duck.literals import identifier, literal
+from ..duck.literals import identifier, literal, utf_8
 from ..duck.revisions import HEAD
 from .merging import attached, copy_run, transaction
 from .report import run_description
@@ -448,6 +448,33 @@ class ResultStore:
             StoreError: the query is wrong, takes too long or takes too much memory; the message is DuckDB's.
         """
         from ..duck.arrow import fetched
+
+        with self._asked(attach, wait, allow_files, timeout, memory) as connection:
+            return fetched(connection, query)
+
+    def first_rows(self, query: str, rows: int, timeout: float, memory: int,
+                   disk: int) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Names of the columns and the first rows of an SQL query, of which no more are computed where that can be.
+
+        Args:
+            query: see ``sql``; it reaches no file.
+            rows: so many at most.
+            timeout: seconds after which the query is stopped.
+            memory: bytes that DuckDB may take; disk: that it may lay aside in files when it runs out of memory.
+
+        Raises:
+            StoreError: see ``sql``.
+        """
+        with self._asked(None, 10.0, False, timeout, memory, disk) as connection:
+            result = connection.execute(utf_8(query))
+            if result is None:
+                raise OptionError("there is no SQL statement to carry out")
+            return [column[0] for column in result.description or ()], result.fetchmany(rows)
+
+    @contextmanager
+    def _asked(self, attach: Sequence[str | Path] | None, wait: float, allow_files: bool, timeout: float | None,
+               memory: int | None, disk: int | None = None) -> "Iterator[duckdb.DuckDBPyConnection]":
+        """A connection for somebody's query; arguments as of ``sql`` and ``first_rows``."""
         from ..duck.native import duckdb
 
         if not self.path.exists():
@@ -462,11 +489,13 @@ class ResultStore:
             with translated(self.path):
                 shadow(connection)
                 self._attach_databases(connection, attach)
+                if disk is not None:
+                    connection.execute(f"SET max_temp_directory_size = '{max(1, disk >> 10)}KiB'")
                 if not allow_files and not shared:  # the setting would be that of all who have it open in this program
                     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
             if timeout is not None:
                 stopped.start()
-            return fetched(connection, query)
+            yield connection
         except duckdb.Error as error:
             raise self._of_query(error, timeout) from None
         finally:

@@ -100,16 +100,6 @@ SELECT l.taxid, l.depth, l.ancestor, t.rank, t.name FROM line l JOIN taxa t ON t
 """
 """The organisms of the sequences, each with itself (depth 0) and all that it belongs to, up to the root."""
 
-models = sa.Table(
-    "models", metadata,
-    _required("ordinal", sa.BigInteger),
-    _required("name", sa.String),
-    _required("accession", sa.String),
-    _required("description", sa.String),
-    _required("length", sa.Integer),
-    _required("source", sa.String),  # text from which a reader makes the same model again
-)
-
 indexes = sa.Table(
     "indexes", metadata,
     _required("number", sa.Integer),

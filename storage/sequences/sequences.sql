@@ -45,15 +45,6 @@ CREATE TABLE taxa (
 	kingdom VARCHAR
 );
 
-CREATE TABLE models (
-	ordinal BIGINT NOT NULL,
-	name VARCHAR NOT NULL,
-	accession VARCHAR NOT NULL,
-	description VARCHAR NOT NULL,
-	length INTEGER NOT NULL,
-	source VARCHAR NOT NULL
-);
-
 CREATE TABLE indexes (
 	number INTEGER NOT NULL,
 	plugin VARCHAR NOT NULL,

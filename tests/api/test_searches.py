@@ -1,6 +1,7 @@
 """``seqloom.search`` as programs call it: what it refuses, and how it says so."""
 
 import io
+import sys
 from typing import Any
 from unittest import mock
 
@@ -37,6 +38,16 @@ def test_sequences_without_residues_find_nothing() -> None:
     queries = SequenceBatch.of(PROTEIN, ["", "MKVLAW"])
     rows = search("sw", queries, TARGETS, store=False, backend="reference", evalue=1000).arrow().to_pylist()
     assert [(row["qnumber"], row["snumber"], row["score"]) for row in rows] == [(1, 0, 33), (1, 2, 11)]
+
+
+def test_a_part_of_a_batch_is_queries_as_any_other(capsys) -> None:
+    """Its numbers don't begin at 0; those of a run's queries do."""
+    queries = SequenceBatch.of(PROTEIN, ["CC", "MKVLAW", "WWW", "AAA"], ["c", "m", "w", "a"]).take(1, 3)
+    run = search("sw", queries, TARGETS, store=False, backend="reference", evalue=1000)
+    run.write(sys.stdout, "6 qseqid sseqid score qseq")
+    assert capsys.readouterr().out == ("m\tsequence_1\t33\tMKVLAW\nm\tsequence_3\t11\tW\n"
+                                       "w\tsequence_1\t11\tW\nw\tsequence_3\t11\tW\n")
+    assert [row["qnumber"] for row in run.arrow().to_pylist()] == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("residues, reads", [(None, 0), (8, 1)], ids=["one volume", "several"])

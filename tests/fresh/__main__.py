@@ -14,7 +14,7 @@ from tests.fresh.residues import Draw
 
 
 def run(pipeline: str, seeds: "itertools.count | range", seconds: float, keep: Path, say=print) -> Tally:
-    """Cases of these seeds until the time is over; the files of every difference stay in ``keep``."""
+    """Cases of these seeds until the time is over; those of differences and refusals by us alone stay in ``keep``."""
     kind, make = KINDS[pipeline]
     tally, end = Tally(), time.monotonic() + seconds
     for seed in seeds:
@@ -24,11 +24,12 @@ def run(pipeline: str, seeds: "itertools.count | range", seconds: float, keep: P
         case = make(Draw(f"{pipeline} {seed}", kind, folder))
         outcome = run_case(case, folder)
         tally.add(outcome)
-        if outcome.kind == "different":
+        if outcome.kind in ("different", "refused"):
             kept = keep / f"{pipeline}-{seed}"
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(folder, kept)
-            say(f"{pipeline} --seed {seed}: differs in {outcome.text}\n  files and command lines: {kept}")
+            how = f"refused: {outcome.text}" if outcome.kind == "refused" else f"differs in {outcome.text}"
+            say(f"{pipeline} --seed {seed}: {how}\n  files and command lines: {kept}")
         shutil.rmtree(folder)
     return tally
 

@@ -1,7 +1,6 @@
 """Pages in a real browser: sorting, filtering, alignments, ten thousand hits, a phone, the keyboard, reading aloud."""
 
 import io
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,30 +14,15 @@ from seqloom.core.records import MATCH, MISMATCH, Alignments, Hits, Ragged
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.formats.writer_html import Html
 
+from tests.browsers import browser, until
 from tests.plugins.formats.blast_json import MemoryReport
 
+__all__ = ["browser"]  # a fixture
 COLUMNS = 200
 HOSTILE = "<img/src=x/onerror=window.hit=1>"
 """Name of the last target."""
 MANY, SOME = (20, 500), (3, 60)
 """Queries and targets of a page of ten thousand hits, and of one that is quick to look at."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Headless Chromium, of the system; nothing is downloaded."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
-    found = [shutil.which(name) for name in ("chromium", "chromedriver")]
-    if not all(found):
-        pytest.skip("needs a browser: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(found[0])
-    for word in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage"):
-        options.add_argument(f"--{word}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(found[1]))
-    yield driver
-    driver.quit()
 
 
 def hits_of(query_count: int, target_count: int) -> MemoryReport:
@@ -96,15 +80,6 @@ def shown(browser: Any) -> Iterator[Callable[..., Any]]:
 
     yield open_page
     assert not browser.get_log("browser")
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    """What a condition gives as soon as it is something."""
-    end = time.monotonic() + 30
-    while not (found := condition()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
-    return found
 
 
 ROWS = "return [...document.querySelectorAll('#r1q1 table.hits tbody tr')].filter(r => !r.hidden).map(r => "

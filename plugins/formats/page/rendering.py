@@ -32,11 +32,12 @@ TABLES = 0.62
 """Share of a page that its tables of hits and overviews may take."""
 
 
-def page(reports: Sequence[Report], size: int) -> str:
+def page(reports: Sequence[Report], size: int, site: str = "") -> str:
     """The page of one run or several.
 
     Args:
         size: bytes that it may have, about; it says how many hits and alignments are left out for want of room.
+        site: where a server has the run, to the rest of which the page leads; "" for a page that stands alone.
     """
     templates = environment()
     runs = [RunView(report, number, int(size * TABLES) // len(reports)) for number, report in enumerate(reports, 1)]
@@ -44,7 +45,7 @@ def page(reports: Sequence[Report], size: int) -> str:
     compared = Comparison(runs[0], runs[1]) if len(runs) == 2 else None
     context = {
         "runs": runs, "comparison": compared, "policy": _policy(**parts), "shades": SHADES, "compared": LISTED,
-        "named": NAMED, **parts}
+        "named": NAMED, "site": site, **parts}
     sections = {view.id: _section(templates, run, view) for run in runs for view in run.views}
     frame = templates.get_template("page.html").render(**context, bodies={}, alignments={})
     room = size - len(frame.encode()) - sum(len(section.encode()) for section in sections.values())

@@ -36,6 +36,8 @@ for bucket, sample in ((32, 1), (64, 5)):
     wanted = WholeQueriesCpu().run(context, None)
     assert len(wanted) > 10
     assert_same_records(wanted, WholeQueriesCuda().run(context, None))
+    on_host = WholeQueriesCuda(WholeQueriesCuda.Options(places="host"))
+    assert_same_records(wanted, on_host.run(context, None))
 print("equal")
 """
 CASES = {
@@ -53,14 +55,14 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.errors import BudgetError
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import fm_search_cuda, whole_seed_cuda
+from seqloom.plugins.exact_match import fm_search_cuda, partition_cuda
 from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
 from seqloom.plugins.exact_match.options import StrandOptions
 from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
 from seqloom.plugins.exact_match.whole_seed_cuda import WholeQueriesCuda
 from seqloom.testing import assert_same_records
 
-whole_seed_cuda._SLACK, whole_seed_cuda._LEAST_RESIDUES = 1000, 100
+partition_cuda.SLACK, partition_cuda.LEAST_RESIDUES = 1000, 100
 rng = np.random.default_rng(7)
 genome = "".join(rng.choice(list("ACGTN"), 2500, p=[0.249] * 4 + [0.004]))
 targets = SequenceBatch.of(NUCLEOTIDE, [genome, genome[100:500] * 2, "A" * 40, genome[:90]])
@@ -81,7 +83,7 @@ wanted, _ = run(WholeQueriesCpu())
 assert len(wanted) > 50
 for count in (1, 3):
     fm_search_cuda.device_count = lambda: count
-    for memory in (None, 9500, 7000, 5500, 4500):
+    for memory in (None, 7500, 7000, 5500, 4500):
         for costs in ("1,0.001", "0.001,1"):
             found, counters = run(WholeQueriesCuda(WholeQueriesCuda.Options(costs=costs)), device_memory=memory)
             assert_same_records(wanted, found)
@@ -96,11 +98,46 @@ except BudgetError as error:
     assert "raise device_memory" in str(error)
 print("equal")
 """
+MATCH_PARTS = """
+import numpy as np
+np.seterr(over="ignore")
+from collections import Counter
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.context import Context
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.exact_match import fm_search_cuda, fm_seed_cuda, partition_cuda
+from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
+from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
+from seqloom.plugins.exact_match.fm_seed_cuda import FmMatchesCuda
+from seqloom.plugins.exact_match.options import MatchOptions
+from seqloom.testing import assert_same_records
+
+partition_cuda.SLACK, partition_cuda.LEAST_RESIDUES, fm_seed_cuda.OVERLAP = 1000, 100, 32
+rng = np.random.default_rng(7)
+genome = "".join(rng.choice(list("ACGTN"), 900, p=[0.249] * 4 + [0.004]))
+targets = SequenceBatch.of(NUCLEOTIDE, [genome, genome[100:220] * 2, genome[:90]])
+queries = SequenceBatch.of(NUCLEOTIDE, [genome[30:90], "", genome[200:330], genome[440:400:-1], "A" * 9])
+index = FmIndexCpu().run(Context(), targets)
+splits = set()
+for devices, memory, mode in ((1, None, "mum"), (1, 4300, "mum"), (3, 4300, "maxmatch")):
+    fm_search_cuda.device_count = lambda: devices
+    counters = Counter()
+    context = Context(queries=queries, targets=targets, indexes={"fm-index": index}, counters=counters,
+                      options=MatchOptions(length=12, both=devices == 1, **{mode: True}), device_memory=memory)
+    wanted = FmMatchesCpu().run(context, None)
+    counters.clear()
+    found = FmMatchesCuda(FmMatchesCuda.Options(costs="1,0.001")).run(context, None)
+    assert_same_records(wanted, found)
+    splits.add((counters["index_parts"] > 1, counters["query_parts"] > 1))
+    fm_search_cuda.forget()
+assert splits == {(False, False), (True, True)}, splits
+print("equal")
+"""
 COMMAND = """
 import numpy as np
 np.seterr(over="ignore")
-from seqloom.plugins.exact_match import whole_seed_cuda
-whole_seed_cuda._SLACK, whole_seed_cuda._LEAST_RESIDUES = 1000, 100
+from seqloom.plugins.exact_match import partition_cuda
+partition_cuda.SLACK, partition_cuda.LEAST_RESIDUES = 1000, 100
 from seqloom.cli import run
 run()
 """
@@ -146,6 +183,11 @@ def test_parts_of_index_and_queries_give_the_same_rows() -> None:
     done = simulated("-c", PARTS)
     assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]
     assert "seqloom: seed.queries: index in " in done.stderr
+
+
+def test_parts_give_the_same_matches() -> None:
+    done = simulated("-c", MATCH_PARTS)
+    assert done.returncode == 0 and done.stdout.strip() == "equal", done.stderr[-3000:]
 
 
 def test_the_split_is_told_and_kept_with_the_run(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The model of parts: its optimum against every split, the thesis's formulas, and costs that are kept."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,6 +62,35 @@ def test_formulas_are_those_of_the_thesis():
             else:
                 wanted = 0.5 * 3000 * parts_i + 0.1 * 3000 + 0.1 * 8000 * parts_q
             assert got == pytest.approx(wanted)
+
+
+@settings(max_examples=100, deadline=None)
+@given(works, costs)
+def test_the_next_part_is_sent_while_one_is_looked_up(work, costs):
+    """With room for two parts: the time of each device's list of things to do, of which two are done at a time."""
+    work = replace(work, buffers=2)
+    try:
+        split = best_split(work, costs)
+    except BudgetError:
+        return
+    part = -(-work.index // split.index_parts) + (work.overlap if split.index_parts > 1 else 0)
+    held = 1 if split.query_parts == 1 else 2
+    assert part + held * work.queries / split.query_parts <= work.memory
+    load = 0 if split.index_parts == work.there <= work.devices else costs.copy * part
+    send, meet = costs.copy * work.queries / split.query_parts, costs.meeting + costs.search * (
+        work.queries / split.query_parts)
+    taken = 0.0
+    if split.order == "index":
+        for _ in range(0, split.index_parts, work.devices):
+            taken += load + send
+            for n in range(split.query_parts):
+                taken += max(meet, send) if n + 1 < split.query_parts else meet
+    else:
+        rounds = -(-split.query_parts // work.devices)
+        taken = send + (load if split.index_parts == 1 else rounds * split.index_parts * load)
+        for n in range(rounds):
+            taken += max(split.index_parts * meet, send) if n + 1 < rounds else split.index_parts * meet
+    assert split.seconds == pytest.approx(taken)
 
 
 def test_what_fits_is_not_cut():

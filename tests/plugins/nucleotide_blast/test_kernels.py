@@ -22,14 +22,14 @@ PIPELINES = ("blastn", "blastn-short", "megablast", "dc-megablast")
 
 
 def compare(pipeline: str, queries: SequenceBatch, targets: SequenceBatch, options: dict[str, Any] | None = None,
-            stages: tuple[str, ...] = (), settings: tuple[str, ...] = ()) -> dict[str, int]:
+            stages: tuple[str, ...] = (), settings: tuple[str, ...] = (), fast: str = "auto") -> dict[str, int]:
     """Run every slot of a unit on both back ends; returns how many records each slot gives.
 
-    The CPU's stages are given the reference's records and, in a second row, those of each other.
+    The fast back end's stages are given the reference's records and, in a second row, those of each other.
     """
     known = registry()
     reference, cpu = (compose(known, known.pipeline(pipeline), options, backend, stages, settings)
-                      for backend in ("reference", "auto"))
+                      for backend in ("reference", fast))
     queries = masked(queries, reference, known)
     space = SearchSpace(targets.total_residues, len(targets), targets.longest)
     scoring = reference.family.scoring(queries, space, reference.options)
@@ -59,7 +59,7 @@ def compare(pipeline: str, queries: SequenceBatch, targets: SequenceBatch, optio
         if results:
             records, counts[slot.slot.name] = results[0], len(results[0])
     for name, records, own in followed:  # looked at when all have been handed on: some are made when looked at
-        assert_same_records(records, own, f"{pipeline}: {name}, after other stages of the CPU")
+        assert_same_records(records, own, f"{pipeline}: {name}, after other fast stages")
     return counts
 
 

@@ -53,6 +53,14 @@ def test_filter_on_and_off(backend: str, stages: list[str]) -> None:
         assert_same_hits(wanted, run_pipeline("blastp", *data, stages=stages, settings=settings, backend=backend))
 
 
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_alignments_end_where_every_score_is_significant(backend: str) -> None:
+    one, other = "MKHRLQQVADTWWQRVLGDV", "CCYFNEPWHKIDLLMMTRS"
+    queries, targets = (SequenceBatch.of(PROTEIN, [text]) for text in (one + other, f"{other}PGPGPGPGS{one}"))
+    found = run_pipeline("blastp", queries, targets, {"evalue": 1e9, "use_sw_tback": True}, backend=backend)
+    assert len(found.alignments) > 1
+
+
 @settings(max_examples=40, deadline=None)
 @given(related(longest=70, targets=8), st.sampled_from([{}, {"window_size": 0}, {"word_size": 2}, {"seg": "yes"},
                                                                  {"comp_based_stats": "1"}, {"comp_based_stats": "2"}]),

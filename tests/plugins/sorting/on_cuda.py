@@ -49,6 +49,24 @@ def inner(keys: Ragged) -> Ragged:
     return Ragged(keys.offsets[1:-1], keys.values)
 
 
+def twice(keys: Ragged) -> Ragged:
+    rows = keys.values.reshape(len(keys), -1)
+    return Ragged.even(np.concatenate([rows, rows[::-1]]))
+
+
+def begun_alike(keys: Ragged, count: int) -> Ragged:
+    """The same, with the first characters of all those of the first one."""
+    keys.values[keys.offsets[:-1, None] + np.arange(count)] = keys.values[:count]
+    return keys
+
+
+def pieces(width: int, count: int) -> Ragged:
+    """From places of a text that are few enough for several keys to begin at each."""
+    generator = np.random.default_rng(width)
+    text = DNA[generator.integers(0, 4, count // 4 + width)]
+    return Ragged.even(text[generator.integers(0, count // 4, count)[:, None] + np.arange(width)])
+
+
 CASES: dict[str, Callable[[int], Ragged]] = {
     "20-mers": lambda n: even(DNA, 20, n),
     "20-mers, with others at the end": lambda n: late(even(DNA, 20, n)),
@@ -74,17 +92,25 @@ FEWER: dict[str, Callable[[int], Ragged]] = {
     "0 to 100 characters": lambda n: uneven(DNA, lengths(100, n)),
     "a, aa, aaa, …": lambda n: uneven(DNA[:1], np.arange(n) % 700),
     "skewed": skewed,
+    "300 characters": lambda n: even(DNA, 300, n),
+    "300 characters, with others at the end": lambda n: late(even(DNA, 300, n)),
+    "100 characters, every key twice": lambda n: twice(even(DNA, 100, n // 2)),
+    "the same 70 characters, then 30": lambda n: begun_alike(even(DNA, 100, n), 70),
+    "the same 250 characters, then 0 to 50 bytes": lambda n: begun_alike(uneven(BYTES, 250 + lengths(50, n)), 250),
+    "300 characters of pieces of a genome": lambda n: pieces(300, n),
+    "40 bytes": lambda n: even(BYTES, 40, n),
 }
 """Of which a million are sorted at most."""
 
 
 def check(name: str, keys: Ragged) -> None:
-    """Both sorters, twice: the second one finds memory and threads that the first one left."""
-    wanted = None
-    for sorter_name in ("msd-radix", "lsd-radix"):
-        on_host, on_device = (registry().sorter(sorter_name, backend) for backend in ("cpu", "cuda"))
-        on_host.threads = on_device.threads = os.cpu_count() or 1
-        wanted = on_host.order(keys) if wanted is None else wanted
+    """All sorters, twice: the second one finds memory and threads that the first one left; and with a short prefix."""
+    on_host = registry().sorter("msd-radix", "cpu")
+    on_host.threads = os.cpu_count() or 1
+    wanted = on_host.order(keys)
+    for sorter_name, prefix in (("msd-radix", 0), ("lsd-radix", 0), ("segment-radix", 0), ("msd-radix", 7)):
+        on_device = registry().sorter(sorter_name, "cuda")
+        on_device.threads, on_device.prefix = on_host.threads, prefix
         for _ in range(2):
             order = on_device.order(keys)
             assert order.dtype == row_type(len(keys)), (name, sorter_name, order.dtype)

@@ -10,10 +10,11 @@ SCRIPT = """
 import numpy as np
 from seqloom.core.records import Ragged
 from seqloom.plugins.common import sort_words_cpu
-from seqloom.plugins.sorting import keys_cuda, radix_cuda, threads_cpu
+from seqloom.plugins.common import radix_cuda
+from seqloom.plugins.sorting import keys_cuda, threads_cpu
 from seqloom.plugins.sorting.{module} import {sorter}
 
-radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST_PART, keys_cuda.LEAST = 6, 2, 60, {least}
+radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, radix_cuda.LEAST_PART, keys_cuda.LEAST = 5, 2, 60, {least}
 sort_words_cpu._SAMPLE = 50
 threads_cpu.LEAST = 20
 sorter = {sorter}()
@@ -35,10 +36,53 @@ assert sorter.order(Ragged(np.arange(101) * 2, apart)).tolist() == sorted(range(
     apart[2 * n : 2 * n + 2]))
 print("equal")
 """
+ROUNDS = """
+import numpy as np
+from seqloom.core.records import Ragged
+from seqloom.plugins.common import sort_words_cpu
+from seqloom.plugins.common import radix_cuda
+from seqloom.plugins.sorting import keys_cuda, threads_cpu
+from seqloom.plugins.sorting.msd_radix_cuda import MsdRadixCuda
+from seqloom.plugins.sorting.segment_radix_cuda import SegmentRadixCuda
+
+radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD, threads_cpu.LEAST, sort_words_cpu._SAMPLE = 5, 2, 20, 40
+rng = np.random.default_rng(4)
+
+
+def strings(characters, lengths):
+    return [rng.choice(np.frombuffer(characters, np.uint8), n).tobytes() for n in lengths]
+
+
+long = strings(b"ACGT", [3] * 8)
+kinds = {
+    "any": strings(b"ACGT", rng.integers(0, 9, 14)) + [b"", b"A" * 12, b"A" * 11, b"A" * 12],
+    "twice": long + long[::-1],
+    "begun alike, with others at the end": [b"A" * 5 + s for s in long] + [b"A" * 5 + bytes(range(190, 202))],
+    "one": [b"A" * 40] * 6,
+}
+chopped = []
+chop = keys_cuda.KeySource._chop
+keys_cuda.KeySource._chop = lambda self, *given: chopped.append(chop(self, *given)) or chopped[-1]
+for sorter, name, prefix, look, least in (
+        (MsdRadixCuda(), "any", 3, 99, 1), (MsdRadixCuda(), "begun alike, with others at the end", 0, 0, 1),
+        (MsdRadixCuda(), "one", 0, 30, 1), (MsdRadixCuda(), "twice", 3, 99, 10**6),
+        (SegmentRadixCuda(), "any", 5, 0, 1), (SegmentRadixCuda(), "begun alike, with others at the end", 0, 99, 1)):
+    rows = kinds[name]
+    sorter.prefix, keys_cuda._LOOK = prefix, look
+    keys = Ragged.of([np.frombuffer(s, np.uint8) for s in rows], np.uint8)
+    keys_cuda.many, keys_cuda.LEAST = lambda keys: True, least
+    chopped.clear()
+    order = sorter.order(keys)
+    wanted = sorted(range(len(rows)), key=rows.__getitem__)
+    assert order.dtype == np.int32 and order.tolist() == wanted, (name, prefix, look, order, wanted)
+    assert bool(chopped) == (look < 99), (name, chopped)
+    assert look or "others" not in name or not all(chopped)
+print("equal")
+"""
 CASES = {
-    "one width": '[strings(b"ACGT", [4] * 250), strings(b"ab", [3] * 130), [b"same"] * 9]',
+    "one width": '[strings(b"ACGT", [4] * 130), strings(b"ab", [3] * 130), [b"same"] * 9]',
     "not as the first": '[strings(b"ab", [3] * 70) + [b"abc"], strings(b"ab", [3] * 70) + [b"ab", b"abba"]]',
-    "any width": '[strings(b"ACGT", rng.integers(0, 7, 200)), [b"", b"\\0", b"", b"\\0\\0"] * 5, [b""] * 9, []]',
+    "any width": '[strings(b"ACGT", rng.integers(0, 7, 110)), [b"", b"\\0", b"", b"\\0\\0"] * 5, [b""] * 9, []]',
     "several words": '[strings(b"ACGT", rng.integers(0, 25, 60)) + [bytes(range(190, 214))]]',
 }
 
@@ -48,6 +92,33 @@ CASES = {
 def test_order_is_that_of_python(sorter: str, case: str) -> None:
     module, _, name = sorter.partition(".")
     check(SCRIPT.format(module=module, sorter=name, rows=CASES[case], seed=1, least=1, threads=2))
+
+
+SUMS = """
+import numpy as np
+from numba import cuda
+from seqloom.plugins.common import radix_cuda
+
+
+@cuda.jit
+def both(values, out):
+    n = cuda.threadIdx.x
+    out[0, n], out[1, n] = radix_cuda.shuffled_sum(values[n]), radix_cuda.sum_before(values[n])
+
+
+values, out = np.random.default_rng(1).integers(0, 99, 96).astype(np.int32), np.zeros((2, 96), np.int32)
+both[1, 96](values, out)
+assert (out == np.cumsum(values) - values).all(), out
+print("equal")
+"""
+
+
+def test_sums_over_a_block() -> None:
+    check(SUMS)
+
+
+def test_long_and_skewed_keys_are_sorted_in_rounds() -> None:
+    check(ROUNDS)
 
 
 def test_too_little_device_memory_sorts_on_the_host() -> None:
@@ -62,7 +133,7 @@ keys_cuda.LEAST = 1
 keys = Ragged.even(np.random.default_rng(1).integers(65, 69, (50, 4), np.uint8))
 for sorter in (LsdRadixCuda(), MsdRadixCuda()):
     asked = []
-    sorter._on_device = lambda keys: asked.append(len(keys)) or np.arange(len(keys))
+    sorter._on_device = lambda keys, room: asked.append(len(keys)) or np.arange(len(keys))
     for memory, on_device in ((None, True), (100 * len(keys), True), (len(keys), False)):
         asked.clear()
         sorter.device_memory = memory

@@ -1,10 +1,11 @@
 # ruff: noqa: F821  (names in capitals in the kernel templates are constants filled in by ``specialise``)
 """Stable radix sort of 64-bit words on a CUDA device, and merging of what is sorted.
 
-A pass sorts by one digit, from the last to the first. Every block has one stretch of the words. It counts its digits;
-then, knowing how many of each are in the stretches before, it moves its words tile by tile: warps number the equal
-digits of a tile in order, the tile is put in order in shared memory, and runs of equal digits go out side by side. No
-atomic operation decides a place, so equal words keep their order.
+A pass sorts by one digit: all words, from the last digit to the first, or the words of each of many buckets
+(``buckets_cuda.py``). Every block has one stretch of a bucket. It counts its digits; then, knowing how many of each are
+in the stretches before, it moves its words tile by tile: warps number the equal digits of a tile in order, the tile is
+put in order in shared memory, and runs of equal digits go out side by side. No atomic operation decides a place, so
+equal words keep their order.
 
 Source: A. Drozd's thesis on string sorting and BWT alignment, 4.3.2 (counting and moving in blocks); D. Merrill & A.
 Grimshaw, "High performance and scalable radix sorting: a case study of implementing dynamic parallelism for GPU
@@ -21,12 +22,11 @@ from numba import cuda as _cuda
 from numba import int32, int64, uint32, uint64
 from seqloom.core.backends import current_device
 from seqloom.core.cuda.jit import kernel
-from seqloom.core.cuda.transfer import to_host
 from seqloom.core.kernels.packed16 import SIMULATED, WHOLE_WARP, from_lane
 from seqloom.core.kernels.unroll import specialise
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
-# Filled in by ``specialise``; see ``_kernels``.
+# Filled in by ``specialise``; see ``pass_kernels``.
 ITEMS: int
 THREADS: int
 WARPS: int
@@ -34,6 +34,9 @@ WARPS: int
 BITS = 8
 """Bits of a digit; a block has one thread for each of its values."""
 WORDS_PER_THREAD = 16
+STRETCH = 5
+"""Numbers that describe a block's stretch of words: its first one and the end; the first block of its bucket and the
+one behind the last; the first word of the bucket."""
 _BLOCKS = 2  # for each processor, which has room for them
 LEAST_PART = 1 << 22
 """Keys of a part that is sorted by itself: to queue what sorts it shall not take longer than to send it."""
@@ -77,7 +80,7 @@ else:
 
 
 @cuda.jit(device=True)
-def sum_before(value):
+def shuffled_sum(value):
     """Sum of the values of all threads of the block before this one."""
     sums = cuda.shared.array(32, int32)
     lane = int32(cuda.threadIdx.x) & int32(31)
@@ -98,18 +101,32 @@ def sum_before(value):
     return total - value
 
 
-def count_digits(words, first, total, span, shift, counts):
-    """Kernel template: how often each digit occurs in each block's stretch of words first … first + total − 1.
+if not SIMULATED:
+    sum_before = shuffled_sum
+else:
 
-    counts: i4[blocks, THREADS].
+    @cuda.jit(device=True)
+    def sum_before(value):  # with two barriers in place of a dozen: they are most of what a simulated kernel takes
+        here = cuda.threadIdx.x
+        _mailbox[here] = int(value)
+        cuda.syncthreads()
+        total = sum(_mailbox[:here])
+        cuda.syncthreads()
+        return np.int32(total)
+
+
+def count_digits(words, stretches, shift, counts):
+    """Kernel template: how often each digit occurs in each block's stretch of words.
+
+    stretches: i8[blocks * STRETCH], see ``STRETCH``. counts: i4[blocks, THREADS].
     """
     tally = cuda.shared.array(THREADS, int32)
     thread = uint32(cuda.threadIdx.x)
     tally[thread] = int32(0)
     cuda.syncthreads()
-    begin = uint64(first) + uint64(cuda.blockIdx.x) * uint64(span)
-    end = min(begin + uint64(span), uint64(first + total))
-    place = begin + uint64(thread)
+    own = int64(cuda.blockIdx.x) * int64(STRETCH)
+    end = uint64(stretches[own + int64(1)])
+    place = uint64(stretches[own]) + uint64(thread)
     word = registers(ITEMS)
     while place + uint64((ITEMS - 1) * THREADS) < end:
         for k in unrolled(ITEMS):  # all of them are on their way before the first is needed
@@ -124,8 +141,11 @@ def count_digits(words, first, total, span, shift, counts):
     counts[cuda.blockIdx.x, thread] = tally[thread]
 
 
-def move_words(words, rows, first, total, span, shift, counts, words_out, rows_out):
-    """Kernel template: words and their rows (i4) to their places by one digit; counts: made by ``count_digits``."""
+def move_words(words, rows, stretches, shift, counts, words_out, rows_out):
+    """Kernel template: words and their rows (i4) to their places by one digit, each bucket by itself.
+
+    counts: made by ``count_digits`` of the same stretches.
+    """
     tile_words = cuda.shared.array(THREADS * ITEMS, uint64)
     tally = cuda.shared.array((WARPS, THREADS), int32)
     ahead = cuda.shared.array(THREADS, int32)
@@ -133,18 +153,19 @@ def move_words(words, rows, first, total, span, shift, counts, words_out, rows_o
     lane = thread & uint32(31)
     warp = thread >> uint32(5)
     lower = (uint32(1) << lane) - uint32(1)
-    own = uint32(cuda.blockIdx.x)
+    own = int64(cuda.blockIdx.x)
+    place = own * int64(STRETCH)
+    tile = uint64(stretches[place])
+    end = uint64(stretches[place + int64(1)])
     before = int32(0)
     everywhere = int32(0)
-    for block in range(uint32(cuda.gridDim.x)):
+    for block in range(stretches[place + int64(2)], stretches[place + int64(3)]):
         number = counts[block, thread]
         everywhere += number
         if block < own:
             before += number
     # Where this block's next word with the digit ``thread`` goes.
-    base = int32(first) + sum_before(everywhere) + before
-    tile = uint64(first) + uint64(own) * uint64(span)
-    end = min(tile + uint64(span), uint64(first + total))
+    base = int32(stretches[place + int64(4)]) + sum_before(everywhere) + before
     word = registers(ITEMS)
     rank = registers(ITEMS)
     while tile < end:
@@ -153,10 +174,10 @@ def move_words(words, rows, first, total, span, shift, counts, words_out, rows_o
         cuda.syncthreads()
         left = uint32(min(end - tile, uint64(THREADS * ITEMS)))
         mine = warp * uint32(32 * ITEMS) + lane
-        place = tile + uint64(mine)
+        source = tile + uint64(mine)
         for k in unrolled(ITEMS):
             # Behind the end all bits are set: such words come last in the tile and are not written.
-            word[k] = words[place + uint64(32 * k)] if mine + uint32(32 * k) < left else ~uint64(0)
+            word[k] = words[source + uint64(32 * k)] if mine + uint32(32 * k) < left else ~uint64(0)
         for k in unrolled(ITEMS):
             digit = uint32(word[k] >> uint64(shift)) & uint32(THREADS - 1)
             same = same_in_warp(int32(digit))
@@ -186,7 +207,7 @@ def move_words(words, rows, first, total, span, shift, counts, words_out, rows_o
         cuda.syncthreads()
         for k in unrolled(ITEMS):
             if mine + uint32(32 * k) < left:
-                tile_words[uint32(rank[k])] = uint64(rows[place + uint64(32 * k)])
+                tile_words[uint32(rank[k])] = uint64(rows[source + uint64(32 * k)])
         cuda.syncthreads()
         for k in unrolled(ITEMS):
             if thread + uint32(k * THREADS) < left:
@@ -266,6 +287,19 @@ def merge_words(words, rows, first, middle, total, splits, words_out, rows_out):
 
 
 @kernel()
+def _cut(first, total, span, blocks, stretches):
+    """Stretches of ``span`` words for so many blocks, of one bucket: words first … first + total − 1."""
+    step = cuda.gridsize(1)
+    for block in range(cuda.grid(1), blocks, step):
+        begin = int64(first) + int64(block) * int64(span)
+        end = int64(first) + int64(total)
+        at = block * STRETCH
+        stretches[at] = min(begin, end)
+        stretches[at + 1] = min(begin + int64(span), end)
+        stretches[at + 2], stretches[at + 3], stretches[at + 4] = 0, blocks, first
+
+
+@kernel()
 def _split(words, first, middle, total, tile, count, splits):
     """How many of each of the first tiles of two stretches, merged, are of the one before: by halving, for each."""
     step = cuda.gridsize(1)
@@ -281,14 +315,6 @@ def _gather(words, rows, total, out):
 
 
 @kernel()
-def _tie(words, total, last, tied):
-    """Whether each word equals the one before and more of their keys is to be compared (not where code 0 ends them)."""
-    step = cuda.gridsize(1)
-    for n in range(cuda.grid(1), total, step):
-        tied[n] = n > 0 and words[n] == words[n - 1] and (last == uint64(0) or words[n] & last != uint64(0))
-
-
-@kernel()
 def number_rows(first, total, at, rows):
     """first, first + 1, … into ``rows`` from place ``at`` on."""
     step = cuda.gridsize(1)
@@ -297,7 +323,7 @@ def number_rows(first, total, at, rows):
 
 
 @cache
-def _kernels() -> tuple[Any, Any, Any]:
+def pass_kernels() -> tuple[Any, Any, Any]:
     """The kernels that count, that move and that merge."""
     fixed: dict[str, Any] = {"THREADS": 1 << BITS, "ITEMS": WORDS_PER_THREAD, "WARPS": (1 << BITS) // 32}
     # Two blocks shall find room on a processor, or memory is waited for.
@@ -307,13 +333,13 @@ def _kernels() -> tuple[Any, Any, Any]:
 
 
 @cache
-def _processors() -> int:
+def processors() -> int:
     return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
 def grid(total: int) -> tuple[int, int]:
     """Blocks and threads for kernels that stride over ``total`` things."""
-    return (1, 2) if SIMULATED else (max(1, min(-(-total // 256), 16 * _processors())), 256)
+    return (1, 2) if SIMULATED else (max(1, min(-(-total // 256), 16 * processors())), 256)
 
 
 def numbers(count: int) -> Any:
@@ -342,29 +368,31 @@ class DeviceWords:
     def __init__(self, capacity: int) -> None:
         self.words, self._spare_words = (cuda.device_array(max(1, capacity), np.uint64) for _ in range(2))
         self.rows, self._spare_rows = (cuda.device_array(max(1, capacity), np.int32) for _ in range(2))
-        self._counts = cuda.device_array((_BLOCKS * _processors(), 1 << BITS), np.int32)
+        self._counts = cuda.device_array((_BLOCKS * processors(), 1 << BITS), np.int32)
+        self._stretches = cuda.device_array(_BLOCKS * processors() * STRETCH, np.int64)
         self._splits = cuda.device_array(capacity // (WORDS_PER_THREAD // 2 << BITS) + 2, np.int32)
 
     def sort(self, total: int, bits: int) -> None:
         """Put the first ``total`` words in ascending order of their lowest ``bits`` bits, equal ones as they stand."""
-        if self._passes(0, total, bits, 0) % 2:
+        if self.passes(0, total, bits) % 2:
             self._swap()
 
-    def sort_parts(self, bounds: list[int], bits: int, make_wait: Callable[[int, Any], object],
-                   make: Callable[[int, int], object], stream: Any) -> None:
-        """Put words of ``bits`` bits in ascending order, equal ones by their rows, as they come.
+    def sort_parts(self, bounds: list[int], make_wait: Callable[[int, Any], object],
+                   make: Callable[[int, int], object], sort: Callable[[int, int], int], stream: Any) -> None:
+        """Put words in ascending order, equal ones by their rows, as they come.
 
         Args:
             bounds: of ``part_bounds``.
             make_wait: has a stream wait until what words and rows of a part are made of is there.
             make: queues on the stream what makes words and rows first … last − 1, in their places.
+            sort: queues what sorts these; returns the side that they are on then.
             stream: where all work on the device is queued.
         """
         side = 0
         for n, (first, last) in enumerate(pairwise(bounds)):
             make_wait(n, stream)
             make(first, last)
-            side = self._passes(first, last - first, bits, stream)
+            side = sort(first, last)
             for level in range((len(bounds) - 1).bit_length()):
                 if (n + 1) % (2 << level):
                     break
@@ -377,25 +405,32 @@ class DeviceWords:
         """Queue the merging of two stretches of one side into the other."""
         tile = WORDS_PER_THREAD // 2 << BITS
         blocks = -(-(end - begin) // tile)
-        split = (*self._side(side)[:1], begin, middle - begin, end - begin, tile, blocks + 1, self._splits)
+        split = (*self.side(side)[:1], begin, middle - begin, end - begin, tile, blocks + 1, self._splits)
         _split[(*grid(blocks + 1), stream)](*split)
-        _kernels()[2][blocks, 1 << BITS, stream](*self._side(side), begin, middle - begin, end - begin, self._splits,
-                                                 *self._side(side + 1))
+        pass_kernels()[2][blocks, 1 << BITS, stream](*self.side(side), begin, middle - begin, end - begin, self._splits,
+                                                 *self.side(side + 1))
 
-    def _passes(self, first: int, total: int, bits: int, stream: Any) -> int:
+    def passes(self, first: int, total: int, bits: int, stream: Any = 0) -> int:
         """Queue the passes over all digits; their number, which tells the side that the words are on then."""
-        tile = WORDS_PER_THREAD << BITS
-        blocks = max(1, min(_BLOCKS * _processors(), -(-total // tile)))
-        span = -(-total // (blocks * tile)) * tile
-        count, move, _ = _kernels()
+        count, move, _ = pass_kernels()
         shifts = range(0, bits if total else 0, BITS)
+        if not shifts:
+            return 0
+        cut, blocks = self.cut(first, total, stream)
         for side, shift in enumerate(map(np.int32, shifts)):
-            count[blocks, 1 << BITS, stream](self._side(side)[0], first, total, span, shift, self._counts)
-            move[blocks, 1 << BITS, stream](*self._side(side), first, total, span, shift, self._counts,
-                                            *self._side(side + 1))
+            count[blocks, 1 << BITS, stream](self.side(side)[0], cut, shift, self._counts)
+            move[blocks, 1 << BITS, stream](*self.side(side), cut, shift, self._counts,
+                                            *self.side(side + 1))
         return len(shifts)
 
-    def _side(self, number: int) -> tuple[Any, Any]:
+    def cut(self, first: int, total: int, stream: Any = 0) -> tuple[Any, int]:
+        """Words first … first + total − 1 as one bucket: stretches for blocks, and how many."""
+        tile = WORDS_PER_THREAD << BITS
+        blocks = max(1, min(_BLOCKS * processors(), -(-total // tile)))
+        _cut[(*grid(blocks), stream)](first, total, -(-total // (blocks * tile)) * tile, blocks, self._stretches)
+        return self._stretches, blocks
+
+    def side(self, number: int) -> tuple[Any, Any]:
         """Words and rows, or the spare ones, in turns."""
         return (self._spare_words, self._spare_rows) if number % 2 else (self.words, self.rows)
 
@@ -429,13 +464,6 @@ class DeviceWords:
             self.words, self._spare_words = self._spare_words, self.words
         elif total:
             _gather[grid(total)](self._spare_words, self.rows, total, self.words)
-
-    def ties(self, total: int, last: int, threads: int) -> np.ndarray:
-        """bool[total]: whether each word equals the one before; never where the code in the bits ``last`` is 0."""
-        tied = cuda.device_array(max(1, total), np.bool_)
-        if total:
-            _tie[grid(total)](self.words, total, np.uint64(last), tied)
-        return to_host(tied, total, np.bool_, threads)
 
 
 def streams() -> tuple[Any, Any]:

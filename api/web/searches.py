@@ -1,0 +1,232 @@
+"""Searches that were asked for: kept on disk from the moment they are accepted, waiting, at work, ended.
+
+A search is a folder named by the identifier of its run: ``request.json`` says what is wanted, ``query`` holds the
+queries until the run is complete, ``state.json`` how it ended. One without that is unfinished: a server that starts
+takes it up again, and the run goes on where it stopped. Files are written by renaming, so that a server may be killed
+anywhere.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from .children import Child, TaskError
+from .settings import MAX_WAITING, Settings
+
+GRACE = 20.0
+"""Seconds that a search has to stop in good order before it is killed, which loses what it is just at."""
+ENDED = ("complete", "failed", "cancelled")
+
+
+@dataclass(eq=False)
+class Search:
+    """One that was asked for.
+
+    Attributes:
+        id: of the run, too.
+        request: pipeline, databases by name, options, title, when it was asked for, the same on the command line.
+        state: "queued", "running", "stopping", "complete", "failed" or "cancelled".
+        outcome: what ended it: hits, queries, seconds; or the error.
+        progress: what its process said last.
+    """
+
+    id: str
+    request: Mapping[str, Any]
+    state: str = "queued"
+    outcome: dict[str, Any] = field(default_factory=dict)
+    progress: dict[str, Any] | None = None
+    child: Child | None = None
+
+    @property
+    def fraction(self) -> float | None:
+        """Share of the work that is done; None where nobody knows."""
+        told = self.progress
+        return told["done"] / told["total"] if told and told["total"] else None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the rest will take, about."""
+        done = self.fraction
+        return self.progress["seconds"] * (1 - done) / done if self.progress and done else None
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that is there whole or not at all, also after a power cut."""
+    part = path.with_name(f".{path.name}.part")
+    with open(part, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+
+
+class Queue:
+    """All searches of a server, some of which run.
+
+    Args:
+        paths: of databases, by name.
+    """
+
+    def __init__(self, settings: Settings, paths: Mapping[str, str]) -> None:
+        self.settings, self.paths = settings, paths
+        self.folder, self.pages = settings.folder / "searches", settings.folder / "pages"
+        for folder in (self.folder, self.pages):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.searches: dict[str, Search] = {}
+        self._waiting: deque[Search] = deque()
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._closing = False
+        self._load()
+
+    def _load(self) -> None:
+        for folder in sorted(self.folder.iterdir()):
+            if folder.name.startswith("."):
+                shutil.rmtree(folder, ignore_errors=True)  # one that was never accepted
+                continue
+            try:
+                request = json.loads((folder / "request.json").read_bytes())
+            except (OSError, ValueError):
+                continue
+            found = Search(folder.name, request)
+            with suppress(OSError, ValueError):
+                found.outcome = json.loads((folder / "state.json").read_bytes())
+                found.state = found.outcome["state"]
+            self.searches[found.id] = found
+            if found.state not in ENDED:
+                self._waiting.append(found)
+
+    # ---- what requests ask for
+
+    def add(self, id: str, request: Mapping[str, Any], query: bytes) -> Search:
+        """Accept a search; it is on disk when this returns.
+
+        Raises:
+            TaskError: too many wait already.
+        """
+        if len(self._waiting) >= MAX_WAITING:
+            raise TaskError("Busy", f"{len(self._waiting):,} searches are waiting already; try again later")
+        part = self.folder / f".{id}"
+        part.mkdir(mode=0o700)
+        for name, data in (("query", query), ("request.json", json.dumps(request).encode())):
+            write_whole(part / name, data)
+        os.rename(part, self.folder / id)
+        found = self.searches[id] = Search(id, request)
+        self._waiting.append(found)
+        self.pump()
+        return found
+
+    def place(self, search: Search) -> int:
+        """How many are before one that waits, and itself."""
+        return self._waiting.index(search) + 1 if search in self._waiting else 0
+
+    async def cancel(self, search: Search) -> None:
+        """Stop one that waits or runs; what is done of it is kept."""
+        if search in self._waiting:
+            self._waiting.remove(search)
+            self._ended(search, {"state": "cancelled", "error": "cancelled before it began"})
+        elif search.state == "running":
+            search.state = "stopping"
+            if search.child:
+                search.child.stop()
+            asyncio.get_running_loop().call_later(GRACE, self._kill, search)
+
+    def resume(self, search: Search) -> bool:
+        """Have one that was cancelled or failed go on; False where nothing is left to do."""
+        if search.state not in ("cancelled", "failed") or not (self.folder / search.id / "query").exists():
+            return False
+        (self.folder / search.id / "state.json").unlink(missing_ok=True)
+        search.state, search.outcome, search.progress = "queued", {}, None
+        self._waiting.append(search)
+        self.pump()
+        return True
+
+    def forget(self, id: str) -> None:
+        """Remove what is kept of a search that has ended."""
+        self.searches.pop(id, None)
+        shutil.rmtree(self.folder / id, ignore_errors=True)
+        self.page_of(id).unlink(missing_ok=True)
+
+    def page_of(self, id: str) -> Path:
+        """Where the report of a run is kept."""
+        return self.pages / f"{id}.html"
+
+    # ---- at work
+
+    def pump(self) -> None:
+        """Begin as many as may run."""
+        while self._waiting and len(self._running) < self.settings.searches and not self._closing:
+            search = self._waiting.popleft()
+            search.state = "running"
+            self._running[search.id] = asyncio.create_task(self._carry_out(search))
+
+    async def close(self) -> None:
+        """Stop all that run, in good order; the next server goes on with them."""
+        self._closing = True
+        for id in self._running:
+            if child := self.searches[id].child:
+                child.stop()
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=GRACE)
+        for id in self._running:
+            self._kill(self.searches[id])
+
+    def _kill(self, search: Search) -> None:
+        if search.id in self._running and search.child and (self._closing or search.state == "stopping"):
+            search.child.kill()
+
+    async def _carry_out(self, search: Search) -> None:
+        try:
+            try:
+                search.child = await Child.start(self._task(search))
+                if search.state == "stopping":
+                    search.child.stop()
+                done = await search.child.answer(lambda told: setattr(search, "progress", told))
+                self._ended(search, {"state": "complete", **done})
+                (self.folder / search.id / "query").unlink(missing_ok=True)
+            except TaskError as error:
+                if self._closing:
+                    return
+                stopped = search.state == "stopping"
+                self._ended(search, {"state": "cancelled" if stopped else "failed", "kind": error.kind,
+                                     "error": self._without_paths(str(error), search)})
+            except (OSError, KeyError) as error:
+                self._ended(search, {"state": "failed", "kind": type(error).__name__, "error": str(error)})
+        finally:
+            search.child = None
+            self._running.pop(search.id, None)
+            self.pump()
+
+    def _task(self, search: Search) -> dict[str, Any]:
+        folder, request, use = self.folder / search.id, search.request, self.settings
+        gone = [name for name in request["databases"] if name not in self.paths]
+        if gone:
+            raise TaskError("InputError", f"database {gone[0]} isn't served any more")
+        return {"do": "search", "id": search.id, "folder": str(folder.absolute()),
+                "query": str((folder / "query").absolute()), "page": str(self.page_of(search.id).absolute()),
+                "pipeline": request["pipeline"], "databases": [self.paths[name] for name in request["databases"]],
+                "options": request["options"], "command": request["command"], "results": str(use.results.absolute()),
+                "threads": use.threads, "memory": use.memory, "backend": use.backend}
+
+    def _without_paths(self, message: str, search: Search) -> str:
+        """An error as people on the other side may read it: without places on this machine."""
+        message = message.replace(str((self.folder / search.id / "query").absolute()), "query")
+        for name in search.request["databases"]:
+            message = message.replace(str(self.paths.get(name, name)), name)
+        for path in (self.settings.folder.absolute(), self.settings.results.absolute()):
+            message = message.replace(str(path), path.name)
+        return message
+
+    def _ended(self, search: Search, outcome: dict[str, Any]) -> None:
+        search.outcome = {**outcome, "ended": datetime.now(UTC).isoformat(timespec="seconds"), "at": time.time()}
+        with suppress(FileNotFoundError):  # it may have been deleted meanwhile
+            write_whole(self.folder / search.id / "state.json", json.dumps(search.outcome).encode())
+        search.state = outcome["state"]

@@ -1,0 +1,336 @@
+"""Word hits on CUDA devices: tables and pieces there, both passes of the scan, and hits that stay there.
+
+A table is that of the CPU: presence bits with ranks, and the places of each word side by side. It serves as the small
+table and as that of megablast (G-BLASTN figures 6 to 9), whatever the width of its words.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import cuda as _cuda
+from seqloom.core.backends import on_device
+from seqloom.core.cuda.jit import launching
+from seqloom.core.kernels.packed16 import SIMULATED
+from seqloom.core.sequences import offsets_of
+from seqloom.plugins.common import radix_cuda
+from seqloom.plugins.common.grouping import group_starts
+from seqloom.plugins.common.resident_cuda import Volume, device_memory, rounded
+from seqloom.plugins.nucleotide_blast import scan_cuda
+from seqloom.plugins.nucleotide_blast.packed_cuda import IN_WORD, PackedTargets
+from seqloom.plugins.nucleotide_blast.scan_cuda import FOUND, KEPT, LOOKED_UP, look_up_kernel, scan_kernel
+from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK, Scanned, ScannedSeeds, places_of
+from seqloom.plugins.nucleotide_blast.seed_cpu import WordTable
+
+cuda: Any = _cuda
+KEY_BITS = 63
+BYTES_PER_HIT = 2 * (8 + 4) + 4 + 4
+"""Key and row, twice for the sort; place and shift."""
+BYTES_PER_PIECE = 4 * 8
+BYTES_PER_PLACE = 1 + 1 + 1 + 1
+"""Of the strands of the queries: base, four bases, and what may begin there."""
+BYTES_OF_COUNTERS = 1 << 20
+"""Of the sort and of others."""
+MOST_PLACES = 1 << 30
+"""Scan places of a launch, for each template: they are numbers of 32 bits."""
+SLACK = 1 << 16
+"""Found places and hits that there is room for beyond those to be expected."""
+_BLOCKS_PER_PROCESSOR = 8
+
+
+class Pieces(NamedTuple):
+    """Pieces of the targets of a volume that are searched one by one: targets, or chunks of long ones.
+
+    Attributes:
+        targets: i8[p], places in the volume.
+        chunks: i8[p], where each begins in its target.
+        lows: i8[p], where in the packed bases.
+        lengths: i8[p], bases.
+    """
+
+    targets: np.ndarray
+    chunks: np.ndarray
+    lows: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def of(cls, packed: PackedTargets, lengths: np.ndarray, chunk: int, overlap: int) -> Pieces:
+        """All pieces of targets of i8[k] ``lengths``: see ``seed_reference.chunk_starts``."""
+        counts = np.maximum(1, -(-(lengths - overlap) // (chunk - overlap)))
+        targets = np.repeat(np.arange(len(lengths)), counts)
+        chunks = (np.arange(len(targets)) - np.repeat(offsets_of(counts)[:-1], counts)) * (chunk - overlap)
+        return cls(targets, chunks, IN_WORD * packed.begins[targets] + chunks,
+                   np.minimum(lengths[targets] - chunks, chunk))
+
+    def part(self, first: int, last: int) -> Pieces:
+        return Pieces(*(column[first:last] for column in self))
+
+
+def expected_hits(places: int, entries: int, bits: int, more: int) -> int:
+    """Room for hits: twice as many as chance makes, and those of relatives of the queries.
+
+    Args:
+        places: scan places.
+        entries: words of the queries, of so many ``bits``.
+        more: bases by which hits are longer.
+    """
+    by_chance = places * entries * (more + 1) >> min(bits + 2 * more, 4096)
+    return rounded(2 * by_chance + 4 * entries // (more + 1) + SLACK)
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words of one width that are looked for.
+
+    Attributes:
+        table: places are those of ``laid_out_strands``.
+        width, size: bases of a table word, or of the window that it is taken from; of a hit.
+        runs, bits: how words are taken from 32 bases: i8[templates, runs, 2] shifts and masks; bits of a word without
+            the number of its template.
+    """
+
+    table: WordTable
+    width: int
+    size: int
+    runs: np.ndarray
+    bits: int
+
+    @property
+    def stride(self) -> int:
+        return self.size - self.width + 1
+
+    @property
+    def templates(self) -> int:
+        return len(self.runs)
+
+    def scan_places(self, lengths: np.ndarray) -> np.ndarray:
+        """How many words of each piece are looked at."""
+        return np.maximum(0, (lengths - self.width) // self.stride + 1)
+
+    def expected(self, places: int) -> tuple[int, int]:
+        """Found places, and hits, of so many scan places of unrelated sequences and of relatives of the queries."""
+        found = places * (len(self.table.starts) - 1) >> self.bits
+        return rounded(2 * found + SLACK), expected_hits(places, len(self.table.entries), self.bits,
+                                                         self.size - self.width)
+
+
+@dataclass(frozen=True)
+class Strands:
+    """Strands of the queries of a batch, laid out as by ``laid_out_strands``.
+
+    Attributes:
+        codes, begins: of these.
+        groups: u1, ``ungapped_reference.packed`` of the codes.
+        indexed, opens: bool, where table words begin, and as many open bases as a hit has.
+    """
+
+    codes: np.ndarray
+    begins: np.ndarray
+    groups: np.ndarray
+    indexed: np.ndarray
+    opens: np.ndarray
+
+    def on_device(self) -> DeviceStrands:
+        return DeviceStrands(*map(cuda.to_device, (self.codes, self.groups, self.indexed, self.opens,
+                                                   *places_of(self.begins))))
+
+
+class DeviceStrands(NamedTuple):
+    """``Strands`` on a device, with the query at the first of every ``BLOCK`` places."""
+
+    codes: Any
+    groups: Any
+    indexed: Any
+    opens: Any
+    begins: Any
+    blocks: Any
+
+
+class KeyLayout(NamedTuple):
+    """Where diagonals of pieces begin (i8[p + 1]), and the bits of a key behind them."""
+
+    diagonals: np.ndarray
+    bits: int
+
+    @classmethod
+    def of(cls, lengths: np.ndarray, everywhere: int, templates: int) -> KeyLayout:
+        """everywhere: places of the strands of all queries."""
+        return cls(offsets_of(lengths + everywhere + 1),
+                   int(lengths.max(initial=0) * templates + templates).bit_length())
+
+    @property
+    def fits(self) -> bool:
+        return int(self.diagonals[-1]).bit_length() + self.bits <= KEY_BITS
+
+
+def runs_of_pieces(pieces: Pieces, words: Words, everywhere: int) -> list[tuple[int, int]]:
+    """Pieces first … last − 1 of launches: as many as keys and numbers of places have bits for."""
+    waiting, runs = [(0, len(pieces.lengths))], []
+    while waiting:
+        first, last = waiting.pop()
+        lengths = pieces.lengths[first:last]
+        if last - first < 2 or (KeyLayout.of(lengths, everywhere, words.templates).fits
+                                and int(words.scan_places(lengths).sum()) * words.templates <= MOST_PLACES):
+            runs.append((first, last))
+        else:
+            middle = (first + last) // 2
+            waiting += [(middle, last), (first, middle)]
+    return runs
+
+
+class DeviceHits:
+    """Hits of some words in some pieces, on the device on which they were found, for as long as this lives.
+
+    Attributes:
+        device: its number.
+        pieces, layout: what was searched, and how keys are made.
+        strands: of the queries, there.
+        volume: the packed targets there.
+        lows, lengths, diagonals: i8[pieces] there.
+        words: keys, and once they are sorted the hits that they are of. places, shifts: i4, of the hits.
+        count: hits.
+        looked_up: pairs of equal words.
+    """
+
+    words: radix_cuda.DeviceWords
+    places: Any
+    shifts: Any
+
+    def __init__(self, device: int, words: Words, targets: PackedTargets, pieces: Pieces, strands: Strands,
+                 budget: int | None) -> None:
+        self.device, self.pieces, self._words, self._sorted = device, pieces, words, False
+        self.layout = KeyLayout.of(pieces.lengths, len(strands.codes), words.templates)
+        held = ExitStack()
+        weakref.finalize(self, held.close)
+        try:
+            self.volume: Volume = held.enter_context(targets.on_device(budget))
+            self.packed = self.volume.residues.view(np.uint32)
+            self._room = held.enter_context(ExitStack())
+            self._find(strands, budget)
+        except BaseException:
+            held.close()
+            raise
+
+    def _find(self, strands: Strands, budget: int | None) -> None:
+        places = self._words.scan_places(self.pieces.lengths)
+        firsts = offsets_of(places)
+        total = int(firsts[-1])
+        found_room, room = self._words.expected(total)
+        table = sum(array.nbytes for array in self._words.table)
+        fixed = (BYTES_OF_COUNTERS + table + strands.codes.size * BYTES_PER_PLACE + BYTES_PER_PIECE * len(places)
+                 + 4 * total // scan_cuda.THREADS)
+        while True:
+            self._room.close()
+            self._room.enter_context(device_memory().working_space(
+                fixed + 4 * found_room + BYTES_PER_HIT * room, budget, "word hits on the device"))
+            counts = self._launched(strands, firsts, total, found_room, room)
+            if counts[FOUND] <= found_room and counts[KEPT] <= room:
+                break
+            del self.words, self.places, self.shifts
+            found_room = max(found_room, rounded(int(counts[FOUND])))
+            room = max(room, rounded(int(counts[KEPT]))) if counts[KEPT] > room else room
+        self.count, self.looked_up = int(counts[KEPT]), int(counts[LOOKED_UP])
+
+    def _launched(self, strands: Strands, firsts: np.ndarray, total: int, found_room: int, room: int) -> np.ndarray:
+        """Counters of both passes."""
+        words = self._words
+        tile = scan_cuda.THREADS * scan_cuda.PER_THREAD
+        tiles = np.searchsorted(firsts, np.append(np.arange(0, total, tile), max(0, total - 1)), "right") - 1
+        self.strands = strands.on_device()
+        there = self.strands
+        self.lows, self.lengths, self.diagonals, begins, tiles_there = map(cuda.to_device, (
+            self.pieces.lows, self.pieces.lengths, self.layout.diagonals[:-1], firsts[:-1], tiles.astype(np.int32)))
+        table = [cuda.to_device(array) if len(array) else cuda.device_array(1, array.dtype) for array in words.table]
+        runs, counts = cuda.to_device(words.runs), cuda.to_device(np.zeros(3, np.int64))
+        self.words = radix_cuda.DeviceWords(room)
+        self.places, self.shifts = (cuda.device_array(max(1, room), np.int32) for _ in range(2))
+        found = cuda.device_array(max(1, found_room), np.int32)
+        stride, bits = np.int64(words.stride), np.int64(words.bits)
+        blocks = _blocks(-(-total // tile))
+        with launching:
+            scan_kernel(words.templates)[blocks, scan_cuda.THREADS](
+                self.packed, self.lows, begins, tiles_there, np.int64(total), stride, runs, bits, table[0], found,
+                np.int64(found_room), counts)
+            look_up_kernel(words.templates, words.templates == 1 and words.width < words.size)[
+                _blocks(-(-found_room // scan_cuda.THREADS)), scan_cuda.THREADS](
+                self.packed, self.lows, self.lengths, begins, self.diagonals, stride, runs, bits, *table, there.codes,
+                there.begins, there.blocks, np.int64(BLOCK), there.indexed, there.opens, np.int64(words.width),
+                np.int64(words.size), found, np.int64(found_room), np.int64(self.layout.bits), self.words.words,
+                self.places, self.shifts, np.int64(room), counts)
+        result: np.ndarray = counts.copy_to_host()
+        return result
+
+    def sorted_keys(self) -> tuple[Any, Any]:
+        """u8 and i4 on the device: keys by diagonal and place, and the hits that they are of."""
+        if self.count and not self._sorted:
+            with launching:
+                radix_cuda.number_rows[radix_cuda.grid(self.count)](0, self.count, 0, self.words.rows)
+                self.words.sort(self.count, self.layout.bits + int(self.layout.diagonals[-1]).bit_length())
+            self._sorted = True
+        return self.words.words, self.words.rows
+
+    def rows(self, begins: np.ndarray) -> np.ndarray:
+        """i8[n, 5] on the host: query, piece, place in the strands, place in the piece, shift of each hit.
+
+        In the order of the CPU's scan: by query, piece, template, places of the table word in piece and strands.
+        begins: of the strands.
+        """
+        with on_device(self.device):
+            found: list[np.ndarray] = [
+                array[: self.count].copy_to_host() if self.count else np.empty(0, array.dtype)
+                for array in (self.words.words, self.words.rows, self.places, self.shifts)]
+        keys, of_keys, places, shifts = found
+        if self._sorted:
+            places, shifts = places[of_keys], shifts[of_keys]
+        places = places.astype(np.int64)
+        in_piece = (keys & np.uint64((1 << self.layout.bits) - 1)).astype(np.int64)
+        diagonal = (keys >> np.uint64(self.layout.bits)).astype(np.int64)
+        piece = np.searchsorted(self.layout.diagonals, diagonal, "right") - 1
+        query = np.searchsorted(begins, places, "right") - 1
+        word, template = np.divmod(in_piece, self._words.templates)
+        apart = diagonal - self.layout.diagonals[piece] - begins[-1]
+        order = np.lexsort((word - apart, word, template, piece, query))
+        return np.stack([query, piece, places, places + apart, shifts], axis=1)[order]
+
+
+def _blocks(most: int) -> int:
+    """Blocks for so many that there is work for."""
+    return max(1, min(most, 2 if SIMULATED else _BLOCKS_PER_PROCESSOR * _processors()))
+
+
+@cache
+def _processors() -> int:
+    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
+
+
+class SeedsOnDevices(ScannedSeeds):
+    """Makes seeds of hits that are on devices when somebody asks for them.
+
+    Attributes:
+        parts: hits of some pieces each, with the number of the first of these.
+        strands: of the queries.
+    """
+
+    def __init__(self, parts: Sequence[tuple[int, DeviceHits]], strands: Strands, chunks: np.ndarray, length: int,
+                 queries: np.ndarray, follow: bool) -> None:
+        self.parts, self.strands, self.chunks = parts, strands, chunks
+        self.length, self.queries, self.follow = length, queries, follow
+        self.begins = strands.begins - np.arange(len(strands.begins))  # ``ScannedSeeds`` has no sentinels at the ends
+
+    @cached_property
+    def found(self) -> Scanned:  # type: ignore[override]
+        """Hits on the host, in the order of the CPU's scan."""
+        parts = [part.rows(self.strands.begins) + np.array([0, first, 0, 0, 0]) for first, part in self.parts]
+        rows = np.concatenate([np.empty((0, 5), np.int64), *parts])
+        # Words of a query have one width, and parts have pieces of their own.
+        rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+        query, piece, place, opposite, shift = rows.T
+        starts = group_starts(query, piece)
+        hits = np.stack([place - query, opposite, shift], axis=1).astype(np.int32)
+        return Scanned(hits, starts, np.stack([query, piece], axis=1)[starts[:-1]], self.chunks)

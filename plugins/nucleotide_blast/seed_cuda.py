@@ -1,0 +1,173 @@
+"""Word hits on CUDA devices: packed targets are scanned there, and hits stay there for the ungapped extension.
+
+Several devices share the pieces of a volume. What is counted, and the order in which seeds come when somebody looks at
+them, are those of the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from seqloom.core.backends import device_count
+from seqloom.core.context import Context
+from seqloom.core.distinct import distinct
+from seqloom.core.engine.threads import short_switch_interval
+from seqloom.core.index import Index
+from seqloom.core.records import Records, Seeds
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.resident_cuda import on_devices
+from seqloom.plugins.common.resident_index_cuda import OnDevices
+from seqloom.plugins.nucleotide_blast.discontiguous_cpu import extraction_runs
+from seqloom.plugins.nucleotide_blast.discontiguous_reference import TEMPLATE_WORDS, DiscontiguousWordHits
+from seqloom.plugins.nucleotide_blast.hits_cuda import (
+    BYTES_OF_COUNTERS,
+    BYTES_PER_HIT,
+    BYTES_PER_PIECE,
+    BYTES_PER_PLACE,
+    DeviceHits,
+    Pieces,
+    SeedsOnDevices,
+    Strands,
+    Words,
+    expected_hits,
+    runs_of_pieces,
+)
+from seqloom.plugins.nucleotide_blast.index_reference import WORDS, runs_of
+from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
+from seqloom.plugins.nucleotide_blast.seed_cpu import QueryWords
+from seqloom.plugins.nucleotide_blast.seed_reference import (
+    CHUNK,
+    CHUNK_COLUMN,
+    CHUNK_OVERLAP,
+    SHIFT_COLUMN,
+    WordHits,
+)
+from seqloom.plugins.nucleotide_blast.ungapped_cpu import laid_out_strands
+from seqloom.plugins.nucleotide_blast.ungapped_reference import packed
+
+WINDOW = 32
+"""Bases that words are taken from."""
+BYTES_PER_SEED_HERE = 30
+"""Of a hit on the host, where it is extended on the device: segments, which few grow to."""
+
+
+def strands_of(context: Context, index: Index, length: int) -> Strands:
+    """Strands of the queries, with a sentinel behind those of each; hits have ``length`` bases."""
+    codes, begins = laid_out_strands(context)
+    ends = index["strand_offsets"][1:]
+    masked, indexed = np.insert(index["masked"], ends, True), np.insert(index["indexed"], ends, False)
+    return Strands(codes, begins, packed(codes), indexed, runs_of(~masked, length))
+
+
+def shares(pieces: Pieces, devices: int) -> list[tuple[int, int]]:
+    """Pieces first … last − 1 for each device: about as many bases for all, fewer devices than pieces."""
+    ends = np.cumsum(pieces.lengths)
+    cuts = np.searchsorted(ends, ends[-1] * np.arange(1, devices) / devices) if len(ends) else np.empty(0, np.int64)
+    bounds = distinct(np.r_[0, cuts, len(ends)]).astype(np.int64).tolist()
+    return list(pairwise(bounds))
+
+
+def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[QueryWords, np.ndarray], Words],
+                     follow: bool) -> Seeds:
+    """Seeds of all words of the index of a kind.
+
+    Args:
+        length: bases of a hit.
+        words: gives for ``QueryWords`` and the begins of strands what is looked for.
+        follow: as of ``seed_cpu.word_seeds``.
+    """
+    index, queries, targets = context.index(kind), context.queries, context.targets
+    strands, packed_bases = strands_of(context, index, length), packed_targets(context)
+    pieces = Pieces.of(packed_bases, targets.lengths, CHUNK, CHUNK_OVERLAP)
+    of_widths = [QueryWords(width, index["width"], index["word_offsets"], index["words"], index["positions"])
+                 for width in distinct(index["width"]).tolist()]
+    looked_for = [words(own, strands.begins) for own in of_widths if own.total]
+    work = shares(pieces, device_count())
+
+    def search(task: tuple[int, tuple[int, int]]) -> list[tuple[int, DeviceHits]]:
+        device, (begin, end) = task
+        parts, own = [], pieces.part(begin, end)
+        for wanted in looked_for:
+            for first, last in runs_of_pieces(own, wanted, len(strands.codes)):
+                context.cancellation.check()
+                piece = own.part(first, last)
+                parts.append((begin + first, DeviceHits(device, wanted, packed_bases, piece, strands,
+                                                        context.device_memory)))
+                context.advance(int(piece.lengths.sum()), len(looked_for) * targets.total_residues)
+        return parts
+
+    with short_switch_interval():
+        found = on_devices(search, list(enumerate(work)), range(len(work))) if work else []
+    parts = [part for some in found for part in some]
+    context.count("table_hits", sum(part.looked_up for _, part in parts))
+    chunks = np.stack([targets.ordinals[pieces.targets], pieces.chunks], axis=1).astype(np.int64)
+    make = SeedsOnDevices(parts, strands, chunks, length, queries.ordinals, follow)
+    return Seeds.later(sum(part.count for _, part in parts), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+
+
+def device_footprint(shape: Shape, stride: int, kinds: int, templates: int, extended: bool) -> Footprint:
+    """Tables, strands, and hits of unrelated sequences.
+
+    Args:
+        stride: bases from one word of a target to the next.
+        kinds: how many different words there can be in a table.
+        extended: whether the device extends hits, so that they don't come to the host.
+    """
+    places, bits = 2 * shape.query_residues, (kinds // templates).bit_length() - 1
+    scanned, table = shape.target_residues // stride, kinds // 8 + kinds // 16
+    found = 2 * min(scanned * templates, scanned * templates * places >> bits)
+    hits = expected_hits(scanned, places * templates, bits, stride - 1)
+    device = (BYTES_OF_COUNTERS + table + (BYTES_PER_PLACE + 8 * templates) * places + BYTES_PER_PIECE * shape.targets
+              + 4 * found + BYTES_PER_HIT * hits)
+    return Footprint(host=table + (18 + 8 * templates) * places + (BYTES_PER_SEED_HERE if extended else 120) * hits,
+                     device=device)
+
+
+class WordHitsCuda(OnDevices, WordHits):
+    __doc__ = WordHits.__doc__
+
+    def footprint(self, shape: Shape) -> Footprint:
+        stride, kinds, _ = self.word_counts(shape)
+        return device_footprint(shape, stride, kinds, 1, not (shape.options and shape.options.window_size))
+
+    def seconds(self, shape: Shape) -> float:
+        return scan_seconds(shape)
+
+    def run(self, context: Context, records: Records | None) -> Seeds:
+        size = context.options.word_size
+
+        def words(own: QueryWords, begins: np.ndarray) -> Words:
+            bits = 2 * own.width
+            runs = np.array([[[2 * WINDOW - bits, (1 << bits) - 1]]], np.int64)
+            return Words(own.table(begins, 1 << bits), own.width, size, runs, bits)
+
+        return seeds_on_devices(context, WORDS, size, words, True)
+
+
+class DiscontiguousWordHitsCuda(OnDevices, DiscontiguousWordHits):
+    __doc__ = DiscontiguousWordHits.__doc__
+
+    def footprint(self, shape: Shape) -> Footprint:
+        _, kinds, _, templates = self.word_counts(shape)
+        return device_footprint(shape, 1, kinds, templates, True)
+
+    def seconds(self, shape: Shape) -> float:
+        return scan_seconds(shape)
+
+    def run(self, context: Context, records: Records | None) -> Seeds:
+        options = context.options
+        length, templates, bits = options.template_length, options.templates(), 2 * options.word_size
+        runs = extraction_runs(templates, length)
+        runs[:, :, 0] += 2 * (WINDOW - length)
+
+        def words(own: QueryWords, begins: np.ndarray) -> Words:
+            return Words(own.table(begins, len(templates) << bits), length, length, runs, bits)
+
+        return seeds_on_devices(context, TEMPLATE_WORDS, length, words, len(templates) == 1)
+
+
+def scan_seconds(shape: Shape) -> float:
+    """A pass over packed bases; and there are stages behind on the host."""
+    return shape.target_residues / 1e10 + shape.query_residues * shape.target_residues / 1e14

@@ -1,0 +1,130 @@
+"""Checks of nucleotide BLAST's CUDA stages: in the simulator with tiny tiles, on a device with whole ones.
+
+``python -m tests.plugins.nucleotide_blast.on_cuda CHECK…`` runs some of them, or all; ``NUMBA_ENABLE_CUDASIM=1``
+simulates. ``--residues N`` goes on with random cases until the targets had so many bases.
+"""
+
+import argparse
+import random
+from typing import Any
+
+import numpy as np
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.kernels.packed16 import SIMULATED
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common import radix_cuda
+from seqloom.plugins.nucleotide_blast import hits_cuda, scan_cuda, seed_cuda
+from seqloom.testing import assert_same_hits, run_pipeline
+
+from .sequences import batch, homologues, random_bases, relative, reverse_complement
+from .test_kernels import OPTIONS, PIPELINES, chunked_modules, compare, related
+
+if SIMULATED:
+    scan_cuda.THREADS, scan_cuda.PER_THREAD, scan_cuda.HITS = 4, 4, 3
+    radix_cuda.BITS, radix_cuda.WORDS_PER_THREAD = 5, 2
+    hits_cuda.SLACK = 1  # so that there is too little room at first
+
+
+def few(source: random.Random) -> tuple[SequenceBatch, SequenceBatch]:
+    """Queries and targets that a simulator gets through."""
+    first, second = random_bases(source, 60), random_bases(source, 40)
+    targets = [relative(source, first, 0.02), "", reverse_complement(relative(source, first[10:] + second, 0.03)),
+               random_bases(source, 9) + "NR" + second]
+    return batch(first, second[:30] + "N" + second[20:], "ACG"), batch(*targets)
+
+
+def cases(seed: int) -> tuple[SequenceBatch, SequenceBatch]:
+    return few(random.Random(seed)) if SIMULATED else homologues(seed)
+
+
+def check_megablast() -> None:
+    """Hits and segments are those of the reference, of wide words and of narrower ones."""
+    for seed, options in enumerate([{}, {"word_size": 12}] if SIMULATED else OPTIONS["megablast"]):
+        counts = compare("megablast", *cases(seed), options, fast="cuda")
+        assert counts["extend.ungapped"] > 1, counts
+
+
+def check_blastn() -> None:
+    """Narrow tables, whole words, masked ends; and pairs of hits, which the CPU extends."""
+    every: list[dict[str, Any]] = [{"word_size": 7}, {"window_size": 30, "off_diagonal_range": 6},
+                                   {"strand": "minus", "soft_masking": False}, {"word_size": 12}]
+    for seed, options in enumerate(every[:2] if SIMULATED else every):
+        pipeline = "blastn" if seed % 2 else "blastn-short"
+        counts = compare(pipeline, *cases(seed), {"evalue": 1000, **options}, fast="cuda")
+        assert counts["extend.ungapped"] > 1, counts
+
+
+def check_discontiguous() -> None:
+    """Words of one template, and of two."""
+    for seed, options in enumerate([{}, {"template_type": "coding_and_optimal", "template_length": 21}]):
+        counts = compare("dc-megablast", *cases(seed), {"evalue": 1000, **options}, fast="cuda")
+        assert counts["extend.ungapped"] > 0, counts
+
+
+def check_chunks() -> None:
+    """Targets in chunks, several devices, and launches that are cut since keys have few bits."""
+    modules, step = chunked_modules(), 120 if SIMULATED else 400
+    before = [module.CHUNK for module in modules], seed_cuda.device_count, seed_cuda.on_devices, hits_cuda.KEY_BITS
+    seed_cuda.device_count = lambda: 2
+    seed_cuda.on_devices = lambda work, items, devices: [work((0, item)) for _, item in items]
+    try:
+        for module in modules:
+            module.CHUNK = step
+        source = random.Random(8)
+        text = random_bases(source, 150 if SIMULATED else 900)
+        queries = batch(text[: 90 if SIMULATED else 900], text[50:])
+        for hits_cuda.KEY_BITS in (18,) if SIMULATED else (63, 18):
+            counts = compare("megablast", queries, batch(relative(source, text * 2, 0.02), text[9:]),
+                             {"word_size": 16}, fast="cuda")
+            assert counts["extend.ungapped"] > 2, counts
+    finally:
+        for module, chunk in zip(modules, before[0], strict=True):
+            module.CHUNK = chunk
+        seed_cuda.device_count, seed_cuda.on_devices, hits_cuda.KEY_BITS = before[1:]
+
+
+def check_pipeline() -> None:
+    """Whole searches give the hits of the CPU, over several volumes."""
+    for pipeline in ("megablast",) if SIMULATED else PIPELINES:
+        queries, targets = cases(11)
+        options = {"evalue": 10.0, "dust": "no"}
+        wanted = run_pipeline(pipeline, queries, targets, options, backend="cpu")
+        assert len(wanted)
+        assert_same_hits(wanted, run_pipeline(pipeline, queries, targets, options, backend="cuda",
+                                              volume_residues=150 if SIMULATED else 1500))
+
+
+def check_random(residues: int, seed: int = 0) -> None:
+    """Random cases, until the targets had so many bases: all stages on small ones, whole searches on larger ones."""
+    done = 0
+    while done < residues:
+        source, generator = random.Random(seed), np.random.default_rng(seed)
+        pipeline = PIPELINES[seed % len(PIPELINES)]
+        options = source.choice(OPTIONS[pipeline])
+        compare(pipeline, *related(source), options, fast="cuda")
+        queries = [random_bases(source, source.randint(1, 3000)) for _ in range(source.randint(1, 6))]
+        targets = ["".join(NUCLEOTIDE.decode(generator.integers(0, 4, int(size)).astype(np.uint8)))
+                   for size in generator.integers(0, 90_000, 8)]
+        targets += [relative(source, source.choice(queries), 0.05) for _ in range(300)]
+        sequences = batch(*queries), batch(*targets)
+        found = [run_pipeline(pipeline, *sequences, options, backend=backend, threads=threads, volume_residues=size)
+                 for backend, threads, size in (("cpu", 4, 1 << 26), ("cuda", 1, 1 << 26), ("cuda", 4, 150_000))]
+        assert_same_hits(found[0], found[1])
+        assert_same_hits(found[0], found[2])
+        done, seed = done + sequences[1].total_residues, seed + 1
+    print(f"{done:,} bases of random targets, {seed} cases")
+
+
+CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "discontiguous": check_discontiguous,
+          "chunks": check_chunks, "pipeline": check_pipeline}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checks", nargs="*", choices=[[], *CHECKS])
+    parser.add_argument("--residues", type=int, default=0)
+    arguments = parser.parse_args()
+    for name in arguments.checks or CHECKS:
+        CHECKS[name]()
+        print(name, "passed")
+    if arguments.residues:
+        check_random(arguments.residues)
