@@ -58,6 +58,11 @@ def results_share(budget: int | None) -> int | None:
     return None if budget is None else min(max(budget // 16, LEAST_RESULTS), MOST_SHARE)
 
 
+def streaming_share(budget: int | None) -> int:
+    """The same for a run of so many queries that they are read while others are searched, also without a budget."""
+    return results_share(budget) or MOST_SHARE
+
+
 def results_room() -> int:
     """Bytes of results that may stay in memory as they are, without a budget: a 16th of what there is for new work.
 

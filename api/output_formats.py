@@ -27,22 +27,27 @@ class _NothingFound:
         self.run: Mapping[str, Any] = {
             "pipeline": plan.pipeline.name, "family": plan.family.name, "options": options_dict(plan.options),
             "query_type": plan.family.query, "target_type": plan.family.target, "databases": [], "sequences": 1,
-            "letters": 1, "version": "", "command": ""}
+            "letters": 1, "version": "", "command": "", "longest_name": 1}
 
         self.method = plan.family.method(plan.options)
         self.asked_for_residues = False
+        self.whole = False  # whether the writer came to its end
+        self.passes = 0  # through all queries
+        self.at_end = False  # whether something was asked for that is known at the end of a run alone
 
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
-        self.asked_for_residues |= residues
-        yield self._query
+        return (query for block in self.blocks(residues) for query in block.queries())
 
     def blocks(self, residues: bool = False) -> Iterator[QueryBlock]:
-        return (query.block() for query in self.queries(residues))
+        self.passes += 1
+        self.asked_for_residues |= residues
+        return iter([self._query.block()])
 
     def statistics(self, number: int) -> QueryStatistics | None:
         return None
 
     def slots(self) -> Sequence[Mapping[str, Any]]:
+        self.at_end = True
         return ()
 
     def target(self, number: int) -> np.ndarray:
@@ -80,6 +85,15 @@ def prints_residues(outfmt: str, plan: Plan) -> bool:
     return _tried(outfmt, plan).asked_for_residues and not registry().writer(words[0]).without_residues
 
 
+def reads_once(outfmt: str, plan: Plan) -> bool:
+    """Whether an output format goes through the queries of a run once, so that it can be written while they come."""
+    words = (outfmt or plan.pipeline.writer).split()
+    if registry().writer(words[0]).several:
+        return False
+    report = _tried(outfmt, plan)
+    return report.whole and report.passes == 1 and not report.at_end
+
+
 def _tried(outfmt: str, plan: Plan, terminal: bool = False) -> _NothingFound:
     """What a writer was given that has written nothing."""
     words = (outfmt or plan.pipeline.writer).split()
@@ -97,6 +111,7 @@ def _tried(outfmt: str, plan: Plan, terminal: bool = False) -> _NothingFound:
                 io.StringIO().writelines(text)
         else:
             writer.write(report, io.StringIO(), words[1:])
+        report.whole = True
     except (UsageError, MissingPackageError):
         raise
     except Exception:  # a writer may want more of a report than there is before the search: that is no user's mistake

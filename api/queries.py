@@ -55,6 +55,12 @@ def load_queries(kind: str, queries: QueryInput, on_bad: str = "error", memory: 
     return from_texts(kind, [text_of(name, item, number) for number, (name, item) in enumerate(items, 1)], on_bad)
 
 
+def files_of(queries: QueryInput) -> list[str] | None:
+    """Paths of queries that are files and nothing else; None of others."""
+    items = queries if isinstance(queries, list | tuple) else [queries]
+    return [str(item) for item in items] if items and all(map(is_file, items)) else None
+
+
 def named(queries: Any) -> Iterator[tuple[str | None, Any]]:
     """Names and residues of a mapping, or of a column of a data frame, whose labels are names if they are texts."""
     mapping = isinstance(queries, Mapping)

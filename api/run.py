@@ -62,7 +62,7 @@ class Run:
         self._run_file, self._trace = run_file, engine.trace if engine else Trace()
         self._engine = engine  # while its source is open
         last = plan.working("reduce") or plan.working("unit")
-        self.counts = (len(engine.queries), engine.totals[last[-1].name].records_out) if engine else None
+        self.counts = (engine.asked, engine.totals[last[-1].name].records_out) if engine else None
 
     def release(self) -> None:
         """Let go of the databases and of what was read of them, and, where there is a store, have the run merged."""

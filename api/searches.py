@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from . import indexes, inputs
-from .budget import data_budget, reading_share, results_room, results_share
+from .budget import data_budget, reading_share, results_room, results_share, streaming_share
 from .core import output_files
-from .core.backends import check_available
+from .core.backends import check_available, cuda_available
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import Engine, check_queries
 from .core.engine.location import cut_source
@@ -32,12 +32,15 @@ from .core.options import option_infos
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import SlotStats, VolumeSource
 from .core.progress import Progress
+from .core.sequences import SequenceBatch
 from .core.units import parse_bytes
 from .database import Database
 from .installed import find_pipeline, registry
 from .masking import check_learned
 from .opening import DatabaseInput, changed, kept_pick, kept_plan, kept_stream, opened, space_of
-from .queries import QueryInput, is_file, load_queries
+from .outputs import Output, Writing, all_streamed
+from .queries import QueryInput, files_of, is_file, load_queries
+from .query_stream import QueryFiles, QueryStream, RestOfQueries
 from .run import Run
 from .storage.sequences.sources import Pick, PickedSource
 
@@ -68,8 +71,9 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
            settings: Sequence[str] = (), target_ids: Iterable[str] | None = None,
            negative_target_ids: Iterable[str] | None = None, taxids: Iterable[int] | None = None,
            negative_taxids: Iterable[int] | None = None, volume_residues: int | None = None,
-           batch_queries: int | None = None, on_bad: str = "error", explain: Sequence[str] = (), command: str = "",
-           progress: Progress | None = None, written: Callable[[Run], None] | None = None, task: str = "",
+           batch_queries: int | None = None, batch_residues: int | None = None, on_bad: str = "error",
+           explain: Sequence[str] = (), command: str = "", progress: Progress | None = None,
+           written: Callable[[Run], None] | None = None, outputs: Sequence[Output] = (), task: str = "",
            cluster: Any = None, run_id: str | None = None, **options: Any) -> Run:
     """Search ``databases`` for ``queries`` and keep the results.
 
@@ -90,14 +94,17 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         target_ids, negative_target_ids: names or accessions of the only targets to be searched, or of those not to be.
         taxids, negative_taxids: taxids of the only organisms to be searched, or of those not to be, with all that
             belongs to them. One of these four may be given.
-        volume_residues, batch_queries: most target residues and queries that are worked on at once; results don't
-            depend on them.
+        volume_residues, batch_queries, batch_residues: most target residues, queries and query residues that are
+            worked on at once; results don't depend on them.
         on_bad: what to do with query records that can't be used: "error" or "skip".
         explain: names of targets whose way through the stages shall be told (``Run.explanation``).
         command: kept with the run.
         progress: told of the work done. Set its cancellation to stop: ``Cancelled`` is raised, and the run can be
             resumed where part of its work is kept.
         written: called with the run when all its rows are there and before it is merged into the store.
+        outputs: written then as well; what goes wrong with them is raised when the run has been kept. Many queries of
+            a run that isn't stored are written while others are searched, where ``written`` is left out and the
+            formats allow it; then nothing of the results stays with the run.
         task: the pipeline to run instead, as on the command line: "blastn" alone does what its peer does, megablast;
             with the task "blastn" words of 11 seed.
         cluster: carry the search out on a Dask cluster: its client, the address of its scheduler, a scheduler file, or
@@ -112,7 +119,8 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
     """
     plugins = registry()
     backend = backend or os.environ.get("SEQLOOM_BACKEND") or "auto"
-    limits = {"threads": threads, "volume_residues": volume_residues, "batch_queries": batch_queries}
+    limits = {"threads": threads, "volume_residues": volume_residues, "batch_queries": batch_queries,
+              "batch_residues": batch_residues}
     for name, value in limits.items():
         if value is not None and (not isinstance(value, int) or not 0 < value < 1 << 63):
             raise OptionError(f"{name} must be a number from 1 on that fits 64 bits, not {value!r}")
@@ -136,7 +144,14 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
     output_files.check_outputs(outputs_of(plan), [*paths_of([*asked, *given]), home.path if home else None])
     if home:
         home.check()
-    loaded = load_queries(plan.family.query, queries, on_bad, budget)
+    default = Settings()
+    use = Settings(threads=bounded_threads(threads), memory=_data_budget(budget),
+                   device_memory=parse_bytes(device_memory, "--device-memory"),
+                   batch_queries=batch_queries or default.batch_queries,
+                   batch_residues=batch_residues or default.batch_residues, volume_residues=volume_residues)
+    progress = progress or Progress()
+    loaded, stream = read_queries(plan, queries, on_bad, use, budget, progress, cluster)
+    share = streaming_share(budget) if stream else results_share(budget)
     pick = picked(target_ids, negative_target_ids, taxids, negative_taxids)
     kept = [kept_stream(database, plan.family.target) for database in given]
     reopen = partial(opened, kept, plan.family.target, pick, budget, threads)
@@ -146,23 +161,44 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
                   "not of what belongs to them", file=sys.stderr)
         check_queries(plan, loaded, source)
         searched = cut_source(source, plan.family.target_location(plan.options))
-        plan = indexes.with_stored(plan, searched)
         space = space_of(searched)
-        default = Settings()
-        use = Settings(
-            threads=bounded_threads(threads), memory=_data_budget(budget),
-            device_memory=parse_bytes(device_memory, "--device-memory"),
-            batch_queries=batch_queries or default.batch_queries,
-            volume_residues=volume_residues,
-            explain=numbers_of(source, explain))
+        if cluster is None and pays_on_devices(plan, loaded.total_residues * space.total_residues):
+            plan = compose(plugins, chosen, options, "cuda", stages, settings)
+        plan = indexes.with_stored(plan, searched)
+        use = replace(use, memory=_data_budget(budget), explain=numbers_of(source, explain))
         provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
                       "pick": asdict(pick) if pick else None,
-                      "query_files": [str(query) for query in asked if is_file(query)]}
+                      "query_files": [str(query) for query in asked if is_file(query)],
+                      "query_stream": stream.files.as_dict() if stream else None}
         workers = on_cluster(stack, cluster, plan, source, space, pick, use, budget)
-        engine = engine_of(plan, searched, loaded, source, space, use, progress, workers)
+        engine = engine_of(plan, searched, loaded, source, space, use, progress, workers, stream)
         with engine.reading_ahead():
-            run_file = begun(home, provenance, loaded, source, results_share(budget), run_id)
-            return carry_out(engine, run_file, home, plan, reopen, written, workers)
+            if stream and home is None and written is None and all_streamed(outputs, plan):
+                run_file = streamed(provenance, loaded, source, progress)
+            else:
+                run_file = begun(home, provenance, loaded, source, share, run_id)
+            return carry_out(engine, run_file, home, plan, reopen, written, workers, stream, outputs)
+
+
+def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, budget: int | None, progress: Progress,
+                 cluster: Any) -> tuple[Queries, QueryStream | None]:
+    """The queries of a search, or the first portion of many with what reads the others.
+
+    Models are all read at once, and so are queries whose batches go to a cluster.
+    """
+    paths = files_of(queries)
+    if paths is None or plan.family.query == "model" or cluster is not None:
+        return load_queries(plan.family.query, queries, on_bad, budget), None
+    stream = QueryStream(QueryFiles.of(plan.family.query, paths, on_bad, use.batch_residues, use.batch_queries,
+                                       use.memory), progress.cancellation)
+    first = stream.first()
+    assert first is not None
+    return first, stream if stream.is_full(first) else None
+
+
+def pays_on_devices(plan: Plan, cells: int) -> bool:
+    """Whether the back end "auto" has left CUDA devices alone and a search of so many cells is worth theirs."""
+    return plan.backend == "auto" and 0 < plan.pipeline.devices_from <= cells and cuda_available()
 
 
 def on_cluster(stack: ExitStack, cluster: Any, plan: Plan, source: VolumeSource, space: SearchSpace,
@@ -177,11 +213,12 @@ def on_cluster(stack: ExitStack, cluster: Any, plan: Plan, source: VolumeSource,
 
 
 def engine_of(plan: Plan, searched: VolumeSource, queries: Queries, source: VolumeSource, space: SearchSpace,
-              use: Settings, progress: Progress | None, workers: "Session | None") -> Engine:
+              use: Settings, progress: Progress | None, workers: "Session | None",
+              stream: QueryStream | None = None) -> Engine:
     """The engine of a run, whose units are carried out by this process, or by ``workers``."""
     reading = indexes.reading(plan, searched)
     if workers is None:
-        return Engine(reading, registry(), queries, source, space, use, progress)
+        return Engine(reading, registry(), queries, source, space, use, progress, more=stream)
     most = workers.settings
     use = replace(use, threads=most.threads, memory=most.memory, workers=most.workers, sent=most.sent)
     engine: Engine = Engine(reading, registry(), queries, source, space, use, progress,
@@ -203,17 +240,30 @@ def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Qu
                           run_id=run_id)
 
 
+def streamed(provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
+             progress: Progress) -> "RunResults":
+    """The results of a new run whose outputs are written while it goes on."""
+    from .storage.results.streamed_run import StreamedRun
+
+    return StreamedRun(provenance, MACHINE, queries, source, progress.cancellation)
+
+
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,
            memory: "int | str | None" = None, device_memory: "int | str | None" = None,
            progress: Progress | None = None, planned: Callable[[Plan], object] | None = None,
-           written: Callable[[Run], None] | None = None, cluster: Any = None, **outputs: str) -> Run:
+           written: Callable[[Run], None] | None = None, cluster: Any = None,
+           queries: "str | Path | Sequence[str | Path] | None" = None, written_to: Sequence[Output] = (),
+           **outputs: str) -> Run:
     """Do the rest of an interrupted run: the same plan, queries and databases, from where it stopped.
 
     Args:
+        queries: files, or "-", with what the queries were read from, where they weren't read to the end and can't be
+            read again from where they were; see ``search``.
         reference: number in the store, beginning of the identifier, or "last": the one that was begun last of those
             that can be resumed.
         planned: called with the plan before any work; what it raises leaves the run as it is.
         cluster: as of ``search``; a run that was begun without one may go on with it, and the other way round.
+        written_to: as ``outputs`` of ``search``.
         outputs: options of the pipeline that name files to write (``all_scores``): these are given again, since a
             stored run, which may be somebody else's, says of no file that it shall be written.
 
@@ -238,7 +288,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             from .cluster.connection import check_cluster
 
             check_cluster(cluster)
-        loaded = run_file.queries(registry())
+        stream, loaded = rest_of_queries(run_file, queries, progress)
         reopen = partial(opened, paths, plan.family.target, kept_pick(kept), budget, threads or 1)
         with reopen() as source, ExitStack() as stack:
             check_unchanged(run_file, source)
@@ -250,13 +300,38 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             former = kept["settings"]
             use = Settings(threads=bounded_threads(threads or former["threads"]), memory=_data_budget(budget),
                            device_memory=parse_bytes(device_memory, "--device-memory"),
-                           batch_queries=former["batch_queries"], volume_residues=former["volume_residues"])
+                           batch_queries=former["batch_queries"],
+                           batch_residues=former.get("batch_residues", Settings.batch_residues),
+                           volume_residues=former["volume_residues"])
             workers = on_cluster(stack, cluster, plan, source, space, kept_pick(kept), use, budget)
-            engine = engine_of(plan, searched, loaded, source, space, use, progress, workers)
-            return carry_out(engine, run_file, home, plan, reopen, written, workers)
+            engine = engine_of(plan, searched, loaded, source, space, use, progress, workers, stream)
+            return carry_out(engine, run_file, home, plan, reopen, written, workers, stream, written_to)
     except BaseException:
         run_file.close()
         raise
+
+
+def rest_of_queries(run_file: "RunFile", given: "str | Path | Sequence[str | Path] | None",
+                    progress: Progress | None) -> "tuple[RestOfQueries | None, Queries]":
+    """What reads the queries that an interrupted run hasn't read yet, if there are any, and those it was at.
+
+    Raises:
+        ResumeError: they can't be read again.
+    """
+    units = run_file.plan()
+    if units is None or not units.more:
+        return None, run_file.queries(registry())
+    files, run = QueryFiles.kept(run_file.provenance["query_stream"]), run_file.id
+    if given is not None:
+        files = replace(files, paths=tuple(map(str, given if isinstance(given, list | tuple) else [given])))
+    elif (passing := files.passing) is not None:
+        where = "standard input" if passing == "-" else passing
+        raise ResumeError(f"run {run} had not read all its queries from {where}; give them again, from the first on: "
+                          f"seqloom runs resume {run} --query FILE")
+    first = units.batches[0][0]
+    kept = cast("Callable[[int, int], SequenceBatch]", partial(run_file.queries, registry()))
+    stream = RestOfQueries(files, kept, units.batches[-1][1], run, progress.cancellation if progress else None)
+    return stream, run_file.queries(registry(), first)
 
 
 def _data_budget(budget: int | None) -> int | None:
@@ -336,22 +411,31 @@ def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
 
 def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None", plan: Plan,
               reopen: Callable[[], AbstractContextManager[VolumeSource]],
-              written: Callable[[Run], None] | None, workers: "Session | None" = None) -> Run:
+              written: Callable[[Run], None] | None, workers: "Session | None" = None,
+              stream: QueryStream | None = None, outputs: Sequence[Output] = ()) -> Run:
     """Run the engine on an open run file, finish it and merge it; what ``workers`` did is kept with the run."""
-    begin = time.perf_counter()
+    begin, writing = time.perf_counter(), Writing(outputs)
+
+    def run_of(results: Any) -> Run:
+        return Run(run_file.id, plan, home, reopen, results, engine)
+
+    meanwhile = writing.meanwhile(run_file, run_of) if run_file.streamed else nullcontext()
     try:
-        totals = engine.run(run_file)
+        with meanwhile:
+            totals = engine.run(run_file)
         if workers:
             run_file.note("workers", workers.accounts())
         run_file.finish("complete", time.perf_counter() - begin, None, totals)
-        run = Run(run_file.id, plan, home, reopen, run_file, engine)
+        run = run_of(run_file)
         engine.progress.end()
         if written:
             written(run)
+        if not run_file.streamed:
+            writing.write(run)
     except BaseException as error:
         kept = home is not None and _begun(run_file)
         if isinstance(error, Cancelled) or (kept and isinstance(error, SeqloomError)):
-            error.args = (f"{error.args[0] if error.args else error}; {_fate(engine, run_file, kept)}",)
+            error.args = (f"{error.args[0] if error.args else error}; {_fate(engine, run_file, kept, stream)}",)
         if kept:
             with suppress(StoreError):  # a disk that fails; what was committed is there all the same
                 if workers:
@@ -363,15 +447,19 @@ def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None"
             engine.discard()
         raise
     run.release()
+    writing.check()
     return run
 
 
-def _fate(engine: Engine, run_file: "RunResults", kept: bool) -> str:
+def _fate(engine: Engine, run_file: "RunResults", kept: bool, stream: QueryStream | None) -> str:
     """What has become of the work of a run that ended before its time."""
     if not kept:
         return "nothing is kept"
     there, all_parts = engine.progress.parts_kept, engine.progress.parts
-    return f"{there:,} of {all_parts:,} parts of the work are kept: seqloom runs resume {run_file.id}"
+    amount = f"{there:,} of {all_parts:,}" if stream is None else f"{there:,}"
+    again = f" --query FILE (with all the queries, since {passing} can't be read again)" if (
+        passing := stream and stream.files.passing) else ""
+    return f"{amount} parts of the work are kept: seqloom runs resume {run_file.id}{again}"
 
 
 def _begun(run_file: "RunResults") -> bool:

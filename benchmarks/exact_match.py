@@ -1,16 +1,20 @@
-"""Exact matches beside mummer, suffix arrays beside pydivsufsort, FM-indexes, and the sorters beside numpy.
+"""Exact matches beside mummer, suffix arrays beside pydivsufsort and libsais, FM-indexes, and the sorters beside numpy.
 
 Genomes are E. coli K-12 and ATCC 11775 of `../shared/data/genomes` where they are there, else a random sequence of
 4.6 M residues and a copy with one residue in fifty changed. Keys to sort are the 20-mers of both.
 """
 
+import ctypes
 import gzip
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from ctypes.util import find_library
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +137,7 @@ def _indexes(residues: np.ndarray) -> Iterator[Timing]:
 def _suffix_arrays(residues: np.ndarray, other: np.ndarray) -> Iterator[Timing]:
     from seqloom.plugins.exact_match.suffix_array_cpu import suffix_array
 
+    libsais = _libsais()
     rng = np.random.default_rng(2)
     copy = residues[:1_000_000]
     copies = [np.where(rng.random(len(copy)) < 0.001, ord("A"), copy).astype(np.uint8) for _ in range(50)]
@@ -143,11 +148,27 @@ def _suffix_arrays(residues: np.ndarray, other: np.ndarray) -> Iterator[Timing]:
                        ("10 Mb of copies", np.tile(copy, 10))):
         ended = np.append(text, np.uint8(127))
         yield Timing(f"suffix array, {what}", best(lambda text=ended: suffix_array(text)))  # type: ignore[misc]
-        try:
+        if find_spec("pydivsufsort"):
             from pydivsufsort import divsufsort
-        except ImportError:
-            continue
-        yield Timing(f"pydivsufsort, {what}", best(lambda text=ended: divsufsort(text)))  # type: ignore[misc]
+
+            yield Timing(f"pydivsufsort, {what}", best(lambda text=ended: divsufsort(text)))  # type: ignore[misc]
+        if libsais is not None:
+            yield Timing(f"libsais, {what}", best(lambda text=ended: _by_libsais(libsais, text)))  # type: ignore[misc]
+
+
+def _libsais() -> Any:
+    """The library libsais, installed or where the environment variable LIBSAIS says; None where there is none."""
+    path = os.environ.get("LIBSAIS") or find_library("sais")
+    if path is None:
+        print("libsais isn't installed (libsais-dev; or LIBSAIS=/path/to/libsais.so): left out", file=sys.stderr)
+    return path and ctypes.CDLL(path)
+
+
+def _by_libsais(library: Any, text: np.ndarray) -> np.ndarray:
+    order = np.empty(len(text), np.int32)
+    if library.libsais(text.ctypes.data_as(ctypes.c_void_p), order.ctypes.data_as(ctypes.c_void_p), len(text), 0, None):
+        raise MemoryError("libsais has no memory")
+    return order
 
 
 def _sorters(residues: np.ndarray) -> Iterator[Timing]:

@@ -81,6 +81,7 @@ class _Drawn(Progress):
                 began = self.began
                 bar = self._bar()
             bar.ncols = _columns()
+            bar.total = self.total or None
             bar.n = min(self.done, self.total) if self.total else self.done
             with output.line_lock:
                 bar.refresh()

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from seqloom.core import output_files
 
 from .helping import (
+    INPUT,
     OUTPUT,
     FileName,
     MemoryOption,
@@ -105,6 +106,8 @@ def resume_run(
     device_memory: Annotated[str | None, option("--device-memory", metavar="SIZE", help="as 60G")] = None,
     cluster: Annotated[str | None, option("--cluster", metavar=FileName("ADDRESS|FILE|local:N", "input"),
                                           help="on a Dask cluster, as a search takes it")] = None,
+    query: Annotated[list[str] | None, option("-q", "--query", metavar=INPUT,
+                                              help="all queries again, of a run that read them from a pipe")] = None,
     quiet: Annotated[bool, option("--quiet", help="no progress")] = False,
     all_scores: Annotated[str | None, option("--all-scores", metavar=OUTPUT,
                                              help="for a run that was begun with it")] = None,
@@ -118,14 +121,14 @@ def resume_run(
     from seqloom.searches import resume
 
     from .progress import working
-    from .search import delivery, number
+    from .search import deliveries, number
 
     run = str(Results(results).resumable(run))
     _check_place(out, results, run)
     outputs = {"all_scores": all_scores} if all_scores is not None else {}
-    with delivery([(out, outfmt)]) as written, working(quiet) as progress:
+    with working(quiet) as progress:
         resume(run, results, threads=number(num_threads, "--num-threads"), memory=memory, device_memory=device_memory,
-               progress=progress, written=written, cluster=cluster,
+               progress=progress, written_to=deliveries([(out, outfmt)]), cluster=cluster, queries=query,
                planned=lambda plan: check_format(outfmt, plan, is_terminal(out), out not in (None, "-")), **outputs)
 
 

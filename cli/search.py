@@ -9,14 +9,14 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from seqloom.core.errors import SeqloomError, UsageError
+from seqloom.core.errors import UsageError
 from typer.main import get_command
 
 from . import aliases, colour
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from seqloom.core.options import OptionInfo
     from seqloom.core.pipeline import Pipeline, Plan
     from seqloom.core.stages import Family, Stage
+    from seqloom.outputs import Output
     from seqloom.run import Run
 
 IN_OUT, MACHINE, BUILD = "Input and output", "Machine (changes no result)", "Pipeline"
@@ -71,6 +72,7 @@ RUN_OPTIONS = {
     "device-memory": RunOption(MACHINE, "device memory that it may take, as 60G", "SIZE"),
     "cluster": RunOption(MACHINE, "search on a Dask cluster: its address, a scheduler file, or local:4 for 4 processes",
                          FileName("ADDRESS|FILE|local:N", "input")),
+    "batch-residues": RunOption(MACHINE, "maximum of query residues at once", "N"),
     "volume-residues": RunOption(MACHINE, "maximum of target residues at once", "N"),
     "batch-queries": RunOption(MACHINE, "maximum of queries at once", "N"),
     "task": RunOption(BUILD, "the pipeline of this name instead, as blastn -task blastn, or that of a TOML file",
@@ -282,7 +284,7 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     if values["num_threads"] == "0" and pipeline.family in aliases.PROFILES:
         values["num_threads"] = "1"  # HMMER's way to ask for no threads beside the first
     numbers = {name: number(values[name], f"--{name.replace('_', '-')}")
-               for name in ("num_threads", "volume_residues", "batch_queries")}
+               for name in ("num_threads", "volume_residues", "batch_queries", "batch_residues")}
     memory, device_memory = parse_bytes(values["memory"]), parse_bytes(values["device_memory"], "--device-memory")
     options = {n.removeprefix(OWN): v for n, v in values.items() if n.startswith(OWN) and v is not None}
     options = {n: infos[n].parse(v) for n, v in options.items()}
@@ -310,15 +312,16 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     tell_of_compiling(plan, values["quiet"])
     begin = time.perf_counter()
     kept = "nothing is kept, as --no-store asks" if values["no_store"] else ""
-    with delivery(outputs) as written, working(values["quiet"], kept) as progress:
+    with working(values["quiet"], kept) as progress:
         run = search(
             pipeline, [Path(query) for query in values["query"]], *values["db"], backend=values["backend"],
             threads=numbers["num_threads"] or 1, memory=memory, device_memory=device_memory,
             results=values["results"], store=not values["no_store"], stages=values["stage"] or (),
             settings=values["set"] or (), **targets,
-            volume_residues=numbers["volume_residues"], batch_queries=numbers["batch_queries"], on_bad=values["on_bad"],
+            volume_residues=numbers["volume_residues"], batch_queries=numbers["batch_queries"],
+            batch_residues=numbers["batch_residues"], on_bad=values["on_bad"],
             explain=values["explain"] or (), command=shlex.join(["seqloom", *sys.argv[1:]]), progress=progress,
-            written=written, cluster=values["cluster"], **options)
+            outputs=deliveries(outputs), cluster=values["cluster"], **options)
     for line in run.explanation() if values["explain"] else ():
         say(line)
     if sys.stderr and sys.stderr.isatty() and not values["quiet"]:
@@ -477,27 +480,18 @@ def read_lines(path: str) -> list[str]:
     return lines
 
 
-@contextmanager
-def delivery(outputs: Sequence[tuple[str | None, str]]) -> "Iterator[Callable[[Run], None]]":
-    """Gives the function that writes a run's outputs: (file or None for standard output, format) each.
+def deliveries(outputs: Sequence[tuple[str | None, str]]) -> "list[Output]":
+    """Outputs of a search, from (file or None for standard output, format) each."""
+    from seqloom.outputs import Output
 
-    What goes wrong with the output is raised at the end, when the run itself has been kept.
-    """
-    problems: list[Exception] = []
+    def written(run: "Run", path: str | None, outfmt: str) -> None:
+        try:
+            deliver(run, path, outfmt)
+        except OSError as error:
+            error.filename = error.filename or path or "standard output"
+            raise
 
-    def written(run: "Run") -> None:
-        for path, outfmt in outputs:
-            try:
-                deliver(run, path, outfmt)
-            except SeqloomError as error:
-                problems.append(error)
-            except OSError as error:
-                error.filename = error.filename or path or "standard output"
-                problems.append(error)
-
-    yield written
-    for problem in problems:
-        raise problem
+    return [Output(outfmt, partial(written, path=path, outfmt=outfmt)) for path, outfmt in outputs]
 
 
 def deliver(run: "Run", path: str | None, outfmt: str) -> None:

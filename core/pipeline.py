@@ -65,6 +65,8 @@ class Pipeline:
         task: the pipeline that runs where somebody asks for the program of this name and for no task, if it is another:
             the peer's blastn does what its task megablast does. Plain data doesn't hold it either.
         source: the file that it is from, for messages; "" if none.
+        devices_from: cells (query residues × target residues) of a search from which the back end ``auto`` takes CUDA
+            devices; smaller ones are done before a device has started. 0: it always does.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Pipeline:
     stored: Mapping[str, str] = field(default_factory=dict)
     task: str = ""
     source: str = ""
+    devices_from: int = 0
 
     def slot(self, name: str) -> Slot:
         for slot in self.slots:
@@ -129,7 +132,8 @@ class Pipeline:
             entry |= {"options": dict(slot.options)} if slot.options else {}
             slots.append(entry)
         return {"name": self.name, "help": self.help, "family": self.family, "writer": self.writer,
-                "defaults": dict(self.defaults), "slots": slots}
+                "defaults": dict(self.defaults), "slots": slots,
+                **({"devices_from": self.devices_from} if self.devices_from else {})}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str = "pipeline") -> "Pipeline":
@@ -137,7 +141,7 @@ class Pipeline:
         check_shape(data, SHAPE, where)
         slots = tuple(Slot(**entry) for entry in data["slots"])
         return cls(data["name"], data.get("help", ""), data["family"], slots, data.get("defaults", {}),
-                   data.get("writer", "6"))
+                   data.get("writer", "6"), devices_from=data.get("devices_from", 0))
 
     @classmethod
     def from_toml(cls, path: "str | Path", registry: "Registry") -> "Pipeline":
@@ -173,7 +177,8 @@ ENABLED: dict[str, bool | Literal["fast"]] = {
     "fast": "fast"}
 """Whether a slot takes part, as it is typed."""
 SHAPE = {
-    "name!": str, "help": str, "family!": str, "writer": str, "defaults": Table((*SCALAR, type(None))),
+    "name!": str, "help": str, "family!": str, "writer": str, "devices_from": int,
+    "defaults": Table((*SCALAR, type(None))),
     "slots!": [{"name!": str, "plugin!": str, "scope": {"unit", "reduce"}, "enabled": {True, False, "fast"},
                 "backend": {"", *BACKENDS}, "options": Table((*SCALAR, type(None)))}]}
 """Of the plain data of a pipeline; options that are absent are None in the plain data of a run."""
@@ -251,7 +256,8 @@ def compose(registry: "Registry", pipeline: Pipeline, options: Mapping[str, Any]
         registry: where plugins are found.
         pipeline: preset or file.
         options: pipeline options by name; they override the pipeline's defaults.
-        backend: "auto" (for each slot the fastest there is: cuda where possible, else cpu, else reference), "cpu",
+        backend: "auto" (for each slot the fastest there is: cuda where possible, else cpu, else reference; but cuda
+            only where nothing else is there if ``Pipeline.devices_from`` says more than 0), "cpu",
             "cuda" (cpu for slots without it; where no slot has it, the plugins for stored indexes if they do), or
             "reference". Slots that only save time are left out where nothing but reference fills them, and where
             the others don't fit together with them.
@@ -300,7 +306,7 @@ def _composed(registry: "Registry", pipeline: Pipeline, family: Family, chosen: 
             raise CompositionError(f"slot '{slot.name}' must begin with one of {', '.join(k + '.' for k in KINDS)}")
         if slot.enabled is True or (slot.enabled == "fast" and (slot.backend or backend) != "reference"):
             try:
-                stage = _implementation(registry, slot, backend)
+                stage = _implementation(registry, slot, backend, not pipeline.devices_from)
             except BackendError:
                 if slot.enabled != "fast" or slot.backend:
                     raise
@@ -331,8 +337,13 @@ def lacking(stage: type[Stage], family: type[Family]) -> str:
     return next((f"the option '{name}'" for name in stage.uses if not hasattr(family.Options, name)), "")
 
 
-def _implementation(registry: "Registry", slot: Slot, backend: str) -> type[Stage]:
-    """The class that fills a slot: of the slot's own back end, else of the run's; of cpu where a run has no cuda."""
+def _implementation(registry: "Registry", slot: Slot, backend: str, devices: bool) -> type[Stage]:
+    """The class that fills a slot: of the slot's own back end, else of the run's; of cpu where a run has no cuda.
+
+    devices: whether "auto" takes cuda where there is something else.
+    """
+    if backend == "auto" and not devices:
+        backend = next((other for other in ("cpu", "reference") if registry.has_stage(slot.plugin, other)), backend)
     if not slot.backend and backend == "cuda" and not registry.has_stage(slot.plugin, "cuda"):
         backend = "cpu" if registry.has_stage(slot.plugin, "cpu") else backend
     return registry.stage(slot.plugin, slot.backend or backend)

@@ -11,7 +11,7 @@ import numpy as np
 from .alphabet import Alphabet
 from .distinct import distinct
 from .records import Hits, Ragged, Records
-from .sequences import SequenceBatch
+from .sequences import ModelBatch, SequenceBatch
 
 
 @dataclass(frozen=True)
@@ -148,17 +148,32 @@ class VolumeSource(TargetCatalog, Protocol):
 
 @dataclass(frozen=True)
 class UnitPlan:
-    """How a run is cut up: query batches (first and last global number of a query) and volumes."""
+    """How a portion of a run's queries is cut up; one portion is all of them, unless there are many.
+
+    Attributes:
+        batches: first and last global number of the queries of each.
+        volumes: what each batch is compared with.
+        first_batch: number in the run of the first batch: how many the portions before this one have.
+        more: whether queries may follow that weren't read when this portion was begun.
+    """
 
     batches: tuple[tuple[int, int], ...]
     volumes: tuple[Span, ...]
+    first_batch: int = 0
+    more: bool = False
+
+    @property
+    def numbered(self) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Batches with their numbers in the run."""
+        return enumerate(self.batches, self.first_batch)
 
 
 class Unit(NamedTuple):
     """A query batch against a volume.
 
     Attributes:
-        batch, volume: their numbers in the plan.
+        batch: its number in the run.
+        volume: its number in the plan.
         cells: query residues × target residues.
     """
 
@@ -237,10 +252,14 @@ class ResultSink(Protocol):
     """Where partial and final results go. Every method either takes effect as a whole or not at all."""
 
     def plan(self) -> UnitPlan | None:
-        """The plan of a run that was begun before, or None."""
+        """The plan of the last portion of queries that was begun, or None."""
 
-    def begin(self, plan: UnitPlan) -> None:
-        """Keep the plan before any work."""
+    def begin(self, plan: UnitPlan, queries: SequenceBatch | ModelBatch | None = None) -> None:
+        """Keep the plan of a portion of queries before any work on it.
+
+        Args:
+            queries: of the portion, where it isn't the first: those come with the run itself.
+        """
 
     def done_units(self) -> set[tuple[int, int]]:
         """(batch, volume) of the units that are committed."""

@@ -45,12 +45,25 @@ class Progress:
         self.total, self.done, self.unit = 0, 0, ""
         self.parts, self.parts_kept = 0, 0
         self.began: float | None = None
+        self._known = 0
         self._lock = threading.Lock()
 
     def begin(self, total: int, unit: str) -> None:
         """The work begins, or its next part, which is counted anew."""
         with self._lock:
             self.total, self.done, self.unit, self.began = total, 0, unit, time.monotonic()
+            self._known = total
+
+    def expect(self, more: int, unit: str) -> None:
+        """So much more is to be done than was known before."""
+        with self._lock:
+            self._known += more
+            self.total = self._known
+
+    def estimate(self, part: float | None) -> None:
+        """What is known to be done is a part of all there is to do; None where nobody knows which."""
+        with self._lock:
+            self.total = round(self._known / part) if part else 0
 
     def add(self, amount: int) -> None:
         """So much more is done."""

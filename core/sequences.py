@@ -88,6 +88,23 @@ def _places(own: np.ndarray, ordinals: "np.ndarray | int") -> np.ndarray:
 
 
 @dataclass(frozen=True)
+class PackedResidues:
+    """Nucleotides of a batch at two bits each, as a database has them.
+
+    Attributes:
+        data: u8, four residues a byte, the first one in the lowest bits; those that are none of A, C, G, T have any.
+        first: residues of the first byte that belong to what is before the batch, 0 to 3.
+        starts, lengths, codes: i8[m] each, runs of equal residues that are none of A, C, G, T, in rising order.
+    """
+
+    data: np.ndarray
+    first: int
+    starts: np.ndarray
+    lengths: np.ndarray
+    codes: np.ndarray
+
+
+@dataclass(frozen=True)
 class SequenceBatch:
     """Many sequences of one alphabet, packed one behind the other.
 
@@ -179,6 +196,15 @@ class SequenceBatch:
         """u8[last − first]: what ``searched`` gives from ``first`` on; whoever goes through all residues piece by piece
         asks for pieces, so that no more than these need be read at a time."""
         return self.searched()[first:last]
+
+    def around(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """u8[n] as ``residues``, in which those of half-open stretches (i8[s] places each) are there, at least: whoever
+        looks at few residues of long sequences asks for these, so that no others need be read."""
+        return self.residues
+
+    def packed(self) -> PackedResidues | None:
+        """The residues as they are stored, read anew, where that are two bits each and they aren't in memory."""
+        return None
 
     def indexable(self) -> np.ndarray:
         """bool[n]: residues that index and seed stages may use (neither soft nor hard masked)."""

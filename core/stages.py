@@ -8,6 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any, ClassVar, Literal
 
 import numpy as np
@@ -177,6 +178,14 @@ class Stage(ABC):
     def discard(self, options: Any) -> None:
         """Called after ``begin`` when the run ended before its time and can't be resumed: remove what was made."""
         return
+
+    def parts(self, options: Any) -> Path | None:
+        """The folder in which units leave files for ``finish``; None where they leave none.
+
+        Where a unit is carried out elsewhere, the folder is one there, and its files are brought to the one here
+        before the unit is kept.
+        """
+        return None
 
 
 class IndexStage(Stage):
@@ -411,6 +420,10 @@ class Reader(ABC):
                   residues: int) -> Iterator["SequenceBatch | ModelBatch"]:
         """What ``path`` names, if the reader ``claims`` it; else as ``read``."""
         raise NotImplementedError
+
+    def packs(self, model: Any) -> bool:
+        """Whether ``pack`` takes this model, which any reader may have read."""
+        return False
 
     def pack(self, model: Any) -> tuple[bytes, bytes]:
         """A model, an object with ``name``, ``length`` and the ``alphabet`` of the sequences that it describes, as

@@ -1,22 +1,25 @@
 """Carries the units of a run to the workers of a cluster, and those of lost ones to others."""
 
 import json
+import os
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import TYPE_CHECKING, Any, Self
 
+from ..core import output_files
 from ..core.context import Queries
+from ..core.engine.balance import sooner_elsewhere
 from ..core.engine.engine import Engine
 from ..core.engine.planning import READERS, Planner, Settings
-from ..core.errors import Cancelled, ClusterError
+from ..core.errors import Cancelled, ClusterError, StoreError
 from ..core.ports import Unit, UnitPlan, UnitResult, VolumeSource
 from . import worker as remote
 from .connection import seconds
 from .members import Attempt, LostError, Worker
-from .messages import to_result, to_stats, unpacked
+from .messages import to_files, to_result, to_stats, unpacked
 from .payloads import AHEAD, Payloads
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 """Times that a unit is tried."""
+FEW = 16
+"""Units left for each worker from which on it is looked at who ends them sooner."""
 PULSE = 1.0
 """Seconds between two looks at the cluster."""
 
@@ -40,6 +45,8 @@ class ClusterExecutor:
         self._session, self._queries, self._searched = session, queries, searched
         self._planner, self._engine, self._units = planner, engine, units
         self._progress, self._cancellation = engine.progress, engine.progress.cancellation
+        self._parts = {placed.name: folder for placed in engine.plan.stages
+                       if (folder := placed.stage.parts(engine.plan.options))}
         self._waiting: dict[int, deque[Unit]] = {}
         self._tries: dict[Unit, list[str]] = {}
         self._flying: dict[Future, Attempt] = {}
@@ -48,7 +55,7 @@ class ClusterExecutor:
         self._alone_since: float | None = None
         self._troubled = 0.0
         self._stopping: float | None = None
-        self._payloads = Payloads(queries, searched, units, session.send)
+        self._payloads = Payloads(queries, searched, units, session.send, bool(self._parts))
         self._count = 0
 
     def __enter__(self) -> Self:
@@ -95,7 +102,7 @@ class ClusterExecutor:
         units = self._units
         planner = Planner(self._engine.plan, self._queries, self._searched, self._engine.space, Settings(
             threads=worker.threads, memory=worker.memory, device_memory=self._engine.settings.device_memory))
-        worker.flight = 1 if worker.cuda else planner.flight(units)
+        worker.flight = 1 if worker.cuda or self._parts else planner.flight(units)
         return {"batches": [list(batch) for batch in units.batches],
                 "volumes": [[v.first, v.last, v.total_residues, v.longest] for v in units.volumes],
                 "flight": worker.flight, "batches_kept": worker.flight + AHEAD + 1,
@@ -173,10 +180,20 @@ class ClusterExecutor:
         alone = len(self._session.workers) == 1
         for volume in (*known, *others):
             for unit in self._waiting[volume]:
-                if alone or worker.address not in self._tries.get(unit, ()):
+                tried = worker.address in self._tries.get(unit, ())
+                if alone or not (tried or self._sooner_elsewhere(worker, unit)):
                     self._waiting[volume].remove(unit)
                     return unit
         return None
+
+    def _sooner_elsewhere(self, worker: Worker, unit: Unit) -> bool:
+        """Whether a unit had better wait for a quicker worker; looked at when few are left alone."""
+        if sum(map(len, self._waiting.values())) > FEW * len(self._session.workers):
+            return False
+        waiting = sum(other.cells for units in self._waiting.values() for other in units)
+        others = [other.load for other in self._session.workers.values()
+                  if other is not worker and other.address not in self._tries.get(unit, ())]
+        return sooner_elsewhere(unit.cells, waiting, worker.load, others)
 
     def _begin(self, worker: Worker, unit: Unit) -> None:
         self._count += 1
@@ -226,16 +243,35 @@ class ClusterExecutor:
             if facts["cancelled"] and self._cancellation.requested:
                 return UnitResult(unit, error=Cancelled("interrupted"))
             return self._again(attempt, f"worker {worker.address}: {facts['error']}")
+        self._keep_parts(to_files(facts, arrays))
         result, trace = to_result(unit, facts, arrays["records"])
         self._engine.runner.add(to_stats(facts["indexes"]))
         self._engine.trace.seen.update(trace.seen)
         self._engine.trace.lost.update(trace.lost)
         worker.units += 1
+        worker.cells += unit.cells
         worker.seconds += facts["seconds"]
         worker.waited += facts["waited"]
         worker.received += len(future.result())
         self._progress.add(unit.cells - attempt.told)
         return result
+
+    def _keep_parts(self, files: Mapping[tuple[str, str], bytes]) -> None:
+        """Keep the files that a unit left, before it is kept itself.
+
+        Raises:
+            StoreError: one can't be written.
+            ClusterError: one has a name that leads elsewhere.
+        """
+        for (slot, name), data in files.items():
+            if slot not in self._parts or os.path.basename(name) != name or name.startswith("."):
+                raise ClusterError(f"a worker sent a file that nobody asked for: {slot} {name}")
+            path = self._parts[slot] / name
+            try:
+                with output_files.binary(path) as stream:
+                    stream.write(data)
+            except OSError as error:
+                raise StoreError(f"{path}: {error.strerror or error}") from None
 
     def _again(self, attempt: Attempt, why: str) -> UnitResult | None:
         """Have a unit done again, elsewhere if there is another worker."""

@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.engine.balance import Load
 from ..core.ports import Unit
 
 
@@ -27,6 +28,7 @@ class Worker:
         volumes: those that it has had, the last one last.
         held: what was sent to it and stays there, by kind and number.
         moved: when a unit last came on there, by ``time.monotonic``.
+        cells: of the units that it has done.
         units, seconds, waited, sent, received, failed: what it did: seconds of work and of waiting for it, bytes, and
             attempts that failed.
     """
@@ -43,12 +45,19 @@ class Worker:
     volumes: "OrderedDict[int, None]" = field(default_factory=OrderedDict)
     held: "OrderedDict[tuple[str, int], asyncio.Task]" = field(default_factory=OrderedDict)
     moved: float = 0.0
+    cells: int = 0
     units: int = 0
     seconds: float = 0.0
     waited: float = 0.0
     sent: int = 0
     received: int = 0
     failed: int = 0
+
+    @property
+    def load(self) -> Load:
+        """What it has in hand, and how quick it is with all units that it works on side by side."""
+        speed = self.flight * self.cells / self.seconds if self.seconds else 0.0
+        return Load(sum(attempt.unit.cells - attempt.told for attempt in self.active), speed)
 
     def account(self) -> dict[str, Any]:
         """What it did, as plain data."""

@@ -11,9 +11,11 @@ import numpy as np
 
 from ..core.alphabet import alphabet
 from ..core.context import Queries
+from ..core.errors import ClusterError
 from ..core.ports import SlotStats, Trace, Unit, UnitResult
 from ..core.registry import Registry
 from ..core.sequences import Intervals, ModelBatch, SequenceBatch
+from ..installed import registry as installed
 from ..storage.results.record_bytes import from_bytes, to_bytes
 from ..storage.results.run_file import models_of
 
@@ -42,13 +44,18 @@ def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def from_batch(batch: Queries, names: bool = True) -> bytes:
-    """Queries or a volume of targets; models as the texts that they come from.
+    """Queries or a volume of targets; models as the texts that they come from, or where there are none, packed.
 
     Args:
-        names: send names and descriptions as well.
+        names: send names and descriptions of sequences as well.
+
+    Raises:
+        ClusterError: they are models that no plugin packs.
     """
-    if isinstance(batch, ModelBatch):
+    if isinstance(batch, ModelBatch) and batch.sources:
         return packed({"kind": "model", "text": "".join(batch.sources)}, ordinals=batch.ordinals)
+    if isinstance(batch, ModelBatch):
+        return _from_models(batch)
     facts: dict[str, Any] = {"kind": batch.alphabet.name}
     if names:
         facts |= {"names": list(batch.names), "descriptions": list(batch.descriptions)}
@@ -56,29 +63,63 @@ def from_batch(batch: Queries, names: bool = True) -> bytes:
                   sequence=batch.lower.sequence, start=batch.lower.start, end=batch.lower.end)
 
 
+def _from_models(batch: ModelBatch) -> bytes:
+    models = [*batch.models]
+    reader = next((made for kind in installed().readers() if (made := kind()).packing and all(map(made.packs, models))),
+                  None)
+    if reader is None:
+        raise ClusterError("no plugin packs these models, which workers of the cluster don't see; put their file where "
+                           "workers see it")
+    parts = [part for model in models for part in reader.pack(model)]
+    facts = {"kind": "packed models", "reader": reader.name, "alphabet": batch.alphabet.name, "names": [*batch.names],
+             "accessions": [*batch.accessions], "descriptions": [*batch.descriptions]}
+    return packed(facts, sizes=np.array([*map(len, parts)], np.int64), ordinals=batch.ordinals, lengths=batch.lengths,
+                  parts=np.frombuffer(b"".join(parts), np.uint8))
+
+
+def _to_models(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray], registry: Registry) -> ModelBatch:
+    [reader] = [made for kind in registry.readers() if (made := kind()).name == facts["reader"]]
+    data, ends = arrays["parts"].tobytes(), np.cumsum(arrays["sizes"]).tolist()
+    parts = [data[end - size : end] for end, size in zip(ends, arrays["sizes"].tolist(), strict=True)]
+    models = [reader.unpack(head, lambda make, body=body: make(body))  # type: ignore[misc]
+              for head, body in zip(parts[::2], parts[1::2], strict=True)]
+    return ModelBatch(alphabet(facts["alphabet"]), models, arrays["lengths"], arrays["ordinals"], facts["names"],
+                      facts["accessions"], facts["descriptions"])
+
+
 def to_batch(data: bytes, registry: Registry) -> Any:
     """The batch that ``from_batch`` was given."""
     facts, arrays = unpacked(data)
     if facts["kind"] == "model":
         return models_of(facts["text"], registry).renumbered(arrays["ordinals"])
+    if facts["kind"] == "packed models":
+        return _to_models(facts, arrays, registry)
     lower = Intervals(arrays["sequence"], arrays["start"], arrays["end"])
     return SequenceBatch(alphabet(facts["kind"]), arrays["residues"], arrays["offsets"], arrays["ordinals"], lower,
                          names=facts.get("names", ()), descriptions=facts.get("descriptions", ()))
 
 
-def from_result(result: UnitResult, indexes: Mapping[str, SlotStats], trace: Trace, **facts: float) -> bytes:
+def from_result(result: UnitResult, indexes: Mapping[str, SlotStats], trace: Trace,
+                files: Mapping[tuple[str, str], bytes], **facts: float) -> bytes:
     """How a unit ended at a worker.
 
     Args:
         indexes: what index slots did since the worker last told.
         trace: of this unit.
+        files: what it left for the end of the run, by slot and name.
         facts: further numbers.
     """
     assert result.records is not None
     told = {"stats": _plain(result.stats), "indexes": _plain(indexes),
             "seen": [[*key, slots] for key, slots in trace.seen.items()],
             "lost": [[*key, slot] for key, slot in trace.lost.items()], **facts}
-    return packed(told, records=np.frombuffer(to_bytes(result.records), np.uint8))
+    return packed({**told, "files": [*files]}, records=np.frombuffer(to_bytes(result.records), np.uint8),
+                  **{f"file {n}": np.frombuffer(data, np.uint8) for n, data in enumerate(files.values())})
+
+
+def to_files(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[tuple[str, str], bytes]:
+    """The files that ``from_result`` was given."""
+    return {(slot, name): arrays[f"file {n}"].tobytes() for n, (slot, name) in enumerate(facts["files"])}
 
 
 def to_result(unit: Unit, facts: Mapping[str, Any], records: np.ndarray) -> tuple[UnitResult, Trace]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.context import Queries
 from ..core.ports import UnitPlan, VolumeSource
+from ..core.sequences import SequenceBatch
 from .members import Worker, looked_at
 from .messages import from_batch
 
@@ -23,10 +24,12 @@ class Payloads:
     Args:
         queries, searched, plan: all queries and targets, and how they are cut up.
         send: brings bytes to the worker at an address, and gives their future.
+        names: whether volumes of sequences are sent with their names.
     """
 
     def __init__(self, queries: Queries, searched: VolumeSource, plan: UnitPlan,
-                 send: Callable[[str, bytes], Awaitable[Any]]) -> None:
+                 send: Callable[[str, bytes], Awaitable[Any]], names: bool) -> None:
+        self._names = names
         self._queries, self._searched, self._plan, self._send = queries, searched, plan, send
         self._ready: OrderedDict[tuple[str, int], asyncio.Task] = OrderedDict()
 
@@ -63,4 +66,9 @@ class Payloads:
     def _bytes(self, kind: str, number: int) -> bytes:
         if kind == "batch":
             return from_batch(self._queries.take(*self._plan.batches[number]))
-        return from_batch(self._searched.read(self._plan.volumes[number]), names=False)
+        volume = self._searched.read(self._plan.volumes[number])
+        if self._names and isinstance(volume, SequenceBatch) and not len(volume.names):
+            names = self._searched.info(volume.ordinals).names
+            volume = SequenceBatch(volume.alphabet, volume.residues, volume.offsets, volume.ordinals, volume.lower,
+                                   names=names, descriptions=[""] * len(names))
+        return from_batch(volume, self._names)

@@ -15,7 +15,6 @@ from ..core.context import SearchSpace
 from ..core.engine.engine import Engine
 from ..core.engine.planning import Settings
 from ..core.errors import ClusterError
-from ..core.options import option_infos
 from ..core.pipeline import Plan
 from ..core.ports import UnitPlan, VolumeSource
 from ..storage.sequences.sources import Pick
@@ -47,15 +46,12 @@ def session(cluster: Any, plan: Plan, source: VolumeSource, space: SearchSpace, 
 
     Raises:
         ClusterError: nobody answers, or a worker has other versions or databases.
-        UsageError: the run writes files beside its results, which workers can't.
     """
-    for info in option_infos(plan.family.Options):
-        if info.output and getattr(plan.options, info.name) is not None:
-            raise ClusterError(f"{info.flag} is written by the process that searches; leave it or --cluster out")
     with connected(cluster, threads) as (client, own):
         run = uuid.uuid4().hex
         request = {
             "run": run, "identity": identity(), "plan": plan.provenance(), "own": bool(own),
+            "alphabet": source.alphabet.name,
             "slots": [placed.name for placed in plan.stages], "space": asdict(space),
             "databases": [{name: base[name] for name in ("path", "fingerprint", "sequences")}
                           for base in source.fingerprints()],
@@ -254,7 +250,7 @@ class Session:
         """It takes part from now on; what it did before it was taken for lost counts as well."""
         for before in [other for other in self.gone if other.address == worker.address]:
             self.gone.remove(before)
-            for name in ("units", "seconds", "waited", "sent", "received", "failed"):
+            for name in ("cells", "units", "seconds", "waited", "sent", "received", "failed"):
                 setattr(worker, name, getattr(worker, name) + getattr(before, name))
         self.workers[worker.address] = worker
 

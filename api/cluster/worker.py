@@ -7,30 +7,29 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import replace
 from heapq import heappop, heappush
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from ..budget import available_bytes, data_budget, reading_share
-from ..core.alphabet import alphabet
 from ..core.context import SearchSpace
 from ..core.engine.location import cut_source
 from ..core.engine.planning import READERS, Settings
 from ..core.engine.runner import Runner
 from ..core.errors import Cancelled, InputError, SeqloomError
+from ..core.options import option_infos
 from ..core.pipeline import Plan
-from ..core.ports import SlotStats, Span, TargetInfo, TaxaFound, Trace, Unit, UnitPlan, VolumeSource
+from ..core.ports import SlotStats, Span, Trace, Unit, UnitPlan, VolumeSource
 from ..core.progress import Progress
-from ..core.sequences import SequenceBatch
 from ..indexes import reading
 from ..installed import registry
 from ..opening import kept_pick, kept_plan, opened
 from .messages import from_result, packed, to_batch
+from .sent_source import SentSource
 from .versions import differences, identity
 
 FORGOTTEN_AFTER = 600.0
@@ -39,58 +38,6 @@ USABLE = 0.6
 """Part of the memory that Dask lets a worker have, which a search takes: Dask pauses workers at four fifths."""
 TELLS_EVERY = 0.5
 """Seconds between two words about how far a unit is."""
-
-
-class SentSource:
-    """Targets that this worker can't read from a file: volumes come with their units. A ``VolumeSource``.
-
-    Args:
-        kind: alphabet of the sequences.
-        space: size of everything that is searched.
-    """
-
-    def __init__(self, kind: str, space: SearchSpace) -> None:
-        self.kind, self.alphabet = kind, alphabet(kind)
-        self.sequences, self.total_residues, self.longest = space.sequences, space.total_residues, space.longest
-        self._sent: dict[int, list[bytes]] = {}
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def having(self, first: int, data: bytes) -> Iterator[None]:
-        """The volume that begins with the target ``first`` can be read for as long as this lasts."""
-        with self._lock:
-            self._sent.setdefault(first, []).append(data)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._sent[first].pop()
-
-    def read(self, span: Span) -> SequenceBatch:
-        with self._lock:
-            sent = self._sent.get(span.first)
-            if not sent:
-                raise InputError(f"targets {span.first + 1:,} to {span.last:,} weren't sent")
-            data = sent[-1]
-        return to_batch(data, registry())
-
-    def fetch(self, numbers: np.ndarray) -> SequenceBatch:
-        raise InputError("single targets can't be had on a worker that sees no database; put it where workers see it")
-
-    def info(self, numbers: np.ndarray) -> TargetInfo:
-        raise InputError("names of targets can't be had on a worker that sees no database; put it where workers see it")
-
-    def fingerprints(self) -> list[dict[str, Any]]:
-        return []
-
-    def plan(self, residues: int) -> list[Span]:
-        return []
-
-    def find(self, names: Sequence[str]) -> dict[str, int]:
-        return {}
-
-    def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
-        return TaxaFound(np.empty(0, np.int64), frozenset())
 
 
 class _Told(Progress):
@@ -153,9 +100,10 @@ class WorkerRun:
                         del self._queries[batch]
                 for volume in ahead:
                     self._readers.submit(self._read_ahead, volume)
+                self._taken_parts()  # what a unit left that failed
                 with self._having(unit.volume, residues):
                     result = self._runner.unit(unit, _Told(self.progress, tell))
-                return from_result(result, self._new_of_indexes(), self._trace_of(unit),
+                return from_result(result, self._new_of_indexes(), self._trace_of(unit), self._taken_parts(),
                                    seconds=time.monotonic() - began[0], waited=began[1])
             finally:
                 self._end()
@@ -164,6 +112,17 @@ class WorkerRun:
         if residues is None or not isinstance(self._source, SentSource):
             return nullcontext()
         return self._source.having(self._units.volumes[volume].first, residues)
+
+    def _taken_parts(self) -> dict[tuple[str, str], bytes]:
+        """Files that units have left for the end of the run, by slot and name; they are removed here. Where there are
+        such, one unit is at work at a time."""
+        found = {}
+        for placed in self.plan.stages:
+            folder = placed.stage.parts(self.plan.options)
+            for path in sorted(folder.iterdir()) if folder else ():
+                found[placed.name, path.name] = path.read_bytes()
+                path.unlink()
+        return found
 
     def close(self) -> None:
         """Stop, and let go of everything."""
@@ -247,7 +206,7 @@ def hello(request: bytes) -> bytes:
     files = ExitStack()
     try:
         memory = _budget(asked["memory"], worker.memory_manager.memory_limit, asked["on_host"])
-        plan, space = kept_plan(asked), SearchSpace(**asked["space"])
+        plan, space = _written_here(kept_plan(asked), files), SearchSpace(**asked["space"])
         slots = [placed.name for placed in plan.stages]
         if slots != asked["slots"]:
             return _refusal(f"its slots are {', '.join(slots)} instead of {', '.join(asked['slots'])}; choose the "
@@ -271,6 +230,20 @@ def hello(request: bytes) -> bytes:
                        "cuda": cuda, "sees": not isinstance(source, SentSource)}).encode()
 
 
+def _written_here(plan: Plan, files: ExitStack) -> Plan:
+    """The plan with files in a folder of this worker in the place of those that the caller writes beside its results:
+    what units leave for them is sent with their results."""
+    named = [info.name for info in option_infos(plan.family.Options) if info.output]
+    wanted = [name for name in named if getattr(plan.options, name) is not None]
+    if not wanted:
+        return plan
+    folder = files.enter_context(TemporaryDirectory(prefix="seqloom-parts-"))
+    plan = replace(plan, options=replace(plan.options, **{name: os.path.join(folder, name) for name in wanted}))
+    for placed in plan.stages:
+        placed.stage.begin(plan.options)
+    return plan
+
+
 def _source(asked: dict[str, Any], plan: Plan, space: SearchSpace, threads: int, files: ExitStack) -> VolumeSource:
     """The databases where this worker sees them all, else what is sent of them.
 
@@ -279,10 +252,7 @@ def _source(asked: dict[str, Any], plan: Plan, space: SearchSpace, threads: int,
     """
     paths = [database["path"] for database in asked["databases"]]
     if not _sees(paths):
-        if plan.family.target == "model":
-            raise InputError(f"it doesn't see {', '.join(paths)}; models aren't sent: put the file where workers see "
-                             "it")
-        return SentSource(plan.family.target, space)
+        return SentSource(plan.family.target, asked["alphabet"], space)
     source = files.enter_context(opened(paths, plan.family.target, kept_pick(asked), asked["memory"], threads))
     for then, now in zip(asked["databases"], source.fingerprints(), strict=True):
         if then["fingerprint"] != now["fingerprint"]:

@@ -5,7 +5,7 @@ database and cut by query, which is good as long as there are twice as many quer
 well is what they leave for later. Here both are cut, and each worker gets units of the volumes that it has.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
@@ -115,3 +115,33 @@ def best_cut(work: Work, costs: Costs, workers: int, batches: int, volumes: int,
         return round(seconds, 1), way[0] * way[1]
 
     return min(choices(work, batches, volumes, most_units), key=rank)
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a worker has in hand.
+
+    Attributes:
+        cells: of units that it has begun or will begin next.
+        speed: cells a second, as measured; 0 before its first unit is done.
+    """
+
+    cells: int
+    speed: float
+
+
+def sooner_elsewhere(cells: int, waiting: int, here: Load, others: Iterable[Load]) -> bool:
+    """Whether a unit had better wait for another worker, since that one ends it sooner, even with all else that waits.
+
+    So the last units of a run go to the quick ones of unlike workers. Whoever is the quickest never waits.
+
+    Args:
+        cells: of the unit.
+        waiting: cells of all units that wait, this one included.
+        here: the worker that has room for it.
+        others: workers that may have it.
+    """
+    if not here.speed:
+        return False
+    mine = (here.cells + cells) / here.speed
+    return any(other.speed > here.speed and (other.cells + waiting) / other.speed < mine for other in others)

@@ -28,7 +28,8 @@ class Cache:
             future = self._made.get(key)
         return future.result() if future and future.done() and not future.exception() else None
 
-    def get(self, key: Any) -> Any:
+    def get(self, key: Any, make: Callable[[Any], Any] | None = None) -> Any:
+        """What was made for ``key``, or is made now, by ``make`` where that is given."""
         with self._lock:
             future, mine = self._made.get(key), False
             if future is None:
@@ -40,22 +41,27 @@ class Cache:
                 self._made.move_to_end(key)
         if mine:
             try:
-                future.set_result(self._make(key))
+                future.set_result((make or self._make)(key))
             except BaseException as error:
                 future.set_exception(error)
         return future.result()
 
 
 class LazyIndexes(Mapping[str, Index]):
-    """Indexes by kind, each made when it is first asked for: many are for one way of several that a stage may take."""
+    """Indexes by kind, each made when it is first asked for: many are for one way of several that a stage may take.
 
-    def __init__(self, kinds: Sequence[str], make: Callable[[str], Index]) -> None:
-        self._kinds, self._made = tuple(kinds), Cache(make, len(kinds))
+    Args:
+        make: makes the index of a kind; it is given these indexes as well, since one may look at others.
+    """
+
+    def __init__(self, kinds: Sequence[str], make: Callable[[str, "LazyIndexes"], Index]) -> None:
+        self._kinds, self._make, self._made = tuple(kinds), make, Cache(lambda kind: None, len(kinds))
 
     def __getitem__(self, kind: str) -> Index:
         if kind not in self._kinds:
             raise KeyError(kind)
-        return self._made.get(kind)
+        # Nothing of this is kept, or whatever the indexes are made from would be in memory until cycles are looked for.
+        return self._made.get(kind, lambda kind: self._make(kind, self))
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._kinds

@@ -8,8 +8,9 @@ A run that was interrupted resumes where it stopped, and no row is there twice.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,9 +18,10 @@ from ..context import Queries, SearchSpace
 from ..errors import Cancelled, InputError
 from ..pipeline import FilledSlot, Plan
 from ..ports import Executor, ResultSink, SlotStats, Trace, Unit, UnitPlan, UnitResult, VolumeSource
-from ..progress import Progress
+from ..progress import Cancellation, Progress
 from ..registry import Registry
 from ..sequences import SequenceBatch
+from .heap import Level
 from .keeper import Keeper
 from .location import check_stretch, cut_source
 from .planning import Planner, Settings
@@ -27,6 +29,30 @@ from .runner import Runner
 from .thread_executor import ThreadExecutor, pool
 from .threads import short_switch_interval
 
+
+class Portions(Protocol):
+    """Queries that are read while others are searched.
+
+    Attributes:
+        part: of all queries, those that the last portion ended with, about; None where nobody knows.
+    """
+
+    part: float | None
+
+    def widen(self) -> None:
+        """Give more at a time from now on."""
+
+    def next(self, cancellation: Cancellation) -> Queries | None:
+        """The next queries, numbered behind the last ones; None when there are no more. Waits for them.
+
+        Raises:
+            Cancelled: it was asked for.
+            InputError: they can't be used.
+        """
+
+
+PORTIONS_AT_ONCE = 3
+"""Portions of queries in memory: one is read and one written while one is searched."""
 StartExecutor = Callable[[UnitPlan], AbstractContextManager[Executor]]
 """Makes the executor for a plan of units; the engine enters it."""
 WAIT = 0.2
@@ -39,30 +65,37 @@ class Engine:
     Args:
         plan: from ``compose``.
         registry: where maskers and sorters are found.
-        queries: all queries, numbered from 0.
+        queries: all queries, numbered from 0, or the first portion of many; of a run that goes on, that at which it
+            stopped.
         source: everything that is searched.
         space: its size, or the size that statistics shall assume.
         settings: use of the machine.
         progress: told of the cells (query residues × target residues) that are done, and of the units that are
             kept. Set its cancellation to stop after the units in flight; ``run`` then raises ``Cancelled``.
         executor: makes what carries out units; threads of this process when left out.
+        more: gives further portions of queries, each when the one before is done.
 
     Attributes:
+        queries: those of the portion at work.
+        asked: how many queries there were so far.
         totals: what each slot has done for this engine, index slots included.
         searched: what the stages see of the source: all of it, or a stretch of every target.
         trace: where targets that ``settings.explain`` names were seen last.
     """
 
     def __init__(self, plan: Plan, registry: Registry, queries: Queries, source: VolumeSource, space: SearchSpace,
-                 settings: Settings, progress: Progress | None = None, executor: StartExecutor | None = None) -> None:
+                 settings: Settings, progress: Progress | None = None, executor: StartExecutor | None = None,
+                 more: "Portions | None" = None) -> None:
         self.plan, self.queries, self.source = plan, queries, source
         self.space, self.settings, self.progress = space, settings, progress or Progress()
         self.cancellation = self.progress.cancellation
         self.target_stretch = plan.family.target_location(plan.options)
-        self.searched = cut_source(source, self.target_stretch)
-        self.planner = Planner(plan, queries, self.searched, space, settings)
+        self.searched, self._more = cut_source(source, self.target_stretch), more
+        self.planner = self._planner(queries)
+        self.asked = int(queries.ordinals[-1]) + 1 if len(queries) else 0
         self.runner = Runner(plan, registry, self.searched, space, settings, self.progress)
         self._executor = executor
+        self._level = Level()
         self._ahead: UnitPlan | None = None
         self._begun: list[FilledSlot] = []
 
@@ -75,8 +108,12 @@ class Engine:
         return self.runner.trace
 
     def unit_plan(self) -> UnitPlan:
-        """How the run is cut up; see ``Planner.units``."""
-        return self.planner.units()
+        """How the queries at work are cut up; see ``Planner.units``."""
+        return replace(self.planner.units(), more=self._more is not None)
+
+    def _planner(self, queries: Queries, former: UnitPlan | None = None) -> Planner:
+        return Planner(self.plan, queries, self.searched, self.space, self.settings, former,
+                       PORTIONS_AT_ONCE if self._more else 1)
 
     @contextmanager
     def reading_ahead(self) -> Iterator[None]:
@@ -94,8 +131,9 @@ class Engine:
 
     def _hold(self, plan: UnitPlan) -> None:
         """Let the runner work on the units of a plan."""
-        self.runner.keep(plan, lambda batch: self.queries.take(*plan.batches[batch]), self.planner.flight(plan) + 1,
-                         self.planner.volumes_kept(plan))
+        planner = self.planner
+        self.runner.keep(plan, lambda batch: planner.queries_of(plan, batch), planner.flight(plan) + 1,
+                         planner.volumes_kept(plan))
 
     def run(self, sink: ResultSink) -> dict[str, SlotStats]:
         """Do all work that ``sink`` doesn't have yet; returns ``totals``.
@@ -109,24 +147,48 @@ class Engine:
             plan = self._begin(sink)
         else:
             self._hold(plan)
+        if self._more and self.planner.volumes_kept(plan) < len(plan.volumes):
+            self._more.widen()
+        self.progress.parts = self.progress.parts_kept = 0
+        self._search(plan, sink, self.progress.begin)
+        while self._more and (queries := self._more.next(self.cancellation)) is not None:
+            plan = self._go_on(plan, queries, sink)
+            self._search(plan, sink, self.progress.expect)
+        for filled in self.plan.stages:
+            filled.stage.finish(self.plan.options)
+        return self.totals
+
+    def _search(self, plan: UnitPlan, sink: ResultSink, tell: Callable[[int, str], None]) -> None:
+        """Do all work on a portion of the queries that ``sink`` doesn't have yet; ``tell`` is told how much it is."""
         done, reduced = sink.done_units(), sink.done_batches()
         todo = [Unit(b, v, self.planner.cells(plan, b, v)) for b, v in self.planner.schedule(plan)
                 if b not in reduced and (b, v) not in done]
-        self.progress.parts = len(plan.batches) * len(plan.volumes)
-        self.progress.parts_kept = self.progress.parts - len(todo)
-        self.progress.begin(sum(unit.cells for unit in todo), "cell")
+        parts = len(plan.batches) * len(plan.volumes)
+        self.progress.parts += parts
+        self.progress.parts_kept += parts - len(todo)
+        tell(sum(unit.cells for unit in todo), "cell")
+        if self._more:
+            self.progress.estimate(self._more.part)
         keeper = Keeper(sink, plan, todo, self.runner, self.source, self.progress)
         keeper.keep_whole_batches(reduced)
-        start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan)))
+        start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan.more))
         with start(plan) as executor:
             executor.submit(todo)
             while (results := executor.finished(WAIT)) is not None:
                 self._take(results, keeper)
-            if len(sink.done_batches()) < len(plan.batches):
+            kept = sink.done_batches()
+            if any(batch not in kept for batch, _ in plan.numbered):
                 self.cancellation.check()
-        for filled in self.plan.stages:
-            filled.stage.finish(self.plan.options)
-        return self.totals
+
+    def _go_on(self, former: UnitPlan, queries: Queries, sink: ResultSink) -> UnitPlan:
+        """Plan and keep the next portion of queries."""
+        self._level.look()
+        self.queries, self.asked = queries, int(queries.ordinals[-1]) + 1
+        self.planner = self._planner(queries, former)
+        plan = self.unit_plan()
+        self._hold(plan)
+        sink.begin(plan, queries)
+        return plan
 
     def _begin(self, sink: ResultSink) -> UnitPlan:
         """Keep the plan of a new run."""

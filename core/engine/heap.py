@@ -6,6 +6,7 @@ out and clearing one takes the system longer than filling it does, and much long
 """
 
 import ctypes
+import gc
 from contextlib import suppress
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
@@ -28,3 +29,36 @@ def keep_freed_memory() -> None:
         choose = ctypes.CDLL(None).mallopt
         for parameter, value in ((_MMAP_THRESHOLD, OWN_MAPPING), (_TRIM_THRESHOLD, KEPT), (_ARENA_MAX, 1)):
             choose(parameter, value)
+
+
+class Level:
+    """Has the process give back what it keeps when that grows though its work doesn't.
+
+    Arrays of many sizes that come and go leave holes in the heap; where work goes on for long, these add up. Pages in
+    holes go back to the system when the process has got a tenth larger than it was at first.
+    """
+
+    MORE, SETTLED = 1.1, 3
+
+    def __init__(self) -> None:
+        self._looks, self._least = 0, 0
+
+    def look(self) -> None:
+        """To be called when a like piece of work begins anew."""
+        self._looks += 1
+        now = _resident()
+        if self._looks <= self.SETTLED:
+            self._least = max(self._least, now)
+        elif now > self.MORE * self._least:
+            gc.collect()
+            with suppress(AttributeError, OSError, TypeError):
+                ctypes.CDLL(None).malloc_trim(0)
+
+
+def _resident() -> int:
+    """Pages that this process has in memory; 0 where the system doesn't say."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0

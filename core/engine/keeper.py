@@ -39,7 +39,7 @@ class Keeper:
 
     def keep_whole_batches(self, reduced: set[int]) -> None:
         """The hits of batches whose units are all there and that aren't ``reduced``."""
-        for batch in range(len(self._units.batches)):
+        for batch, _ in self._units.numbered:
             if batch not in reduced and not self._missing[batch]:
                 self._reduce(batch, None, {})
 

@@ -228,7 +228,7 @@ class MemorySink:
     def plan(self) -> UnitPlan | None:
         return self._plan
 
-    def begin(self, plan: UnitPlan) -> None:
+    def begin(self, plan: UnitPlan, queries: SequenceBatch | ModelBatch | None = None) -> None:
         self._plan = plan
 
     def done_units(self) -> set[tuple[int, int]]:

@@ -106,11 +106,17 @@ class Planner:
         source: everything that is searched.
         space: its size.
         settings: use of the machine.
+        former: the plan of the queries before these; its volumes are kept where they find room.
+        portions: how many portions of queries, as many as these, are in memory at a time: one is read and another
+            written while these are searched.
     """
 
     def __init__(self, plan: Plan, queries: Queries, source: VolumeSource, space: SearchSpace,
-                 settings: Settings) -> None:
+                 settings: Settings, former: UnitPlan | None = None, portions: int = 1) -> None:
         self.plan, self.queries, self.source, self.space, self.settings = plan, queries, source, space, settings
+        self._former, self._portions = former, portions
+        self._volumes = former.volumes if former else None
+        self._first = int(queries.ordinals[0]) if len(queries) else 0
 
     def units(self) -> UnitPlan:
         """Batches and volumes that keep units side by side within the memory budget.
@@ -118,10 +124,26 @@ class Planner:
         Raises:
             BudgetError: even one query against the longest target needs more.
         """
-        if min(self.settings.threads, LEAST_FLIGHT) > 1:
+        flights = range(min(self.settings.threads, LEAST_FLIGHT), 0, -1)
+        if self._former:
+            for flight in flights:
+                with suppress(BudgetError):
+                    return self._numbered(self._units_that_fit(flight))
+            self._volumes = None  # these queries need smaller ones
+        for flight in flights[:-1]:
             with suppress(BudgetError):
-                return self._units_that_fit(LEAST_FLIGHT)
-        return self._units_that_fit(1)
+                return self._numbered(self._units_that_fit(flight))
+        return self._numbered(self._units_that_fit(1))
+
+    def _numbered(self, plan: UnitPlan) -> UnitPlan:
+        """The plan of these queries, whose batches stand behind those of the former."""
+        before = self._former
+        return replace(plan, first_batch=before.first_batch + len(before.batches)) if before else plan
+
+    def queries_of(self, plan: UnitPlan, batch: int) -> Queries:
+        """The queries of a batch, by its number in the run."""
+        first, last = plan.batches[batch - plan.first_batch]
+        return self.queries.take(first - self._first, last - self._first)
 
     def flight(self, plan: UnitPlan) -> int:
         """Units that run side by side: one for each thread, or as many as memory allows."""
@@ -146,14 +168,14 @@ class Planner:
 
     def schedule(self, plan: UnitPlan) -> Iterator[tuple[int, int]]:
         """Batch by batch while all volumes stay in memory, else volume by volume so that each is read once."""
-        count_b, count_v = len(plan.batches), len(plan.volumes)
-        if self.volumes_kept(plan) >= count_v:
-            return ((b, v) for b in range(count_b) for v in range(count_v))
-        return ((b, v) for v in range(count_v) for b in range(count_b))
+        numbers, volumes = range(plan.first_batch, plan.first_batch + len(plan.batches)), range(len(plan.volumes))
+        if self.volumes_kept(plan) >= len(volumes):
+            return ((b, v) for b in numbers for v in volumes)
+        return ((b, v) for v in volumes for b in numbers)
 
     def cells(self, plan: UnitPlan, batch: int, volume: int) -> int:
         """Query residues × target residues of a unit."""
-        return self._residues(plan.batches[batch]) * plan.volumes[volume].total_residues
+        return self._residues(plan.batches[batch - plan.first_batch]) * plan.volumes[volume].total_residues
 
     # ---- memory
 
@@ -166,7 +188,7 @@ class Planner:
         at_once = min(flight + READERS, len(volumes))
         batches_at_once = min(flight + 1, len(batches))
         held = at_once * self._volume_bytes(shape.target_residues, shape.targets)
-        held += batches_at_once * shape.query_residues + int(self.queries.nbytes)
+        held += batches_at_once * shape.query_residues + self._portions * int(self.queries.nbytes)
         building, device_held, share = (0, ""), 0, 1.0
         asked_for = self._kinds_asked_for()
         host, device = [(0, "")], [(0, "")]
@@ -220,7 +242,18 @@ class Planner:
         )
 
     def _residues(self, batch: tuple[int, int]) -> int:
-        return int(self.queries.lengths[batch[0] : batch[1]].sum())
+        return int(self.queries.lengths[batch[0] - self._first : batch[1] - self._first].sum())
+
+    def _batches(self, residues: int) -> list[tuple[int, int]]:
+        """All queries in batches of at most so many residues."""
+        return [(a + self._first, b + self._first)
+                for a, b in query_batches(self.queries, self.settings.batch_queries, residues)]
+
+    def _parts_of(self, batches: Sequence[tuple[int, int]], parts: int) -> list[tuple[int, int]]:
+        """So many batches of like size for each one."""
+        first = self._first
+        return [(a + first, b + first) for low, high in batches
+                for a, b in even_batches(self.queries, low - first, high - first, parts)]
 
     # ---- cutting
 
@@ -230,8 +263,8 @@ class Planner:
         residues = settings.batch_residues
         looking = (*self.plan.indexes("target"), *self.plan.working("unit"))
         volume_residues = settings.volume_residues or max(f.stage.volume_residues for f in looking)
-        cut = _Cut(residues, volume_residues, query_batches(self.queries, settings.batch_queries, residues),
-                   self.source.plan(volume_residues))
+        cut = _Cut(residues, volume_residues, self._batches(residues),
+                   self._volumes or self.source.plan(volume_residues))
         while not (need := self.need(cut.batches, cut.volumes, flight)).fits(settings):
             smaller = self._smaller(cut)
             if not smaller:
@@ -260,8 +293,7 @@ class Planner:
         batches, volumes = best_cut(work, Costs(sent=settings.sent), settings.workers * settings.threads,
                                     len(cut.batches), len(cut.volumes), MOST_UNITS)
         if batches > 1:
-            cut = replace(cut, batches=[b for batch in cut.batches
-                                        for b in even_batches(self.queries, *batch, batches)])
+            cut = replace(cut, batches=self._parts_of(cut.batches, batches))
         return self._volumes_in_parts(cut, volumes) if volumes > 1 else cut
 
     def _smaller(self, cut: _Cut) -> list[_Cut]:
@@ -272,9 +304,8 @@ class Planner:
         ways = []
         if cut.batch_residues > 1 and any(b - a > 1 for a, b in cut.batches):
             fewer = max(1, min(cut.batch_residues, max(map(self._residues, cut.batches))) // 2)
-            ways.append(replace(cut, batch_residues=fewer,
-                                batches=query_batches(self.queries, self.settings.batch_queries, fewer)))
-        if cut.volume_residues > 1 and any(v.sequences > 1 for v in cut.volumes):
+            ways.append(replace(cut, batch_residues=fewer, batches=self._batches(fewer)))
+        if not self._volumes and cut.volume_residues > 1 and any(v.sequences > 1 for v in cut.volumes):
             fewer = max(1, min(cut.volume_residues, max(v.total_residues for v in cut.volumes)) // 2)
             ways.append(replace(cut, volume_residues=fewer, volumes=self.source.plan(fewer)))
         return ways
@@ -295,6 +326,8 @@ class Planner:
         rounds = -(-len(cut.volumes) // threads)
         total, most = (of(v.total_residues for v in cut.volumes) for of in (sum, partial(max, default=0)))
         if len(self.queries) >= threads or len(cut.batches) != 1 or rounds * most * threads < UNEVEN * total:
+            return cut
+        if self._volumes:
             return cut
         even = total // (rounds * threads) + self.source.longest + 1
         return replace(cut, volume_residues=even, volumes=self.source.plan(even)) if even < most else cut
@@ -324,11 +357,12 @@ class Planner:
         if parts < 2:
             return cut
         if len(self.queries) >= parts * len(cut.batches):
-            return replace(cut, batches=[b for batch in cut.batches
-                                         for b in even_batches(self.queries, *batch, parts)])
+            return replace(cut, batches=self._parts_of(cut.batches, parts))
         return self._volumes_in_parts(cut, parts)
 
     def _volumes_in_parts(self, cut: _Cut, parts: int) -> _Cut:
+        if self._volumes:
+            return cut
         fewer = min(cut.volume_residues, -(-max(v.total_residues for v in cut.volumes) // parts))
         return replace(cut, volume_residues=fewer, volumes=self.source.plan(max(1, fewer)))
 

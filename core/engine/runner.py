@@ -77,19 +77,22 @@ class Runner:
         self.totals: dict[str, SlotStats] = {p.name: SlotStats() for p in plan.stages}
         self.trace = Trace()
         self.batches = self.volumes = Cache(lambda number: None, 0)
+        self._kept: tuple[tuple[Span, ...], int] | None = None
         self._sorters = {b: registry.sorters(b, settings.threads, settings.device_memory)
                          for b in {p.stage.backend for p in plan.stages}}
         self._lock = threading.Lock()
 
     def keep(self, units: UnitPlan, queries: Callable[[int], Queries], batches: int, volumes: int) -> None:
-        """Work on these units from now on.
+        """Work on these units from now on. Volumes that are prepared stay so where the units have the same ones.
 
         Args:
             queries: gives the queries of a batch by its number.
             batches, volumes: how many of them stay prepared.
         """
         self.batches = Cache(lambda batch: self.prepare_batch(queries(batch)), batches)
-        self.volumes = Cache(lambda volume: self.prepare_volume(units.volumes[volume]), volumes)
+        if self._kept != (units.volumes, volumes):
+            self._kept = units.volumes, volumes
+            self.volumes = Cache(lambda volume: self.prepare_volume(units.volumes[volume]), volumes)
 
     def prepare_batch(self, queries: Any) -> PreparedBatch:
         """A query batch with all that stages look up in it."""
@@ -99,8 +102,8 @@ class Runner:
             scoring = self.plan.family.scoring(queries, self.space, self.plan.options)
         context = self._context(queries=queries, scoring=scoring)
         makers = {filled.stage.provides: filled for filled in self.plan.indexes("query")}
-        indexes: Mapping[str, Index] = LazyIndexes(
-            tuple(makers), lambda kind: self._index(makers[kind], replace(context, indexes=indexes), queries))
+        indexes = LazyIndexes(
+            tuple(makers), lambda kind, others: self._index(makers[kind], replace(context, indexes=others), queries))
         return PreparedBatch(queries, scoring, indexes)
 
     def prepare_volume(self, span: Span) -> PreparedVolume:
@@ -126,7 +129,7 @@ class Runner:
         """
         self.cancellation.check()
         batch, volume = self.batches.get(unit.batch), self.volumes.get(unit.volume)
-        indexes = LazyIndexes((*batch.indexes, *volume.indexes), lambda kind: (
+        indexes = LazyIndexes((*batch.indexes, *volume.indexes), lambda kind, _: (
             volume.indexes[kind] if kind in volume.indexes else batch.indexes[kind]))
         context = self._context(queries=batch.queries, targets=volume.targets, scoring=batch.scoring, indexes=indexes)
         followed = {t for t in self.settings.explain if t in set(volume.targets.ordinals.tolist())}

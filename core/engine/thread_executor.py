@@ -17,10 +17,11 @@ class ThreadExecutor:
     Args:
         runner: what carries out units.
         flight: units that run side by side.
+        more: whether other units will look at the same volumes, which are left as they are then.
     """
 
-    def __init__(self, runner: Runner, flight: int) -> None:
-        self._runner, self._flight = runner, flight
+    def __init__(self, runner: Runner, flight: int, more: bool = False) -> None:
+        self._runner, self._flight, self._more = runner, flight, more
         self._cancellation = runner.cancellation
         self._waiting: Iterator[Unit] = iter(())
         self._flying: dict[Future, Unit] = {}
@@ -56,7 +57,7 @@ class ThreadExecutor:
     def _result(self, future: Future) -> UnitResult:
         unit, error = self._flying.pop(future), future.exception()
         self._left[unit.volume] -= 1
-        if not self._left[unit.volume] and (volume := self._runner.volumes.there(unit.volume)):
+        if not self._more and not self._left[unit.volume] and (volume := self._runner.volumes.there(unit.volume)):
             volume.rest()
         return UnitResult(unit, error=error) if error else future.result()
 

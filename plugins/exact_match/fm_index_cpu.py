@@ -84,7 +84,7 @@ class FmIndexCpu(FmIndex):
                sample: int) -> dict[str, np.ndarray]:
         from seqloom.plugins.exact_match.suffix_array_cpu import suffix_array  # with kernels that who reads one spares
 
-        suffixes = suffix_array(text)
+        suffixes = suffix_array(text, context.threads)
         context.cancellation.check()
         kind, symbols = row_type(len(text)), symbol_table(text, residues)
         packed = bool((symbols[:, CODE] >= 0).any())

@@ -213,7 +213,8 @@ def _sent_tables(part: IndexPart, layout: Layout, threads: int) -> DeviceTables:
     if not layout.places:
         fm = fm._replace(samples=fm.samples[:0], marks=fm.marks[:0])
     arrays: list[Any] = [_sent(array, threads) if isinstance(array, np.ndarray) else array for array in fm]
-    return DeviceTables(*arrays, to_device(codes_of(fm)), _sent(part.text if layout.text else nothing, threads))
+    arrays += [to_device(codes_of(fm)), _sent(part.text if layout.text else nothing, threads)]
+    return DeviceTables(*arrays)
 
 
 def _sent(array: np.ndarray, threads: int) -> Any:

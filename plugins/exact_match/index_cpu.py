@@ -40,7 +40,7 @@ class SuffixArrayCpu(SuffixArray):
         assert isinstance(batch, SequenceBatch)
         acgt_only = bool(getattr(context.options, "acgt_only", False))
         text, starts = target_text(batch, acgt_only)
-        suffixes = suffix_array(text)
+        suffixes = suffix_array(text, context.threads)
         context.cancellation.check()
         symbols = end(batch.alphabet) + 1
         bwt, sums = np.empty(len(text), np.uint8), np.zeros(symbols, np.int64)

@@ -64,7 +64,8 @@ class Lane:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self.work, self.bus = (0, 0) if SIMULATED else (cuda.stream(), cuda.stream())
+        self.work: Any = 0 if SIMULATED else cuda.stream()
+        self.bus: Any = 0 if SIMULATED else cuda.stream()
         self._arrays: dict[tuple[str, int], Any] = {}
 
     def array(self, name: str, count: int, dtype: Any, slot: int = 0) -> Any:

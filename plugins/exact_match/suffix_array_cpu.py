@@ -8,10 +8,14 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 4.4; G. Nong, S. 
 algorithms for linear time suffix array construction", IEEE Transactions on Computers 60 (2011).
 """
 
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from seqloom.core.distinct import distinct
+from seqloom.core.engine.threads import by_threads, run_tasks
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import prefetch
 from seqloom.plugins.common.residues_cpu import residues_of
@@ -24,6 +28,7 @@ from seqloom.plugins.common.sort_words_cpu import (
 )
 
 from .suffix_array import suffix_type
+from .suffix_names_cpu import named, pays
 
 _ROUNDS = 4  # words compared before doubling, at most
 _REPETITIVE = 16  # SA-IS if more than a 16th of the suffixes still tie with a neighbour
@@ -31,6 +36,7 @@ _WINDOW = 128  # length of the stretches that tell a repetitive text; about what
 _SAMPLED = 8  # one stretch in 2 ** 8 is looked at
 _ODD = 0x9E3779B97F4A7C15
 _WEIGHTS = np.cumprod(np.full(_WINDOW, _ODD, np.uint64))
+_LEAST_PART = 1 << 20  # symbols of a thread's part
 _AHEAD = 32  # places whose memory is asked for before they are needed
 
 
@@ -63,42 +69,54 @@ class Keys(NamedTuple):
                    place_bits)
 
 
-def suffix_array(text: np.ndarray) -> np.ndarray:
+def suffix_array(text: np.ndarray, threads: int = 1) -> np.ndarray:
     """i4[n] (i8 from 2 G on): starts of the suffixes of u8[n] ``text`` in lexicographic order.
 
-    The last symbol of the text must be greater than all others.
+    The last symbol of the text must be greater than all others. Several threads share the radix sort; induced sorting
+    has one.
     """
-    keys = Keys.of(text)
-    sizes, repetitive = survey(text, keys)
-    order = None if repetitive else _by_words(text, keys, sizes)
+    keys, threads = Keys.of(text), max(1, min(threads, len(text) // _LEAST_PART))
+    sizes, repetitive = survey(text, keys, threads)
+    order = None if repetitive else _by_words(text, keys, sizes, threads)
     return by_induction(text) if order is None else order
 
 
-def survey(text: np.ndarray, keys: Keys) -> tuple[np.ndarray, bool]:
-    """How many keys begin with each value of ``top_digit``, and whether many stretches of the text occur twice.
+def survey(text: np.ndarray, keys: Keys, threads: int = 1) -> tuple[np.ndarray, bool]:
+    """How many keys of each thread's part begin with each value of ``top_digit``; whether many stretches occur twice.
 
     That is told by a sample, as far as it can tell. The sample is drawn by content, so that equal stretches are in it
     together or not at all.
     """
     digit = top_digit(len(text), keys.bits)
-    sizes = np.zeros(1 << digit, np.int64)
-    sample = np.empty(len(text) >> (_SAMPLED - 1), np.uint64)
-    found = int(_survey(text, *keys[:4], keys.bits - digit, sizes, _WEIGHTS, sample))
+    sizes, most = np.zeros((threads, 1 << digit), np.int64), len(text) >> (_SAMPLED - 1)
+    samples = [np.empty(most, np.uint64) for _ in range(threads)]
+    drawn = by_threads(threads, 0, len(text), lambda n, first, last: int(_survey(
+        text, first, last, *keys[:4], keys.bits - digit, sizes[n], _WEIGHTS, samples[n])))
+    found = sum(drawn)
     if len(text) < _WINDOW << _SAMPLED + 4:
         return sizes, False
-    if not len(sample) >> 2 <= found <= len(sample):  # half and twice what random text has
+    if not most >> 2 <= found <= most:  # half and twice what random text has
         return sizes, True
-    return sizes, found - len(distinct(sample[:found])) > found // _REPETITIVE
+    sample = np.concatenate([some[:count] for some, count in zip(samples, drawn, strict=True)])
+    return sizes, found - len(distinct(sample)) > found // _REPETITIVE
 
 
-def _by_words(text: np.ndarray, keys: Keys, sizes: np.ndarray) -> np.ndarray | None:
-    """The suffix array by radix sort; None if the text is repetitive."""
+def _by_words(text: np.ndarray, keys: Keys, counts: np.ndarray, threads: int) -> np.ndarray | None:
+    """The suffix array by radix sort; None if the text is repetitive.
+
+    Args:
+        counts: of ``survey``, by as many threads.
+    """
     count, residues, place_bits = len(text), keys.residues, keys.place_bits
     words, order = np.empty(count, np.uint64), np.empty(count, suffix_type(count))
+    sizes, shift = counts.sum(axis=0), keys.bits - (counts.shape[1] - 1).bit_length()
+    at = np.cumsum(sizes) - sizes + np.cumsum(counts, axis=0) - counts
+    by_threads(threads, 0, count, lambda n, first, last: _scatter(text, first, last, *keys[:4], place_bits, shift,
+                                                                  at[n], words))
     runs = np.empty((count // 2 + 1, 2), order.dtype)
-    shift = keys.bits - (len(sizes) - 1).bit_length()
-    _scatter(text, *keys[:4], place_bits, shift, sizes, words)
-    found, left = _sort_keys(words, sizes, place_bits, shift, residues, order, runs)
+    ends = np.cumsum(sizes)
+    found, left = _in_parts(threads, ends, runs, lambda first, last, here: _sort_keys(
+        words, int(ends[first - 1]) if first else 0, sizes[first:last], place_bits, shift, residues, order, here))
     others = np.empty((min(count // 2, left) + 1, 2), order.dtype)
     bits = (keys.base - 1).bit_length()
     per = 64 // bits
@@ -107,7 +125,9 @@ def _by_words(text: np.ndarray, keys: Keys, sizes: np.ndarray) -> np.ndarray | N
             break
         if left > count // 2:
             return None
-        found, left = _refine(text, keys.digits, bits, per, residues, order, runs[:found], others)
+        now = runs[:found]
+        found, left = _in_parts(threads, np.cumsum(now[:, 1], dtype=np.int64), others, partial(
+            _refined, text, keys.digits, bits, per, residues, order, now))
         runs, others = others, runs
         residues += per
     if left > count // _REPETITIVE:
@@ -122,11 +142,37 @@ def _by_words(text: np.ndarray, keys: Keys, sizes: np.ndarray) -> np.ndarray | N
     return order
 
 
+def _in_parts(threads: int, ends: np.ndarray, runs: np.ndarray,
+              work: Callable[[int, int, np.ndarray], tuple[int, int]]) -> tuple[int, int]:
+    """How many runs of ties there are, which ``runs`` takes, and how many suffixes tie with the one before.
+
+    Args:
+        ends: i8, numbers of suffixes up to the end of each thing to do.
+        work: does things first … last − 1 and puts runs into an array, at most half as many as these have suffixes.
+    """
+    if threads == 1 or not len(ends):
+        return work(0, len(ends), runs)
+    bounds = np.searchsorted(ends, np.linspace(0, int(ends[-1]), 4 * threads + 1)[1:-1]).tolist()
+    tasks = [task for task in pairwise([0, *bounds, len(ends)]) if task[0] < task[1]]
+    starts = [int(ends[first - 1]) // 2 if first else 0 for first, _ in tasks]
+    done = run_tasks(threads, lambda n: work(*tasks[n], runs[starts[n] :]), range(len(tasks)))
+    found = 0
+    for start, (some, _) in zip(starts, done, strict=True):
+        runs[found : found + some] = runs[start : start + some]
+        found += some
+    return found, sum(left for _, left in done)
+
+
+def _refined(text: np.ndarray, digits: np.ndarray, bits: int, per: int, depth: int, order: np.ndarray,
+             runs: np.ndarray, first: int, last: int, others: np.ndarray) -> tuple[int, int]:
+    return _refine(text, digits, bits, per, depth, order, runs[first:last], others)
+
+
 @kernel
-def _first_key(text, digits, base, residues):
-    """The number of the suffix that is the whole text."""
+def _key_at(text, begin, digits, base, residues):
+    """The number of the suffix at a place."""
     number, last = np.uint64(0), np.uint64(len(text) - 1)
-    for place in range(np.uint64(residues)):
+    for place in range(np.uint64(begin), np.uint64(begin) + np.uint64(residues)):
         number = number * np.uint64(base) + digits[text[min(place, last)]]
     return number
 
@@ -138,14 +184,14 @@ def _next_key(number, text, place, digits, leaving, base, residues, last):
 
 
 @kernel
-def _survey(text, digits, leaving, base, residues, shift, sizes, weights, sample):
-    """Count the keys by their bits from ``shift`` on, and hash the stretches that are drawn, as far as there is room.
+def _survey(text, first, behind, digits, leaving, base, residues, shift, sizes, weights, sample):
+    """Count the keys of some places by their bits from ``shift`` on, and hash the stretches that are drawn.
 
     Returns how many are drawn.
     """
     count, last, window = np.uint64(len(text)), np.uint64(len(text) - 1), np.uint64(len(weights))
-    number, found = _first_key(text, digits, base, residues), np.uint64(0)
-    for place in range(count):
+    number, found = _key_at(text, first, digits, base, residues), np.uint64(0)
+    for place in range(np.uint64(first), np.uint64(behind)):
         sizes[number >> np.uint64(shift)] += 1
         if (number * np.uint64(_ODD)) >> np.uint64(64 - _SAMPLED) == 1 and place + window <= count:
             if found < len(sample):
@@ -159,12 +205,14 @@ def _survey(text, digits, leaving, base, residues, shift, sizes, weights, sample
 
 
 @kernel
-def _scatter(text, digits, leaving, base, residues, place_bits, shift, sizes, words):
-    """Write the key of each suffix, with its place below, into the bucket of the key's bits from ``shift`` on."""
+def _scatter(text, first, behind, digits, leaving, base, residues, place_bits, shift, at, words):
+    """Write the keys of some suffixes, with their places below, into the buckets of their bits from ``shift`` on.
+
+    at: i8, where the next one of each bucket goes.
+    """
     last = np.uint64(len(text) - 1)
-    at = np.cumsum(sizes) - sizes
-    number = _first_key(text, digits, base, residues)
-    for place in range(np.uint64(len(text))):
+    number = _key_at(text, first, digits, base, residues)
+    for place in range(np.uint64(first), np.uint64(behind)):
         value = number >> np.uint64(shift)
         to = np.uint64(at[value])
         at[value] += 1
@@ -174,8 +222,8 @@ def _scatter(text, digits, leaving, base, residues, place_bits, shift, sizes, wo
 
 
 @kernel
-def _sort_keys(words, sizes, place_bits, bits, residues, order, runs):
-    """Sort each bucket of ``words`` by key; ``order`` takes the places.
+def _sort_keys(words, start, sizes, place_bits, bits, residues, order, runs):
+    """Sort some buckets of ``words`` by key, of which the first begins at ``start``; ``order`` takes the places.
 
     runs: takes the first place and the size of each run of suffixes that tie.
 
@@ -185,7 +233,7 @@ def _sort_keys(words, sizes, place_bits, bits, residues, order, runs):
     spare = np.empty(sizes.max(), np.uint64)
     mask = (np.uint64(1) << np.uint64(place_bits)) - np.uint64(1)
     limit = np.uint64(max(0, len(words) - residues))  # suffixes from here on reach the end
-    found, left, high = 0, np.uint64(0), np.uint64(0)
+    found, left, high = 0, np.uint64(0), np.uint64(start)
     for size in sizes:
         low, high = high, high + np.uint64(size)
         sort_bucket(words[low:high], spare, place_bits, bits)
@@ -317,18 +365,33 @@ def by_induction(text: np.ndarray) -> np.ndarray:
     leftmost = np.empty(count // 2 + 1, kind)
     leftmost = leftmost[len(leftmost) - _classify(text, ranks, codes, leftmost) :]
     sizes = sizes[used].astype(kind)
-    order, seeds = np.empty(count, kind), np.empty_like(leftmost)
-    _induce(codes, sizes, leftmost, order, seeds)
-    names = np.empty(count // 2 + 1, kind)
-    different = _name(codes, leftmost, seeds, names)
+    if pays(len(leftmost), len(used)):
+        ranked, reduced, different = named(codes, leftmost, len(used))
+    else:
+        ranked, reduced, different = _named_by_induction(codes, sizes, leftmost)
     if different < len(leftmost):
-        del order
-        reduced = names[leftmost >> 1]
-        del names
-        seeds = leftmost[by_induction(reduced)]
-        order = np.empty(count, kind)
-    _induce(codes, sizes, seeds, order, np.empty(0, kind))
+        ranked = by_induction(reduced)
+    del reduced
+    order = np.empty(count, kind)
+    _induce(codes, sizes, leftmost[ranked], order, np.empty(0, kind))
     return order
+
+
+def _named_by_induction(codes: np.ndarray, sizes: np.ndarray,
+                        leftmost: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """As ``named``, by sorting the leftmost rising suffixes as if each ended where the next one begins."""
+    order, seeds = np.empty(len(codes), leftmost.dtype), np.empty_like(leftmost)
+    _induce(codes, sizes, leftmost, order, seeds)
+    del order
+    names = np.empty(len(codes) // 2 + 1, leftmost.dtype)
+    different = int(_name(codes, leftmost, seeds, names))
+    reduced = names[leftmost >> 1]
+    return (_places(leftmost, seeds) if different == len(leftmost) else reduced), reduced, different
+
+
+def _places(leftmost: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    """Where each of ``seeds`` stands in ``leftmost``, which is in order."""
+    return np.searchsorted(leftmost, seeds)
 
 
 @kernel

@@ -136,8 +136,8 @@ class _Search(PartSearch):
 
     def _places_on_host(self, part: IndexPart, lows: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same, from the host's suffixes."""
-        bounds = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), 4 * self.threads + 1)[1:-1])
-        bounds = [0, *bounds.tolist(), len(sizes)]
+        inner = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), 4 * self.threads + 1)[1:-1])
+        bounds = [0, *inner.tolist(), len(sizes)]
 
         def some(task: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
             first, last = task

@@ -153,7 +153,8 @@ class Lines:
         bounds = np.stack([start + rows["query_start"], start + rows["query_end"],
                            base + rows["target_start"], base + rows["target_end"]], axis=1)
         frames = np.stack([rows["query_frame"], rows["target_frame"]], axis=1)
-        return query, sequences.residues, bounds.astype(np.int64), frames.astype(np.int64)
+        bounds = bounds.astype(np.int64)
+        return query, sequences.around(bounds[:, 2], bounds[:, 3]), bounds, frames.astype(np.int64)
 
     @cached_property
     def _residues_of_codes(self) -> np.ndarray:

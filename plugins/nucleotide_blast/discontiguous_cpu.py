@@ -98,6 +98,7 @@ def _scan(piece, size, width, runs, length, table, found, first, windows, words,
 class DiscontiguousWordHitsCpu(DiscontiguousWordHits):
     __doc__ = DiscontiguousWordHits.__doc__
     backend = "cpu"
+    reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
         return shared_scan_footprint(shape, *self.word_counts(shape))

@@ -64,7 +64,7 @@ from seqloom.plugins.nucleotide_blast.greedy_cpu import (
     rows_room,
 )
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
-from seqloom.plugins.nucleotide_blast.index_reference import BASES
+from seqloom.plugins.nucleotide_blast.packed_cpu import both_ways, packed_bases, stretches
 from seqloom.plugins.nucleotide_blast.saved_cpu import copy_row, forget, is_contained, save, saved_room
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.ungapped_cpu import laid_out_strands
@@ -206,9 +206,9 @@ def _align(query, target, group, segment, costs, reward, space, hsp):
     q, t = max(0, q + split), max(0, t + split)
     matrix, tables, highest, gap_open, gap_extend, _ = costs
     x_drop = max(min(group[X_DROP], segment[SEGMENT_SCORE]), gap_open + gap_extend)
-    set_out(space.passes, target.residues, group[LOW], t, min(t, most_columns(q, reward, gap_extend, x_drop)),
+    set_out(space.passes, target, group[LOW], t, min(t, most_columns(q, reward, gap_extend, x_drop)),
             min(width - t, most_columns(size - q, reward, gap_extend, x_drop)), query.residues, begin, q, q, size - q)
-    extend_by_scores(target.residues, query.residues, (matrix, tables, highest, gap_open, gap_extend, x_drop), None,
+    extend_by_scores(target, query.residues, (matrix, tables, highest, gap_open, gap_extend, x_drop), None,
                      space, False, None, None)
     left, right = space.passes[LEFT], space.passes[RIGHT]
     hsp[SCORE] = left[TOP] + right[TOP]
@@ -248,14 +248,19 @@ class GappedExtensionCpu(GappedExtension):
     """What both preliminary gapped extensions share on the CPU."""
 
     backend = "cpu"
+    reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=12 * shape.query_residues + 16 * shape.threads * shape.longest_query)
+        of_queries = 12 * shape.query_residues + 16 * shape.threads * shape.longest_query
+        return Footprint(host=shape.target_residues + of_queries)
 
     @abstractmethod
-    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray
-                 ) -> Callable[[], tuple[Extend, Callable[[int], None]]]:
-        """Makes, for each thread, the kernel and what gives it more room."""
+    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
+                 around: np.ndarray) -> Callable[[], tuple[Extend, Callable[[int], None]]]:
+        """Makes, for each thread, the kernel and what gives it more room.
+
+        around: of the segments, see ``within_reach``.
+        """
 
     def aligner(self, scoring: Any, x_drop: int, query: bytes, target: bytes) -> Any:
         raise NotImplementedError
@@ -289,7 +294,8 @@ class GappedExtensionCpu(GappedExtension):
         groups = np.stack([4 * query_of + 2 * (frames < 0), low, np.minimum(low + CHUNK, targets.offsets[at + 1]),
                            cutoffs, x_drops], axis=1).astype(np.int64)
         strands, begins = laid_out_strands(context)
-        begin = self.extender(context, strands, strand_offsets(begins), groups)
+        begin = self.extender(context, strands, strand_offsets(begins), groups,
+                              _around(groups, bounds, segments, length))
         longest = int((groups[:, HIGH] - groups[:, LOW]).max())
 
         def part(span: tuple[int, int]) -> tuple[np.ndarray, int]:
@@ -334,6 +340,34 @@ class GappedExtensionCpu(GappedExtension):
             parts.append(_joined(rows, pairs[pair], pairs[pair + 1], chunks, table["query_frame"][firsts])
                          if many[pairs[pair]] else rows)
         return np.concatenate(parts)
+
+
+def _around(groups: np.ndarray, bounds: np.ndarray, segments: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """``Around`` of segments. lengths: i8[n], of the queries."""
+    low, high = np.repeat(groups[:, LOW : HIGH + 1], np.diff(bounds), axis=0).T
+    query, target, word_query, word_target = (segments[:, column] for column in (
+        SEGMENT_QUERY, SEGMENT_TARGET, WORD_QUERY, WORD_TARGET))
+    size = segments[:, LENGTH]
+    return np.stack([np.maximum(query + size, word_query), lengths - np.minimum(query, word_query),
+                     low + np.minimum(target, word_target), low + np.maximum(target + size, word_target), low, high],
+                    axis=1)
+
+
+def within_reach(around: np.ndarray, reach: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """``stretches`` of the volume that extensions may look at.
+
+    Args:
+        around: i8[n, 6], of each how many bases of its strand are before it and behind it at most, its first and last
+            base in the volume, and those of the chunk or target.
+        reach: how many bases of the target an alignment with so many of the query can take in at most.
+    """
+    before, behind, first, last, low, high = around.T
+    return stretches(np.maximum(first - reach(before), low), np.minimum(last + reach(behind), high))
+
+
+def greedy_reach(scoring: Any, bases: np.ndarray, x_drop: int) -> np.ndarray:
+    """As ``reach``, of greedy alignment: a base of a gap costs half a match and a mismatch."""
+    return bases + ((scoring.reward * bases + x_drop) / (scoring.reward / 2 - scoring.penalty)).astype(np.int64) + 2
 
 
 def _joined(rows: np.ndarray, first: int, last: int, chunks: np.ndarray, frames: np.ndarray) -> np.ndarray:
@@ -381,15 +415,16 @@ class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=super().footprint(shape).host + 3 * shape.target_residues)
+        return Footprint(host=super().footprint(shape).host + 2 * shape.target_residues)
 
-    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray
-                 ) -> Callable[[], tuple[Extend, Callable[[int], None]]]:
-        scoring, bases = context.scoring, context.index(BASES)["bases"]
+    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
+                 around: np.ndarray) -> Callable[[], tuple[Extend, Callable[[int], None]]]:
+        scoring = context.scoring
         refuse_linear(scoring)
         x_drop = max(int(groups[:, X_DROP].max()), scoring.gap_open + scoring.gap_extend)
         query = xdrop_cpu.both_ways(strands, offsets, np.arange(len(offsets) - 1))
-        target = xdrop_cpu.both_ways(bases, np.array([0, len(bases)]), np.arange(1))
+        spans = within_reach(around, lambda bases: reach(scoring, bases, x_drop))
+        target = both_ways(packed_bases(context).around(spans), spans)
         costs = xdrop_cpu.Costs.of(scoring.matrix, scoring.gap_open, scoring.gap_extend, x_drop)
         cells = xdrop_cpu.cells(scoring.matrix, scoring.gap_open, scoring.gap_extend, x_drop)
         width = int(np.diff(offsets).max())
@@ -424,11 +459,12 @@ class GreedyExtensionCpu(GappedExtensionCpu, GreedyExtension):
     __doc__ = GreedyExtension.__doc__
     backend = "cpu"
 
-    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray
-                 ) -> Callable[[], tuple[Extend, Callable[[int], None]]]:
-        scoring, bases = context.scoring, context.index(BASES)["bases"]
+    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
+                 around: np.ndarray) -> Callable[[], tuple[Extend, Callable[[int], None]]]:
+        scoring, x_drop = context.scoring, int(groups[:, X_DROP].max())
         refuse_affine(scoring)
-        query, target = matchable_strands(strands), greedy_cpu.sequence(bases)
+        spans = within_reach(around, lambda bases: greedy_reach(scoring, bases, x_drop))
+        query, target = matchable_strands(strands), greedy_cpu.sequence(packed_bases(context).around(spans))
         scores = scoring.reward, scoring.penalty, 2 if scoring.reward % 2 else 1
 
         def begin() -> tuple[Extend, Callable[[int], None]]:

@@ -35,11 +35,13 @@ BYTES_PER_HIT = 2 * (8 + 4) + 4 + 4
 BYTES_PER_PIECE = 4 * 8
 BYTES_PER_PLACE = 1 + 1 + 1 + 1
 """Of the strands of the queries: base, four bases, and what may begin there."""
+BYTES_OF_COUNTERS = 1 << 20
+"""Of the sort and of others."""
 MOST_PLACES = 1 << 30
 """Scan places of a launch, for each template: they are numbers of 32 bits."""
 SLACK = 1 << 16
 """Found places and hits that there is room for beyond those to be expected."""
-_BLOCKS_PER_PROCESSOR = 4
+_BLOCKS_PER_PROCESSOR = 8
 
 
 class Pieces(NamedTuple):
@@ -183,7 +185,7 @@ def runs_of_pieces(pieces: Pieces, words: Words, everywhere: int) -> list[tuple[
 
 
 class DeviceHits:
-    """Hits of some words in some pieces, on the device on which they were found.
+    """Hits of some words in some pieces, on the device on which they were found, for as long as this lives.
 
     Attributes:
         device: its number.
@@ -191,10 +193,14 @@ class DeviceHits:
         strands: of the queries, there.
         volume: the packed targets there.
         lows, lengths, diagonals: i8[pieces] there.
-        keys, places, shifts: u8, i4, i4 there.
+        words: keys, and once they are sorted the hits that they are of. places, shifts: i4, of the hits.
         count: hits.
         looked_up: pairs of equal words.
     """
+
+    words: radix_cuda.DeviceWords
+    places: Any
+    shifts: Any
 
     def __init__(self, device: int, words: Words, targets: PackedTargets, pieces: Pieces, strands: Strands,
                  budget: int | None) -> None:
@@ -216,8 +222,9 @@ class DeviceHits:
         firsts = offsets_of(places)
         total = int(firsts[-1])
         found_room, room = self._words.expected(total)
-        fixed = (strands.codes.size * BYTES_PER_PLACE + sum(array.nbytes for array in self._words.table)
-                 + BYTES_PER_PIECE * len(places) + 4 * total // scan_cuda.THREADS)
+        table = sum(array.nbytes for array in self._words.table)
+        fixed = (BYTES_OF_COUNTERS + table + strands.codes.size * BYTES_PER_PLACE + BYTES_PER_PIECE * len(places)
+                 + 4 * total // scan_cuda.THREADS)
         while True:
             self._room.close()
             self._room.enter_context(device_memory().working_space(
@@ -225,7 +232,7 @@ class DeviceHits:
             counts = self._launched(strands, firsts, total, found_room, room)
             if counts[FOUND] <= found_room and counts[KEPT] <= room:
                 break
-            self.words = self.places = self.shifts = None
+            del self.words, self.places, self.shifts
             found_room = max(found_room, rounded(int(counts[FOUND])))
             room = max(room, rounded(int(counts[KEPT]))) if counts[KEPT] > room else room
         self.count, self.looked_up = int(counts[KEPT]), int(counts[LOOKED_UP])
@@ -275,9 +282,10 @@ class DeviceHits:
         begins: of the strands.
         """
         with on_device(self.device):
-            keys, of_keys, places, shifts = (
+            found: list[np.ndarray] = [
                 array[: self.count].copy_to_host() if self.count else np.empty(0, array.dtype)
-                for array in (self.words.words, self.words.rows, self.places, self.shifts))
+                for array in (self.words.words, self.words.rows, self.places, self.shifts)]
+        keys, of_keys, places, shifts = found
         if self._sorted:
             places, shifts = places[of_keys], shifts[of_keys]
         places = places.astype(np.int64)

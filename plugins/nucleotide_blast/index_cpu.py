@@ -8,6 +8,7 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.sequences import SequenceBatch, offsets_of
+from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.nucleotide_statistics import BASES_OF_CODE, SENTINEL
 from seqloom.plugins.nucleotide_blast.index_reference import (
     BASES,
@@ -16,6 +17,7 @@ from seqloom.plugins.nucleotide_blast.index_reference import (
     NucleotideWords,
     table_width,
 )
+from seqloom.plugins.nucleotide_blast.packed_cpu import BITS, RUNS, PackedBases, PackedIndex, packed_of, put
 from seqloom.plugins.nucleotide_blast.random_bases import LaggedFibonacci
 
 
@@ -139,26 +141,15 @@ class NucleotideWordsCpu(NucleotideWords):
 
 
 @kernel
-def _with_ambiguities(residues, offsets, found):
-    """Mark the sequences that have any; returns how many."""
-    count = np.int64(0)
-    for sequence in range(len(offsets) - 1):
-        bits = np.uint8(0)
-        for place in range(offsets[sequence], offsets[sequence + 1]):
-            bits |= residues[place]
-        found[sequence] = bits > 3
-        count += bits > 3
-    return count
+def _replace(bits, runs, low, high, state, k, j, choices, numbers):
+    """``replace_ambiguities`` of a sequence from ``low`` to ``high``, from a ``position`` of the generator on.
 
-
-@kernel
-def _replace(codes, state, k, j, choices, numbers):
-    """``replace_ambiguities`` in place, from a ``position`` of the generator on. choices: u1[16, 4]; numbers: of them.
+    runs: i8[m, 3], those with ambiguities of the sequence. choices: u1[16, 4]; numbers: of them.
     """
     words, last = len(state), 0xFFFFFFFF
-    for place in range(len(codes)):
-        code = codes[place]
-        if code > 3:
+    for run in range(len(runs)):
+        code = runs[run, 2]
+        for place in range(max(low, runs[run, 0]), min(high, runs[run, 1])):
             value = (state[k] + state[j]) & last
             state[k] = value
             k, j = k - 1, j - 1
@@ -166,26 +157,37 @@ def _replace(codes, state, k, j, choices, numbers):
                 k = words - 1
             elif j < 0:
                 j = words - 1
-            codes[place] = choices[code, (value >> 1) % numbers[code]]
+            put(bits, place, choices[code, (value >> 1) % numbers[code]])
 
 
-def _with_bases(codes: np.ndarray) -> None:
-    """Replace the ambiguities in u1[n] ``codes``."""
-    generator = LaggedFibonacci.seeded(len(codes))
+def _replaced(packed: PackedBases, offsets: np.ndarray) -> None:
+    """Write random bases for the ambiguities of sequences with i8[k + 1] ``offsets``."""
     choices, numbers = np.zeros((16, 4), np.uint8), np.array([len(bases) for bases in BASES_OF_CODE], np.int64)
     for row, bases in zip(choices, BASES_OF_CODE, strict=True):
         row[: len(bases)] = bases
-    _replace(codes, *generator.position(), choices, numbers)
+    runs = packed.runs
+    first = np.searchsorted(runs[:, 1], offsets[:-1], "right")
+    last = np.searchsorted(runs[:, 0], offsets[1:], "left")
+    for sequence in np.flatnonzero(first < last).tolist():
+        low, high = offsets[sequence : sequence + 2].tolist()
+        generator = LaggedFibonacci.seeded(high - low)
+        _replace(packed.bits, runs[first[sequence] : last[sequence]], low, high, *generator.position(), choices,
+                 numbers)
 
 
 class NucleotideBasesCpu(NucleotideBases):
-    __doc__ = NucleotideBases.__doc__
+    """Targets with a random base in place of every ambiguity, at two bits a base.
+
+    Arrays as of ``PackedBases``; ``bases`` u8, parallel to the residues of the volume, to be had besides.
+    """
+
     backend = "cpu"
+    reads_residues = False
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=shape.target_residues, stays=shape.target_residues // 4)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
-        bases, found = batch.residues, np.empty(len(batch), np.bool_)
-        if _with_ambiguities(bases, batch.offsets, found):
-            bases = bases.copy()
-            for sequence in np.flatnonzero(found).tolist():
-                _with_bases(bases[slice(*batch.offsets[sequence : sequence + 2])])
-        return Index(BASES, "target", {"bases": bases})
+        packed = packed_of(batch)
+        _replaced(packed, batch.offsets)
+        return PackedIndex(BASES, "target", {BITS: packed.bits, RUNS: packed.runs}, {"size": packed.size})

@@ -40,6 +40,9 @@ MEGABLAST = {
     "xdrop_gap": 25.0,
 }
 
+DEVICES_FROM = 10_000_000_000_000
+"""Cells of a search: 10,000 bases in a billion."""
+
 PIPELINES = [
     Pipeline(
         "blastn",
@@ -47,6 +50,7 @@ PIPELINES = [
         "nucleotide-blast",
         _slots("nucleotide", 50),
         task="megablast",
+        devices_from=DEVICES_FROM,
     ),
     Pipeline(
         "blastn-short",
@@ -54,6 +58,7 @@ PIPELINES = [
         "nucleotide-blast",
         _slots("nucleotide", 50),
         SHORT,
+        devices_from=DEVICES_FROM,
     ),
     Pipeline(
         "megablast",
@@ -61,11 +66,13 @@ PIPELINES = [
         "nucleotide-blast",
         _slots("nucleotide", 6),
         MEGABLAST,
+        devices_from=DEVICES_FROM,
     ),
     Pipeline(
         "dc-megablast",
         "nucleotide BLAST with discontiguous words, two on a diagonal, as blastn -task dc-megablast",
         "discontiguous-blast",
         _slots("discontiguous", 6),
+        devices_from=DEVICES_FROM,
     ),
 ]

@@ -201,10 +201,11 @@ def look_up(words, lows, lengths, firsts, diagonals, stride, runs, bits, present
                                 opposite = target - left + shift
                                 whole = opens[start + shift] and opposite + size <= length
                                 if whole:
-                                    n = int64(0)
-                                    while n < size and whole:
-                                        whole = int32(strands[start + shift + n]) == base_at(words, low + opposite + n)
-                                        n += int64(1)
+                                    same = int64(0)
+                                    while same < size and whole:
+                                        whole = int32(strands[start + shift + same]) == base_at(
+                                            words, low + opposite + same)
+                                        same += int64(1)
                 if whole:
                     key = (uint64(diagonals[piece] + target - query + everywhere) << uint64(bits_of_place)) | uint64(
                         target * int64(TEMPLATES) + template)
@@ -227,7 +228,7 @@ def look_up(words, lows, lengths, firsts, diagonals, stride, runs, bits, present
                 begin[0] = cuda.atomic.add(counts, KEPT, int64(count))
             cuda.syncthreads()
             for n in range(thread, count, int32(THREADS)):
-                at = begin[0] + int64(n)
+                at = int64(begin[0]) + int64(n)
                 if at < room:
                     keys[at] = found_keys[n]
                     places[at] = found_places[n]

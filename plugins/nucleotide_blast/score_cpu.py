@@ -6,3 +6,4 @@ from seqloom.plugins.nucleotide_blast.score_reference import SearchSpaceEvalue
 class SearchSpaceEvalueCpu(SearchSpaceEvalue):
     __doc__ = SearchSpaceEvalue.__doc__
     backend = "cpu"
+    reads_residues = False

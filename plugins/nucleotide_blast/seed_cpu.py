@@ -23,7 +23,8 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
 from seqloom.plugins.nucleotide_blast.greedy_cpu import Sequence, sequence
-from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
+from seqloom.plugins.nucleotide_blast.index_reference import WORDS
+from seqloom.plugins.nucleotide_blast.packed_cpu import packed_bases
 from seqloom.plugins.nucleotide_blast.scanned_cpu import Places, ScannedSeeds, places_of, query_at, scanned
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     BYTES_PER_SEED,
@@ -568,7 +569,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
         whole_words: whether words are of neighbouring bases, so that those of a target can be put into a table, too.
         follow: whether ``scanner`` finds the hits of a diagonal in the order of their places.
     """
-    index, bases = context.index(kind), context.index(BASES)["bases"]
+    index, bases = context.index(kind), packed_bases(context)
     queries, targets = context.queries, context.targets
     query = _query_table(index, length)
     work = [(target, chunk) for target, length_ in enumerate(targets.lengths.tolist())
@@ -587,7 +588,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
                  stride: int = stride) -> tuple[list[np.ndarray], int]:
             target, chunk = work[at]
             low = int(targets.offsets[target]) + chunk
-            piece = bases[low : min(low + CHUNK, int(targets.offsets[target + 1]))]
+            piece = bases.piece(low, min(low + CHUNK, int(targets.offsets[target + 1])))
             if table is None:
                 rows, looked_up = hits_of_query_words(context.threads, own, piece, length, query)
             else:
@@ -628,13 +629,14 @@ def shared_scan_footprint(shape: Shape, stride: int, words: int, whole_words: in
     places, chunk = 2 * shape.query_residues, min(CHUNK, shape.longest_target)
     found = _ROOM + 4 * tables * places * chunk // (words * stride)
     seeds = 2 * shape.query_residues * shape.target_residues // whole_words + shape.query_residues // stride
-    return Footprint(host=words // 8 + words // 16 + (10 + 16 * tables) * places
+    return Footprint(host=words // 8 + words // 16 + (10 + 16 * tables) * places + shape.threads * chunk
                      + BYTES_PER_ROW * shape.threads * found + BYTES_PER_SEED * seeds)
 
 
 class WordHitsCpu(WordHits):
     __doc__ = WordHits.__doc__
     backend = "cpu"
+    reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
         return shared_scan_footprint(shape, *self.word_counts(shape))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from seqloom.core.backends import device_count
@@ -23,6 +22,7 @@ from seqloom.plugins.common.resident_index_cuda import OnDevices
 from seqloom.plugins.nucleotide_blast.discontiguous_cpu import extraction_runs
 from seqloom.plugins.nucleotide_blast.discontiguous_reference import TEMPLATE_WORDS, DiscontiguousWordHits
 from seqloom.plugins.nucleotide_blast.hits_cuda import (
+    BYTES_OF_COUNTERS,
     BYTES_PER_HIT,
     BYTES_PER_PIECE,
     BYTES_PER_PLACE,
@@ -69,7 +69,7 @@ def shares(pieces: Pieces, devices: int) -> list[tuple[int, int]]:
     return list(pairwise(bounds))
 
 
-def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[Any, int], Words],
+def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[QueryWords, np.ndarray], Words],
                      follow: bool) -> Seeds:
     """Seeds of all words of the index of a kind.
 
@@ -119,8 +119,8 @@ def device_footprint(shape: Shape, stride: int, kinds: int, templates: int, exte
     scanned, table = shape.target_residues // stride, kinds // 8 + kinds // 16
     found = 2 * min(scanned * templates, scanned * templates * places >> bits)
     hits = expected_hits(scanned, places * templates, bits, stride - 1)
-    device = (table + (BYTES_PER_PLACE + 8 * templates) * places + BYTES_PER_PIECE * shape.targets + 4 * found
-              + BYTES_PER_HIT * hits)
+    device = (BYTES_OF_COUNTERS + table + (BYTES_PER_PLACE + 8 * templates) * places + BYTES_PER_PIECE * shape.targets
+              + 4 * found + BYTES_PER_HIT * hits)
     return Footprint(host=table + (18 + 8 * templates) * places + (BYTES_PER_SEED_HERE if extended else 120) * hits,
                      device=device)
 

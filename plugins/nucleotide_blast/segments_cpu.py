@@ -15,6 +15,7 @@ from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.nucleotide_blast.chunks import merge_chunks, overlaps
 from seqloom.plugins.nucleotide_blast.gapped_cpu import strand_offsets
 from seqloom.plugins.nucleotide_blast.greedy import PAIR
+from seqloom.plugins.nucleotide_blast.packed_cpu import real_residues, stretches
 from seqloom.plugins.nucleotide_blast.segments_reference import NucleotideSegments
 from seqloom.plugins.nucleotide_blast.traceback_cpu import (
     BEGIN,
@@ -54,9 +55,10 @@ def _best_stretches(matrix, strands, residues, groups, rows, stays):
 class NucleotideSegmentsCpu(NucleotideSegments):
     __doc__ = NucleotideSegments.__doc__
     backend = "cpu"
+    reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=4 * shape.query_residues)
+        return Footprint(host=shape.target_residues + 4 * shape.query_residues)
 
     def run(self, context: Context, records: Records) -> Alignments:
         if not len(records):
@@ -91,12 +93,14 @@ class NucleotideSegmentsCpu(NucleotideSegments):
             return found
 
         rows = rows[evalues(rows) <= context.options.evalue]
+        low = groups[rows[:, GROUP_OF], LOW]
+        residues = real_residues(context, stretches(low + rows[:, TARGET_START], low + rows[:, TARGET_END]))
         stays = np.empty(len(rows), np.bool_)
-        _best_stretches(scoring.matrix, strands, targets.residues, groups, rows, stays)
+        _best_stretches(scoring.matrix, strands, residues, groups, rows, stays)
         rows = rows[stays]
         spans = np.stack([np.arange(len(rows)), np.ones(len(rows), np.int64)], axis=1)
         runs = np.stack([np.full(len(rows), PAIR), rows[:, QUERY_END] - rows[:, QUERY_START]], axis=1).astype(np.int32)
-        paths, counts = paths_and_counts(real, targets.residues, groups, rows, spans, runs, np.arange(len(rows)))
+        paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, np.arange(len(rows)))
         equal, columns = (counts[:, PathCounts._fields.index(name)] for name in ("identities", "length"))
         similar = equal * 100.0 >= columns * context.options.perc_identity
         context.advance()

@@ -30,6 +30,7 @@ class SortedSeeds:
 class StrandDiagonalCpu(StrandDiagonal):
     __doc__ = StrandDiagonal.__doc__
     backend = "cpu"
+    reads_residues = False
 
     def run(self, context: Context, records: Records) -> Seeds:
         assert isinstance(records, Seeds)

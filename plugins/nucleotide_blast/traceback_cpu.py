@@ -36,15 +36,18 @@ from seqloom.plugins.common.xdrop_cpu import extend as extend_by_scores
 from seqloom.plugins.nucleotide_blast.gapped_cpu import (
     MORE_SAVED,
     GreedyRoom,
+    greedy_reach,
     matchable_strands,
     most_columns,
     set_out,
     strand_offsets,
+    within_reach,
 )
 from seqloom.plugins.nucleotide_blast.gapped_reference import reach, refuse_affine
 from seqloom.plugins.nucleotide_blast.greedy import PAIR as PAIRS
 from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, QUERY, TARGET, script_of, sequence
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
+from seqloom.plugins.nucleotide_blast.packed_cpu import both_ways, real_residues
 from seqloom.plugins.nucleotide_blast.saved_cpu import (
     STRETCH,
     Saved,
@@ -345,13 +348,19 @@ class TracebackCpu(Traceback):
     """What both tracebacks share on the CPU."""
 
     backend = "cpu"
+    reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=12 * shape.query_residues + 64 * shape.threads * shape.longest_query)
+        of_queries = 12 * shape.query_residues + 64 * shape.threads * shape.longest_query
+        return Footprint(host=shape.target_residues + of_queries)
 
     @abstractmethod
-    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray
-               ) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
+    def reach(self, scoring: Any, bases: np.ndarray) -> np.ndarray:
+        """How many bases of a target an alignment with so many of a query can take in at most."""
+
+    @abstractmethod
+    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray, residues: np.ndarray,
+               spans: np.ndarray) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
         """Makes, for each thread, the kernel and what gives it more room."""
 
     def aligner(self, scoring: Any, x_drop: int, query: bytes, target: bytes) -> Any:
@@ -375,12 +384,14 @@ class TracebackCpu(Traceback):
         groups = np.stack([offsets[pieces], offsets[pieces + 1] - offsets[pieces], targets.offsets[at],
                            targets.lengths[at], minus, cutoffs,
                            scoring.of_queries(lambda of: of.xdrop_final)[query_of]], axis=1).astype(np.int64)
-        begin = self.tracer(context, strands, real, offsets)
+        spans = within_reach(_around(groups, bounds, hsps), lambda bases: self.reach(scoring, bases))
+        residues = real_residues(context, spans)
+        begin = self.tracer(context, strands, real, offsets, residues, spans)
 
         def part(span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Ragged]:
             own, starts = groups[slice(*span)], bounds[span[0] : span[1] + 1]
             made = self._traced(own, starts, hsps, *begin())
-            rows, counts, paths = self._chosen(context, strands, real, own, made)
+            rows, counts, paths = self._chosen(context, strands, real, residues, own, made)
             rows[:, GROUP_OF] += span[0]
             context.advance(int(starts[-1] - starts[0]), len(records))
             return rows, counts, paths
@@ -407,11 +418,11 @@ class TracebackCpu(Traceback):
                 grow(state)
         return Made(made.rows[: progress[COUNT]], made.spans[: progress[COUNT]], made.runs)
 
-    def _chosen(self, context: Context, strands: np.ndarray, real: np.ndarray, groups: np.ndarray, made: Made
-                ) -> tuple[np.ndarray, np.ndarray, Ragged]:
+    def _chosen(self, context: Context, strands: np.ndarray, real: np.ndarray, residues: np.ndarray, groups: np.ndarray,
+                made: Made) -> tuple[np.ndarray, np.ndarray, Ragged]:
         """Alignments that stay, by group, best first: rows, counts and paths."""
         rows, spans, runs = made
-        residues, percent = context.targets.residues, context.options.perc_identity
+        percent = context.options.perc_identity
         costs = base_costs(context.scoring)
         sequence, cut = _in_sequence(rows, spans, runs)
         stays = np.empty(len(sequence), np.bool_)
@@ -428,6 +439,13 @@ class TracebackCpu(Traceback):
         left = left[stays]
         paths, counts = paths_and_counts(real, residues, groups, rows, spans, runs, left)
         return rows[left], counts, paths
+
+
+def _around(groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray) -> np.ndarray:
+    """What ``within_reach`` wants to know of alignments."""
+    size, low, width = np.repeat(groups[:, [SIZE, LOW, WIDTH]], np.diff(bounds), axis=0).T
+    return np.stack([hsps[:, QUERY_END], size - hsps[:, QUERY_START], low + hsps[:, TARGET_START],
+                     low + hsps[:, TARGET_END], low, low + width], axis=1)
 
 
 def paths_and_counts(real: np.ndarray, residues: np.ndarray, groups: np.ndarray, rows: np.ndarray, spans: np.ndarray,
@@ -497,22 +515,30 @@ def _strand_rows(context: Context, records: Records) -> np.ndarray:
     return hsps
 
 
+def _highest_drop(scoring: Any) -> int:
+    """The largest X-drop of any query, which a gap of one base doesn't exceed."""
+    return max([scoring.gap_open + scoring.gap_extend, *(of.xdrop_final for of in scoring.kinds)])
+
+
 class XDropTracebackCpu(TracebackCpu, XDropTraceback):
     __doc__ = XDropTraceback.__doc__
     backend = "cpu"
 
     def footprint(self, shape: Shape) -> Footprint:
-        least = super().footprint(shape).host + 3 * shape.target_residues
+        least = super().footprint(shape).host + 2 * shape.target_residues
         of_threads = 16 * shape.threads * first_codes(shape.longest_query, shape.longest_target)
         return Footprint(host=least + of_threads + BYTES_PER_ROW * min(shape.longest_query, shape.longest_target))
 
-    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray
-               ) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
-        scoring, residues, percent = context.scoring, context.targets.residues, float(context.options.perc_identity)
-        gap_open, gap_extend, matrix = scoring.gap_open, scoring.gap_extend, scoring.matrix
-        highest = max([gap_open + gap_extend, *(of.xdrop_final for of in scoring.kinds)])
+    def reach(self, scoring: Any, bases: np.ndarray) -> np.ndarray:
+        return reach(scoring, bases, _highest_drop(scoring))  # type: ignore[arg-type, return-value]
+
+    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray, residues: np.ndarray,
+               spans: np.ndarray) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
+        scoring, percent = context.scoring, float(context.options.perc_identity)
+        gap_open, gap_extend, matrix, highest = (scoring.gap_open, scoring.gap_extend, scoring.matrix,
+                                                 _highest_drop(scoring))
         query = xdrop_cpu.both_ways(strands, np.array([0, len(strands)]), np.arange(1)).residues
-        target = xdrop_cpu.both_ways(residues, np.array([0, len(residues)]), np.arange(1)).residues
+        target = both_ways(residues, spans)
         cells = xdrop_cpu.cells(matrix, gap_open, gap_extend, highest)
         costs = xdrop_cpu.Costs.of(matrix, gap_open, gap_extend, highest)
         height = int(np.diff(offsets).max())
@@ -547,9 +573,12 @@ class GreedyTracebackCpu(TracebackCpu, GreedyTraceback):
     __doc__ = GreedyTraceback.__doc__
     backend = "cpu"
 
-    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray
-               ) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
-        scoring, residues = context.scoring, context.targets.residues
+    def reach(self, scoring: Any, bases: np.ndarray) -> np.ndarray:
+        return greedy_reach(scoring, bases, max(of.xdrop_final for of in scoring.kinds))
+
+    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray, residues: np.ndarray,
+               spans: np.ndarray) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
+        scoring = context.scoring
         refuse_affine(scoring)
         query, target = matchable_strands(strands), sequence(residues)
         scores = scoring.reward, scoring.penalty, 2 if scoring.reward % 2 else 1

@@ -15,8 +15,8 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
 from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_groups
-from seqloom.plugins.nucleotide_blast.greedy_cpu import Sequence, sequence
-from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS
+from seqloom.plugins.nucleotide_blast.index_reference import WORDS
+from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, four_at, packed_bases
 from seqloom.plugins.nucleotide_blast.scanned_cpu import OPPOSITE, PLACE
 from seqloom.plugins.nucleotide_blast.scanned_cpu import SHIFT as HIT_SHIFT
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
@@ -47,17 +47,7 @@ FEW_DIAGONALS = 1 << 18
 
 
 @inline
-def _packed_bases(target, place):
-    """``packed`` of the four bases of a target from a place on. target: ``Sequence`` of bases without ambiguities."""
-    if place < len(target.words):
-        # Each factor's bit brings one of the bases into the fourth byte.
-        return target.words[place] * np.uint64(0x40100401) >> np.uint64(24) & np.uint64(0xFF)
-    bases = target.bases
-    return np.uint64(bases[place] << 6 | bases[place + 1] << 4 | bases[place + 2] << 2 | bases[place + 3])
-
-
-@inline
-def _approximate(scores, groups, size, target_sequence, low, width, query, target, word_end, x_drop):
+def _approximate(scores, groups, size, bits, low, width, query, target, word_end, x_drop):
     """Segment of whole groups of four: query, target, length, score.
 
     groups: of the query's strands, which have ``size`` codes; its target has ``width`` bases from ``low`` on.
@@ -67,7 +57,7 @@ def _approximate(scores, groups, size, target_sequence, low, width, query, targe
     score, start, gain = 0, query, 0
     for group in range(1, min(query, target) // GROUP + 1):
         q, t = query - GROUP * group, target - GROUP * group
-        gain += scores[groups[q] ^ _packed_bases(target_sequence, low + t)]
+        gain += scores[groups[q] ^ four_at(bits, low + t)]
         if gain > 0:
             score, start, gain = score + gain, q, 0
         if gain < -x_drop:
@@ -75,7 +65,7 @@ def _approximate(scores, groups, size, target_sequence, low, width, query, targe
     end, gain = query + 1, 0
     for group in range(min(size - query, width - target) // GROUP):
         q, t = query + GROUP * group, target + GROUP * group
-        gain += scores[groups[q] ^ _packed_bases(target_sequence, low + t)]
+        gain += scores[groups[q] ^ four_at(bits, low + t)]
         if gain > 0:
             score, end, gain = score + gain, q + GROUP, 0
         if gain < -x_drop:
@@ -85,18 +75,18 @@ def _approximate(scores, groups, size, target_sequence, low, width, query, targe
 
 
 @kernel
-def _exact(matrix, strands, bases, query, target, x_drop):
+def _exact(matrix, strands, bits, low, width, query, target, x_drop):
     """Best segment base by base: query, target, length, score."""
     score, start, gain = 0, query, 0
     for back in range(1, min(query, target) + 1):
-        gain += matrix[strands[query - back], bases[target - back]]
+        gain += matrix[strands[query - back], base_at(bits, low + target - back)]
         if gain > 0:
             score, start, gain = score + gain, query - back, 0
         elif gain < -x_drop:
             break
     end, floor, gain = query, -x_drop, 0
-    for ahead in range(min(len(strands) - query, len(bases) - target)):
-        gain += matrix[strands[query + ahead], bases[target + ahead]]
+    for ahead in range(min(len(strands) - query, width - target)):
+        gain += matrix[strands[query + ahead], base_at(bits, low + target + ahead)]
         if gain > 0:
             score, end, gain = score + gain, query + ahead + 1, 0
             floor = max(-score, -x_drop)
@@ -144,18 +134,18 @@ def _on_diagonals(hits, order, merged):
 
 
 @inline
-def _segment(rules, query, groups, target, low, width, place, opposite, length, limit):
+def _segment(rules, query, groups, bits, low, width, place, opposite, length, limit):
     """The segment around a hit: query, target, length, score; exact if it is short or reaches the reduced cutoff.
 
     rules: matrix and scores of groups. query, groups: ``laid_out_strands`` of one query and its groups.
     """
     matrix, scores = rules
     if length >= SHORTEST_APPROXIMATE_WORD:
-        found = _approximate(scores, groups, len(query) - 1, target, low, width, place, opposite, opposite + length,
+        found = _approximate(scores, groups, len(query) - 1, bits, low, width, place, opposite, opposite + length,
                              limit[X_DROP])
         if found[3] < limit[REDUCED]:
             return found
-    return _exact(matrix, query, target.bases[low : low + width], place, opposite, limit[X_DROP])
+    return _exact(matrix, query, bits, low, width, place, opposite, limit[X_DROP])
 
 
 @inline
@@ -171,41 +161,42 @@ def _write(row, size, numbers, minus, found, place, opposite):
 
 
 @kernel
-def _goes_on(indexed, width, strands, bases, hit):
+def _goes_on(indexed, table_width, strands, bits, low, width, hit):
     """``TableWords.goes_on``; nothing where words have no width."""
-    if width == 0 or width >= hit[LENGTH]:
+    if table_width == 0 or table_width >= hit[LENGTH]:
         return np.int64(0), False
     size = (len(strands) - 2) // 2
     query, target = hit[QUERY] + hit[LENGTH], hit[TARGET] + hit[LENGTH]
-    room = min((size if hit[QUERY] < size else 2 * size + 1) - query, len(bases) - target)
+    room = min((size if hit[QUERY] < size else 2 * size + 1) - query, width - target)
     most, count = min(room, hit[LENGTH]), np.int64(0)
-    while count + width <= most and _has_word(indexed, width, strands, bases, query + count, target + count):
-        count += width
+    while count + table_width <= most and _has_word(indexed, table_width, strands, bits, query + count,
+                                                    low + target + count):
+        count += table_width
     while count < most:
-        back = count - width + 1
-        if not _has_word(indexed, width, strands, bases, query + back, target + back):
+        back = count - table_width + 1
+        if not _has_word(indexed, table_width, strands, bits, query + back, low + target + back):
             return count, False
         count += 1
     return count, room >= hit[LENGTH]
 
 
 @kernel
-def _has_word(indexed, width, strands, bases, query, target):
+def _has_word(indexed, width, strands, bits, query, target):
     """Whether a table word of the query begins there and is that of the target."""
     same = 0
-    while same < width and strands[query + same] == bases[target + same]:
+    while same < width and strands[query + same] == base_at(bits, target + same):
         same += 1
     return indexed[query] and same == width
 
 
 @kernel
-def _extend_group(rules, query, groups, target, low, width, hits, order, limits, window, indexed, table_width, numbers,
+def _extend_group(rules, query, groups, bits, low, width, hits, order, limits, window, indexed, table_width, numbers,
                   table, count):
     """Segments of one query and chunk, written to i4 ``table`` from row ``count`` on; returns the number of rows.
 
     limits: i8[2, 3] by strand: X-drop, reduced cutoff and cutoff. indexed, table_width: of the query's table words.
     """
-    size, piece = (len(query) - 2) // 2, target.bases[low : low + width]
+    size = (len(query) - 2) // 2
     diagonal, explored, saved, first = np.int64(0), np.int64(0), False, True
     for at in range(len(order)):
         hit = hits[order[at]]
@@ -216,13 +207,13 @@ def _extend_group(rules, query, groups, target, low, width, hits, order, limits,
             continue
         end = hit[TARGET] + hit[LENGTH]
         if window and (saved or start + hit[LENGTH] > explored + window):
-            more, double = _goes_on(indexed, table_width, query, piece, hit)
+            more, double = _goes_on(indexed, table_width, query, bits, low, width, hit)
             end += more
             if not double:
                 explored, saved = end, False
                 continue
         limit = limits[hit[MINUS_STRAND]]
-        found = _segment(rules, query, groups, target, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+        found = _segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
         saved = found[3] >= limit[CUTOFF]
         explored = found[1] + found[2] if saved else end
         if saved:
@@ -249,10 +240,10 @@ def _has_company(hits, order, own_of, firsts, states, hit, own, end, window, rea
 
 
 @kernel
-def _extend_nearby(rules, query, groups, target, low, width, hits, order, limits, window, reach, indexed, table_width,
+def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, window, reach, indexed, table_width,
                    numbers, table, count):
     """As ``_extend_group``, where the first of two hits may lie up to ``reach`` diagonals away: in the scan's order."""
-    size, most, piece = (len(query) - 2) // 2, len(order), target.bases[low : low + width]
+    size, most = (len(query) - 2) // 2, len(order)
     own_of, firsts, diagonals = np.empty(most, np.int64), np.empty(most, np.int64), 0
     for at in range(most):
         if at == 0 or hits[order[at], DIAGONAL] != hits[order[at - 1], DIAGONAL]:
@@ -283,13 +274,13 @@ def _extend_nearby(rules, query, groups, target, low, width, hits, order, limits
             continue
         alone = nearby = False
         if state[SAVED] or start + hit[LENGTH] > state[EXPLORED] + window:
-            more, double = _goes_on(indexed, table_width, query, piece, hit)
+            more, double = _goes_on(indexed, table_width, query, bits, low, width, hit)
             end += more
             nearby = not double and _has_company(hits, order, own_of, firsts, states, hit, own, end, window, reach)
             alone = not double and not nearby
         if not alone:
             limit = limits[hit[MINUS_STRAND]]
-            found = _segment(rules, query, groups, target, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+            found = _segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
             if nearby or found[3] >= limit[CUTOFF]:
                 kept[at] = True
                 for part in range(4):
@@ -305,7 +296,7 @@ def _extend_nearby(rules, query, groups, target, low, width, hits, order, limits
 
 
 @kernel
-def _extend_scanned(rules, strands, groups, begins, target, spans, hits, bounds, places, numbers, limits, window,
+def _extend_scanned(rules, strands, groups, begins, bits, spans, hits, bounds, places, numbers, limits, window,
                     length, explored, table):
     """``_extend_group`` of every query and chunk whose hits come as a scan finds them; returns the number of segments.
 
@@ -338,7 +329,7 @@ def _extend_scanned(rules, strands, groups, begins, target, spans, hits, bounds,
                 explored[(t - q) & mask] = 2 * end
                 continue
             limit = limits[place, np.int64(minus)]
-            found = _segment(rules, query, fours, target, low, width, q, t, length, limit)
+            found = _segment(rules, query, fours, bits, low, width, q, t, length, limit)
             if found[3] < limit[CUTOFF]:
                 explored[(t - q) & mask] = 2 * end
                 continue
@@ -371,7 +362,7 @@ def _in_order(group, bounds, size, chunk, frame, query_pos, target_pos, length, 
 
 
 @kernel
-def _extend_groups(rules, strands, groups, offsets, target, spans, bounds, places, numbers, limits, window, _, indexed,
+def _extend_groups(rules, strands, groups, offsets, bits, spans, bounds, places, numbers, limits, window, _, indexed,
                    index_offsets, widths, frame, query_pos, target_pos, length, shift, table, room, order, merged):
     """``_extend_group`` of every query and chunk; returns the number of segments.
 
@@ -386,14 +377,14 @@ def _extend_groups(rules, strands, groups, offsets, target, spans, bounds, place
         query = strands[strand]
         hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
                                    target_pos, length, shift, room, order, merged)
-        count = _extend_group(rules, query, groups[strand], target, low, spans[group, 1] - low, hits, in_order,
+        count = _extend_group(rules, query, groups[strand], bits, low, spans[group, 1] - low, hits, in_order,
                               limits[place], window, indexed[index_offsets[place] : index_offsets[place + 1]],
                               np.int64(widths[place]), numbers[group], table, count)
     return count
 
 
 @kernel
-def _extend_groups_nearby(rules, strands, groups, offsets, target, spans, bounds, places, numbers, limits, window,
+def _extend_groups_nearby(rules, strands, groups, offsets, bits, spans, bounds, places, numbers, limits, window,
                           reach, indexed, index_offsets, widths, frame, query_pos, target_pos, length, shift, table,
                           room, order, merged):
     """``_extend_nearby`` of every query and chunk; otherwise as ``_extend_groups``."""
@@ -404,7 +395,7 @@ def _extend_groups_nearby(rules, strands, groups, offsets, target, spans, bounds
         query = strands[strand]
         hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
                                    target_pos, length, shift, room, order, merged)
-        count = _extend_nearby(rules, query, groups[strand], target, low, spans[group, 1] - low, hits, in_order,
+        count = _extend_nearby(rules, query, groups[strand], bits, low, spans[group, 1] - low, hits, in_order,
                                limits[place], window, reach, indexed[index_offsets[place] : index_offsets[place + 1]],
                                np.int64(widths[place]), numbers[group], table, count)
     return count
@@ -451,13 +442,14 @@ def table_words(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class Extension(NamedTuple):
-    """What all extensions of a unit share: matrix and scores of groups, strands with groups and begins, targets."""
+    """What all extensions of a unit share: matrix and scores of groups, strands with groups and begins, packed
+    targets."""
 
     rules: tuple[np.ndarray, np.ndarray]
     strands: np.ndarray
     groups: np.ndarray
     begins: np.ndarray
-    target: Sequence
+    bits: np.ndarray
     limits: np.ndarray
     targets: SequenceBatch
 
@@ -476,9 +468,10 @@ BYTES_PER_BASE = 8
 class UngappedExtensionCpu(UngappedExtension):
     __doc__ = UngappedExtension.__doc__
     backend = "cpu"
+    reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=BYTES_PER_BASE * shape.query_residues + 2 * min(CHUNK, shape.longest_target))
+        return Footprint(host=BYTES_PER_BASE * shape.query_residues)
 
     def run(self, context: Context, records: Records) -> Seeds:
         assert isinstance(records, Seeds)
@@ -512,7 +505,7 @@ class UngappedExtensionCpu(UngappedExtension):
             own, starts = slice(*some), bounds[some[0] : some[1] + 1]
             table = np.empty((int(starts[-1] - starts[0]), PLACE_OF + 1), np.int32)
             count = _extend_scanned(
-                extension.rules, extension.strands, extension.groups, extension.begins, extension.target, spans[own],
+                extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, spans[own],
                 hits, starts, places[own], numbers[own], extension.limits, window, make.unsorted.length,
                 np.empty(diagonals, np.int32), table)
             context.advance(int(starts[-1] - starts[0]), len(hits))
@@ -539,7 +532,7 @@ class UngappedExtensionCpu(UngappedExtension):
             starts = bounds[groups[0] : groups[1] + 1]
             table, most = np.empty((int(starts[-1] - starts[0]), len(COLUMNS)), np.int32), int(np.diff(starts).max())
             count = extend(
-                extension.rules, extension.strands, extension.groups, extension.begins, extension.target, spans[own],
+                extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, spans[own],
                 starts, places[own], numbers[own], extension.limits, window, reach, *words, data["query_frame"],
                 data["query_pos"], data["target_pos"], data["length"], data["shift"], table,
                 np.empty((most, 6), np.int64), *np.empty((2, most), np.int64))
@@ -553,6 +546,5 @@ class UngappedExtensionCpu(UngappedExtension):
         scoring = context.scoring
         strands, begins = laid_out_strands(context)
         scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
-        target = sequence(context.index(BASES)["bases"])
-        return Extension((scoring.matrix, scores), strands, packed(strands), begins, target, strand_limits(context),
-                         context.targets)
+        return Extension((scoring.matrix, scores), strands, packed(strands), begins, packed_bases(context).bits,
+                         strand_limits(context), context.targets)

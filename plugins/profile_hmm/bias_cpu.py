@@ -8,25 +8,43 @@ from seqloom.core.kernels.jit import kernel
 from seqloom.core.kernels.simd import load, maximum, splat, store
 
 from .bias_reference import START
+from .exact_math import F32
+from .hmmfile import ProfileHmm
+from .logs_cpu import AT_ONCE, room_for_logs, rounded_logs
 
 _START_BACKGROUND, _START_COMPOSITION = START
 _ONE, _EIGHT, _ZERO = np.float32(1.0), np.float32(8.0), np.float32(0.0)
 _LANES = 8
+_ROWS = AT_ONCE // _LANES
+"""Residues of each target whose scales are kept until their logarithms are taken."""
 
 
 @kernel
-def _fill(odds, model_length, residues, begins, ends, order, scores):
+def _add_logs(scales, rows, room, logs, lengths, done, sums):
+    """Add to f4[8] ``sums`` the logs of f4[rows · 8] ``scales``, of targets of which ``done`` residues were before."""
+    count = rows * _LANES
+    for n in range(count):
+        room[0][n] = scales[n]
+    rounded_logs(room, count, logs)
+    for lane in range(_LANES):
+        total = sums[lane]
+        for row in range(min(rows, lengths[lane] - done)):
+            total = total + logs[row * _LANES + lane]
+        sums[lane] = total
+
+
+@kernel
+def _fill(odds, model_length, residues, begins, ends, order, room, scales, logs, scores):
     biased = np.float32(model_length) / _EIGHT
     returning, staying = splat(_ONE / (biased + _ONE), _LANES), splat(biased / (biased + _ONE), _LANES)
-    stays, leaves, of_background, of_composition, scales, sums = np.empty((6, _LANES), np.float32)
-    starts, lasts = np.empty((2, _LANES), np.int64)
+    stays, leaves, of_background, of_composition, sums, lasts = np.empty((6, _LANES), np.float32)
+    starts, lengths = np.empty((2, _LANES), np.int64)
     for group in range(0, len(order), _LANES):
-        alive = min(_LANES, len(order) - group)
+        targets = alive = min(_LANES, len(order) - group)
         for lane in range(_LANES):
             target = order[group + min(lane, alive - 1)]
-            length = ends[target] - begins[target]
-            starts[lane], lasts[lane], sums[lane] = begins[target], length - 1, _ZERO
-            stays[lane] = np.float32(length) / np.float32(length + 1)
+            starts[lane], lengths[lane], sums[lane] = begins[target], ends[target] - begins[target], _ZERO
+            stays[lane] = np.float32(lengths[lane]) / np.float32(lengths[lane] + 1)
             leaves[lane] = _ONE - stays[lane]
             code = residues[begins[target]]
             of_background[lane], of_composition[lane] = odds[code, 0], odds[code, 1]
@@ -37,35 +55,57 @@ def _fill(odds, model_length, residues, begins, ends, order, scores):
         while True:
             scale = maximum(background, composition)
             background, composition = background / scale, composition / scale
-            store(scales, 0, scale)
-            for lane in range(alive):
-                sums[lane] = sums[lane] + np.float32(math.log(np.float64(scales[lane])))
-            if i == lasts[alive - 1]:
+            store(scales, i % _ROWS * _LANES, scale)
+            i += 1
+            if i == lengths[alive - 1]:
                 store(of_background, 0, background)
                 store(of_composition, 0, composition)
-                while alive and i == lasts[alive - 1]:
+                while alive and i == lengths[alive - 1]:
                     alive -= 1
-                    ended = np.float32(math.log(np.float64(of_background[alive] + of_composition[alive])))
-                    sums[alive] = sums[alive] + ended
+                    lasts[alive] = of_background[alive] + of_composition[alive]
+            if alive == 0 or i % _ROWS == 0:
+                rows = (i - 1) % _ROWS + 1
+                _add_logs(scales, rows, room, logs, lengths, i - rows, sums)
                 if alive == 0:
                     break
-            i += 1
             for lane in range(alive):
                 code = residues[starts[lane] + i]
                 of_background[lane], of_composition[lane] = odds[code, 0], odds[code, 1]
             to_background = (background * stay + composition * returning) * load(of_background, 0, _LANES)
             composition = (background * leave + composition * staying) * load(of_composition, 0, _LANES)
             background = to_background
-        for lane in range(min(_LANES, len(order) - group)):
-            length, stay_in = np.float32(lasts[lane] + 1), stays[lane]
-            left = sums[lane] + length * np.float32(math.log(stay_in))
-            scores[order[group + lane]] = left + np.float32(math.log(_ONE - stay_in))
+        for lane in range(targets):
+            score = sums[lane] + np.float32(math.log(np.float64(lasts[lane])))
+            score = score + np.float32(lengths[lane]) * np.float32(math.log(stays[lane]))
+            scores[order[group + lane]] = score + np.float32(math.log(leaves[lane]))
+
+
+@kernel
+def _odds(background, composition, n_members, members, odds):
+    """Fill f4[codes, 2] as ``bias_reference.bias_odds``."""
+    for code in range(len(odds)):
+        of_background = of_composition = weight = _ZERO
+        for n in range(n_members[code]):
+            member = members[code, n]
+            of_background, of_composition = of_background + background[member], of_composition + composition[member]
+            weight = weight + background[member]
+        odds[code, 0] = of_background / weight if n_members[code] else _ONE
+        odds[code, 1] = of_composition / weight if n_members[code] else _ONE
+
+
+def bias_odds(model: ProfileHmm) -> np.ndarray:
+    """As ``bias_reference.bias_odds``."""
+    residues = model.residues
+    odds = np.empty((len(residues.members), 2), F32)
+    _odds(residues.background, model.composition, *residues.arrays[1:], odds)
+    return odds
 
 
 def bias_scores(odds: np.ndarray, model_length: int, residues: np.ndarray, begins: np.ndarray,
                 ends: np.ndarray) -> np.ndarray:
     """Null scores, f4[n] nats, of targets ``residues[begins[n]:ends[n]]`` under background mixed with the model's
     composition; ``odds`` f4[28, 2] from ``bias_odds``."""
-    scores = np.empty(len(begins), np.float32)
-    _fill(odds, model_length, residues, begins, ends, np.argsort(begins - ends, kind="stable"), scores)
+    scores = np.empty(len(begins), F32)
+    _fill(odds, model_length, residues, begins, ends, np.argsort(begins - ends, kind="stable"), room_for_logs(),
+          np.empty(AT_ONCE, F32), np.empty(AT_ONCE, F32), scores)
     return scores

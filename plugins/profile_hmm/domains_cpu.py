@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from seqloom.core.kernels.subnormals import flushed
 
 from .accuracy_cpu import Alignments, correction
 from .clusters_cpu import envelopes
@@ -23,7 +24,7 @@ from .regions_reference import Region
 from .traces_cpu import sampled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -50,12 +51,13 @@ class _Target:
         begin: of the target in the residues. length: its residues.
         score: Forward score in nats, f32.
         expected: number of domains. regions: None where f32 overflowed.
+        states: f4[L + 1, 6], Forward's around the model, where they are known already.
         found: of each region the envelopes, first and last residue, 1-based in the target, and the null2 log odds of
             its residues if they come from sampled paths.
     """
 
-    def __init__(self, begin: int, length: int) -> None:
-        self.begin, self.length = begin, length
+    def __init__(self, begin: int, length: int, states: Array32 | None) -> None:
+        self.begin, self.length, self.states = begin, length, states
         self.score, self.expected = F32(np.nan), F32(0.0)
         self.regions: list[Region] | None = None
         self.found: list[tuple[list[tuple[int, int]], Array32 | None]] = []
@@ -91,8 +93,10 @@ class _Target:
         )
 
 
+@flushed()
 def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
-                   seed: int, check: Callable[[], None], rooms: Rooms) -> list[tuple[np.float32, Domains | None]]:
+                   seed: int, check: Callable[[], None], rooms: Rooms,
+                   known: Sequence[Array32 | None]) -> list[tuple[np.float32, Domains | None]]:
     """Forward scores and domains of targets ``residues[begins[n]:ends[n]]``.
 
     Args:
@@ -100,13 +104,15 @@ def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
         seed: of the random numbers, which start anew in each region; 0 for arbitrary ones.
         check: called now and then; it raises to stop.
         rooms: to work in, for this thread alone.
+        known: of each target its states f4[L + 1, 6] around the model by multihit Forward, if they are known already.
 
     Returns:
         For each target its score in nats and its domains, None where f32 overflowed beyond repair (HMMER drops such a
         target as well).
     """
     finder = _Finder(odds, residues, check, rooms)
-    targets = [_Target(begin, end - begin) for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
+    targets = [_Target(begin, end - begin, states)
+               for begin, end, states in zip(begins.tolist(), ends.tolist(), known, strict=True)]
     finder.parse(targets)
     finder.resolve(targets, seed)
     scored = finder.rescore(targets)
@@ -136,7 +142,9 @@ class _Finder:
                 matrices = self._matrices[narrowest(len(chosen))]
                 for other in self._matrices.values():
                     other.clear()
-                matrices.run_forward(self._residues, firsts[chosen], lengths[chosen], wholes[chosen], multihit, whole)
+                known = [] if whole else [states for n in chosen if (states := stretches[n][0].states) is not None]
+                matrices.run_forward(self._residues, firsts[chosen], lengths[chosen], wholes[chosen], multihit, whole,
+                                     known)
                 yield matrices, chosen.tolist()
 
     def _dealt(self, lengths: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -150,15 +158,16 @@ class _Finder:
 
     def parse(self, targets: list[_Target]) -> None:
         """Find the regions of each target, and the envelopes of those that hold one domain."""
-        for matrices, chosen in self._groups([(target, 1, target.length) for target in targets], True, whole=False):
-            matrices.run_backward(whole=False)
-            for number, place in enumerate(chosen):
-                target = targets[place]
-                target.score = matrices.scores[number]
-                found = regions_of(matrices, number)
-                if found is not None:
-                    target.expected, target.regions = found
-                    target.found = [([] if r.multiple else [(r.start, r.end)], None) for r in target.regions]
+        for some in ([t for t in targets if t.states is not None], [t for t in targets if t.states is None]):
+            for matrices, chosen in self._groups([(t, 1, t.length) for t in some], True, whole=False):
+                matrices.run_backward(whole=False)
+                for number, place in enumerate(chosen):
+                    target = some[place]
+                    target.score, target.states = matrices.scores[number], None
+                    found = regions_of(matrices, number)
+                    if found is not None:
+                        target.expected, target.regions = found
+                        target.found = [([] if r.multiple else [(r.start, r.end)], None) for r in target.regions]
 
     def resolve(self, targets: list[_Target], seed: int) -> None:
         """Sample paths through regions that may hold several domains, and cluster these to envelopes."""

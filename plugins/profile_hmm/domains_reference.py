@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from seqloom.core.kernels.subnormals import flushed
 
 from .accuracy_reference import decode, optimal_path
 from .clusters import Envelope, envelopes
@@ -29,6 +30,7 @@ TRACES = 200
 """Paths sampled from each region that may hold several domains."""
 
 
+@flushed()
 def define_domains(profile: FloatProfile, target: NDArray[np.uint8], matrix: DpMatrix, seed: int) -> Domains | None:
     """Domains of a target.
 

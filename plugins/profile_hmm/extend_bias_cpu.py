@@ -6,8 +6,7 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Records
 
-from .bias_cpu import bias_scores
-from .bias_reference import bias_odds
+from .bias_cpu import bias_odds, bias_scores
 from .chunks import Chunk, over_chunks
 from .extend_bias_reference import BiasFilter
 from .p_values_cpu import gumbel_p_values

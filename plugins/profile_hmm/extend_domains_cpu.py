@@ -13,6 +13,7 @@ from .domains_cpu import ALONE_BYTES, TOGETHER_BYTES, define_domains
 from .exact_math import F32
 from .extend_domains_reference import DefineDomains, Found, as_hits
 from .forward_cpu import SPECIALS, STREAM_ROWS, WIDE, RoomsOfThreads, StripedOdds
+from .kept_states_cpu import kept_states
 from .profile import LANES
 from .traces_cpu import TABLE_BYTES
 
@@ -38,13 +39,14 @@ class DefineDomainsCpu(DefineDomains):
         return Footprint(host=shape.threads * (cells + labels + kept + around + noted))
 
     def run(self, context: Context, records: Records) -> Hits:
-        rooms_of_threads = RoomsOfThreads()
+        rooms_of_threads, states = RoomsOfThreads(), kept_states(context)
 
         def look(chunk: Chunk) -> list[Found]:
             odds, found = StripedOdds(chunk.profile.floats), []
+            known = [states.take(chunk.query, target) for target in records.target[chunk.rows].tolist()]
             with rooms_of_threads.lent() as rooms:
                 defined = define_domains(odds, chunk.residues, chunk.begins, chunk.ends, context.options.seed,
-                                         context.cancellation.check, rooms)
+                                         context.cancellation.check, rooms, known)
             for row, begin, (score, domains) in zip(chunk.rows.tolist(), chunk.begins.tolist(), defined, strict=True):
                 paths, null2_sum = [], F32(0.0)
                 if domains is not None:

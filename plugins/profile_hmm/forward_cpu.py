@@ -18,7 +18,7 @@ the row's scale side by side, each in all lanes of its target.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from heapq import heapify, heapreplace
@@ -42,8 +42,10 @@ from seqloom.core.kernels.simd import (
     splat,
     store,
 )
+from seqloom.core.kernels.subnormals import flushed
 
 from .exact_math import F32, Array32
+from .kept_states_cpu import SPECIALS, spread_states
 from .profile import LANES, FloatProfile, LengthModel, stripe
 from .residues import residues_of
 
@@ -54,7 +56,6 @@ WIDE = BYTE_LANES // 2
 """Lanes of vectors of several stretches: two registers."""
 WIDTHS = tuple(sorted({LANES, max(LANES, WIDE // 2), WIDE}))
 """Lanes of all vectors: those of one stretch, of as many as fill a register, or two."""
-SPECIALS = 6
 N, B, E, J, C, SCALE = range(SPECIALS)
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD, _OUT_MM, _OUT_IM, _OUT_DM, _NONE = (4 * n for n in range(12))
 STEP = 48
@@ -531,10 +532,13 @@ class Matrices:
         """Let go of what there is room for."""
         self.cells = self.forward = self.backward = np.empty(0, F32)
 
+    @flushed()
     def run_forward(self, residues: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64],
-                    targets: NDArray[np.int64], multihit: bool, whole: bool) -> None:
+                    targets: NDArray[np.int64], multihit: bool, whole: bool,
+                    known: Sequence[Array32] = ()) -> None:
         """Forward of stretches ``residues[begins[n]:][:lengths[n]]``, longest first, of targets of ``targets[n]``
-        residues; with ``whole``, for up to ``together`` stretches, the cells of all rows can be asked for."""
+        residues; with ``whole``, for up to ``together`` stretches, the cells of all rows can be asked for. known: where
+        they can't, the states around the model f4[L + 1, 6] of each stretch, if they needn't be computed."""
         some = np.arange(len(begins))
         if len(some) < self.together:
             some = np.resize(some, self.together)
@@ -554,7 +558,10 @@ class Matrices:
         self._above, self._below = [self._last[:0]], []
         if whole:
             self.cells = self.rooms.of("cells", (self.blocks[0][1] + 1) * self.row)
-        if len(self.blocks) == 1:
+        if known:
+            for n, first in enumerate(self.firsts.tolist()):
+                spread_states(known[n % len(known)], self.lanes, self.forward[first:])
+        elif len(self.blocks) == 1:
             self._forward(0, longest, self.cells if whole else self._last, longest + 1 if whole else 1)
         else:
             for first, last in self.blocks:
@@ -562,6 +569,7 @@ class Matrices:
                 self._above.append(self._last.copy())
         _scores(self.forward, self.lanes, self.firsts, self.lengths, self.moves, self.scores)
 
+    @flushed()
     def run_backward(self, whole: bool) -> None:
         """Backward of the same stretches; with ``whole`` its cells are multiplied into those of Forward."""
         self.backward = self.rooms.of("backward", len(self.forward))
@@ -681,13 +689,21 @@ STREAM_ROWS = 4096
 """Rows of streams of targets, about, if no target is longer."""
 
 
-def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
-                   rooms: Rooms) -> Array32:
-    """Multihit Forward scores f4[n] in nats of targets ``residues[begins[n]:ends[n]]``; NaN where one leaves the range
-    of f32. ``rooms`` are to work in."""
-    lengths, scores = ends - begins, np.empty(len(begins), F32)
+def forward_groups(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
+                   rooms: Rooms) -> Iterator[tuple[Matrices, NDArray[np.int64]]]:
+    """Multihit Forward of targets ``residues[begins[n]:ends[n]]``, of some at a time, and which these are. ``rooms``
+    are to work in."""
+    lengths = ends - begins
     matrices = Matrices(odds, narrowest(len(begins)), 0, rooms)
     for chosen in longest_first(lengths, matrices.together, STREAM_ROWS):
         matrices.run_forward(residues, begins[chosen], lengths[chosen], lengths[chosen], multihit=True, whole=False)
+        yield matrices, chosen
+
+
+def forward_scores(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
+                   rooms: Rooms) -> Array32:
+    """Scores f4[n] of ``forward_groups`` in nats; NaN where one leaves the range of f32."""
+    scores = np.empty(len(begins), F32)
+    for matrices, chosen in forward_groups(odds, residues, begins, ends, rooms):
         scores[chosen] = matrices.scores[: len(chosen)]
     return scores

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from seqloom.core.kernels.subnormals import flushed
 
 from .exact_math import F32, Array32, log, running_sum
 from .profile import LANES, FloatProfile, LengthModel
@@ -72,6 +73,7 @@ class DpMatrix:
         return self.match[place], self.insert[place], self.delete[place]
 
 
+@flushed()
 def forward(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8]) -> tuple[np.float32, DpMatrix]:
     """Forward score in nats, f32, and the whole matrix.
 
@@ -87,6 +89,7 @@ def forward(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint
     return _fill_forward(matrix, profile, lengths, target), matrix
 
 
+@flushed()
 def forward_parser(
     profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8]
 ) -> tuple[np.float32, DpMatrix]:
@@ -144,6 +147,7 @@ def _fill_delete(profile: FloatProfile, match: Array32, delete: Array32) -> None
         carry = carries[-1]
 
 
+@flushed()
 def backward(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8], scale: Array32) -> DpMatrix:
     """Whole Backward matrix of a target.
 
@@ -156,6 +160,7 @@ def backward(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uin
     return matrix
 
 
+@flushed()
 def backward_parser(profile: FloatProfile, lengths: LengthModel, target: NDArray[np.uint8], scale: Array32) -> DpMatrix:
     """``backward`` with a matrix that keeps only the states around the model, for long targets."""
     matrix = DpMatrix.two_rows(len(target), profile.slots)

@@ -7,6 +7,7 @@ from seqloom.core.index import Index
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 
 from .index_reference import KIND, HmmProfiles
+from .kept_states_cpu import KeptStates
 from .packed_models import profile_of_model
 
 
@@ -17,4 +18,4 @@ class HmmProfilesCpu(HmmProfiles):
     def run(self, context: Context, batch: SequenceBatch | ModelBatch) -> Index:
         assert isinstance(batch, ModelBatch)
         profiles = {int(n): profile_of_model(batch[i]) for i, n in enumerate(batch.ordinals)}
-        return Index(KIND, "query", objects={"profiles": profiles})
+        return Index(KIND, "query", objects={"profiles": profiles, "states": KeptStates()})

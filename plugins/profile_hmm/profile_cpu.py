@@ -1,17 +1,17 @@
-"""Search profiles on the CPU: those of ``profile.py`` with libm's logarithms called by kernels, and each of the three
-precisions made by a kernel that goes through the scores once."""
+"""Search profiles on the CPU: those of ``profile.py``, each of the three
+precisions made by a kernel that
+goes through the scores once."""
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
 
 from .exact_math import EXP_COEFFICIENTS, EXP_LIMIT, F32, LOG2_E, Array32, logf
 from .hmmfile import DD, DM, II, IM, MD, MI, MM, ProfileHmm
+from .logs_cpu import log_f32
 from .profile import (
     BYTE_SCALE,
     LANES,
@@ -24,9 +24,6 @@ from .profile import (
     byte_cost,
 )
 from .residues import residues_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _ZERO, _ONE, _HALF = F32(0.0), F32(1.0), F32(0.5)
 _C0, _C1, _C2, _C3, _C4, _C5 = EXP_COEFFICIENTS
@@ -52,7 +49,7 @@ class SearchProfileCpu(SearchProfile):
     @cached_property
     def words(self) -> WordProfile:
         match = np.empty((len(self.match), self.length), np.int32)
-        entry, t = np.empty((1, self.length), np.int32), np.empty((self.transitions.shape[1], self.length + 1), np.int32)
+        entry, t = np.empty((1, self.length), np.int32), np.empty(self.transitions.T.shape, np.int32)
         _words(self.match[:, 1:], 32767, match)
         _words(self.entry[None, 1:], 0, entry)
         _words(self.transitions.T, 0, t)
@@ -65,13 +62,6 @@ class SearchProfileCpu(SearchProfile):
         into, beside = _striped_odds(before[[MM, IM, DM]]), _striped_odds(behind[[MI, II, MD, DD]])
         return FloatProfile(self.length, _striped_odds(self.match[:, 1:]), _striped_odds(self.entry[None, 1:])[0],
                             *into, *beside)
-
-
-@kernel
-def _logs(values, found):
-    """f32 of the double-precision logs of f8 ``values``; −∞ for 0."""
-    for n in range(len(values)):
-        found[n] = np.float32(math.log(values[n])) if values[n] > 0.0 else np.float32(-np.inf)
 
 
 @kernel
@@ -176,14 +166,6 @@ def _striped_odds(scores: Array32) -> Array32:
     striped = np.empty((len(scores), slots, LANES), F32)
     _fill_odds(scores, np.zeros(slots * LANES, F32), striped)
     return striped
-
-
-def log_f32(values: NDArray[np.floating]) -> Array32:
-    """``exact_math.log_f32`` of numbers that aren't below 0."""
-    wide = np.ascontiguousarray(values, np.float64)
-    found = np.empty(wide.size, F32)
-    _logs(wide.reshape(-1), found)
-    return found.reshape(wide.shape)
 
 
 def search_profile(model: ProfileHmm) -> SearchProfileCpu:

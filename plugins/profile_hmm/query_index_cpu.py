@@ -14,6 +14,7 @@ from seqloom.core.stages import Footprint, Shape
 from .calibration_cpu import RandomTargets, random_sequences, statistics
 from .forward_cpu import SPECIALS, WIDE
 from .index_reference import KIND
+from .kept_states_cpu import KeptStates
 from .profile import SearchProfile
 from .profile_cpu import search_profile
 from .query_index_reference import SequenceProfiles, of_query
@@ -46,7 +47,8 @@ class SequenceProfilesCpu(SequenceProfiles):
             return of_query(models, batch, number, search_profile, calibrated)
 
         profiles = run_tasks(context.threads, profile_of, range(len(batch)))
-        return Index(KIND, "query", objects={"profiles": dict(zip(batch.ordinals.tolist(), profiles, strict=True))})
+        return Index(KIND, "query", objects={"profiles": dict(zip(batch.ordinals.tolist(), profiles, strict=True)),
+                                             "states": KeptStates()})
 
 
 class _Drawn(NamedTuple):

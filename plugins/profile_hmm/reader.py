@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from seqloom.core.alphabet import Alphabet
@@ -52,6 +52,10 @@ class Hmmer3Reader(Reader):
         if models:
             yield model_batch(models, PackedTexts.concat(sources), first)
         text.detach()
+
+    def packs(self, model: Any) -> bool:
+        """Whether it is a profile HMM."""
+        return isinstance(model, ProfileHmm)
 
     def pack(self, model: ProfileHmm) -> tuple[bytes, bytes]:
         """See ``packed_models``."""

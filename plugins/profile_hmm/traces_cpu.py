@@ -37,8 +37,8 @@ _START, _AROUND, _ENDING, _INSIDE = range(4)
 _FIRST_SEGMENTS = 1024
 _RECORD, _LINKS, _USED = 8, 3, 7
 """Numbers of a record; where the records of the ways and the place of the cell's use begin in it."""
-_UNKNOWN, _BEGIN, _FIRST_RECORD = 0, 1, 2
-"""In place of a record: a way that no path has taken yet, and the one to B."""
+_UNKNOWN, _BEGIN, _NEXT, _FIRST_RECORD = 0, 1, 2, 3
+"""In place of a record: a way that no path has taken yet, the one to B, and the one to the record behind."""
 _RECORD_BITS = 17
 _RECORD_MASK = (1 << _RECORD_BITS) - 1
 _MOST_RECORDS, _LEAST_RECORDS, _RECORDS_FOR_A_RESIDUE = 1 << 16, 1 << 10, 24
@@ -333,19 +333,24 @@ def _sample(transitions, by_slot, slots, nodes, residues, loop, move, end_loop, 
                        records)
                 n_records += 1
             if link:
-                records[link] = record
-            ahead = record
-            while ahead >= _FIRST_RECORD:
+                records[link] = _NEXT if record == link // _RECORD + 1 else record
+            while True:
+                while True:
+                    at = record * _RECORD
+                    if not end and abouts[record] >> 2 & 3 == _M:
+                        end, last = (abouts[record] >> 4) // (nodes + 1), (abouts[record] >> 4) % (nodes + 1)
+                    use[records[at + _USED]] += _ONE
+                    drawn = _next(drawn)
+                    chosen = (np.int64(drawn >= np.int64(records[at])) + np.int64(drawn >= np.int64(records[at + 1]))
+                              + np.int64(drawn >= np.int64(records[at + 2])))
+                    link = at + _LINKS + chosen
+                    ahead = np.int64(records[link])
+                    if ahead != _NEXT:
+                        break
+                    record += 1
+                if ahead < _FIRST_RECORD:
+                    break
                 record = ahead
-                at = record * _RECORD
-                if not end and abouts[record] >> 2 & 3 == _M:
-                    end, last = (abouts[record] >> 4) // (nodes + 1), (abouts[record] >> 4) % (nodes + 1)
-                use[records[at + _USED]] += _ONE
-                drawn = _next(drawn)
-                chosen = (np.int64(drawn >= np.int64(records[at])) + np.int64(drawn >= np.int64(records[at + 1]))
-                          + np.int64(drawn >= np.int64(records[at + 2])))
-                link = at + _LINKS + chosen
-                ahead = np.int64(records[link])
             about = abouts[record]
             i, k, here = (about >> 4) // (nodes + 1), (about >> 4) % (nodes + 1), about >> 2 & 3
             way = _way(about, chosen)

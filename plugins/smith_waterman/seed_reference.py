@@ -1,5 +1,6 @@
 """Exact Smith–Waterman scores of every query against every target."""
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +63,9 @@ class SmithWatermanScores(SeedStage):
     def discard(self, options: Any) -> None:
         if options.all_scores:
             all_scores.discard(options.all_scores)
+
+    def parts(self, options: Any) -> Path | None:
+        return all_scores.parts_folder(options.all_scores) if options.all_scores else None
 
     def table(self, context: Context, query_places: np.ndarray, target_places: np.ndarray) -> np.ndarray:
         """i8[q, t]: scores of some queries with some targets, both by place in batch and volume; the better strand."""

@@ -47,7 +47,7 @@ class MemoryRun:
         number: the run's number in the tables.
     """
 
-    number = NUMBER
+    number, streamed = NUMBER, False
 
     def __init__(self, provenance: Mapping[str, Any], later: Mapping[str, Callable[[], Any]],
                  queries: SequenceBatch | ModelBatch, source: VolumeSource, memory: int | None = None,
@@ -66,8 +66,13 @@ class MemoryRun:
     def plan(self) -> UnitPlan | None:
         return self._sink.plan()
 
-    def begin(self, plan: UnitPlan) -> None:
-        self._sink.begin(plan)
+    def begin(self, plan: UnitPlan, queries: SequenceBatch | ModelBatch | None = None) -> None:
+        if queries is not None and not self._tables:
+            self._queries = type(queries).concat([self._queries, queries])  # type: ignore[list-item]
+            self._room = min(self._room, ROOM) - int(queries.nbytes)
+            queries = None
+        self._sink.begin(plan, queries)
+        self._make_room()
 
     def done_units(self) -> set[tuple[int, int]]:
         return self._sink.done_units()
@@ -100,7 +105,7 @@ class MemoryRun:
         row = {**begun(self.id, self._provenance, self._queries), **self._row}
         later = {**self._later, "provenance": self._whole_provenance, "databases": lambda: self._databases}
         known = {**row["provenance"], **{name: row[name] for name in OF_RUN if name not in later}}
-        return _HeldReport(known, source, plan, later, self._queries, self._held, self._totals)
+        return HeldReport(known, source, plan, later, self._queries, self._held, self._totals)
 
     def finish(self, state: str, seconds: float = 0.0, error: str | None = None,
                indexes: Mapping[str, SlotStats] | None = None) -> None:
@@ -144,7 +149,7 @@ class MemoryRun:
         return {}
 
     def _make_room(self) -> None:
-        if not self._tables and self._held.nbytes > self._room:
+        if not self._tables and self._held.nbytes > max(0, self._room):
             self._in_tables()
 
     def _in_tables(self) -> "RunFile":
@@ -157,7 +162,7 @@ class MemoryRun:
             tables.add(self._totals)
             if self._row["finished"]:
                 tables.finish(self._row["state"], self._row["seconds"], self._row["error"])
-            self._tables, self._held = tables, MemorySink()
+            self._tables, self._held, self._queries = tables, MemorySink(), self._queries.take(0, 0)
         return self._tables
 
     def _whole_provenance(self) -> dict[str, Any]:
@@ -170,21 +175,33 @@ class MemoryRun:
         return numbered(source.fingerprints())
 
 
-class _HeldReport(Reporting):
+class HeldReport(Reporting):
     """Of a run whose results are as the engine gave them."""
 
     def __init__(self, known: dict[str, Any], source: VolumeSource | None, plan: "Plan | None",
                  later: Mapping[str, Callable[[], Any]], queries: SequenceBatch | ModelBatch, held: MemorySink,
                  totals: Mapping[str, SlotStats]) -> None:
         super().__init__(known, source, plan, later)
-        self._queries, self._held, self._totals = queries, held, totals
+        self._totals = totals
+        self.hold(queries, held)
 
-    def sizes(self) -> np.ndarray:
+    def hold(self, queries: SequenceBatch | ModelBatch, held: MemorySink) -> None:
+        """Report these queries, whose numbers follow one another, and their hits from now on."""
+        self._queries, self._held = queries, held
+        self._first = int(queries.ordinals[0]) if len(queries) else 0
+        for made in ("_all", "_known"):
+            self.__dict__.pop(made, None)
+
+    def _taken(self, first: int, last: int) -> Any:
+        return self._queries.take(first - self._first, last - self._first)
+
+    def sizes(self, first: int, last: int) -> np.ndarray:
         owners = [records.query for batch in self._held.batches.values() for records in (batch, batch.alignments)]
-        return np.bincount(np.concatenate([np.empty(0, np.int32), *owners]), minlength=len(self._queries))
+        places = np.concatenate([np.empty(0, np.int32), *owners]) - self._first
+        return np.bincount(places, minlength=last - self._first)[first - self._first : last - self._first]
 
     def asked(self, first: int, last: int, residues: bool) -> Asked:
-        batch = self._queries.take(first, last)
+        batch = self._taken(first, last)
         nothing = [""] * len(batch)
         known = Ragged(batch.offsets, batch.residues) if residues and isinstance(batch, SequenceBatch) else None
         return Asked(batch.ordinals, batch.names, batch.descriptions or nothing,
@@ -192,13 +209,13 @@ class _HeldReport(Reporting):
 
     def sequence(self, number: int) -> SequenceBatch:
         assert isinstance(self._queries, SequenceBatch)
-        return self._queries.take(number, number + 1)
+        return self._taken(number, number + 1)
 
     def models(self, first: int, last: int) -> Sequence[Any]:
-        return self._queries.models[first:last] if isinstance(self._queries, ModelBatch) else ()
+        return self._taken(first, last).models if isinstance(self._queries, ModelBatch) else ()
 
     def passed(self, first: int, last: int) -> Iterable[tuple[int, str, int]]:
-        return [(query, slot, totals.passed[query]) for slot, totals in self._totals.items() if totals.passed
+        return [(query, slot, totals.passed[query]) for slot, totals in list(self._totals.items()) if totals.passed
                 for query in range(first, last) if query in totals.passed]
 
     def slots(self) -> Sequence[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -45,6 +45,8 @@ NO_SEQUENCES = ("this output needs the sequences of the databases, which are not
                 "put them back, or search again")
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 20_000, 50_000
 """Queries whose hits are in memory together, at most, and their hits and alignments, unless one query has more."""
+SIZES_AT_ONCE = 200_000
+"""Queries whose numbers of rows are asked for together."""
 RESIDUES_AT_ONCE = 32 << 20
 """Residues of their targets up to which these are read together."""
 TARGETS_AHEAD = 256
@@ -58,7 +60,10 @@ class RunResults(ResultSink, Protocol):
         id: unique identifier of the run.
         number: the run's number in the tables.
         is_open: whether the results can be read and added to.
+        streamed: whether they go to writers batch by batch and aren't kept.
     """
+
+    streamed: ClassVar[bool] = False
 
     id: str
     number: int
@@ -144,8 +149,8 @@ class Reporting:
         self._fetched: tuple[bytes, SequenceBatch] | None = None
         self._ahead: list[SequenceBatch] = []
 
-    def sizes(self) -> np.ndarray:
-        """i8[queries]: hits and alignments of each query."""
+    def sizes(self, first: int, last: int) -> np.ndarray:
+        """i8[last − first]: hits and alignments of each of these queries."""
         raise NotImplementedError
 
     def asked(self, first: int, last: int, residues: bool) -> "Asked":
@@ -187,22 +192,35 @@ class Reporting:
         """
         if residues:
             self._databases()
-        rows = np.concatenate([[0], np.cumsum(self.sizes())])
-        parsed = bool((self.run.get("options") or {}).get("parse_deflines"))
+        for low in range(0, self.run["queries"], SIZES_AT_ONCE):
+            yield from self._blocks(low, min(low + SIZES_AT_ONCE, self.run["queries"]), residues)
+
+    def _blocks(self, low: int, high: int, residues: bool) -> Iterator[QueryBlock]:
+        """Of queries low … high − 1."""
+        for first, last in self._spans(low, high):
+            yield from self._between(first, last, residues)
+
+    def _spans(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """First query, and the one behind the last, of what is in memory together."""
+        rows = np.concatenate([[0], np.cumsum(self.sizes(low, high))])
         first = 0
         while first < len(rows) - 1:
             last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
             last = min(max(last, first + 1), first + QUERIES_AT_ONCE, len(rows) - 1)
-            hits = self.hits(first, last)
-            passed: dict[int, dict[str, int]] = {}
-            for query, slot, records in self.passed(first, last):
-                passed.setdefault(query, {})[slot] = records
-            block = QueryBlock(
-                *self.asked(first, last, residues), hits, self._with_parsed(self.targets(distinct(hits.target))),
-                models=(self.loaded_models or self.models)(first, last) if residues else (), stretch=self.stretch,
-                parsed=parsed, passed=passed)
-            yield from self._with_targets(block) if residues else (block,)
+            yield low + first, low + last
             first = last
+
+    def _between(self, first: int, last: int, residues: bool) -> Iterator[QueryBlock]:
+        parsed = bool((self.run.get("options") or {}).get("parse_deflines"))
+        hits = self.hits(first, last)
+        passed: dict[int, dict[str, int]] = {}
+        for query, slot, records in self.passed(first, last):
+            passed.setdefault(query, {})[slot] = records
+        block = QueryBlock(
+            *self.asked(first, last, residues), hits, self._with_parsed(self.targets(distinct(hits.target))),
+            models=(self.loaded_models or self.models)(first, last) if residues else (), stretch=self.stretch,
+            parsed=parsed, passed=passed)
+        yield from self._with_targets(block) if residues else (block,)
 
     def queries(self, residues: bool = False) -> Iterator[QueryReport]:
         """The same, one at a time."""
@@ -302,12 +320,13 @@ class RunReport(Reporting):
             found[level].append(Column(name, kind, doc, nullable))
         return found
 
-    def sizes(self) -> np.ndarray:
-        sizes = np.zeros(self.run["queries"], np.int64)
+    def sizes(self, first: int, last: int) -> np.ndarray:
+        sizes = np.zeros(last - first, np.int64)
         for level in LEVELS:
             found = self._ask(
-                f"SELECT query, count(*) AS size FROM {level} WHERE run = {self.number} GROUP BY query").fetchnumpy()
-            sizes[found["query"]] += found["size"]
+                f"SELECT query, count(*) AS size FROM {level} WHERE run = {self.number} AND query >= {first} "
+                f"AND query < {last} GROUP BY query").fetchnumpy()
+            sizes[found["query"] - first] += found["size"]
         return sizes
 
     def asked(self, first: int, last: int, residues: bool) -> "Asked":

@@ -63,7 +63,7 @@ class RunFile:
         done: whether the run is finished.
     """
 
-    number = NUMBER
+    number, streamed = NUMBER, False
 
     def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path | None) -> None:
         self.connection, self.path = connection, path
@@ -148,13 +148,19 @@ class RunFile:
         if not rows:
             return None
         data = json.loads(rows[0][0])
-        return UnitPlan(tuple((a, b) for a, b in data["batches"]), tuple(Span(*v) for v in data["volumes"]))
+        return UnitPlan(tuple((a, b) for a, b in data["batches"]), tuple(Span(*v) for v in data["volumes"]),
+                        data.get("first_batch", 0), data.get("more", False))
 
-    def begin(self, plan: UnitPlan) -> None:
+    def begin(self, plan: UnitPlan, queries: SequenceBatch | ModelBatch | None = None) -> None:
         volumes = [[v.first, v.last, v.total_residues, v.longest] for v in plan.volumes]
-        data = json.dumps({"batches": [list(b) for b in plan.batches], "volumes": volumes})
-        with self._changes():
-            self.connection.execute(f"INSERT INTO plans VALUES ({NUMBER}, {literal(data)})")
+        data = json.dumps({"batches": [list(b) for b in plan.batches], "volumes": volumes,
+                           "first_batch": plan.first_batch, "more": plan.more})
+        with self._changes() as connection:
+            connection.execute(f"DELETE FROM plans; INSERT INTO plans VALUES ({NUMBER}, {literal(data)})")
+            if queries is not None:
+                _write_queries(connection, queries)
+                connection.execute(f"UPDATE runs SET queries = queries + {len(queries)}")
+        self._shorten_log()
 
     def done_units(self) -> set[tuple[int, int]]:
         return set(self._ask("SELECT batch, volume FROM units"))
@@ -205,10 +211,14 @@ class RunFile:
         rows = self.connection.execute(f"SELECT {', '.join(OF_DATABASE)} FROM run_databases ORDER BY number").fetchall()
         return [dict(zip(OF_DATABASE, row)) for row in rows]
 
-    def queries(self, registry: "Registry") -> SequenceBatch | ModelBatch:
-        """All queries of the run; models are made again by the reader that knows their text."""
+    def queries(self, registry: "Registry", first: int = 0, last: int | None = None) -> SequenceBatch | ModelBatch:
+        """Queries ``first`` … ``last`` − 1 of the run, all that are kept where these are left out; models are made
+        again by the reader that knows their text."""
         kind = self.connection.execute("SELECT query_type FROM runs").fetchall()[0][0]
-        return _read_models(self.connection, registry) if kind == "model" else kept_queries(self.connection, kind)
+        if kind == "model":
+            return _read_models(self.connection, registry)
+        behind = "" if last is None else f" AND query < {last}"
+        return kept_queries(self.connection, kind, f"WHERE query >= {first}{behind}" if first or behind else "")
 
     def add(self, stats: Mapping[str, SlotStats]) -> None:
         """Add to the statistics of some slots."""

@@ -7,6 +7,7 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -241,12 +242,17 @@ class SequenceDatabase(DatabaseFile):
 
     def fetch(self, ordinals: np.ndarray) -> SequenceBatch:
         """The sequences with i8[k] ascending ``ordinals``, with names, descriptions and lower case."""
+        batch, starts = self.unread(ordinals)
+        return replace(batch, residues=self.residues(starts, batch.lengths))
+
+    def unread(self, ordinals: np.ndarray) -> tuple[SequenceBatch, np.ndarray]:
+        """As ``fetch``, without residues; and i8[k], where each sequence begins in the row of all residues."""
         ordinals = np.asarray(ordinals, np.int64)
         table = self.rows(ordinals)
-        lengths = np.asarray(table["length"], np.int64)
-        return SequenceBatch(
-            self.alphabet, self.residues(np.asarray(table["start"], np.int64), lengths), offsets_of(lengths), ordinals,
-            self.lower(ordinals), names=table["name"].tolist(), descriptions=table["description"].tolist())
+        offsets = offsets_of(np.asarray(table["length"], np.int64))
+        batch = SequenceBatch(self.alphabet, np.empty(0, np.uint8), offsets, ordinals, self.lower(ordinals),
+                              names=table["name"].tolist(), descriptions=table["description"].tolist())
+        return batch, np.asarray(table["start"], np.int64)
 
     def rows(self, ordinals: np.ndarray) -> dict[str, np.ndarray]:
         """Columns ordinal, name, description, length, start and taxid, 0 where there is none, of the sequences with
@@ -330,6 +336,11 @@ class SequenceDatabase(DatabaseFile):
             run_tasks(min(threads, MOST_READERS), lambda piece: self._copy(*piece), pieces, "read")
         return out
 
+    @property
+    def chunk_residues(self) -> int:
+        """Residues of every chunk but the last."""
+        return self._about.chunk_residues
+
     def image(self, make: bool = False) -> "ResidueImage | None":
         """The image of all residues; None where there is none.
 
@@ -357,7 +368,7 @@ class SequenceDatabase(DatabaseFile):
         writer = ImageWriter(self.path)
         try:
             for chunk in range(-(-self.total_residues // self._about.chunk_residues)):
-                writer.add(self._decode(*self._chunk(chunk)))
+                writer.add(self._decode(*self.chunk(chunk)))
         except BaseException:
             writer.discard()
             raise
@@ -392,7 +403,7 @@ class SequenceDatabase(DatabaseFile):
         if held is not None and held[0] == chunk:
             out[:] = held[1][skip : skip + len(out)]
             return
-        residues, data, runs = self._chunk(chunk)
+        residues, data, runs = self.chunk(chunk)
         if skip == 0 and len(out) == residues:
             self._decode(residues, data, runs, out)
             return
@@ -411,7 +422,7 @@ class SequenceDatabase(DatabaseFile):
         out[:] = data
         return out
 
-    def _chunk(self, chunk: int) -> tuple[int, np.ndarray, np.ndarray]:
+    def chunk(self, chunk: int) -> tuple[int, np.ndarray, np.ndarray]:
         """Residues, packed residues and ambiguity runs of a chunk, checked."""
         try:
             run = self._run_apart if self.read_only else self._run  # while appending, rows are those of the transaction

@@ -20,7 +20,7 @@ from ...core.ports import Span, TargetInfo, TaxaFound, Taxon, VolumeSource
 from ...core.sequences import SequenceBatch, UnreadBatch, offsets_of
 from . import taxonomy
 from .database import SequenceDatabase, unknown_names
-from .stored_batch import StoredBatch
+from .stored_batch import FETCHED_WHOLE, FetchedBatch, StoredBatch
 from .stored_indexes import IndexKey, StoredIndex, Wrong, nothing, read_piece, stored_indexes
 
 
@@ -99,6 +99,8 @@ class DatabaseSource:
         return StoredBatch.in_database(self._database, int(begin), offsets, ordinals, ordinals, self._threads)
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
+        if self.alphabet.name == "nucleotide" and int(self._lengths[numbers].sum()) > FETCHED_WHOLE:
+            return FetchedBatch.in_database(self._database, *self._database.unread(numbers))
         return self._database.fetch(numbers)
 
     def info(self, numbers: np.ndarray) -> TargetInfo:

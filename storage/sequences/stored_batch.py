@@ -4,8 +4,14 @@ from typing import Self
 
 import numpy as np
 
-from ...core.sequences import SequenceBatch, UnreadBatch
+from ...core.sequences import PackedResidues, SequenceBatch, UnreadBatch
 from .database import SequenceDatabase
+from .packed_stretch import packed_stretch, unpack_stretches
+
+BLOCK = 1 << 14
+"""Residues that are read together where few are asked for."""
+FETCHED_WHOLE = 1 << 22
+"""Residues up to which sequences that are fetched are read whole."""
 
 
 class StoredBatch(UnreadBatch):
@@ -48,6 +54,12 @@ class StoredBatch(UnreadBatch):
                 return mapped
         return super().stretch(first, last)
 
+    def packed(self) -> PackedResidues | None:
+        if "_stored" not in self.__dict__ or self.loaded or self.alphabet.name != "nucleotide":
+            return None
+        database, begin, _, threads = self._stored
+        return packed_stretch(database, begin, begin + self.total_residues, threads)
+
     def load(self) -> None:
         """Read the residues now; those of an image are brought into the system's cache meanwhile."""
         image = self._image(make=True)
@@ -70,4 +82,59 @@ class StoredBatch(UnreadBatch):
         return None if image is None else (image, begin, begin + self.total_residues)
 
 
-__all__ = ["StoredBatch"]
+class FetchedBatch(UnreadBatch):
+    """Long sequences of a database, of which as a rule but a few stretches are looked at: these are read alone, with
+    what is beside them, and stay in memory."""
+
+    @classmethod
+    def in_database(cls, database: SequenceDatabase, whole: SequenceBatch, starts: np.ndarray) -> Self:
+        """Sequences of ``whole``, which has no residues, that begin at i8[k] ``starts`` in the row of all."""
+        batch = cls.from_readers(database.alphabet, whole.offsets, whole.ordinals,
+                                 lambda: database.residues(starts, np.diff(whole.offsets)), lambda: whole.lower)
+        batch.__dict__.update(names=whole.names, descriptions=whole.descriptions, _database=database, _starts=starts,
+                              _pieces=_pieces(starts, whole.offsets))
+        return batch
+
+    def renumbered(self, ordinals: np.ndarray) -> SequenceBatch:
+        whole = SequenceBatch(self.alphabet, np.empty(0, np.uint8), self.offsets, ordinals, self.lower,
+                              names=self.names, descriptions=self.descriptions)
+        return self.in_database(self._database, whole, self._starts)
+
+    def around(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        if "_pieces" not in self.__dict__ or self.loaded:
+            return super().around(first, last)
+        with self._reading:
+            if "_some" not in self.__dict__:
+                blocks = -(-self.total_residues // BLOCK)
+                self.__dict__["_some"] = np.empty(self.total_residues, np.uint8), np.zeros(blocks, np.bool_)
+            codes, there = self._some
+            wanted = np.zeros(len(there) + 1, np.int64)
+            some = last > first
+            np.add.at(wanted, first[some] // BLOCK, 1)
+            np.add.at(wanted, (last[some] - 1) // BLOCK + 1, -1)
+            new = (np.cumsum(wanted[:-1]) > 0) & ~there
+            self._read(codes, new)
+            there |= new
+        found: np.ndarray = codes
+        return found
+
+    def _read(self, codes: np.ndarray, blocks: np.ndarray) -> None:
+        """Read bool[b] blocks into codes."""
+        edges = np.flatnonzero(np.diff(blocks.astype(np.int8), prepend=0, append=0)) * BLOCK
+        begins, ends, starts = self._pieces
+        stretches = []
+        for low, high in np.minimum(edges, len(codes)).reshape(-1, 2).tolist():
+            for piece in range(int(np.searchsorted(ends, low, "right")), int(np.searchsorted(begins, high, "left"))):
+                own = slice(max(low, int(begins[piece])), min(high, int(ends[piece])))
+                stretches.append((int(starts[piece] - begins[piece]) + own.start, codes[own]))
+        unpack_stretches(self._database, stretches)
+
+
+def _pieces(starts: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Begins and ends of what is in one piece in a batch and in the row of all, and where it begins there."""
+    new = np.append(True, starts[1:] != starts[:-1] + np.diff(offsets)[:-1])
+    begins = offsets[:-1][new]
+    return begins, np.append(begins[1:], offsets[-1]), starts[new]
+
+
+__all__ = ["FETCHED_WHOLE", "FetchedBatch", "StoredBatch"]

@@ -82,7 +82,7 @@ class Writer:
         self._digests = list(database._digests())
         self._chunk, self._fill = divmod(self._residues, self._size)
         if self._fill:
-            residues, data, runs = database._chunk(self._chunk)
+            residues, data, runs = database.chunk(self._chunk)
             database._decode(residues, data, runs, self._buffer[: self._fill])
             self._digests.pop()
             self._run(f"DELETE FROM {table_of(self._chunk, HEAD['sequences'])} WHERE chunk = {self._chunk}")

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import seqloom
+from pyarrow import parquet
 from seqloom import search
-from seqloom.cluster import messages, session, versions
+from seqloom.cluster import executor, messages, payloads, session, versions
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.engine.memory import MemorySource
 from seqloom.core.errors import Cancelled, ClusterError, OptionError, UsageError
@@ -23,6 +24,7 @@ from seqloom.core.progress import Progress
 from seqloom.core.records import Alignments
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
+from seqloom.models import ModelDatabase
 from seqloom.results import Results
 from seqloom.searches import resume
 from seqloom.testing import assert_same_records
@@ -51,6 +53,11 @@ def asked(name: str) -> tuple[Any, Any]:
     return proteins().take(0, 9), proteins().take(0, 60)
 
 
+def globins() -> dict[str, str]:
+    """Proteins of which some are globins."""
+    return {proteins().names[n]: proteins().text(n) for n in range(252, 262)}
+
+
 def rows(run: Any) -> list[Any]:
     text = io.StringIO()
     run.write(text)
@@ -70,8 +77,9 @@ def test_same_rows_where_targets_are_sent(client: Any, name: str) -> None:
     ("blastn", "mito_human.fasta", "mito_orang.fasta")])
 def test_same_rows_where_workers_read_the_files(client: Any, name: str, queries: str, targets: str) -> None:
     options = {"evalue": 1e-3} if name == "blastn" else {}
-    given = proteins().take(0, 40) if name == "hmmscan" else SAMPLE / queries
+    given = globins() if name == "hmmscan" else SAMPLE / queries
     wanted = rows(search(name, given, SAMPLE / targets, store=False, **options))
+    assert len(wanted[0])
     assert rows(search(name, given, SAMPLE / targets, store=False, cluster=client, **SMALL, **options)) == wanted
 
 
@@ -83,10 +91,39 @@ def test_what_workers_do_not_see_is_sent(client: Any, tmp_path: Path) -> None:
     client.run(exec, there, {})
     try:
         assert rows(search("blastp", proteins().take(0, 6), tmp_path / "t.duckdb", cluster=client, **given)) == wanted
-        with pytest.raises(ClusterError, match=r"it doesn't see \S+globins4.hmm; models aren't sent"):
-            search("hmmscan", SAMPLE / "query.fasta", SAMPLE / "globins4.hmm", store=False, cluster=client)
+        models, scanned = SAMPLE / "globins4.hmm", globins()
+        with ModelDatabase.create(tmp_path / "m.duckdb", models):
+            pass
+        for library in (models, tmp_path / "m.duckdb"):
+            wanted = rows(search("hmmscan", scanned, library, store=False))
+            assert len(wanted[0])
+            assert rows(search("hmmscan", scanned, library, store=False, cluster=client, **SMALL)) == wanted
     finally:
         client.run(exec, "import seqloom.cluster.worker as w; w._sees = w.sees", {})
+
+
+@pytest.mark.parametrize("sees", [True, False])
+def test_all_scores_come_from_workers(client: Any, tmp_path: Path, sees: bool) -> None:
+    queries, tables = proteins().take(0, 3), []
+    targets = SAMPLE / "proteins.fasta" if sees else proteins().take(0, 60)
+    for name, where in (("alone", None), ("spread", client)):
+        file = tmp_path / f"{name}.parquet"
+        found = search("sw", queries, targets, store=False, cluster=where, all_scores=str(file),
+                       target_ids=proteins().names[:20], batch_queries=2, volume_residues=4000)
+        tables.append(parquet.read_table(file).to_pylist())
+        assert len(found) and not (tmp_path / f"{name}.parquet.parts").exists()
+    assert tables[0] == tables[1] and len(tables[0]) == 3 * 20
+
+
+def test_a_file_that_nobody_asked_for_is_not_written(tmp_path: Path) -> None:
+    made = executor.ClusterExecutor.__new__(executor.ClusterExecutor)
+    made._parts = {"seed.scores": tmp_path / "parts"}
+    (tmp_path / "parts").mkdir()
+    made._keep_parts({("seed.scores", "a"): b"1"})
+    for slot, name in (("seed.scores", "../b"), ("seed.scores", "/tmp/b"), ("seed.scores", ".."), ("seed.other", "b")):
+        with pytest.raises(ClusterError, match="a worker sent a file that nobody asked for"):
+            made._keep_parts({(slot, name): b"2"})
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["a"]
 
 
 def test_memory_holds_for_each_worker(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +188,7 @@ def test_a_lost_worker_s_units_are_done_again(client: Any) -> None:
 
 def test_a_unit_that_fails_three_times_fails_the_run(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     queries, targets = asked("blastp")
-    monkeypatch.setattr(session.ClusterExecutor, "_bytes", lambda *given: b"no message")
+    monkeypatch.setattr(payloads.Payloads, "_bytes", lambda *given: b"no message")
     with pytest.raises(ClusterError, match=r"a part of the work failed 3 times, at last since worker tcp://\S+: "):
         search("blastp", queries, targets, store=False, cluster=client, **SMALL)
 
@@ -177,8 +214,6 @@ def test_what_is_no_cluster_is_refused(tmp_path: Path) -> None:
     for text in ("nonsense", "local:0", "local:5000", "local:x", str(tmp_path / "none.json")):
         with pytest.raises(UsageError, match="--cluster"):
             search("blastp", query, query, store=False, cluster=text)
-    with pytest.raises(ClusterError, match=r"--all-scores is written by the process that searches"):
-        search("sw", query, query, store=False, cluster="local:1", all_scores=str(tmp_path / "s.parquet"))
 
 
 def test_nobody_at_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,11 +276,13 @@ def test_results_arrive_as_they_were_sent() -> None:
         "target_frame")})
     stats = {"seed.words": SlotStats(0.5, 1, 2, {"words": 3}, {7: 8})}
     trace = Trace({(0, 4): ["seed.words"]}, {(0, 5): "score.evalue"})
-    data = messages.from_result(UnitResult(Unit(1, 2, 3), records, stats), {}, trace, seconds=1.5)
+    files = {("seed.words", "a"): b"xy"}
+    data = messages.from_result(UnitResult(Unit(1, 2, 3), records, stats), {}, trace, files, seconds=1.5)
     facts, arrays = messages.unpacked(data)
     result, way = messages.to_result(Unit(1, 2, 3), facts, arrays["records"])
     assert_same_records(result.records, records)
     assert (result.stats, way, facts["seconds"]) == (stats, trace, 1.5)
+    assert messages.to_files(facts, arrays) == files
 
 
 def test_programs_are_compared_by_versions_and_code() -> None:

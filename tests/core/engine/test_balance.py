@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from seqloom.core.engine.balance import Costs, Work, best_cut, choices, efficiency, foretold, share
+from seqloom.core.engine.balance import (
+    Costs,
+    Load,
+    Work,
+    best_cut,
+    choices,
+    efficiency,
+    foretold,
+    share,
+    sooner_elsewhere,
+)
 from seqloom.core.engine.memory import MemorySink
 from seqloom.core.engine.planning import Planner
 from seqloom.testing import assert_same_hits
@@ -80,3 +90,19 @@ def test_a_plan_for_workers_has_units_for_all_and_the_same_rows(monkeypatch: pyt
     assert many.volumes[-1].last == len(TARGETS)
     engine(workers=4).run(sink := MemorySink())
     assert_same_hits(whole(), sink.hits)
+
+
+def test_the_last_units_wait_for_quicker_workers() -> None:
+    slow, quick, new = Load(0, 10), Load(50, 100), Load(0, 0)
+    assert sooner_elsewhere(100, 100, slow, [quick]), "10 seconds here, 1.5 there"
+    assert not sooner_elsewhere(100, 2000, slow, [quick]), "it has other work for 20 seconds"
+    assert not sooner_elsewhere(100, 100, quick, [slow]) and not sooner_elsewhere(100, 100, new, [quick])
+    assert not sooner_elsewhere(100, 100, slow, [slow, new])
+
+
+@given(st.integers(1, 1000), st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), min_size=1, max_size=6))
+def test_there_is_always_a_worker_that_does_not_wait_for_others(cells: int, given: list[tuple[int, int]]) -> None:
+    """Were all to wait for one another once they are done with what they have, a run wouldn't end."""
+    free = [Load(0, speed) for _, speed in given]
+    assert not all(sooner_elsewhere(cells, cells, here, [other for other in free if other is not here])
+                   for here in free)

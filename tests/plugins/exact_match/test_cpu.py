@@ -1,6 +1,7 @@
 """Exact matching on the CPU: the same arrays and matches as the reference's, whichever route finds them."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import seed_reference, strands_cpu
+from seqloom.plugins.exact_match import seed_reference, strands_cpu, suffix_array_cpu
 from seqloom.plugins.exact_match.index_cpu import SuffixArrayCpu
 from seqloom.plugins.exact_match.index_reference import SuffixArray, SuffixArrayOptions
 from seqloom.plugins.exact_match.minimizer_index_cpu import MinimizerIndexCpu
@@ -49,6 +50,11 @@ def is_sorted(text: np.ndarray, order: np.ndarray) -> bool:
     return bool((np.bincount(order, minlength=len(text)) == 1).all() and less.all())
 
 
+def by_three_threads(text: np.ndarray) -> np.ndarray:
+    with patch.object(suffix_array_cpu, "_LEAST_PART", 16):
+        return suffix_array(text, 3)
+
+
 @settings(max_examples=200, deadline=None)
 @given(texts)
 @pytest.mark.parametrize("build", [suffix_array, by_induction])
@@ -72,15 +78,27 @@ def long_texts() -> dict[str, np.ndarray]:
         "some repeats": np.concatenate([genome, genome[5000:7000], genome[:500]]),
         "Fibonacci": np.frombuffer(longer.encode(), np.uint8) - 97,
         "all symbols": rng.integers(0, 18, 50_000),
+        "long stretches": np.concatenate([np.append(np.zeros(n, np.int64), [1, 3]) for n in rng.integers(1, 40, 5000)]),
     }
 
 
 @pytest.mark.parametrize("name", list(long_texts()))
-@pytest.mark.parametrize("build", [suffix_array, by_induction])
+@pytest.mark.parametrize("build", [suffix_array, by_three_threads, by_induction])
 def test_suffixes_of_long_texts_are_sorted(build, name):
     text = np.append(long_texts()[name], 18).astype(np.uint8)
     order = build(text)
     assert order.dtype == np.int32 and is_sorted(text, order.astype(np.int64))
+
+
+@pytest.mark.gold
+@pytest.mark.parametrize("build", [suffix_array, by_induction])
+def test_places_of_eight_bytes(build, monkeypatch):
+    """As texts from 2 G symbols on have them."""
+    monkeypatch.setattr(suffix_array_cpu, "suffix_type", lambda count: np.dtype(np.int64))
+    for symbols in long_texts().values():
+        text = np.append(symbols, 18).astype(np.uint8)
+        order = build(text)
+        assert order.dtype == np.int64 and is_sorted(text, order)
 
 
 @settings(max_examples=100, deadline=None)

@@ -13,9 +13,10 @@ from seqloom.core.records import Pairs
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.lanes import interleaved
 from seqloom.plugins.common.stretches_cpu import Stretches
-from seqloom.plugins.profile_hmm import forward_cpu, seed_msv_cpu, ssv_striped_cpu, traces_cpu
+from seqloom.plugins.profile_hmm import forward_cpu, kept_states_cpu, seed_msv_cpu, ssv_striped_cpu, traces_cpu
 from seqloom.plugins.profile_hmm.clusters import envelopes
 from seqloom.plugins.profile_hmm.clusters_cpu import envelopes as envelopes_cpu
+from seqloom.plugins.profile_hmm.exact_math import log_f32
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
 from seqloom.plugins.profile_hmm.extend_bias_reference import BiasFilter
 from seqloom.plugins.profile_hmm.extend_domains_cpu import DefineDomainsCpu
@@ -26,7 +27,9 @@ from seqloom.plugins.profile_hmm.extend_viterbi_cpu import ViterbiFilterCpu
 from seqloom.plugins.profile_hmm.extend_viterbi_reference import ViterbiFilter
 from seqloom.plugins.profile_hmm.forward_cpu import StripedOdds
 from seqloom.plugins.profile_hmm.forward_reference import backward, forward
+from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
 from seqloom.plugins.profile_hmm.index_reference import HmmProfiles
+from seqloom.plugins.profile_hmm.logs_cpu import log_f32 as log_f32_cpu
 from seqloom.plugins.profile_hmm.msv_cpu import length_costs, look_up_scores, segment_scores
 from seqloom.plugins.profile_hmm.options import HmmsearchOptions
 from seqloom.plugins.profile_hmm.profile import LengthModel, byte_length_cost, null_score, search_profile
@@ -87,6 +90,14 @@ def test_profiles_are_those_of_the_reference(size, seed):
         for field in fields(getattr(expected, precision)):
             one, other = (getattr(getattr(profile, precision), field.name) for profile in (found, expected))
             assert np.array_equal(one, other) and np.asarray(one).dtype == np.asarray(other).dtype, field.name
+
+
+@given(st.lists(st.floats(0.0, allow_nan=False), min_size=1), st.integers(0, 10**6))
+def test_logs_are_those_of_libm(odd, seed):
+    near = np.random.default_rng(seed).lognormal(0.0, 0.01, 2000)
+    # The last one's logarithm is about the middle between two numbers of f32, too near it for the series.
+    values = np.concatenate([odd, near.astype(np.float32), near, [1.0, np.exp(1.0 + 2.0**-24)]])
+    assert np.array_equal(log_f32_cpu(values), log_f32(values))
 
 
 @settings(max_examples=12, deadline=None)
@@ -203,6 +214,21 @@ def test_domains_are_those_of_the_reference(sizes, seed):
     assert_same_hits(found, expected)
     scored, expected = Null2ScoreCpu().run(context, found), Null2Score().run(context, expected)
     assert_same_hits(scored, expected)
+
+
+@pytest.mark.parametrize("room", [0, 10_000, 1 << 20])
+def test_domains_do_not_depend_on_how_much_of_forward_is_kept(monkeypatch, room):
+    monkeypatch.setattr(kept_states_cpu, "KEPT_BYTES", room)
+    models = [random_model(size, size) for size in (20, 90)]
+    context = context_of(models, some_targets(models, 3), EVERYTHING)
+    index = HmmProfilesCpu().run(context, context.queries)
+    passed = ForwardFilterCpu().run(replace(context, indexes={index.kind: index}),
+                                    BiasFilterCpu().run(context, MsvFilterCpu().run(context, None)))
+    free = index.objects["states"]._free
+    assert 0 <= free <= max(room - 1, 0) and len(passed) > 20
+    found = DefineDomainsCpu().run(replace(context, indexes={index.kind: index}), passed)
+    assert index.objects["states"]._free == room
+    assert_same_hits(found, DefineDomainsCpu().run(context, passed))
 
 
 def test_domains_do_not_depend_on_how_much_is_held_at_once(monkeypatch):

@@ -1,6 +1,7 @@
 """phmmer: matrices as probabilities, models of sequences, their calibration, and the pipeline with them."""
 
 import io
+import platform
 from pathlib import Path
 
 import numpy as np
@@ -147,6 +148,18 @@ def test_evalues_are_the_peers():
                         backend="cpu")
     assert [f"{e:.2g} {s:.1f}" for e, s in zip(hits.evalue, hits.bit_score, strict=True)] == [
         "4.3e-37 111.0", "6.5e-37 110.5"]  # of phmmer 3.3.2
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors aren't told to make such numbers 0")
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_what_is_smaller_than_any_normal_number_is_0(backend):
+    """29 residues of 120 bits scale what is before them down that far; domains that would begin later are lost."""
+    hits = run_pipeline("phmmer", SequenceBatch.of(PROTEIN, ["Y" * 18 + "W" + "Y" * 10]),
+                        SequenceBatch.of(PROTEIN, ["Y" * 135]), {**FEW, "max": True, "pextend": 0.1, "mx": "PAM30"},
+                        backend=backend)
+    [domain] = hits.alignments.rows()
+    assert (f"{domain['bit_score']:.1f} {domain['accuracy']:.2f}", domain["query_end"], domain["target_end"]) == (
+        "-503.0 0.47", 24, 79)  # of phmmer 3.3.2; with smaller numbers -501.1 0.68, 68
 
 
 def test_evalues_too_small_for_all_their_digits_are_0():

@@ -69,7 +69,7 @@ def test_volumes_are_read_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Residues aren't copied; those of a stretch are compared with their checksums, and no others."""
     whole = make(tmp_path / "d.duckdb", batch(1), batch(2, prefix="t"))
     with SequenceDatabase.open(tmp_path / "d.duckdb") as database:
-        monkeypatch.setattr(database, "_chunk", lambda chunk: pytest.fail("read from the database"))
+        monkeypatch.setattr(database, "chunk", lambda chunk: pytest.fail("read from the database"))
         source = ChainedSource([DatabaseSource(database, 2)])
         image = database.image()
         first = 0

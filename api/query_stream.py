@@ -1,0 +1,227 @@
+"""Queries of files, a portion at a time: one is read while the one before is searched, however many there are."""
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import inputs
+from .core.alphabet import alphabet
+from .core.errors import ResumeError
+from .core.progress import Cancellation, Progress
+from .core.sequences import SequenceBatch
+from .installed import registry
+
+BATCHES = 4
+"""Batches of a portion, so that several threads have something to do at its end."""
+LEAST = 1 << 16
+"""Residues for which there is room in any case."""
+OF_MEMORY = 32
+"""Part of the memory for a run's data that the residues of a portion may be."""
+WIDER = 4
+"""How many times as much a portion holds where volumes don't stay in memory."""
+WAIT = 0.2
+"""Seconds after which a cancellation is noticed at the latest."""
+
+
+@dataclass(frozen=True)
+class QueryFiles:
+    """Files whose sequences are the queries of a run, one behind the other.
+
+    Attributes:
+        kind: name of their alphabet.
+        paths: "-" is standard input.
+        on_bad: see ``read_sequences``.
+        residues, queries: of a portion, about and at most.
+    """
+
+    kind: str
+    paths: tuple[str, ...]
+    on_bad: str
+    residues: int
+    queries: int
+
+    @classmethod
+    def of(cls, kind: str, paths: Sequence[str], on_bad: str, batch_residues: int, batch_queries: int,
+           memory: int | None) -> "QueryFiles":
+        """Portions of some batches, as far as there is room for them."""
+        residues = BATCHES * batch_residues
+        if memory is not None:
+            residues = min(residues, max(LEAST, memory // OF_MEMORY))
+        return cls(kind, tuple(paths), on_bad, residues, BATCHES * batch_queries)
+
+    @classmethod
+    def kept(cls, data: Mapping[str, Any]) -> "QueryFiles":
+        """From what ``as_dict`` gave."""
+        return cls(**{**data, "paths": tuple(data["paths"])})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with paths that hold wherever the run goes on."""
+        paths = [path if path == "-" else os.path.abspath(path) for path in self.paths]
+        return {"kind": self.kind, "paths": paths, "on_bad": self.on_bad, "residues": self.residues,
+                "queries": self.queries}
+
+    @property
+    def passing(self) -> str | None:
+        """The first one that can be read once only; None where all can be read again."""
+        return next((path for path in self.paths if inputs.is_stream(path)), None)
+
+    @property
+    def bytes(self) -> int | None:
+        """Of all files; None where one doesn't say."""
+        sizes = [os.path.getsize(path) if Path(path).is_file() else None for path in self.paths]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+class QueryStream:
+    """Portions of the queries of files, as the engine takes them (``Portions``).
+
+    Args:
+        files: what is read.
+        cancellation: stops reading.
+
+    Attributes:
+        files: what is read.
+        part: of the files, what was read for the portions that were given.
+    """
+
+    part: float | None = None
+
+    def __init__(self, files: QueryFiles, cancellation: Cancellation | None = None) -> None:
+        self.files, self._progress = files, Progress(cancellation)
+        self._residues, self._queries = files.residues, files.queries
+        self._size = files.bytes
+        self._portions: Iterator[tuple[SequenceBatch, float | None]] = self._read()
+        self._ready: queue.SimpleQueue[tuple[SequenceBatch | None, float | None, BaseException | None]]
+        self._ready = queue.SimpleQueue()
+        self._reading = self._ended = False
+
+    def first(self) -> SequenceBatch | None:
+        """The first portion, or the next one, read by the thread that asks: before any is read ahead."""
+        portion, self.part = next(self._portions, (None, self.part))
+        return portion
+
+    def is_full(self, portion: SequenceBatch) -> bool:
+        """Whether others may follow behind a portion."""
+        return portion.total_residues >= self.files.residues or len(portion) >= self.files.queries
+
+    def widen(self) -> None:
+        """Have portions hold more from now on: each has all volumes read anew."""
+        self._residues, self._queries = WIDER * self.files.residues, WIDER * self.files.queries
+
+    def read_ahead(self) -> None:
+        """Have the next portion read, by a thread of its own."""
+        if not self._reading and not self._ended:
+            self._reading = True
+            # One that waits for a pipe must not keep the program from ending.
+            threading.Thread(target=self._fetch, name="queries", daemon=True).start()
+
+    def next(self, cancellation: Cancellation) -> SequenceBatch | None:
+        """The next portion, while the one behind it is being read; see ``Portions``."""
+        if self._ended:
+            return None
+        self.read_ahead()
+        while True:
+            cancellation.check()
+            try:
+                portion, self.part, error = self._ready.get(timeout=WAIT)
+                break
+            except queue.Empty:
+                continue
+        self._reading = False
+        if error is not None:
+            self._ended = True
+            raise error
+        self._ended = portion is None
+        self.read_ahead()
+        return portion
+
+    def _fetch(self) -> None:
+        try:
+            self._ready.put((*next(self._portions, (None, 1.0)), None))
+        except BaseException as error:  # whoever waits for the portion raises it
+            self._ready.put((None, None, error))
+
+    def _read(self) -> Iterator[tuple[SequenceBatch, float | None]]:
+        """Portions, and what part of the files was read with each."""
+        held: list[SequenceBatch] = []
+        first = residues = queries = 0
+        for batch in self._batches():
+            low = 0
+            while low < len(batch):
+                high = min(len(batch), low + max(1, self._queries - queries))
+                held.append(batch.take(low, high))
+                low, queries, residues = high, queries + len(held[-1]), residues + held[-1].total_residues
+                if residues >= self._residues or queries >= self._queries:
+                    whole = _numbered(held, first)
+                    first += len(whole)
+                    held, residues, queries = [], 0, 0
+                    yield whole, self._read_part()
+        if held:
+            yield _numbered(held, first), self._read_part()
+
+    def _batches(self) -> Iterator[SequenceBatch]:
+        files = self.files
+        for path in files.paths:
+            yield from inputs.read_sequences(path, registry(), alphabet(files.kind), files.on_bad,
+                                             min(files.residues, inputs.RESIDUES), queries=True,
+                                             progress=self._progress)
+
+    def _read_part(self) -> float | None:
+        return min(1.0, self._progress.done / self._size) if self._size else None
+
+
+def _numbered(parts: Sequence[SequenceBatch], first: int) -> SequenceBatch:
+    whole = SequenceBatch.concat(parts)
+    return whole.renumbered(np.arange(first, first + len(whole), dtype=np.int64))
+
+
+class RestOfQueries(QueryStream):
+    """Portions of the queries of a run that goes on, behind those that it has already.
+
+    Args:
+        stream: reads what held the queries when the run was begun.
+        kept: gives the run's queries first … last − 1.
+        count: how many the run has.
+        run: its identifier, for messages.
+    """
+
+    def __init__(self, files: QueryFiles, kept: Callable[[int, int], SequenceBatch], count: int, run: str,
+                 cancellation: Cancellation | None = None) -> None:
+        super().__init__(files, cancellation)
+        self._kept, self._count, self._run = kept, count, run
+        self._check()
+
+    def _check(self) -> None:
+        """Go past the queries that the run has.
+
+        Raises:
+            ResumeError: they are no longer the same.
+        """
+        first = 0
+        while first < self._count:
+            portion = self.first()
+            if portion is None:
+                raise ResumeError(f"run {self._run} can't be resumed: there are fewer queries now than when it was "
+                                  "begun; start the search anew")
+            last = min(first + len(portion), self._count)
+            if not _same(self._kept(first, last), portion.take(0, last - first)):
+                raise ResumeError(f"run {self._run} can't be resumed: its queries have changed since it was begun; "
+                                  "start the search anew")
+            if first + len(portion) > last:
+                self._portions = chain([(portion.take(last - first, len(portion)), self.part)], self._portions)
+            first = last
+
+
+def _same(one: SequenceBatch, other: SequenceBatch) -> bool:
+    return (list(one.names) == list(other.names) and np.array_equal(one.offsets, other.offsets)
+            and np.array_equal(one.residues, other.residues) and one.lower.rows() == other.lower.rows())
+
+
+__all__ = ["QueryFiles", "QueryStream", "RestOfQueries"]

@@ -1,0 +1,234 @@
+"""Bases of targets at two bits each, as all stages before the traceback read them, and unpacked where bytes are needed.
+
+The first base of four stands in the highest bits of its byte, and in place of an ambiguity there is the random base
+that stands for it. What is unpacked are stretches around hits, in an array that has room for the whole volume: the
+system provides memory only where something is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.index import Index
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common.xdrop_cpu import PADDING
+from seqloom.plugins.nucleotide_blast.index_reference import BASES
+
+BITS, RUNS = "bits", "runs"
+"""Arrays of the index: u1[⌈n/4⌉ + ``SPARE``], and i8[m, 3] first and last ambiguity of a run, and its code."""
+SPARE = 16
+"""Bytes behind the last base, so that words may be read from any place on."""
+BESIDE = 64
+"""Bases on either side of a stretch that are unpacked besides: vectors are read whole."""
+
+
+@inline
+def base_at(bits, place):
+    """The base at a place."""
+    return np.int64(bits[place >> 2]) >> (6 - 2 * (place & 3)) & 3
+
+
+@inline
+def four_at(bits, place):
+    """The four bases from a place on, as ``packed`` of the reference has them."""
+    two = np.int64(bits[place >> 2]) << 8 | np.int64(bits[(place >> 2) + 1])
+    return two >> (8 - 2 * (place & 3)) & 0xFF
+
+
+@kernel
+def _pack(residues, bits):
+    """Pack u1[n] codes below 4, of others the last two bits."""
+    whole = len(residues) // 4
+    for at in range(whole):
+        bits[at] = ((residues[4 * at] & 3) << 6 | (residues[4 * at + 1] & 3) << 4 | (residues[4 * at + 2] & 3) << 2
+                    | residues[4 * at + 3] & 3)
+    last = np.int64(0)
+    for place in range(4 * whole, len(residues)):
+        last |= np.int64(residues[place] & 3) << (6 - 2 * (place & 3))
+    if 4 * whole < len(residues):
+        bits[whole] = last
+
+
+@kernel
+def _turn(data, first, bits):
+    """Pack what is packed with the first of four lowest, from residue ``first`` (0 to 3) of the first byte on."""
+    shift = np.uint16(2 * first)
+    for at in range(len(data) - 1):
+        four = (np.uint16(data[at]) | np.uint16(data[at + 1]) << np.uint16(8)) >> shift
+        bits[at] = (four & 3) << 6 | (four & 12) << 2 | four >> 2 & 12 | four >> 6 & 3
+
+
+@inline
+def put(bits, place, base):
+    """Write a base at a place."""
+    shift = 6 - 2 * (place & 3)
+    bits[place >> 2] = np.int64(bits[place >> 2]) & ~(np.int64(3) << shift) | np.int64(base) << shift
+
+
+@kernel
+def _spread(bits, first, last, fours):
+    """Unpack bytes ``first`` … ``last`` − 1 to u4[last − first]: a base in each byte, the first one lowest."""
+    for at in range(last - first):
+        four = np.uint32(bits[first + at])
+        fours[at] = (four >> np.uint32(6) | four << np.uint32(4) & np.uint32(0x300)
+                     | four << np.uint32(14) & np.uint32(0x30000) | four << np.uint32(24) & np.uint32(0x3000000))
+
+
+@kernel
+def _spread_all(bits, spans, fours):
+    """Unpack stretches i8[s, 2] of bytes to where they belong in u4 ``fours``."""
+    for span in range(len(spans)):
+        first, last = spans[span, 0], spans[span, 1]
+        _spread(bits, first, last, fours[first:last])
+
+
+@kernel
+def _copy_both_ways(codes, spans, forwards, backwards):
+    """Copy stretches of u1 ``codes`` to where they belong from either end."""
+    last = len(backwards) - 1
+    for span in range(len(spans)):
+        for place in range(spans[span, 0], min(spans[span, 1], len(codes))):
+            forwards[place] = codes[place]
+            backwards[last - place] = codes[place]
+
+
+@kernel
+def _ambiguous(codes, spans, runs):
+    """Write the ambiguities of rising runs into rising stretches of u1 ``codes``."""
+    run = 0
+    for span in range(len(spans)):
+        first, last = spans[span, 0], spans[span, 1]
+        while run < len(runs) and runs[run, 1] <= first:
+            run += 1
+        at = run
+        while at < len(runs) and runs[at, 0] < last:
+            for place in range(max(first, runs[at, 0]), min(last, runs[at, 1])):
+                codes[place] = runs[at, 2]
+            at += 1
+
+
+def stretches(first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """i8[s, 2]: half-open stretches, rising and apart from each other, that hold those of i8[n] places and some more.
+
+    All begin and end at multiples of four.
+    """
+    if not len(first):
+        return np.empty((0, 2), np.int64)
+    order = np.argsort(first, kind="stable")
+    begins = np.maximum(first[order] - BESIDE, 0) & ~3
+    ends = np.maximum.accumulate(last[order] + BESIDE + 3 & ~3)
+    new = np.flatnonzero(begins[1:] > ends[:-1]) + 1
+    return np.stack([begins[np.append(0, new)], ends[np.append(new, len(ends)) - 1]], axis=1)
+
+
+def both_ways(codes: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """Residues of ``xdrop_cpu.BothWays`` of all u1[n] codes, of which i8[s, 2] ``stretches`` alone are written."""
+    ways = np.empty((2, len(codes) + 2 * PADDING), np.uint8)
+    ways[:, :PADDING] = ways[:, ways.shape[1] - PADDING :] = 0
+    _copy_both_ways(codes, spans, ways[0, PADDING:-PADDING], ways[1, PADDING:-PADDING])
+    return ways
+
+
+def packed_bits(residues: np.ndarray) -> np.ndarray:
+    """u1[⌈n/4⌉ + ``SPARE``] of u1[n] codes."""
+    bits = np.zeros(-(-len(residues) // 4) + SPARE, np.uint8)
+    _pack(residues, bits)
+    return bits
+
+
+def turned_bits(data: np.ndarray, first: int, size: int) -> np.ndarray:
+    """As ``packed_bits``, of u1 bytes with ``size`` codes from the ``first`` (0 to 3) on, the first of four lowest."""
+    bits = np.zeros(-(-size // 4) + SPARE, np.uint8)
+    _turn(np.append(data, np.zeros(2, np.uint8)), first, bits)
+    return bits
+
+
+class PackedBases(NamedTuple):
+    """All bases of a volume: u1 bits, i8[m, 3] runs of ambiguities, and how many bases there are."""
+
+    bits: np.ndarray
+    runs: np.ndarray
+    size: int
+
+    def piece(self, first: int, last: int) -> np.ndarray:
+        """u1[last − first]: bases from ``first`` on."""
+        begin, end = first >> 2, (last + 3) >> 2
+        fours = np.empty(end - begin, np.uint32)
+        _spread(self.bits, begin, end, fours)
+        return fours.view(np.uint8)[first - 4 * begin : last - 4 * begin]
+
+    def around(self, spans: np.ndarray, real: bool = False) -> np.ndarray:
+        """u1[size], of which i8[s, 2] ``stretches`` alone are written.
+
+        real: with ambiguities instead of the bases that stand for them.
+        """
+        fours = np.empty(-(-self.size // 4), np.uint32)
+        _spread_all(self.bits, np.minimum(spans >> 2, len(fours)), fours)
+        codes = fours.view(np.uint8)[: self.size]
+        if real and len(self.runs):
+            _ambiguous(codes, np.minimum(spans, self.size), self.runs)
+        return codes
+
+
+@dataclass(frozen=True)
+class PackedIndex(Index):
+    """The index of bases, packed; ``bases`` of it are unpacked, all of them, when somebody asks for these."""
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name != "bases":
+            return super().__getitem__(name)
+        return self.packed.piece(0, self.packed.size)
+
+    @property
+    def packed(self) -> PackedBases:
+        return PackedBases(self.arrays[BITS], self.arrays[RUNS], int(self.parameters["size"]))
+
+
+def packed_bases(context: Context) -> PackedBases:
+    """The bases of the volume, from whichever index there is."""
+    index = context.index(BASES)
+    if isinstance(index, PackedIndex):
+        return index.packed
+    return PackedBases(packed_bits(index["bases"]), np.empty((0, 3), np.int64), len(index["bases"]))
+
+
+def real_residues(context: Context, spans: np.ndarray) -> np.ndarray:
+    """u1[n]: residues of the volume with their ambiguities, which are there in i8[s, 2] ``stretches`` at least."""
+    index: Any = context.indexes.get(BASES)
+    if isinstance(index, PackedIndex) and not context.targets.loaded:
+        return index.packed.around(spans, real=True)
+    return context.targets.residues
+
+
+def packed_of(batch: SequenceBatch) -> PackedBases:
+    """Of the targets of a volume; at ambiguities there is any base yet."""
+    stored = batch.packed()
+    if stored is None:
+        residues = batch.residues
+        return PackedBases(packed_bits(residues), runs_of_codes(residues), len(residues))
+    runs = np.stack([stored.starts, stored.starts + stored.lengths, stored.codes], axis=1).astype(np.int64)
+    return PackedBases(turned_bits(stored.data, stored.first, batch.total_residues), runs, batch.total_residues)
+
+
+@kernel
+def _any_ambiguous(codes):
+    """All bits of any of the codes."""
+    bits = np.uint8(0)
+    for place in range(len(codes)):
+        bits |= codes[place]
+    return bits
+
+
+def runs_of_codes(codes: np.ndarray) -> np.ndarray:
+    """i8[m, 3]: runs of equal codes above 3."""
+    if _any_ambiguous(codes) < 4:
+        return np.empty((0, 3), np.int64)
+    places = np.flatnonzero(codes > 3)
+    cut = np.flatnonzero((np.diff(places) != 1) | (np.diff(codes[places].astype(np.int16)) != 0)) + 1
+    first = np.append(0, cut)
+    last = np.append(cut, len(places)) - 1
+    return np.stack([places[first], places[last] + 1, codes[places[first]]], axis=1).astype(np.int64)

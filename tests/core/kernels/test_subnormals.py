@@ -1,0 +1,48 @@
+"""Numbers below the smallest normal one are 0 where that is asked for, in kernels and in numpy."""
+
+import platform
+
+import numpy as np
+import pytest
+from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.subnormals import flushed
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors aren't told to do it")
+LEAST = np.finfo(np.float32).tiny
+HALF, TINY = np.float32(0.5), np.full(5, LEAST, np.float32)
+
+
+@kernel
+def halved(number, by):
+    return number * by
+
+
+def test_results_are_zero_within_and_what_they_are_behind():
+    def found():
+        return {float(halved(LEAST, HALF)), *(TINY * HALF).tolist()}
+
+    subnormal = {float(LEAST) / 2}
+    assert found() == subnormal
+    with flushed():
+        assert found() == {0.0}
+        with flushed():
+            assert found() == {0.0}
+        assert found() == {0.0}  # the inner one leaves it as it was
+        assert float(LEAST * np.float32(1.0)) == float(LEAST)
+    assert found() == subnormal
+
+
+def test_an_error_leaves_it_as_it_was():
+    with pytest.raises(ZeroDivisionError), flushed():
+        _ = 1 / 0
+    assert float(halved(LEAST, HALF)) == float(LEAST) / 2
+
+
+@flushed()
+def half():
+    return float(halved(LEAST, HALF))
+
+
+def test_it_can_be_a_decorator():
+    assert [half(), half()] == [0.0, 0.0]
+    assert float(halved(LEAST, HALF)) > 0.0
