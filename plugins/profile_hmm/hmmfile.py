@@ -238,7 +238,8 @@ def _read_model(source: _Lines) -> ProfileHmm:
     places = annotation_places(version, count)
     for first in range(1, length + 1, _AT_ONCE):
         last = min(length, first + _AT_ONCE - 1)
-        usual = nodes(source.look_ahead(3 * (last - first + 1)), first, places, count)
+        lines = source.look_ahead(3 * (last - first + 1))
+        usual = nodes(lines, first, places, count) if len(lines) == 3 * (last - first + 1) else None
         if usual:
             source.pass_over()
             match[first : last + 1], transitions[first : last + 1], columns = usual
