@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .storage.results.report import RunResults
     from .storage.results.run_file import RunFile
     from .storage.results.store import ResultStore
+    from .storage.results.streamed_run import StreamedRun
 
 DEFAULT_RESULTS = "seqloom.duckdb"
 
@@ -419,7 +420,7 @@ def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None"
     def run_of(results: Any) -> Run:
         return Run(run_file.id, plan, home, reopen, results, engine)
 
-    meanwhile = writing.meanwhile(run_file, run_of) if run_file.streamed else nullcontext()
+    meanwhile = writing.meanwhile(cast("StreamedRun", run_file), run_of) if run_file.streamed else nullcontext()
     try:
         with meanwhile:
             totals = engine.run(run_file)
