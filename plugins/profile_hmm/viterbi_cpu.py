@@ -4,8 +4,8 @@ Node k sits in slot q = (k − 1) mod Q of lane r = (k − 1) div Q, so that the
 only at slot 0 a lane further down (Farrar 2007). The way from delete state to delete state is gone from lane to lane
 only where it can be worth it: where a delete state can lead to anything that entering the model anew wouldn't.
 
-Two targets of about the same length share the transitions that are loaded for them, and while one waits for the
-greatest cell of its row, which decides how the next row is entered, there is work for the other.
+Two targets of about the same length share the transitions that are loaded for them. The greatest cell of a row decides
+how the next row is entered; it is looked for only where a cell is greater than all before.
 """
 
 import math
@@ -50,7 +50,8 @@ class StripedWords:
         words = profile.words
         self.length = profile.length
         self.slots = max(2, -(-self.length // LANES))
-        self.match = self._striped(words.match).reshape(-1)
+        self.match = aligned(words.match.shape[0] * self.slots * LANES, np.int16)
+        self.match[:] = self._striped(words.match).reshape(-1)
         worth = np.empty(self.length, np.int16)
         _worth(words.entry, words.into_dm, words.dd, worth)
         parts = (words.entry, words.into_mm, words.into_im, words.into_dm, words.md, words.mi, words.ii, words.dd,
@@ -90,6 +91,19 @@ def _moves(lengths, moves):
 def _entered(entering, m, inserted, deleted, entry, into_mm, into_im, into_dm, emission):
     """Match states of a slot from B, M, I and D of the nodes and row before."""
     return maximum(maximum(entering + entry, m + into_mm), maximum(inserted + into_im, deleted + into_dm)) + emission
+
+
+@inline
+def _best(best, cells):
+    """Greatest value of J so far, behind a row with these match states."""
+    end = np.int64(highest(cells))
+    return _OVERFLOW if end >= 32767 else max(best, end + END)
+
+
+@inline
+def _begin(best, move):
+    """B of the next row."""
+    return splat(np.int16(max(max(best, WORD_BASE) + move, np.int64(_LOWEST))), LANES)
 
 
 @kernel
@@ -140,15 +154,14 @@ def _scores(match, transitions, slots, moves, residues, begins, ends, order, row
         one, two = order[pair], order[min(pair + 1, len(order) - 1)]
         for place in range(0, 2 * other, LANES):
             store(rows, place, lowest)
-        begin1, begin2 = WORD_BASE + moves[one], WORD_BASE + moves[two]
         best1 = best2 = np.int64(_LOWEST)
+        entering1, entering2 = _begin(best1, moves[one]), _begin(best2, moves[two])
+        reached1 = reached2 = splat(np.int16(best1 - END), LANES)
         length1, length2 = ends[one] - begins[one], ends[two] - begins[two]
         i = 0
         while i < length1 and (best1 != _OVERFLOW or (i < length2 and best2 != _OVERFLOW)):
             emission1 = np.int64(residues[begins[one] + i]) * slots * LANES
             emission2 = np.int64(residues[begins[two] + min(i, length2 - 1)]) * slots * LANES
-            entering1 = splat(np.int16(max(begin1, MINUS_INFINITY)), LANES)
-            entering2 = splat(np.int16(max(begin2, MINUS_INFINITY)), LANES)
             m1 = shift_in(load(rows, last, LANES), _LOWEST)
             s1 = shift_in(load(rows, inserts + last, LANES), _LOWEST)
             d1 = shift_in(load(rows, deletes + last, LANES), _LOWEST)
@@ -183,20 +196,21 @@ def _scores(match, transitions, slots, moves, residues, begins, ends, order, row
                 store(rows, other + inserts + place, maximum(m2 + mi, s2 + ii))
             # The delete state of slot 0 is that of the last slot, a lane down.
             carried1, carried2 = shift_in(carried1, _LOWEST), shift_in(carried2, _LOWEST)
-            end1, end2 = np.int64(highest(highest1)), np.int64(highest(highest2))
-            gain1, gain2 = np.int64(highest(opened1)), np.int64(highest(opened2))
             if best1 != _OVERFLOW:
-                best1 = _OVERFLOW if end1 >= 32767 else max(best1, end1 + END, np.int64(_LOWEST))
-                begin1 = max(max(best1, WORD_BASE) + moves[one], np.int64(_LOWEST))
-                if gain1 > begin1:
+                # Seldom is a cell higher than all before; else the next row, entered as this one, doesn't wait for it.
+                if greater_lanes(highest1, reached1):
+                    best1 = _best(best1, highest1)
+                    entering1, reached1 = _begin(best1, moves[one]), splat(np.int16(best1 - END), LANES)
+                if greater_lanes(opened1, entering1):
                     store(carried, 0, carried1)
                     _extend_deletes(transitions, slots, rows, deletes, carried)
                 else:
                     store(rows, deletes, carried1)
             if i < length2 and best2 != _OVERFLOW:
-                best2 = _OVERFLOW if end2 >= 32767 else max(best2, end2 + END, np.int64(_LOWEST))
-                begin2 = max(max(best2, WORD_BASE) + moves[two], np.int64(_LOWEST))
-                if gain2 > begin2:
+                if greater_lanes(highest2, reached2):
+                    best2 = _best(best2, highest2)
+                    entering2, reached2 = _begin(best2, moves[two]), splat(np.int16(best2 - END), LANES)
+                if greater_lanes(opened2, entering2):
                     store(carried, 0, carried2)
                     _extend_deletes(transitions, slots, rows, other + deletes, carried)
                 else:
