@@ -1,30 +1,26 @@
 """Sequence databases for programs: create, open, look inside, extract, check."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Self
 
-from .budget import reading_share, writing_share
 from .core.alphabet import alphabet
 from .core.progress import Progress
 from .core.sequences import SequenceBatch
 from .inputs import Ids, begin_reading, facts_of, read_sequences
 from .installed import registry
+from .open_database import OpenDatabase, PathLike, duckdb_share, title_of
 from .storage.sequences.database import SequenceDatabase
 from .taxonomy import Taxids
 
-PathLike = str | Path
 
-
-class Database:
+class Database(OpenDatabase[SequenceDatabase]):
     """One sequence database file.
 
     Use as a context manager, or call ``close``. Any number of processes can have it open for searching; appending needs
     it alone.
     """
 
-    def __init__(self, database: SequenceDatabase, memory: int | None = None) -> None:
-        self._database, self._memory = database, memory
+    _counted = "sequences"
 
     @classmethod
     def create(cls, path: PathLike, *files: PathLike, type: str | None = None, on_bad: str = "error", title: str = "",
@@ -50,18 +46,13 @@ class Database:
         if not title and len(facts) == 1:
             title = facts[0].title
         batches = _read(files, type, on_bad, Ids(), progress, taxids)
-        title = title or ", ".join(Path(f).name if str(f) != "-" else "standard input" for f in files)
-        return cls(SequenceDatabase.create(path, batches, title=title, memory=duckdb_share(memory, False),
-                                            parsed_names=parsed_names))
+        return cls(SequenceDatabase.create(path, batches, title=title or title_of(files),
+                                           memory=duckdb_share(memory, False), parsed_names=parsed_names))
 
     @classmethod
     def open(cls, path: PathLike, read_only: bool = True, memory: int | None = None) -> Self:
         """Open an existing database."""
         return cls(SequenceDatabase.open(path, read_only=read_only, memory=duckdb_share(memory, read_only)), memory)
-
-    @property
-    def path(self) -> Path:
-        return Path(self._database.path)
 
     def append(self, *files: PathLike, on_bad: str = "error", progress: Progress | None = None,
                taxids: Taxids | None = None) -> None:
@@ -88,15 +79,6 @@ class Database:
         self._open_for_writing()
         taxonomy.store(self._database, tables)
 
-    def _open_for_writing(self) -> None:
-        if self._database.read_only:
-            self._database.close()
-            self._database = SequenceDatabase.open(self.path, read_only=False, memory=duckdb_share(self._memory, False))
-
-    def info(self) -> dict[str, Any]:
-        """Title, type, numbers, fingerprint, revision."""
-        return self._database.info()
-
     def sequences(self, like: str = "") -> Iterator[dict[str, Any]]:
         """Ordinal, name, description and length of every sequence, or of those whose name matches an SQL pattern."""
         return iter(self._database.list(like))
@@ -114,18 +96,6 @@ class Database:
         from .storage.sequences.check import problems
 
         return problems(self._database, progress)
-
-    def close(self) -> None:
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __len__(self) -> int:
-        return self.info()["sequences"]
 
     def __repr__(self) -> str:
         info = self.info()
@@ -149,15 +119,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_shown, value))
     return "" if value is None else f"{value:,}" if isinstance(value, int) and value > 9999 else str(value)
-
-
-def duckdb_share(memory: int | None, read_only: bool) -> int | None:
-    """What DuckDB may take of a budget for the whole process."""
-    if memory is not None:
-        from .storage.duck.native import duckdb
-
-        duckdb.connect().close()  # what DuckDB begins with is a good part of what the program itself takes
-    return reading_share(memory) if read_only else writing_share(memory)
 
 
 def _read(files: Iterable[PathLike], type: str | None, on_bad: str, ids: Ids, progress: Progress | None,

@@ -2,36 +2,34 @@
 
 import io
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Self
 
 from .core.errors import DamagedError, InputError, PluginError, UsageError
 from .core.progress import Progress
 from .core.sequences import ModelBatch
 from .core.stages import Reader
-from .database import Database, duckdb_share
+from .database import Database
 from .inputs import begin_reading, on_bad_of, read_models
 from .installed import registry
+from .open_database import OpenDatabase, PathLike, duckdb_share, title_of
 from .storage.duck.database_file import kind_of
 from .storage.models.database import ModelFile
 from .storage.models.sources import StoredTexts, model_queries
 
-PathLike = str | Path
 LEAST_MEMORY = 16 << 20
 """Bytes for DuckDB to read models that are queries, where memory is limited."""
 POSITIONS = 1 << 17
 """Positions of the models that are in memory while a database is made, about: some 15 MB."""
 
 
-class ModelDatabase:
+class ModelDatabase(OpenDatabase[ModelFile]):
     """One model database file: profiles that were read once and are searched with as they are stored.
 
     Use as a context manager, or call ``close``. Any number of processes can have it open for searching; appending needs
     it alone.
     """
 
-    def __init__(self, database: ModelFile, memory: int | None = None) -> None:
-        self._database, self._memory = database, memory
+    _counted = "models"
 
     @classmethod
     def create(cls, path: PathLike, *files: PathLike, on_bad: str = "error", title: str = "",
@@ -46,8 +44,7 @@ class ModelDatabase:
             progress: told of the bytes that are read; its cancellation stops the work.
         """
         packer = _Packer()
-        title = title or ", ".join(Path(f).name if str(f) != "-" else "standard input" for f in files)
-        made = ModelFile.create(path, _read(files, on_bad, {}, packer, progress), packer, title,
+        made = ModelFile.create(path, _read(files, on_bad, {}, packer, progress), packer, title or title_of(files),
                                 duckdb_share(memory, False))
         return cls(made, memory)
 
@@ -55,10 +52,6 @@ class ModelDatabase:
     def open(cls, path: PathLike, read_only: bool = True, memory: int | None = None) -> Self:
         """Open an existing database."""
         return cls(ModelFile.open(path, read_only, duckdb_share(memory, read_only)), memory)
-
-    @property
-    def path(self) -> Path:
-        return Path(self._database.path)
 
     def append(self, *files: PathLike, on_bad: str = "error", progress: Progress | None = None) -> None:
         """Add the models of more files behind those that are there. All of them are added, or none.
@@ -68,14 +61,8 @@ class ModelDatabase:
         """
         packer = _Packer(reader_of(self._database))
         names = {row["name"]: f"model {row['ordinal'] + 1:,} of the database" for row in self._database.list()}
-        if self._database.read_only:
-            self._database.close()
-            self._database = ModelFile.open(self.path, False, duckdb_share(self._memory, False))
+        self._open_for_writing()
         self._database.append(_read(files, on_bad, names, packer, progress), packer)
-
-    def info(self) -> dict[str, Any]:
-        """Title, type, numbers, fingerprint, revision."""
-        return self._database.info()
 
     def models(self, like: str = "") -> Iterator[dict[str, Any]]:
         """Ordinal, name, accession, length and description of every model, or of those whose name matches an SQL
@@ -111,18 +98,6 @@ class ModelDatabase:
             return reader.pack(models[0]) if len(models) == 1 else (b"", b"")
 
         return problems(self._database, remake, progress)
-
-    def close(self) -> None:
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __len__(self) -> int:
-        return self.info()["models"]
 
     def __repr__(self) -> str:
         info = self.info()

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .storage.results.report import RunResults
     from .storage.results.run_file import RunFile
     from .storage.results.store import ResultStore
+    from .storage.results.streamed_run import StreamedRun
 
 DEFAULT_RESULTS = "seqloom.duckdb"
 
@@ -288,6 +289,9 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             from .cluster.connection import check_cluster
 
             check_cluster(cluster)
+        if cluster is not None and (units := run_file.plan()) and (units.more or units.first_batch):
+            raise ResumeError(f"run {run_file.id} reads its queries while it goes on, which a cluster doesn't; resume "
+                              "it without one")
         stream, loaded = rest_of_queries(run_file, queries, progress)
         reopen = partial(opened, paths, plan.family.target, kept_pick(kept), budget, threads or 1)
         with reopen() as source, ExitStack() as stack:
@@ -419,7 +423,7 @@ def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None"
     def run_of(results: Any) -> Run:
         return Run(run_file.id, plan, home, reopen, results, engine)
 
-    meanwhile = writing.meanwhile(run_file, run_of) if run_file.streamed else nullcontext()
+    meanwhile = writing.meanwhile(cast("StreamedRun", run_file), run_of) if run_file.streamed else nullcontext()
     try:
         with meanwhile:
             totals = engine.run(run_file)

@@ -44,8 +44,8 @@ def skewed_keys(count: int) -> dict[str, Callable[[], Ragged]]:
         return Ragged(offsets, bases[rng.integers(0, 4, offsets[-1], np.uint8)])
 
     def pieces() -> Ragged:
-        genome = bases[rng.integers(0, 4, count // 5, np.uint8)]
-        starts = rng.integers(0, len(genome) - _WIDTH, count)
+        genome = bases[rng.integers(0, 4, count // 5 + _WIDTH, np.uint8)]
+        starts = rng.integers(0, len(genome) - _WIDTH + 1, count)
         return Ragged.even(genome[starts[:, None] + np.arange(_WIDTH, dtype=np.int32)])
 
     def twice() -> Ragged:

@@ -1,5 +1,7 @@
 """``seqloom db``: databases of sequences and of models."""
 
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Annotated, Any
 
 from seqloom.core.errors import DamagedError, UsageError
@@ -163,45 +165,31 @@ def info(name: DatabaseArgument, format: TableOption = "table") -> None:
         show(list(facts), [list(facts.values())], format)
 
 
+LikeOption = Annotated[str, option("--like", metavar="PATTERN", help="only such names; % is anything, _ one character")]
+
+
 @command(app, "list-sequences", "db list-sequences proteins.duckdb --like '%HUMAN%'")
-def list_sequences(
-    name: DatabaseArgument,
-    like: Annotated[str, option("--like", metavar="PATTERN",
-                                help="only such names; % is anything, _ one character")] = "",
-    format: TableOption = "tsv",
-) -> None:
+def list_sequences(name: DatabaseArgument, like: LikeOption = "", format: TableOption = "tsv") -> None:
     """Name, length and description of every sequence."""
     from seqloom.database import Database
 
     with Database.open(name) as database:
-        rows: Any = iter(database.sequences(like))
-        first = next(rows, None)
-        columns = list(first) if first else ["ordinal", "name", "description", "length"]
-        show(columns, _values(first, rows), format)
+        _show_rows(("ordinal", "name", "description", "length"), database.sequences(like), format)
 
 
 @command(app, "list-models", "db list-models pfam.duckdb --like 'PF%'")
-def list_models(
-    name: DatabaseArgument,
-    like: Annotated[str, option("--like", metavar="PATTERN",
-                                help="only such names; % is anything, _ one character")] = "",
-    format: TableOption = "tsv",
-) -> None:
+def list_models(name: DatabaseArgument, like: LikeOption = "", format: TableOption = "tsv") -> None:
     """Name, accession, length and description of every model."""
     from seqloom.models import ModelDatabase
 
     with ModelDatabase.open(name) as database:
-        rows: Any = iter(database.models(like))
-        first = next(rows, None)
-        columns = list(first) if first else ["ordinal", "name", "accession", "length", "description"]
-        show(columns, _values(first, rows), format)
+        _show_rows(("ordinal", "name", "accession", "length", "description"), database.models(like), format)
 
 
-def _values(first: dict[str, Any] | None, rest: Any) -> Any:
-    if first:
-        yield list(first.values())
-    for row in rest:
-        yield list(row.values())
+def _show_rows(columns: Sequence[str], rows: Iterator[dict[str, Any]], format: str) -> None:
+    """Rows of whatever columns they have; ``columns`` are their names where there is none."""
+    first = next(rows, None)
+    show(list(first or columns), (list(row.values()) for row in chain([first] if first else [], rows)), format)
 
 
 @command(app, "extract", "db extract proteins.duckdb Q9VH48 P53508 -range 10-40 -o two.fasta")

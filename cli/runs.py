@@ -125,7 +125,7 @@ def resume_run(
 
     run = str(Results(results).resumable(run))
     _check_place(out, results, run)
-    outputs = {"all_scores": all_scores} if all_scores is not None else {}
+    outputs: dict[str, Any] = {"all_scores": all_scores} if all_scores is not None else {}
     with working(quiet) as progress:
         resume(run, results, threads=number(num_threads, "--num-threads"), memory=memory, device_memory=device_memory,
                progress=progress, written_to=deliveries([(out, outfmt)]), cluster=cluster, queries=query,

@@ -23,8 +23,9 @@ def sort(
                                    )] = False,
     sorter: Annotated[str, option("--sorter", metavar="NAME", help="msd-radix, lsd-radix, multikey-quicksort, "
                                   "segment-radix, or a plugin's")] = "msd-radix",
-    prefix: Annotated[int, option("--prefix", metavar="N", min=0, help="characters that a CUDA device looks at in a "
-                                  "round, at most; 0 for as many as fit 64 bits; changes no result")] = 0,
+    prefix: Annotated[str | None, option("--prefix", metavar="N", help="characters that a CUDA device looks at "
+                                         "in a round, at most; changes no result  [default: as many as fit 64 bits]"
+                                         )] = None,
     backend: Annotated[str, option("--backend", metavar="NAME", help="auto, cpu, cuda or reference; changes no "
                                    "result")] = "auto",
     threads: Annotated[str, option("-p", "--num-threads", "--threads", metavar="N",
@@ -50,7 +51,7 @@ def sort(
     check_available([backend])
     chosen = registry().sorter(sorter, backend)
     chosen.threads = bounded_threads(number(threads, "--num-threads") or 1)
-    chosen.prefix = prefix
+    chosen.prefix = number(prefix, "--prefix") or 0
     size = parse_bytes(memory)
     block = max(1 << 20, size // PER_BYTE) if size else None
     with working(quiet, "nothing more is written") as progress:

@@ -6,7 +6,7 @@ from typing import Any
 
 def to_toml(data: dict[str, Any]) -> str:
     """A pipeline's plain data as TOML text: keys, then tables, then the list of slots."""
-    lines = [f"{key} = {_value(value)}" for key, value in data.items() if isinstance(value, str)]
+    lines = [f"{key} = {_value(value)}" for key, value in data.items() if isinstance(value, str | int)]
     if data["defaults"]:
         lines += ["", "[defaults]", *(f"{key} = {_value(value)}" for key, value in data["defaults"].items())]
     for slot in data["slots"]:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 _typed = False
 _ARGUMENTS = {"num-threads": "threads", "stage": "stages", "set": "settings", "no-store": "store=False"}
 """Arguments of functions that aren't named as the option of the command line is."""
-_OPTION = re.compile(r"\b(?:seqloom|zstd|pip) [a-z][^;,)]*|(?<![\w-])--([A-Za-z][\w-]*)")
-"""A command to type, which stays as it is, or an option."""
+_OPTION = re.compile(r"\b(?:seqloom|zstd|pip) [a-z][^;,)]*|(?<![\w-])-(?:-|(?=[A-Z](?![\w-])))([A-Za-z][\w-]*)")
+"""A command to type, which stays as it is, or an option, which may be a single capital (``-E``)."""
 
 
 @contextmanager

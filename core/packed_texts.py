@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import overload
 
+from .joined import Joined
+
 LEVEL = 1
 """Of compression: some hundred million characters a second, to a third of their size where they are numbers."""
 LONGEST = 1 << 30
@@ -29,8 +31,11 @@ class PackedTexts(Sequence[str]):
 
     @classmethod
     def concat(cls, parts: Sequence[Sequence[str]]) -> "PackedTexts":
-        """One behind the other."""
-        return cls([packed for part in parts for packed in cls.of(part)._packed])
+        """One behind the other; those that are read when they are asked for, still so."""
+        packed = [cls.of(part) for part in parts]
+        if any(type(part) is not PackedTexts for part in packed):
+            return _JoinedTexts(Joined(packed))
+        return cls([text for part in packed for text in part._packed])
 
     @property
     def packed(self) -> list[bytes]:
@@ -59,3 +64,28 @@ class PackedTexts(Sequence[str]):
         if not unpacking.eof:
             raise ValueError(f"a text is cut off, or has more than {LONGEST:,} bytes")
         return text.decode("utf-8", "surrogateescape")
+
+
+class _JoinedTexts(PackedTexts):
+    """Packed texts of several places."""
+
+    def __init__(self, joined: Joined) -> None:
+        self._joined = joined
+
+    @property
+    def _packed(self) -> list[bytes]:  # type: ignore[override]
+        return [packed for part in self._joined.parts for packed in part.packed]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self._joined.parts)
+
+    def __len__(self) -> int:
+        return len(self._joined)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> PackedTexts: ...
+    def __getitem__(self, index: int | slice) -> "str | PackedTexts":
+        return _JoinedTexts(self._joined[index]) if isinstance(index, slice) else self._joined[index]

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from .alphabet import Alphabet
+from .joined import Joined
 from .packed_texts import PackedTexts
 
 
@@ -344,7 +345,7 @@ class ModelBatch:
         """Estimate of the host memory of the models, in bytes (48 four-byte numbers per position), and of texts,
         which are there twice more while they are written."""
         texts = 3 * (self.sources.nbytes if isinstance(self.sources, PackedTexts) else sum(map(len, self.sources)))
-        return getattr(self.models, "nbytes", 192 * self.total_residues) + texts
+        return _bytes_of(self.models, self.lengths) + texts
 
     def __getitem__(self, index: int) -> Any:
         return self.models[index]
@@ -374,10 +375,14 @@ class ModelBatch:
 
     @staticmethod
     def concat(batches: Sequence["ModelBatch"]) -> "ModelBatch":
-        """One or more batches of models one behind the other, each model with the ordinal that it has."""
+        """One or more batches of models one behind the other, each model with the ordinal that it has. What is read
+        when it is asked for still is."""
         sources = [batch.sources or [""] * len(batch) for batch in batches] if any(b.sources for b in batches) else []
+        models: Sequence[Any] = Joined([batch.models for batch in batches])
+        if all(isinstance(batch.models, list) for batch in batches):
+            models = list(models)
         return ModelBatch(
-            batches[0].alphabet, [model for batch in batches for model in batch.models],
+            batches[0].alphabet, models,
             np.concatenate([batch.lengths for batch in batches]), np.concatenate([batch.ordinals for batch in batches]),
             _chained(batches, "names"), _chained(batches, "accessions"), _chained(batches, "descriptions"),
             PackedTexts.concat(sources) if sources else [],
@@ -391,6 +396,14 @@ class ModelBatch:
             names=self.names[part], accessions=self.accessions[part], descriptions=self.descriptions[part],
             sources=self.sources[part],
         )
+
+
+def _bytes_of(models: Sequence[Any], lengths: np.ndarray) -> int:
+    """Of host memory that models take, about."""
+    if isinstance(models, Joined):
+        ends = np.cumsum([len(part) for part in models.parts])
+        return sum(_bytes_of(part, some) for part, some in zip(models.parts, np.split(lengths, ends[:-1])))
+    return getattr(models, "nbytes", 192 * int(lengths.sum()))
 
 
 def offsets_of(lengths: "Sequence[int] | np.ndarray") -> np.ndarray:

@@ -62,6 +62,7 @@ class Worker:
     def account(self) -> dict[str, Any]:
         """What it did, as plain data."""
         return {"worker": self.address, "host": self.host, "pid": self.pid, "threads": self.threads,
+                "device": "cuda" if self.cuda else "cpu",
                 "reads": "databases" if self.sees else "what is sent", "units": self.units,
                 "seconds": round(self.seconds, 3), "waited": round(self.waited, 3), "sent": self.sent,
                 "received": self.received, "failed": self.failed}

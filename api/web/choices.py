@@ -202,7 +202,8 @@ def _formats() -> Iterable[Format]:
     for view, help in EXPORTS.items():
         for format in ("tsv", "csv", "parquet", "jsonl"):
             yield Format(f"{view}.{format}", help, "Tables", {"export": format, "level": view})
-    if find_spec("matplotlib"):
-        for kind, help in FIGURES.items():
-            for format in ("svg", "png", "pdf"):
-                yield Format(f"plot-{kind}.{format}", help, "Figures", {"outfmt": f"plot {kind} {format}"})
+    with_domains = next((tuple(writer.families) for writer in registry().writers() if writer.name == "domtblout"), ())
+    for kind, help in FIGURES.items() if find_spec("matplotlib") else ():
+        for format in ("svg", "png", "pdf"):
+            yield Format(f"plot-{kind}.{format}", help, "Figures", {"outfmt": f"plot {kind} {format}"},
+                         with_domains if kind == "domains" else ())

@@ -172,7 +172,8 @@ class Guard:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.hosts.knows(hosts[0]):
             return PlainTextResponse("this server isn't called by that name; --name allows further ones\n", 421)
-        if scope["method"] not in ("GET", "HEAD") and _is_foreign(headers):
+        follows = scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode", "navigate") == "navigate"
+        if not follows and _is_foreign(headers):  # links that lead here may be followed
             return PlainTextResponse("another site asked for this\n", 403)
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or len(length) > 18:

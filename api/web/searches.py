@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .children import Child, TaskError
-from .settings import MAX_WAITING, Settings
+from .settings import MAX_WAITING, UPLOADS, Settings
 
 GRACE = 20.0
 """Seconds that a search has to stop in good order before it is killed, which loses what it is just at."""
@@ -112,7 +112,8 @@ class Queue:
         Raises:
             TaskError: too many wait already.
         """
-        if len(self._waiting) >= MAX_WAITING:
+        stored = sum(waiting.request["bytes"] for waiting in self._waiting)
+        if len(self._waiting) >= MAX_WAITING or stored > UPLOADS * self.settings.upload:
             raise TaskError("Busy", f"{len(self._waiting):,} searches are waiting already; try again later")
         part = self.folder / f".{id}"
         part.mkdir(mode=0o700)

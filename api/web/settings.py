@@ -9,6 +9,10 @@ MAX_WAITING = 1000
 """Searches in the queue, at most."""
 
 
+UPLOADS = 64
+"""Of full size that the queries of the queue may take on disk, at most."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Of a server.

@@ -8,7 +8,7 @@ or module constants.
 import operator
 from typing import Any
 
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import intrinsic as _intrinsic
@@ -626,33 +626,3 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.none(array, index), build
-
-
-@intrinsic
-def set_flushing(typing_context: Any, wanted: Any) -> Any:
-    """Whether results of this thread that are smaller than any normal number become 0 from now on; gives back whether
-    they did. Of processors other than x86-64 nothing is asked, and they never do."""
-    if wanted != types.boolean:
-        return None
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if not binding.get_process_triple().startswith("x86_64"):
-            return context.get_constant(types.boolean, False)
-        place, number = builder.alloca(ir.IntType(32)), ir.IntType(32)
-        pointer = builder.bitcast(place, cgutils.voidptr_t)
-        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t])
-        keep, take = (cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.sse.{name}")
-                      for name in ("stmxcsr", "ldmxcsr"))
-        builder.call(keep, [pointer])
-        former = builder.load(place)
-        wanted_bit = builder.shl(builder.zext(arguments[0], number), number(_FLUSHING))
-        others = builder.and_(former, number(~(1 << _FLUSHING) & 0xFFFFFFFF))
-        builder.store(builder.or_(others, wanted_bit), place)
-        builder.call(take, [pointer])
-        return builder.trunc(builder.lshr(former, number(_FLUSHING)), ir.IntType(1))
-
-    return types.boolean(wanted), build
-
-
-_FLUSHING = 15
-"""Bit of the control and status register MXCSR."""

@@ -155,7 +155,7 @@ def _in_parts(threads: int, ends: np.ndarray, runs: np.ndarray,
     bounds = np.searchsorted(ends, np.linspace(0, int(ends[-1]), 4 * threads + 1)[1:-1]).tolist()
     tasks = [task for task in pairwise([0, *bounds, len(ends)]) if task[0] < task[1]]
     starts = [int(ends[first - 1]) // 2 if first else 0 for first, _ in tasks]
-    done = run_tasks(threads, lambda n: work(*tasks[n], runs[starts[n] :]), range(len(tasks)))
+    done = run_tasks(threads, lambda n: work(tasks[n][0], tasks[n][1], runs[starts[n] :]), range(len(tasks)))
     found = 0
     for start, (some, _) in zip(starts, done, strict=True):
         runs[found : found + some] = runs[start : start + some]

@@ -132,16 +132,16 @@ def _sort_on(codes, leftmost, powers, bits, depth, runs, ranked, fresh):
                 insertion_sort(words, rows, 0, size)
             else:
                 radix_sort(words, rows, spare_words, spare, 0, size, 0, bits, 8 if size < 10000 else 11)
-            begin = 0
+            open_ = 0
             for n in range(1, size + 1):
                 if n < size:
                     fresh[first + n] = words[n] != words[n - 1]
                 if n == size or fresh[first + n]:
-                    number = np.int64(rows[begin])
-                    if n - begin > 1 and _end(leftmost, number, len(codes)) - leftmost[number] >= done + per:
-                        stack[top, 0], stack[top, 1], stack[top, 2] = first + begin, n - begin, done + per
+                    number = np.int64(rows[open_])
+                    if n - open_ > 1 and _end(leftmost, number, len(codes)) - leftmost[number] >= done + per:
+                        stack[top, 0], stack[top, 1], stack[top, 2] = first + open_, n - open_, done + per
                         top += 1
-                    begin = n
+                    open_ = n
 
 
 @kernel

@@ -27,7 +27,7 @@ from seqloom.plugins.common.culling_cpu import (
     TARGET_START,
     in_report_order,
 )
-from seqloom.plugins.common.grouping import group_parts, group_starts
+from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
 from seqloom.plugins.common.xdrop_cpu import (
     COLUMN_START,
@@ -64,7 +64,7 @@ from seqloom.plugins.nucleotide_blast.greedy_cpu import (
     rows_room,
 )
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
-from seqloom.plugins.nucleotide_blast.packed_cpu import both_ways, packed_bases, stretches
+from seqloom.plugins.nucleotide_blast.packed_cpu import packed_bases, parts_by_target, stretches
 from seqloom.plugins.nucleotide_blast.saved_cpu import copy_row, forget, is_contained, save, saved_room
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.ungapped_cpu import laid_out_strands
@@ -242,6 +242,7 @@ def _xdrop_groups(query, target, groups, bounds, segments, costs, reward, separa
 
 Extend = Callable[[np.ndarray, np.ndarray, np.ndarray, Any, np.ndarray, int], tuple[int, int, int, int]]
 """Kernels for groups, their bounds, segments, what saves, room for alignments and the first group."""
+Extender = Callable[[np.ndarray], tuple[int, Extend, Callable[[int], None]]]
 
 
 class GappedExtensionCpu(GappedExtension):
@@ -255,12 +256,9 @@ class GappedExtensionCpu(GappedExtension):
         return Footprint(host=shape.target_residues + of_queries)
 
     @abstractmethod
-    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
-                 around: np.ndarray) -> Callable[[], tuple[Extend, Callable[[int], None]]]:
-        """Makes, for each thread, the kernel and what gives it more room.
-
-        around: of the segments, see ``within_reach``.
-        """
+    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray) -> Extender:
+        """Makes, for some of the groups, the kernel and what gives it more room, and says where what it reads of the
+        volume begins; from what ``within_reach`` wants to know of their segments."""
 
     def aligner(self, scoring: Any, x_drop: int, query: bytes, target: bytes) -> Any:
         raise NotImplementedError
@@ -294,13 +292,14 @@ class GappedExtensionCpu(GappedExtension):
         groups = np.stack([4 * query_of + 2 * (frames < 0), low, np.minimum(low + CHUNK, targets.offsets[at + 1]),
                            cutoffs, x_drops], axis=1).astype(np.int64)
         strands, begins = laid_out_strands(context)
-        begin = self.extender(context, strands, strand_offsets(begins), groups,
-                              _around(groups, bounds, segments, length))
+        begin = self.extender(context, strands, strand_offsets(begins), groups)
+        around = _around(groups, bounds, segments, length)
         longest = int((groups[:, HIGH] - groups[:, LOW]).max())
 
         def part(span: tuple[int, int]) -> tuple[np.ndarray, int]:
-            own, starts = groups[span[0] : span[1]], bounds[span[0] : span[1] + 1]
-            extend, grow = begin()
+            own, starts = groups[span[0] : span[1]].copy(), bounds[span[0] : span[1] + 1]
+            place, extend, grow = begin(around[starts[0] : starts[-1]])
+            own[:, LOW : HIGH + 1] -= place
             parts, first, extensions = [], 0, 0
             saved = saved_room(int(np.diff(starts).max()), longest)
             while first < len(own):
@@ -317,7 +316,7 @@ class GappedExtensionCpu(GappedExtension):
             rows[:, PAIR] += span[0]
             return rows, extensions
 
-        parts = run_tasks(context.threads, part, group_parts(bounds, context.threads))
+        parts = run_tasks(context.threads, part, parts_by_target(bounds, context.threads, groups[:, LOW]))
         context.count("extended", sum(extended for _, extended in parts))
         found = np.concatenate([rows for rows, _ in parts])
         found = found[in_report_order(found)]
@@ -417,20 +416,20 @@ class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=super().footprint(shape).host + 2 * shape.target_residues)
 
-    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
-                 around: np.ndarray) -> Callable[[], tuple[Extend, Callable[[int], None]]]:
+    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray) -> Extender:
         scoring = context.scoring
         refuse_linear(scoring)
         x_drop = max(int(groups[:, X_DROP].max()), scoring.gap_open + scoring.gap_extend)
         query = xdrop_cpu.both_ways(strands, offsets, np.arange(len(offsets) - 1))
-        spans = within_reach(around, lambda bases: reach(scoring, bases, x_drop))
-        target = both_ways(packed_bases(context).around(spans), spans)
+        packed = packed_bases(context)
         costs = xdrop_cpu.Costs.of(scoring.matrix, scoring.gap_open, scoring.gap_extend, x_drop)
         cells = xdrop_cpu.cells(scoring.matrix, scoring.gap_open, scoring.gap_extend, x_drop)
         width = int(np.diff(offsets).max())
         height = min(int((groups[:, HIGH] - groups[:, LOW]).max()), reach(scoring, width, x_drop))
 
-        def begin() -> tuple[Extend, Callable[[int], None]]:
+        def begin(around: np.ndarray) -> tuple[int, Extend, Callable[[int], None]]:
+            bases = packed.around(within_reach(around, lambda bases: reach(scoring, bases, x_drop)))
+            target = bases.both_ways()
             space = xdrop_cpu.workspace(height, width, cells)
             separation = self.options.diagonal_separation
 
@@ -439,7 +438,7 @@ class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
                 return _xdrop_groups(query, target, own, starts, segments, costs, scoring.reward, separation, space,
                                      saved, found, first, np.zeros(8, np.int64))
 
-            return extend, lambda state: None
+            return bases.begin, extend, lambda state: None
 
         return begin
 
@@ -459,15 +458,15 @@ class GreedyExtensionCpu(GappedExtensionCpu, GreedyExtension):
     __doc__ = GreedyExtension.__doc__
     backend = "cpu"
 
-    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray,
-                 around: np.ndarray) -> Callable[[], tuple[Extend, Callable[[int], None]]]:
+    def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray) -> Extender:
         scoring, x_drop = context.scoring, int(groups[:, X_DROP].max())
         refuse_affine(scoring)
-        spans = within_reach(around, lambda bases: greedy_reach(scoring, bases, x_drop))
-        query, target = matchable_strands(strands), greedy_cpu.sequence(packed_bases(context).around(spans))
+        query, packed = matchable_strands(strands), packed_bases(context)
         scores = scoring.reward, scoring.penalty, 2 if scoring.reward % 2 else 1
 
-        def begin() -> tuple[Extend, Callable[[int], None]]:
+        def begin(around: np.ndarray) -> tuple[int, Extend, Callable[[int], None]]:
+            bases = packed.around(within_reach(around, lambda bases: greedy_reach(scoring, bases, x_drop)))
+            target = greedy_cpu.sequence(bases.codes)
             room, sides = GreedyRoom(), np.zeros((2, 7), np.int64)
             separation = self.options.diagonal_separation
 
@@ -476,6 +475,6 @@ class GreedyExtensionCpu(GappedExtensionCpu, GreedyExtension):
                 return _greedy_groups(query, offsets, target, own, starts, segments, scores, separation, room.rows,
                                       sides, saved, found, first, np.zeros(8, np.int64))
 
-            return extend, room.grow
+            return bases.begin, extend, room.grow
 
         return begin

@@ -23,7 +23,7 @@ from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.resident_cuda import Volume, device_memory, rounded
 from seqloom.plugins.nucleotide_blast import scan_cuda
-from seqloom.plugins.nucleotide_blast.packed_cuda import IN_WORD, PackedTargets
+from seqloom.plugins.nucleotide_blast.packed_cuda import PackedTargets
 from seqloom.plugins.nucleotide_blast.scan_cuda import FOUND, KEPT, LOOKED_UP, look_up_kernel, scan_kernel
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK, Scanned, ScannedSeeds, places_of
 from seqloom.plugins.nucleotide_blast.seed_cpu import WordTable
@@ -50,7 +50,7 @@ class Pieces(NamedTuple):
     Attributes:
         targets: i8[p], places in the volume.
         chunks: i8[p], where each begins in its target.
-        lows: i8[p], where in the packed bases.
+        lows: i8[p], where in the volume.
         lengths: i8[p], bases.
     """
 
@@ -60,13 +60,13 @@ class Pieces(NamedTuple):
     lengths: np.ndarray
 
     @classmethod
-    def of(cls, packed: PackedTargets, lengths: np.ndarray, chunk: int, overlap: int) -> Pieces:
-        """All pieces of targets of i8[k] ``lengths``: see ``seed_reference.chunk_starts``."""
+    def of(cls, offsets: np.ndarray, chunk: int, overlap: int) -> Pieces:
+        """All pieces of targets that begin at i8[k + 1] ``offsets``: see ``seed_reference.chunk_starts``."""
+        lengths = np.diff(offsets)
         counts = np.maximum(1, -(-(lengths - overlap) // (chunk - overlap)))
         targets = np.repeat(np.arange(len(lengths)), counts)
         chunks = (np.arange(len(targets)) - np.repeat(offsets_of(counts)[:-1], counts)) * (chunk - overlap)
-        return cls(targets, chunks, IN_WORD * packed.begins[targets] + chunks,
-                   np.minimum(lengths[targets] - chunks, chunk))
+        return cls(targets, chunks, offsets[targets] + chunks, np.minimum(lengths[targets] - chunks, chunk))
 
     def part(self, first: int, last: int) -> Pieces:
         return Pieces(*(column[first:last] for column in self))

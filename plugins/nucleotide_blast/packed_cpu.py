@@ -8,6 +8,7 @@ system provides memory only where something is written.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.sequences import SequenceBatch
+from seqloom.core.sparse import sparse
+from seqloom.plugins.common.grouping import group_parts
 from seqloom.plugins.common.xdrop_cpu import PADDING
 from seqloom.plugins.nucleotide_blast.index_reference import BASES
 
@@ -22,6 +25,10 @@ BITS, RUNS = "bits", "runs"
 """Arrays of the index: u1[⌈n/4⌉ + ``SPARE``], and i8[m, 3] first and last ambiguity of a run, and its code."""
 SPARE = 16
 """Bytes behind the last base, so that words may be read from any place on."""
+AT_ONCE = 8 << 20
+"""Bases of a volume around whose hits is unpacked at a time, where hits come in the order of targets."""
+MOST_PARTS = 256
+"""Parts into which that cuts a unit at most."""
 BESIDE = 64
 """Bases on either side of a stretch that are unpacked besides: vectors are read whole."""
 
@@ -97,8 +104,8 @@ def _copy_both_ways(codes, spans, forwards, backwards):
 
 
 @kernel
-def _ambiguous(codes, spans, runs):
-    """Write the ambiguities of rising runs into rising stretches of u1 ``codes``."""
+def _ambiguous(codes, spans, runs, begin):
+    """Write the ambiguities of rising runs into rising stretches of u1 ``codes``, which are from ``begin`` on."""
     run = 0
     for span in range(len(spans)):
         first, last = spans[span, 0], spans[span, 1]
@@ -107,7 +114,7 @@ def _ambiguous(codes, spans, runs):
         at = run
         while at < len(runs) and runs[at, 0] < last:
             for place in range(max(first, runs[at, 0]), min(last, runs[at, 1])):
-                codes[place] = runs[at, 2]
+                codes[place - begin] = runs[at, 2]
             at += 1
 
 
@@ -125,12 +132,25 @@ def stretches(first: np.ndarray, last: np.ndarray) -> np.ndarray:
     return np.stack([begins[np.append(0, new)], ends[np.append(new, len(ends)) - 1]], axis=1)
 
 
-def both_ways(codes: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Residues of ``xdrop_cpu.BothWays`` of all u1[n] codes, of which i8[s, 2] ``stretches`` alone are written."""
-    ways = np.empty((2, len(codes) + 2 * PADDING), np.uint8)
-    ways[:, :PADDING] = ways[:, ways.shape[1] - PADDING :] = 0
-    _copy_both_ways(codes, spans, ways[0, PADDING:-PADDING], ways[1, PADDING:-PADDING])
-    return ways
+def _size(spans: np.ndarray) -> int:
+    return int((spans[:, 1] - spans[:, 0]).sum())
+
+
+class Around(NamedTuple):
+    """Codes around hits: u1 from a place of the volume on, of which i8[s, 2] ``stretches`` of places alone are written.
+    """
+
+    codes: np.ndarray
+    begin: int
+    spans: np.ndarray
+
+    def both_ways(self) -> np.ndarray:
+        """The same, as residues of ``xdrop_cpu.BothWays``."""
+        width = len(self.codes) + 2 * PADDING
+        ways = sparse(2 * width, 2 * _size(self.spans)).reshape(2, width)
+        ways[:, :PADDING] = ways[:, width - PADDING :] = 0
+        _copy_both_ways(self.codes, self.spans - self.begin, ways[0, PADDING:-PADDING], ways[1, PADDING:-PADDING])
+        return ways
 
 
 def packed_bits(residues: np.ndarray) -> np.ndarray:
@@ -161,17 +181,21 @@ class PackedBases(NamedTuple):
         _spread(self.bits, begin, end, fours)
         return fours.view(np.uint8)[first - 4 * begin : last - 4 * begin]
 
-    def around(self, spans: np.ndarray, real: bool = False) -> np.ndarray:
-        """u1[size], of which i8[s, 2] ``stretches`` alone are written.
+    def around(self, spans: np.ndarray, real: bool = False) -> Around:
+        """Codes of i8[s, 2] ``stretches``.
 
         real: with ambiguities instead of the bases that stand for them.
         """
-        fours = np.empty(-(-self.size // 4), np.uint32)
-        _spread_all(self.bits, np.minimum(spans >> 2, len(fours)), fours)
-        codes = fours.view(np.uint8)[: self.size]
+        if not len(spans):
+            return Around(np.empty(0, np.uint8), 0, spans)
+        begin, end = int(spans[0, 0]), int(min(spans[-1, 1], self.size))
+        fours = sparse((end - begin + 3) & ~3, _size(spans)).view(np.uint32)
+        _spread_all(self.bits[begin >> 2 :], np.minimum(spans - begin >> 2, len(fours)), fours)
+        codes = fours.view(np.uint8)[: end - begin]
+        spans = np.minimum(spans, end)
         if real and len(self.runs):
-            _ambiguous(codes, np.minimum(spans, self.size), self.runs)
-        return codes
+            _ambiguous(codes, spans, self.runs, begin)
+        return Around(codes, begin, spans)
 
 
 @dataclass(frozen=True)
@@ -196,12 +220,27 @@ def packed_bases(context: Context) -> PackedBases:
     return PackedBases(packed_bits(index["bases"]), np.empty((0, 3), np.int64), len(index["bases"]))
 
 
-def real_residues(context: Context, spans: np.ndarray) -> np.ndarray:
-    """u1[n]: residues of the volume with their ambiguities, which are there in i8[s, 2] ``stretches`` at least."""
+def real_residues(context: Context, spans: np.ndarray) -> Around:
+    """Residues of the volume in i8[s, 2] ``stretches``, with their ambiguities."""
     index: Any = context.indexes.get(BASES)
     if isinstance(index, PackedIndex) and not context.targets.loaded:
         return index.packed.around(spans, real=True)
-    return context.targets.residues
+    residues = context.targets.residues
+    begin, end = (int(spans[0, 0]), int(min(spans[-1, 1], len(residues)))) if len(spans) else (0, 0)
+    return Around(residues[begin:end], begin, np.minimum(spans, end))
+
+
+def parts_by_target(bounds: np.ndarray, threads: int, low: np.ndarray) -> list[tuple[int, int]]:
+    """``group_parts`` that are cut where the volume is long, so that what is unpacked of it needs little memory.
+
+    low: i8[g], where the target or chunk of each group begins in the volume.
+    """
+    parts, block = group_parts(bounds, threads), low // AT_ONCE
+    changes = np.flatnonzero(np.diff(block)) + 1
+    if not len(changes) or len(changes) > MOST_PARTS:
+        return parts
+    cuts = sorted({*changes.tolist(), *(end for part in parts for end in part)})
+    return list(pairwise(cuts))
 
 
 def packed_of(batch: SequenceBatch) -> PackedBases:

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from numba import cuda as _cuda
-from numba import int32, int64, uint32, uint64
+from numba import int32, int64, uint64
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.kernels.unroll import specialise
 
@@ -35,18 +35,27 @@ GROUP = 4
 
 
 @cuda.jit(device=True)
+def sixteen(words, number):
+    """A word with its first base highest, u8. words: u4, four bases in each byte with the first one highest."""
+    word = uint64(words[number])
+    return ((word >> uint64(24)) | ((word >> uint64(8)) & uint64(0xFF00)) | ((word << uint64(8)) & uint64(0xFF0000))
+            | ((word << uint64(24)) & uint64(0xFF000000)))
+
+
+@cuda.jit(device=True)
 def window_at(words, place):
-    """32 bases from a place on, the first one highest. words: u4, 16 bases each."""
+    """32 bases from a place on, the first one highest."""
     number = place >> int64(4)
     more = uint64(2) * uint64(place & int64(15))
-    high = (uint64(words[number]) << uint64(32)) | uint64(words[number + 1])
-    return (high << more) | (uint64(words[number + 2]) >> (uint64(32) - more))
+    high = (sixteen(words, number) << uint64(32)) | sixteen(words, number + int64(1))
+    return (high << more) | (sixteen(words, number + int64(2)) >> (uint64(32) - more))
 
 
 @cuda.jit(device=True)
 def base_at(words, place):
     """The base at a place."""
-    return int32((words[place >> int64(4)] >> uint32(2 * (15 - (place & int64(15))))) & uint32(3))
+    return int32((sixteen(words, place >> int64(4)) >> (uint64(30) - uint64(2) * uint64(place & int64(15))))
+                 & uint64(3))
 
 
 @cuda.jit(device=True)
@@ -83,7 +92,7 @@ def scan(words, lows, firsts, tiles, total, stride, runs, bits, present, found, 
     """Kernel template: scan places whose word is in a table.
 
     Args:
-        words: u4, packed bases.
+        words: u4, packed bases, see ``sixteen``.
         lows, firsts: i8[pieces], first base and first scan place of each piece.
         tiles: i4[t + 1], the piece in which each tile of scan places begins, and the last piece.
         total, stride: scan places; bases from one to the next.
@@ -242,8 +251,10 @@ def look_up(words, lows, lengths, firsts, diagonals, stride, runs, bits, present
 
 @cuda.jit(device=True)
 def packed_four(words, place):
-    """Four bases from a place on, a multiple of four."""
-    return int32((words[place >> int64(4)] >> uint32(2 * (12 - (place & int64(15))))) & uint32(255))
+    """Four bases from a place on."""
+    number = place >> int64(4)
+    two = (sixteen(words, number) << uint64(32)) | sixteen(words, number + int64(1))
+    return int32((two >> (uint64(56) - uint64(2) * uint64(place & int64(15)))) & uint64(255))
 
 
 @cuda.jit(device=True)

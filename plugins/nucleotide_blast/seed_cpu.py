@@ -18,7 +18,7 @@ from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
-from seqloom.core.kernels.simd import prefetch
+from seqloom.core.kernels.simd import highest_bit, lowest_bit, prefetch
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import even_parts
@@ -141,11 +141,15 @@ def _mark_open(masked, begins, size, opens):
 
 @inline
 def _may_grow(piece, query, place, target, width, size):
-    """Whether a word may be part of one of ``size`` bases: where that needs 15 more, 8 on one side are equal."""
+    """Whether a word may be part of one of ``size`` bases, by the eight bases on either side of it."""
     q, t = place + width, target + width
-    if size - width < 15 or min(place, target) < 8 or q + 8 > len(query.strands) or t + 8 > len(piece.bases):
+    if size == width or min(place, target) < 8 or q + 8 > len(query.strands) or t + 8 > len(piece.bases):
         return True
-    return query.eights[q] == piece.words[t] or query.eights[place - 8] == piece.words[target - 8]
+    ahead, back = query.eights[q] ^ piece.words[t], query.eights[place - 8] ^ piece.words[target - 8]
+    if ahead == 0 or back == 0:
+        return True
+    right = np.int64(lowest_bit(ahead) >> np.uint64(3))
+    return right + 7 - np.int64(highest_bit(back) >> np.uint64(3)) >= size - width
 
 
 @inline
@@ -279,41 +283,39 @@ def _scan_whole(piece, length, width, stride, table, found, first, words, presen
 
 
 @kernel
-def _scan(piece, length, size, width, stride, table, query, found, first):
+def _scan(piece, length, size, width, stride, table, query, found, first, words, present):
     """Hits of a chunk from a word on: rows of place in the strands, place in the chunk, shift.
 
     Returns their number, that of equal words, and the word from which on there was no room, or −1.
 
     Args:
         piece: ``Sequence`` of the chunk, which has ``length`` bases.
+        words, present: ``scratch``.
     """
     bases = piece.bases[:length]
     count = looked_up = 0
-    word, taken, mask = np.int64(0), 0, (np.int64(1) << np.int64(2 * width)) - 1
     apart = stride > ROLLED and 8 <= width <= length
-    for number in range(first, max(0, (length - width) // stride + 1)):
-        target = number * stride
+    places = max(0, (length - width) // stride + 1)
+    for begin in range(first, places, AT_ONCE):
+        own, before, known = min(AT_ONCE, places - begin), count, looked_up
         if apart:
-            word = _word_at(piece, target, width)
+            for number in range(own):
+                words[number] = _word_at(piece, (begin + number) * stride, width)
         else:
-            for place in range(max(taken, target), target + width):
-                word = word << 2 | bases[place]
-            taken = target + width
-            word &= mask
-        if not is_present(table.bits, word):
-            continue
-        rank = rank_of(table.bits, table.ranks, word)
-        if count + table.starts[rank + 1] - table.starts[rank] > len(found):
-            return count, looked_up, number
-        for entry in range(table.starts[rank], table.starts[rank + 1]):
-            looked_up += 1
-            if not _may_grow(piece, query, np.int64(table.entries[entry]), target, width, size):
-                continue
-            whole, begin, opposite, shift = _whole_word(bases, query, np.int64(table.entries[entry]), target, width,
-                                                        size)
-            if whole:
-                found[count, 0], found[count, 1], found[count, 2] = begin, opposite, shift
-                count += 1
+            _words(piece, begin * stride, own, width, stride, words)
+        for at in range(present_words(table.bits, words, own, present)):
+            target, rank = (begin + present[at]) * stride, rank_of(table.bits, table.ranks, words[present[at]])
+            if count + table.starts[rank + 1] - table.starts[rank] > len(found):
+                return before, known, begin
+            for entry in range(table.starts[rank], table.starts[rank + 1]):
+                looked_up += 1
+                if not _may_grow(piece, query, np.int64(table.entries[entry]), target, width, size):
+                    continue
+                whole, place, opposite, shift = _whole_word(bases, query, np.int64(table.entries[entry]), target, width,
+                                                            size)
+                if whole:
+                    found[count, 0], found[count, 1], found[count, 2] = place, opposite, shift
+                    count += 1
     return count, looked_up, -1
 
 
@@ -652,6 +654,6 @@ class WordHitsCpu(WordHits):
                 return lambda bases, table, query, found, first: _scan_whole(sequence(bases), len(bases), width, stride,
                                                                              table, found, first, *scratch(1))
             return lambda bases, table, query, found, first: _scan(sequence(bases), len(bases), size, width, stride,
-                                                                   table, query, found, first)
+                                                                   table, query, found, first, *scratch(1))
 
         return word_seeds(context, WORDS, size, lambda width: 4**width, scanner, True, True)

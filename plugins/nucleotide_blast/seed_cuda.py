@@ -1,25 +1,27 @@
 """Word hits on CUDA devices: packed targets are scanned there, and hits stay there for the ungapped extension.
 
-Several devices share the pieces of a volume. What is counted, and the order in which seeds come when somebody looks at
-them, are those of the CPU.
+Several devices share the pieces of a volume. Seeds come in the order of the CPU when somebody looks at them. Hits that
+no device has room for, since the queries are full of repeats, are found by the CPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 from seqloom.core.backends import device_count
 from seqloom.core.context import Context
 from seqloom.core.distinct import distinct
 from seqloom.core.engine.threads import short_switch_interval
+from seqloom.core.errors import BudgetError
 from seqloom.core.index import Index
 from seqloom.core.records import Records, Seeds
-from seqloom.core.stages import Footprint, Shape
+from seqloom.core.stages import Footprint, SeedStage, Shape
 from seqloom.plugins.common.resident_cuda import on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
-from seqloom.plugins.nucleotide_blast.discontiguous_cpu import extraction_runs
+from seqloom.plugins.nucleotide_blast.discontiguous_cpu import DiscontiguousWordHitsCpu, extraction_runs
 from seqloom.plugins.nucleotide_blast.discontiguous_reference import TEMPLATE_WORDS, DiscontiguousWordHits
 from seqloom.plugins.nucleotide_blast.hits_cuda import (
     BYTES_OF_COUNTERS,
@@ -36,7 +38,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, runs_of
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
-from seqloom.plugins.nucleotide_blast.seed_cpu import QueryWords
+from seqloom.plugins.nucleotide_blast.seed_cpu import QueryWords, WordHitsCpu
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     CHUNK,
     CHUNK_COLUMN,
@@ -77,10 +79,13 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
         length: bases of a hit.
         words: gives for ``QueryWords`` and the begins of strands what is looked for.
         follow: as of ``seed_cpu.word_seeds``.
+
+    Raises:
+        BudgetError: there are more hits than devices have room for.
     """
     index, queries, targets = context.index(kind), context.queries, context.targets
     strands, packed_bases = strands_of(context, index, length), packed_targets(context)
-    pieces = Pieces.of(packed_bases, targets.lengths, CHUNK, CHUNK_OVERLAP)
+    pieces = Pieces.of(targets.offsets, CHUNK, CHUNK_OVERLAP)
     of_widths = [QueryWords(width, index["width"], index["word_offsets"], index["words"], index["positions"])
                  for width in distinct(index["width"]).tolist()]
     looked_for = [words(own, strands.begins) for own in of_widths if own.total]
@@ -125,8 +130,26 @@ def device_footprint(shape: Shape, stride: int, kinds: int, templates: int, exte
                      device=device)
 
 
-class WordHitsCuda(OnDevices, WordHits):
+class _OnDevices(OnDevices):
+    """What both kinds of word hits share. Subclasses name the stage of the CPU."""
+
+    by_cpu: ClassVar[type[SeedStage]]
+
+    def _or_by_cpu(self, context: Context, *asked: Any) -> Seeds:
+        """``seeds_on_devices``, or those of the CPU where devices have no room for them."""
+        try:
+            return seeds_on_devices(context, *asked)
+        except BudgetError:
+            context.count("units without room on a device", 1)
+            seeds = self.by_cpu(self.options).run(context, None)
+            assert isinstance(seeds, Seeds)
+            return seeds
+
+
+class WordHitsCuda(_OnDevices, WordHits):
     __doc__ = WordHits.__doc__
+    by_cpu = WordHitsCpu
+    reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
         stride, kinds, _ = self.word_counts(shape)
@@ -143,11 +166,13 @@ class WordHitsCuda(OnDevices, WordHits):
             runs = np.array([[[2 * WINDOW - bits, (1 << bits) - 1]]], np.int64)
             return Words(own.table(begins, 1 << bits), own.width, size, runs, bits)
 
-        return seeds_on_devices(context, WORDS, size, words, True)
+        return self._or_by_cpu(context, WORDS, size, words, True)
 
 
-class DiscontiguousWordHitsCuda(OnDevices, DiscontiguousWordHits):
+class DiscontiguousWordHitsCuda(_OnDevices, DiscontiguousWordHits):
     __doc__ = DiscontiguousWordHits.__doc__
+    by_cpu = DiscontiguousWordHitsCpu
+    reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
         _, kinds, _, templates = self.word_counts(shape)
@@ -165,7 +190,7 @@ class DiscontiguousWordHitsCuda(OnDevices, DiscontiguousWordHits):
         def words(own: QueryWords, begins: np.ndarray) -> Words:
             return Words(own.table(begins, len(templates) << bits), length, length, runs, bits)
 
-        return seeds_on_devices(context, TEMPLATE_WORDS, length, words, len(templates) == 1)
+        return self._or_by_cpu(context, TEMPLATE_WORDS, length, words, len(templates) == 1)
 
 
 def scan_seconds(shape: Shape) -> float:

@@ -94,7 +94,9 @@ class NucleotideSegmentsCpu(NucleotideSegments):
 
         rows = rows[evalues(rows) <= context.options.evalue]
         low = groups[rows[:, GROUP_OF], LOW]
-        residues = real_residues(context, stretches(low + rows[:, TARGET_START], low + rows[:, TARGET_END]))
+        around = real_residues(context, stretches(low + rows[:, TARGET_START], low + rows[:, TARGET_END]))
+        residues = around.codes
+        groups[:, LOW] -= around.begin
         stays = np.empty(len(rows), np.bool_)
         _best_stretches(scoring.matrix, strands, residues, groups, rows, stays)
         rows = rows[stays]

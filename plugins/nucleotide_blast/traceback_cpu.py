@@ -29,7 +29,7 @@ from seqloom.plugins.common.culling_cpu import (
 )
 from seqloom.plugins.common.culling_cpu import PAIR as GROUP_OF
 from seqloom.plugins.common.edit_path import PathCounts
-from seqloom.plugins.common.grouping import group_parts, group_starts
+from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.order_cpu import FALLING, RISING, order_in_groups
 from seqloom.plugins.common.xdrop_cpu import BOTH, LEFT, RIGHT, ROW_ONLY, joined_path
 from seqloom.plugins.common.xdrop_cpu import extend as extend_by_scores
@@ -47,7 +47,7 @@ from seqloom.plugins.nucleotide_blast.gapped_reference import reach, refuse_affi
 from seqloom.plugins.nucleotide_blast.greedy import PAIR as PAIRS
 from seqloom.plugins.nucleotide_blast.greedy_cpu import DIFFERENCES, DONE, QUERY, TARGET, script_of, sequence
 from seqloom.plugins.nucleotide_blast.greedy_cpu import extend as extend_greedily
-from seqloom.plugins.nucleotide_blast.packed_cpu import both_ways, real_residues
+from seqloom.plugins.nucleotide_blast.packed_cpu import Around, parts_by_target, real_residues
 from seqloom.plugins.nucleotide_blast.saved_cpu import (
     STRETCH,
     Saved,
@@ -334,6 +334,7 @@ class Made(NamedTuple):
 Trace = Callable[[np.ndarray, np.ndarray, np.ndarray, Saved, Made, np.ndarray], int]
 """Kernels for groups, their bounds, preliminary alignments, what saves, what is made, and how far they have come."""
 
+Tracer = Callable[[Around], tuple[Trace, Callable[[int], None]]]
 
 BYTES_PER_ROW = 600
 """Choices that are kept of a row of an alignment, of which the longest is about as long as a sequence."""
@@ -359,9 +360,8 @@ class TracebackCpu(Traceback):
         """How many bases of a target an alignment with so many of a query can take in at most."""
 
     @abstractmethod
-    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray, residues: np.ndarray,
-               spans: np.ndarray) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
-        """Makes, for each thread, the kernel and what gives it more room."""
+    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray) -> Tracer:
+        """Makes the kernel and what gives it more room, for what it reads of the volume."""
 
     def aligner(self, scoring: Any, x_drop: int, query: bytes, target: bytes) -> Any:
         raise NotImplementedError
@@ -384,20 +384,21 @@ class TracebackCpu(Traceback):
         groups = np.stack([offsets[pieces], offsets[pieces + 1] - offsets[pieces], targets.offsets[at],
                            targets.lengths[at], minus, cutoffs,
                            scoring.of_queries(lambda of: of.xdrop_final)[query_of]], axis=1).astype(np.int64)
-        spans = within_reach(_around(groups, bounds, hsps), lambda bases: self.reach(scoring, bases))
-        residues = real_residues(context, spans)
-        begin = self.tracer(context, strands, real, offsets, residues, spans)
+        begin, around = self.tracer(context, strands, real, offsets), _around(groups, bounds, hsps)
 
         def part(span: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Ragged]:
-            own, starts = groups[slice(*span)], bounds[span[0] : span[1] + 1]
-            made = self._traced(own, starts, hsps, *begin())
-            rows, counts, paths = self._chosen(context, strands, real, residues, own, made)
+            own, starts = groups[slice(*span)].copy(), bounds[span[0] : span[1] + 1]
+            some = around[starts[0] : starts[-1]]
+            residues = real_residues(context, within_reach(some, lambda bases: self.reach(scoring, bases)))
+            own[:, LOW] -= residues.begin
+            made = self._traced(own, starts, hsps, *begin(residues))
+            rows, counts, paths = self._chosen(context, strands, real, residues.codes, own, made)
             rows[:, GROUP_OF] += span[0]
             context.advance(int(starts[-1] - starts[0]), len(records))
             return rows, counts, paths
 
         rows, counts, paths = (list(column) for column in zip(
-            *run_tasks(context.threads, part, group_parts(bounds, context.threads)), strict=True))
+            *run_tasks(context.threads, part, parts_by_target(bounds, context.threads, groups[:, LOW])), strict=True))
         return final_records(context, np.concatenate(rows), np.concatenate(counts), Ragged.concat(paths), query_of, at,
                         minus)
 
@@ -530,22 +531,22 @@ class XDropTracebackCpu(TracebackCpu, XDropTraceback):
         return Footprint(host=least + of_threads + BYTES_PER_ROW * min(shape.longest_query, shape.longest_target))
 
     def reach(self, scoring: Any, bases: np.ndarray) -> np.ndarray:
-        return reach(scoring, bases, _highest_drop(scoring))  # type: ignore[arg-type, return-value]
+        found: np.ndarray = reach(scoring, bases, _highest_drop(scoring))
+        return found
 
-    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray, residues: np.ndarray,
-               spans: np.ndarray) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
+    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray) -> Tracer:
         scoring, percent = context.scoring, float(context.options.perc_identity)
         gap_open, gap_extend, matrix, highest = (scoring.gap_open, scoring.gap_extend, scoring.matrix,
                                                  _highest_drop(scoring))
         query = xdrop_cpu.both_ways(strands, np.array([0, len(strands)]), np.arange(1)).residues
-        target = both_ways(residues, spans)
         cells = xdrop_cpu.cells(matrix, gap_open, gap_extend, highest)
         costs = xdrop_cpu.Costs.of(matrix, gap_open, gap_extend, highest)
         height = int(np.diff(offsets).max())
         width = min(context.targets.longest, reach(scoring, height, highest))
         separation = self.options.diagonal_separation
 
-        def begin() -> tuple[Trace, Callable[[int], None]]:
+        def begin(around: Around) -> tuple[Trace, Callable[[int], None]]:
+            residues, target = around.codes, around.both_ways()
             space = xdrop_cpu.workspace(height, width, cells)
             row_codes = np.empty((2, height + 1), np.int64)
             steps, outwards = np.empty((2, height + width + 1), np.uint8)
@@ -576,15 +577,15 @@ class GreedyTracebackCpu(TracebackCpu, GreedyTraceback):
     def reach(self, scoring: Any, bases: np.ndarray) -> np.ndarray:
         return greedy_reach(scoring, bases, max(of.xdrop_final for of in scoring.kinds))
 
-    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray, residues: np.ndarray,
-               spans: np.ndarray) -> Callable[[], tuple[Trace, Callable[[int], None]]]:
+    def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray) -> Tracer:
         scoring = context.scoring
         refuse_affine(scoring)
-        query, target = matchable_strands(strands), sequence(residues)
+        query = matchable_strands(strands)
         scores = scoring.reward, scoring.penalty, 2 if scoring.reward % 2 else 1
         separation = self.options.diagonal_separation
 
-        def begin() -> tuple[Trace, Callable[[int], None]]:
+        def begin(around: Around) -> tuple[Trace, Callable[[int], None]]:
+            residues, target = around.codes, sequence(around.codes)
             room, sides = GreedyRoom(), np.zeros((2, 7), np.int64)
 
             def trace(groups: np.ndarray, bounds: np.ndarray, hsps: np.ndarray, saved: Saved, made: Made,

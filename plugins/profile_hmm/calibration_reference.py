@@ -14,6 +14,7 @@ import numpy as np
 
 from .exact_math import F32, LN2, log
 from .forward_reference import forward_parser
+from .hmmfile import Statistics
 from .msv_reference import msv_scores
 from .profile import BYTE_BASE, BYTE_SCALE, WORD_BASE, WORD_SCALE, LengthModel, SearchProfile, null_score
 from .random_numbers import RandomNumbers
@@ -24,17 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LAWLESS_STEPS, _LAWLESS_NEAR = 100, 1e-5
-
-
-class Statistics(NamedTuple):
-    """Of a model, bits; all f32."""
-
-    msv_mu: float
-    msv_lambda: float
-    viterbi_mu: float
-    viterbi_lambda: float
-    forward_tau: float
-    forward_lambda: float
 
 
 class RandomSequences(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from seqloom.core.kernels.subnormals import flushed
+from seqloom.core.subnormals import flushed
 
 from .accuracy_cpu import Alignments, correction
 from .clusters_cpu import envelopes

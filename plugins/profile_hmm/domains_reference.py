@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from seqloom.core.kernels.subnormals import flushed
+from seqloom.core.subnormals import flushed
 
 from .accuracy_reference import decode, optimal_path
 from .clusters import Envelope, envelopes

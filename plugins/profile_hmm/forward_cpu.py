@@ -42,7 +42,7 @@ from seqloom.core.kernels.simd import (
     splat,
     store,
 )
-from seqloom.core.kernels.subnormals import flushed
+from seqloom.core.subnormals import flushed
 
 from .exact_math import F32, Array32
 from .kept_states_cpu import SPECIALS, spread_states

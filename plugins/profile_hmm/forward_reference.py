@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from seqloom.core.kernels.subnormals import flushed
+from seqloom.core.subnormals import flushed
 
 from .exact_math import F32, Array32, log, running_sum
 from .profile import LANES, FloatProfile, LengthModel

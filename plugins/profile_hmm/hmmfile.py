@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from seqloom.core.alphabet import Alphabet
@@ -40,6 +40,17 @@ _FIRST_STATISTICS = ("VMU", "VLAMBDA", "FTAU")
 _ROUNDING = 1e-4
 """By how much −ln p may be below 0, where p is 1 but for rounding."""
 _REMEDY = "; repair the file, or make it anew with hmmconvert or hmmbuild"
+
+
+class Statistics(NamedTuple):
+    """What the scores of a model are in random sequences, bits; all f32."""
+
+    msv_mu: float
+    msv_lambda: float
+    viterbi_mu: float
+    viterbi_lambda: float
+    forward_tau: float
+    forward_lambda: float
 
 
 @dataclass(frozen=True)
@@ -227,7 +238,8 @@ def _read_model(source: _Lines) -> ProfileHmm:
     places = annotation_places(version, count)
     for first in range(1, length + 1, _AT_ONCE):
         last = min(length, first + _AT_ONCE - 1)
-        usual = nodes(source.look_ahead(3 * (last - first + 1)), first, places, count)
+        lines = source.look_ahead(3 * (last - first + 1))
+        usual = nodes(lines, first, places, count) if len(lines) == 3 * (last - first + 1) else None
         if usual:
             source.pass_over()
             match[first : last + 1], transitions[first : last + 1], columns = usual
@@ -244,7 +256,6 @@ def _read_model(source: _Lines) -> ProfileHmm:
     probabilities = _probabilities(match)
     if header.get("CONS", "no").lower() != "yes" or version < "e":
         consensus = "".join([_consensus_residue(row, residues) for row in probabilities[1:]])
-    statistics = _read_statistics(source, header, version)
     return ProfileHmm(
         name=header["NAME"],
         accession=header.get("ACC", ""),
@@ -253,12 +264,7 @@ def _read_model(source: _Lines) -> ProfileHmm:
         match=probabilities,
         transitions=_probabilities(transitions),
         composition=np.zeros(count, np.float32) if composition is None else _probabilities([composition])[0],
-        msv_mu=statistics[0],
-        msv_lambda=statistics[1],
-        viterbi_mu=statistics[2],
-        viterbi_lambda=statistics[3],
-        forward_tau=statistics[4],
-        forward_lambda=statistics[5],
+        **_read_statistics(source, header, version)._asdict(),
         gathering=_read_cutoffs(source, header, "GA", residues),
         trusted=_read_cutoffs(source, header, "TC", residues),
         noise=_read_cutoffs(source, header, "NC", residues),
@@ -354,8 +360,7 @@ def _consensus_residue(match: NDArray[np.float32], residues: ResidueSet) -> str:
     return residue if match[best] >= residues.conserved else residue.lower()
 
 
-def _read_statistics(source: _Lines, header: dict[str, str], version: str) -> list[float]:
-    """mu and lambda of MSV, Viterbi and Forward, rounded to f32."""
+def _read_statistics(source: _Lines, header: dict[str, str], version: str) -> Statistics:
     if version == "a":
         texts = [header.get(tag, "") for tag in ("VMU", "VLAMBDA", "VMU", "VLAMBDA", "FTAU", "VLAMBDA")]
     else:
@@ -367,7 +372,7 @@ def _read_statistics(source: _Lines, header: dict[str, str], version: str) -> li
         values = [float(np.float32(source.finite(word, "score statistics"))) for word in words]
     if not all(math.isfinite(value) for value in values) or not min(values[1::2]) > 0:
         raise source.error(f"score statistics of model '{header['NAME']}': lambda must be above 0, and all be finite")
-    return values
+    return Statistics(*values)
 
 
 def _read_cutoffs(source: _Lines, header: dict[str, str], tag: str,

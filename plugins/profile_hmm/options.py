@@ -16,6 +16,11 @@ _LONGEST, _MOST = 100_000, 1_000_000
 """Residues of a random sequence, and sequences, that calibration takes."""
 
 
+def _flag(name: str) -> str:
+    """An option as it is typed."""
+    return f"-{name}" if len(name) == 1 else f"--{name}"
+
+
 @dataclass(frozen=True)
 class ProfileOptions:
     """What all profile searches take. Scores are in bits; a threshold by score replaces the one by E-value."""
@@ -57,9 +62,13 @@ class ProfileOptions:
     def check(self) -> None:
         """Refuse options that contradict each other; raises ``OptionError``."""
         given = self.given_thresholds
+        for name in ("E", "domE", "incE", "incdomE", "Z", "domZ"):
+            if (value := getattr(self, name)) is not None and not value > 0:
+                raise OptionError(f"{_flag(name)} must be above 0, not {value:g}")
         for by_evalue, by_score in (("E", "T"), ("domE", "domT"), ("incE", "incT"), ("incdomE", "incdomT")):
             if by_evalue in given and by_score in given:
-                raise OptionError(f"--{by_evalue} and --{by_score} are two thresholds for the same thing; give one")
+                raise OptionError(f"{_flag(by_evalue)} and {_flag(by_score)} are two thresholds for the same thing; "
+                                  "give one")
         filters = [n for n in ("F1", "F2", "F3", "nobias") if getattr(self, n) != getattr(type(self)(), n)]
         if self.max and filters:
             raise OptionError(f"--max switches all filters off; leave --{filters[0]} out")
@@ -88,7 +97,7 @@ class HmmsearchOptions(ProfileOptions):
         if len(cutoffs) > 1:
             raise OptionError(f"--{cutoffs[0]} and --{cutoffs[1]} are two thresholds for the same thing; give one")
         if cutoffs and given:
-            raise OptionError(f"--{cutoffs[0]} sets all thresholds; leave --{given[0]} out")
+            raise OptionError(f"--{cutoffs[0]} sets all thresholds; leave {_flag(given[0])} out")
 
 
 @dataclass(frozen=True)

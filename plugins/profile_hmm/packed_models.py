@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from seqloom.core.stages import BodyReader
 
-from .hmmfile import LONGEST, ProfileHmm
+from .hmmfile import LONGEST, ProfileHmm, Statistics
 from .profile import ByteProfile, SearchProfile
 from .profile_cpu import SearchProfileCpu, search_profile
 from .residues import AMINO, NUCLEIC, ResidueSet, residues_of
@@ -29,9 +29,8 @@ PACKING = 1
 """Version of the layout."""
 _TRANSITIONS = 7
 _HEAD_SIZES, _BODY_SIZES = 8, 2
-_STATISTICS = ("msv_mu", "msv_lambda", "viterbi_mu", "viterbi_lambda", "forward_tau", "forward_lambda")
 _CUTOFFS = ("gathering", "trusted", "noise")
-_NUMBERS = len(_STATISTICS) + 2 * len(_CUTOFFS)
+_NUMBERS = len(Statistics._fields) + 2 * len(_CUTOFFS)
 _CODES = tuple(len(residues.members) for residues in (AMINO, NUCLEIC))
 _MOST = 1.001
 """Above any probability that a file can state, since −ln p may be a little below 0 by rounding."""
@@ -78,7 +77,7 @@ def pack(model: ProfileHmm) -> tuple[bytes, bytes]:
             model.name, model.accession, model.description, model.consensus, model.structure, model.reference))
     cutoffs = [number for field in _CUTOFFS for number in getattr(model, field) or (np.nan, np.nan)]
     sizes = (model.length, len(costs.cost), model.uracil, costs.bias, costs.entry, costs.end, len(name), len(accession))
-    numbers = [*(getattr(model, field) for field in _STATISTICS), *cutoffs]
+    numbers = [*(getattr(model, field) for field in Statistics._fields), *cutoffs]
     head = (_bytes(sizes, "<u4"), _bytes(numbers, "<f8"), _bytes(costs.cost, "u1"), name, accession, description)
     body = (_bytes((len(consensus), len(structure)), "<u4"), _bytes(model.composition, "<f4"),
             _bytes(model.match, "<f4"), _bytes(model.transitions, "<f4"), consensus, structure, reference)
@@ -105,7 +104,7 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
     if max(bias, entry, end) > 255:
         raise ValueError("it has costs above 255")
     numbers = np.frombuffer(head, "<f8", _NUMBERS, 4 * _HEAD_SIZES).tolist()
-    statistics, cutoffs = numbers[: len(_STATISTICS)], iter(numbers[len(_STATISTICS) :])
+    statistics, cutoffs = numbers[: len(Statistics._fields)], iter(numbers[len(Statistics._fields) :])
     if not (all(map(math.isfinite, statistics)) and min(statistics[1::2]) > 0):
         raise ValueError("it has score statistics that can't be")
     cost = np.frombuffer(head, np.uint8, codes * length, first).reshape(codes, length).copy()  # may be written to
@@ -114,7 +113,7 @@ def unpack(head: bytes, read: BodyReader) -> StoredHmm:
         "length": length, "uracil": bool(uracil), "costs": ByteProfile(cost, bias, entry, end),
         "name": _text(head[texts:name]), "accession": _text(head[name : name + of_accession]),
         "description": _text(head[name + of_accession :]),
-        **dict(zip(_STATISTICS, statistics, strict=True)),
+        **dict(zip(Statistics._fields, statistics, strict=True)),
         **{field: None if a != a or b != b else (a, b) for field, a, b in zip(_CUTOFFS, cutoffs, cutoffs, strict=True)},
     }, read)
 

@@ -14,15 +14,14 @@ from seqloom.plugins.common.matrix_file import file_of
 
 from .calibration_reference import gumbel_rate, relative_entropy
 from .exact_math import F32, Array32, compensated_sum, running_sum
-from .hmmfile import DD, DM, II, IM, MD, MI, MM, ProfileHmm
+from .hmmfile import DD, DM, II, IM, MD, MI, MM, ProfileHmm, Statistics
 from .residues import BACKGROUND, STORED_RESIDUES
 from .substitution import conditional_probabilities, named_scores, scores_of_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-UNCALIBRATED: dict[str, Any] = {"msv_mu": 0.0, "msv_lambda": 1.0, "viterbi_mu": 0.0, "viterbi_lambda": 1.0,
-                                  "forward_tau": 0.0, "forward_lambda": 1.0}
+UNCALIBRATED: dict[str, Any] = Statistics(0.0, 1.0, 0.0, 1.0, 0.0, 1.0)._asdict()
 _CONSERVED = F32(0.5)
 _PLACE = {residue: place for place, residue in enumerate("ACDEFGHIKLMNPQRSTVWY-BJZOUX*")}
 """Place of each residue in HMMER's alphabet."""

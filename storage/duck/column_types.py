@@ -1,4 +1,6 @@
-"""Types of columns that SQLAlchemy doesn't have."""
+"""What the schemas of all files share: types of columns that SQLAlchemy doesn't have, and a table."""
+
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
@@ -20,3 +22,14 @@ class RawBlob(sa.LargeBinary):
 @compiles(RawBlob)
 def _raw_blob(kind: RawBlob, compiler: object, **_: object) -> str:
     return "BLOB USING COMPRESSION uncompressed"
+
+
+def required(name: str, kind: Any) -> sa.Column:
+    """A column without NULL."""
+    return sa.Column(name, kind, nullable=False)
+
+
+def about_file(metadata: sa.MetaData) -> sa.Table:
+    """The table that says what a file is."""
+    return sa.Table("seqloom_file", metadata, *(required(name, sa.String)
+                                                for name in ("kind", "schema_revision", "created_by")))

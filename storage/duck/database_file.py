@@ -104,6 +104,16 @@ class DatabaseFile:
             _open_here.add(self._real)
         return self._opened
 
+    @classmethod
+    def open(cls, path: "str | Path", read_only: bool = True, memory: int | None = None,
+             threads: int | None = None) -> Self:
+        """Open an existing file; see ``connection.connect`` for the errors."""
+        raise NotImplementedError
+
+    def info(self) -> dict[str, Any]:
+        """What it says of itself, for people."""
+        raise NotImplementedError
+
     def close(self) -> None:
         """Release the file. May be called more than once."""
         if self._opened is not None:

@@ -6,7 +6,9 @@ from itertools import islice
 from ...core.errors import DamagedError
 from ...core.packed_texts import PackedTexts
 from ...core.progress import Progress
-from .database import ModelFile, Rows, fingerprint, model_digest, table_of
+from .database import ModelFile
+from .rows import Rows, fingerprint, model_digest
+from .writing import table_of
 
 MOST = 10
 """Problems of single models that are told."""

@@ -6,161 +6,38 @@ What packed models look like is the business of the plugin that reads such model
 """
 
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ...core.alphabet import Alphabet, alphabet
 from ...core.distinct import distinct
 from ...core.errors import DamagedError, InputError, StoreError
-from ...core.packed_texts import PackedTexts
 from ...core.sequences import ModelBatch
 from ...core.stages import BodyReader
 from ..duck import creation
-from ..duck.arrow import Values, insert
 from ..duck.connection import lacks_table, translated
-from ..duck.database_file import ENDING, SAVING, DatabaseFile, begun, for_reading, for_writing
+from ..duck.database_file import ENDING, DatabaseFile, begun, for_reading, for_writing
 from ..duck.literals import literal
+from .rows import COLUMNS, LONGEST, PARTS, Facts, Rows, checksum
+from .writing import Packer, Writer, table_of
 
 if TYPE_CHECKING:
     import duckdb
 
-CHUNK_BYTES = 1 << 20
-"""Bytes of heads, of bodies or of texts behind which a chunk ends."""
-TABLE_CHUNKS = 16
-"""Chunks of a table: all of them DuckDB holds in memory when it writes the table to disk."""
 READING_MEMORY = 64 << 20
 """Bytes for DuckDB without a budget: what is read of it is kept by who asked for it."""
 CHUNKS_HELD = 4
 """Chunks of bodies that are in memory."""
 BLOCK_ROWS = 1 << 14
 """Rows that are listed at a time."""
-LONGEST = 2**31 - 1
-"""Positions that a model may have: lengths are i4."""
-ALPHABETS = ("protein", "nucleotide")
 
 Unpack = Callable[[bytes, BodyReader], Any]
-
-
-class Packer(Protocol):
-    """What packs models; a ``Reader``. Asked for its name and version when all models are packed.
-
-    Attributes:
-        name: of the reader whose models they are.
-        packing: version of what it packs.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def packing(self) -> int: ...
-    def pack(self, model: Any) -> tuple[bytes, bytes]:
-        """Head and body of a model."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What table ``database`` says, with the file's revision."""
-
-    title: str
-    alphabet: str
-    reader: str
-    packing: int
-    models: int
-    positions: int
-    longest: int
-    shortest: int
-    fingerprint: str
-    created: datetime
-    revision: str
-
-    def wrong(self) -> str:
-        """What of it can't be; empty if all can."""
-        numbers = (self.packing, self.models, self.positions, self.longest, self.shortest)
-        if any(value is None for value in (self.title, self.alphabet, self.reader, *numbers, self.fingerprint,
-                                           self.created)):
-            return "its table database lacks a value"
-        if self.alphabet not in ALPHABETS:
-            return f"it says that its models are of {self.alphabet} sequences"
-        if min(numbers) < 0 or not self.shortest <= self.longest <= min(self.positions, LONGEST) or (
-                self.positions > self.models * self.longest):
-            return "its numbers make no sense"
-        return ""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of table ``models``: columns of equal length, in order of ``ordinals``."""
-
-    ordinals: np.ndarray
-    names: list[str]
-    accessions: list[str]
-    descriptions: list[str]
-    lengths: np.ndarray
-    chunks: np.ndarray
-    head_starts: np.ndarray
-    head_sizes: np.ndarray
-    head_checksums: np.ndarray
-    body_starts: np.ndarray
-    body_sizes: np.ndarray
-    body_checksums: np.ndarray
-    text_starts: np.ndarray
-    text_sizes: np.ndarray
-    text_checksums: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def part(self, first: int, last: int) -> "Rows":
-        """Rows first … last − 1 of these."""
-        return Rows(*(column[first:last] for column in vars(self).values()))
-
-    def about(self, place: int) -> bytes:
-        """What a row says of its model, apart from where it is."""
-        return about(int(self.ordinals[place]), self.names[place], self.accessions[place], self.descriptions[place],
-                     int(self.lengths[place]))
-
-
-_PARTS = {"head": "heads", "body": "bodies", "text": "texts"}
-"""What is kept of a model, and the columns of chunks with it."""
-_COLUMNS = ["ordinal", "name", "accession", "description", "length", "chunk",
-            *(f"{part}_{what}" for part in _PARTS for what in ("start", "bytes", "checksum"))]
-
-
-def about(ordinal: int, name: str, accession: str, description: str, length: int) -> bytes:
-    """What a row says of its model, as bytes that no other row has."""
-    return "\n".join((str(ordinal), name, accession, description, str(length), "")).encode("utf-8", "surrogatepass")
-
-
-def checksum(said: bytes, data: bytes) -> int:
-    """CRC-32 of what a row says and of the model's bytes: finds every flipped byte, and what belongs to another row."""
-    return zlib.crc32(data, zlib.crc32(said))
-
-
-def model_digest(said: bytes, text: str) -> bytes:
-    """SHA-256 of a model: what its row says, and the text that it was read from."""
-    import hashlib
-
-    digest = hashlib.sha256(said)
-    digest.update(text.encode("utf-8", "surrogateescape"))
-    return digest.digest()
-
-
-def fingerprint(kind: str, reader: str, digests: Sequence[bytes]) -> str:
-    """Hexadecimal fingerprint of a database from the digests of all models, in order."""
-    import hashlib
-
-    digest = hashlib.sha256(f"seqloom models 1\n{kind}\n{reader}\n{len(digests)}\n".encode())
-    for part in digests:
-        digest.update(part)
-    return digest.hexdigest()[:32]
 
 
 class ModelFile(DatabaseFile):
@@ -201,7 +78,7 @@ class ModelFile(DatabaseFile):
         with creation.making(path, "choose another name, or add to it with: seqloom db append") as part:
             connection = begun(part, path, cls.kind, memory, threads)
             try:
-                writer = _Writer(path, connection, packer, saves=True)
+                writer = Writer(path, connection, packer, saves=True)
                 for batch in batches:
                     writer.add(batch)
                 writer.finish(title, datetime.now(UTC).replace(microsecond=0, tzinfo=None))
@@ -234,7 +111,7 @@ class ModelFile(DatabaseFile):
         if self.read_only:
             raise StoreError(f"{self.path} is open for reading; open it for writing to append")
         with self._lock:
-            writer = _Writer(self.path, self._connection, packer)
+            writer = Writer(self.path, self._connection, packer)
             try:
                 self._run("BEGIN")
                 writer.resume(self)
@@ -310,7 +187,7 @@ class ModelFile(DatabaseFile):
             first, last = (int(ordinals[0]), int(ordinals[-1])) if count else (0, -1)
             where = (f"WHERE ordinal BETWEEN {first} AND {last}" if last - first + 1 == count else
                      f"WHERE ordinal IN (SELECT unnest('{ordinals.tolist()}'::BIGINT[]))")
-        table = self._columns(f"SELECT {', '.join(_COLUMNS)} FROM models {where} ORDER BY ordinal")
+        table = self._columns(f"SELECT {', '.join(COLUMNS)} FROM models {where} ORDER BY ordinal")
         found = len(table["ordinal"])
         wanted = np.arange(found) if ordinals is None else ordinals
         if found != count or not np.array_equal(table["ordinal"], wanted):
@@ -366,7 +243,7 @@ class ModelFile(DatabaseFile):
         starts, sizes, checksums = (getattr(rows, f"{part}_{what}").tolist() for what in ("starts", "sizes",
                                                                                          "checksums"))
         by_chunk = groupby(range(len(rows)), rows.chunks.tolist().__getitem__)
-        chunks = self._chunks(distinct(rows.chunks).tolist(), _PARTS[part])
+        chunks = self._chunks(distinct(rows.chunks).tolist(), PARTS[part])
         for (_, places), data in zip(by_chunk, chunks, strict=True):
             for place in places:
                 found = data[starts[place] : starts[place] + sizes[place]]
@@ -418,7 +295,7 @@ class ModelFile(DatabaseFile):
         with self._held_lock:
             data = self._held.pop(chunk, None)
             if data is None:
-                [data] = self._chunks([chunk], _PARTS["body"])
+                [data] = self._chunks([chunk], PARTS["body"])
             self._held[chunk] = data
             while len(self._held) > CHUNKS_HELD:
                 del self._held[next(iter(self._held))]
@@ -446,115 +323,6 @@ class ModelFile(DatabaseFile):
         if wrong := facts.wrong():
             raise DamagedError(f"{self.path} is damaged ({wrong}); make it anew or restore it from a copy")
         self.about, self.alphabet = facts, alphabet(facts.alphabet)
-
-
-class _Writer:
-    """Adds batches to the tables of a new or an open file, inside a transaction that the caller ends.
-
-    ``saves``: bring every full table of chunks to disk at once; only for a file that nobody sees yet.
-    """
-
-    def __init__(self, path: Path, connection: "duckdb.DuckDBPyConnection", packer: Packer,
-                 saves: bool = False) -> None:
-        self._path, self._connection, self._packer, self._saves = path, connection, packer, saves
-        self._alphabet: Alphabet | None = None
-        self._chunk = 0
-        self._digests: list[bytes] = []
-        self._lengths: list[int] = []
-        self._parts = {part: bytearray() for part in _PARTS}
-        self._rows: list[tuple[Any, ...]] = []  # of the chunk that is not full yet
-
-    def resume(self, database: ModelFile) -> None:
-        """Begin to go on behind what ``database`` holds, with a new chunk."""
-        self._alphabet = database.alphabet
-        self._lengths = database.lengths().tolist()
-        self._digests = [digest for (digest,) in database._run("SELECT digest FROM models ORDER BY ordinal")]
-        [(last,)] = database._run("SELECT coalesce(max(chunk), -1) FROM models")
-        self._chunk = last + 1
-
-    def add(self, batch: ModelBatch) -> None:
-        if not len(batch):
-            return
-        if self._alphabet is None:
-            self._alphabet = batch.alphabet
-        if batch.alphabet != self._alphabet:
-            raise InputError(f"{self._path.name} holds models of {self._alphabet.name} sequences and these are of "
-                             f"{batch.alphabet.name} ones; make a database of its own for them")
-        count = len(batch)
-        texts = PackedTexts.of(batch.sources)
-        accessions, descriptions = batch.accessions or [""] * count, batch.descriptions or [""] * count
-        for n in range(count):
-            self._add(batch.names[n], accessions[n], descriptions[n], int(batch.lengths[n]), batch[n], texts.packed[n],
-                      texts[n])
-
-    def _add(self, name: str, accession: str, description: str, length: int, model: Any, kept: bytes,
-             text: str) -> None:
-        ordinal = len(self._digests)
-        said = about(ordinal, name, accession, description, length)
-        self._digests.append(model_digest(said, text))
-        self._lengths.append(length)
-        head, body = self._packer.pack(model)
-        row: list[Any] = [ordinal, name, accession, description, length, self._chunk]
-        for data, whole in zip((head, body, kept), self._parts.values(), strict=True):
-            row += len(whole), len(data), checksum(said, data)
-            whole += data
-        self._rows.append((*row, self._digests[-1]))
-        if max(map(len, self._parts.values())) >= CHUNK_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Write the models that were gathered as the next chunk."""
-        self._run(making(self._chunk))
-        self._insert(table_of(self._chunk), {
-            "chunk": ("INTEGER", [self._chunk]),
-            **{_PARTS[part]: ("BLOB", [bytes(whole)]) for part, whole in self._parts.items()}})
-        kinds = {"name": "VARCHAR", "accession": "VARCHAR", "description": "VARCHAR", "digest": "BLOB"}
-        self._insert("models", {name: (kinds.get(name, "BIGINT"), list(column)) for name, column in zip(
-            (*_COLUMNS, "digest"), zip(*self._rows, strict=True), strict=True)})
-        self._parts, self._rows = {part: bytearray() for part in _PARTS}, []
-        self._chunk += 1
-        if self._saves and self._chunk % TABLE_CHUNKS == 0:
-            self._run(SAVING)
-
-    def finish(self, title: str, created: datetime) -> None:
-        """Write what is left, check names, and say in table ``database`` what there is."""
-        if self._alphabet is None:
-            raise InputError(f"no models to put into {self._path.name}; give at least one")
-        if self._rows:
-            self._flush()
-        double = self._run("SELECT name, min(ordinal), max(ordinal) FROM models GROUP BY name HAVING count(*) > 1 "
-                           "ORDER BY min(ordinal) LIMIT 1")
-        for name, first, second in double:
-            raise InputError(f"name '{name}' is there twice, as models {first + 1:,} and {second + 1:,} of "
-                             f"{self._path.name}; rename one of them, or leave it out with --on-bad skip")
-        reader = self._packer.name
-        said = (title, self._alphabet.name, reader, self._packer.packing, len(self._lengths), sum(self._lengths),
-                max(self._lengths), min(self._lengths), fingerprint(self._alphabet.name, reader, self._digests),
-                str(created))
-        self._run(f"DELETE FROM database; INSERT INTO database VALUES ({', '.join(map(literal, said))})")
-
-    def _insert(self, table: str, columns: dict[str, tuple[str, Values]]) -> None:
-        with translated(self._path):
-            insert(self._connection, table, columns)
-
-    def _run(self, sql: str) -> list[tuple[Any, ...]]:
-        with translated(self._path):
-            return self._connection.execute(sql).fetchall()
-
-
-def table_of(chunk: int) -> str:
-    """Name of the table with this chunk."""
-    return f"chunks_{chunk // TABLE_CHUNKS}"
-
-
-def making(chunk: int) -> str:
-    """SQL that makes the table for this chunk unless it is there."""
-    return _template().replace("CREATE TABLE chunks_0", f"CREATE TABLE IF NOT EXISTS {table_of(chunk)}", 1)
-
-
-@cache
-def _template() -> str:
-    return (Path(__file__).parent / "chunks.sql").read_text(encoding="utf-8")
 
 
 def unknown_models(missing: Sequence[str], where: str) -> InputError:

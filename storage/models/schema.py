@@ -8,51 +8,45 @@ some. All three lie in chunks, each of some models one behind the other, and som
 ``chunks_1`` and so on: DuckDB holds a whole vector of 2,048 blobs in memory when it writes a table to disk.
 """
 
-from typing import Any
-
 import sqlalchemy as sa
 
-from ..duck.column_types import RawBlob
+from ..duck.column_types import RawBlob, about_file, required
 
 metadata = sa.MetaData()
 
 
-def _required(name: str, kind: Any) -> sa.Column:
-    return sa.Column(name, kind, nullable=False)
-
-
 database = sa.Table(
     "database", metadata,
-    _required("title", sa.String),
-    _required("alphabet", sa.String),  # of the sequences that the models describe
-    _required("reader", sa.String),  # of the texts
-    _required("packing", sa.Integer),  # version of what the reader packs
-    _required("models", sa.BigInteger),
-    _required("positions", sa.BigInteger),
-    _required("longest", sa.BigInteger),
-    _required("shortest", sa.BigInteger),
-    _required("fingerprint", sa.String),
-    _required("created", sa.DateTime),  # UTC
+    required("title", sa.String),
+    required("alphabet", sa.String),  # of the sequences that the models describe
+    required("reader", sa.String),  # of the texts
+    required("packing", sa.Integer),  # version of what the reader packs
+    required("models", sa.BigInteger),
+    required("positions", sa.BigInteger),
+    required("longest", sa.BigInteger),
+    required("shortest", sa.BigInteger),
+    required("fingerprint", sa.String),
+    required("created", sa.DateTime),  # UTC
 )
 
 models = sa.Table(
     "models", metadata,
-    _required("ordinal", sa.BigInteger),
-    _required("name", sa.String),
-    _required("accession", sa.String),  # "" without
-    _required("description", sa.String),
-    _required("length", sa.Integer),
-    _required("chunk", sa.Integer),
-    _required("head_start", sa.BigInteger),  # in the chunk's heads
-    _required("head_bytes", sa.BigInteger),
-    _required("head_checksum", sa.BigInteger),  # CRC-32 of what the row says and of the head
-    _required("body_start", sa.BigInteger),
-    _required("body_bytes", sa.BigInteger),
-    _required("body_checksum", sa.BigInteger),
-    _required("text_start", sa.BigInteger),
-    _required("text_bytes", sa.BigInteger),
-    _required("text_checksum", sa.BigInteger),
-    _required("digest", sa.LargeBinary),  # SHA-256 of what the row says and of the text
+    required("ordinal", sa.BigInteger),
+    required("name", sa.String),
+    required("accession", sa.String),  # "" without
+    required("description", sa.String),
+    required("length", sa.Integer),
+    required("chunk", sa.Integer),
+    required("head_start", sa.BigInteger),  # in the chunk's heads
+    required("head_bytes", sa.BigInteger),
+    required("head_checksum", sa.BigInteger),  # CRC-32 of what the row says and of the head
+    required("body_start", sa.BigInteger),
+    required("body_bytes", sa.BigInteger),
+    required("body_checksum", sa.BigInteger),
+    required("text_start", sa.BigInteger),
+    required("text_bytes", sa.BigInteger),
+    required("text_checksum", sa.BigInteger),
+    required("digest", sa.LargeBinary),  # SHA-256 of what the row says and of the text
 )
 
 chunk_metadata = sa.MetaData()
@@ -60,15 +54,10 @@ chunk_metadata = sa.MetaData()
 
 chunks = sa.Table(
     "chunks_0", chunk_metadata,
-    _required("chunk", sa.Integer),
-    _required("heads", RawBlob),
-    _required("bodies", RawBlob),
-    _required("texts", RawBlob),
+    required("chunk", sa.Integer),
+    required("heads", RawBlob),
+    required("bodies", RawBlob),
+    required("texts", RawBlob),
 )
 
-seqloom_file = sa.Table(
-    "seqloom_file", metadata,
-    _required("kind", sa.String),
-    _required("schema_revision", sa.String),
-    _required("created_by", sa.String),
-)
+seqloom_file = about_file(metadata)

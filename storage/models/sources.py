@@ -11,7 +11,9 @@ from ...core.engine.memory import cut_spans, longest_of_runs
 from ...core.packed_texts import PackedTexts
 from ...core.ports import Span, TargetInfo, TaxaFound
 from ...core.sequences import ModelBatch, offsets_of
-from .database import CHUNK_BYTES, ModelFile, Rows, Unpack
+from .database import ModelFile, Unpack
+from .rows import Rows
+from .writing import CHUNK_BYTES
 
 READING_BYTES = 40 << 20
 """What reading models bit by bit takes beside a run's data: buffers of DuckDB, chunks, and what it leaves scattered."""

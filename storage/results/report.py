@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -45,6 +45,8 @@ NO_SEQUENCES = ("this output needs the sequences of the databases, which are not
                 "put them back, or search again")
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 20_000, 50_000
 """Queries whose hits are in memory together, at most, and their hits and alignments, unless one query has more."""
+MODELS_AT_ONCE = 64
+"""Queries that are read together where they are models, which take more memory than their hits."""
 SIZES_AT_ONCE = 200_000
 """Queries whose numbers of rows are asked for together."""
 RESIDUES_AT_ONCE = 32 << 20
@@ -63,11 +65,11 @@ class RunResults(ResultSink, Protocol):
         streamed: whether they go to writers batch by batch and aren't kept.
     """
 
-    streamed: ClassVar[bool] = False
 
     id: str
     number: int
     is_open: bool
+    streamed: bool
 
     @property
     def connection(self) -> "duckdb.DuckDBPyConnection":
@@ -197,16 +199,17 @@ class Reporting:
 
     def _blocks(self, low: int, high: int, residues: bool) -> Iterator[QueryBlock]:
         """Of queries low … high − 1."""
-        for first, last in self._spans(low, high):
+        models = residues and self.run["query_type"] == "model"
+        for first, last in self._spans(low, high, MODELS_AT_ONCE if models else QUERIES_AT_ONCE):
             yield from self._between(first, last, residues)
 
-    def _spans(self, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """First query, and the one behind the last, of what is in memory together."""
+    def _spans(self, low: int, high: int, most: int = QUERIES_AT_ONCE) -> Iterator[tuple[int, int]]:
+        """First query, and the one behind the last, of what is in memory together: of ``most`` queries at most."""
         rows = np.concatenate([[0], np.cumsum(self.sizes(low, high))])
         first = 0
         while first < len(rows) - 1:
             last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
-            last = min(max(last, first + 1), first + QUERIES_AT_ONCE, len(rows) - 1)
+            last = min(max(last, first + 1), first + most, len(rows) - 1)
             yield low + first, low + last
             first = last
 

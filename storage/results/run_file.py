@@ -29,7 +29,7 @@ from ..duck.durable import checkpoint, hold, log_of
 from ..duck.literals import literal
 from .columns import base_names, columns_of, place_in_group, stored_name, stored_type
 from .record_bytes import from_bytes, to_bytes
-from .report import OF_TAXON, RunReport, kept_models, kept_queries
+from .report import MODELS_AT_ONCE, OF_TAXON, RunReport, kept_models, kept_queries
 from .run_row import COMPLETE, NUMBER, OF_DATABASE, begun, new_run_id, numbered, utc_now
 from .views import create_views
 
@@ -45,8 +45,6 @@ DONE_SUFFIX = ".done"
 """End of the name of the empty file that says that a run is finished and its file closed."""
 LOG_BYTES = 16 << 20
 """Size of a file's log from which it is brought into the file; opening a file reads its log."""
-MODELS_AT_ONCE = 64
-"""Queries whose texts are written together, where queries are models."""
 THREADS = 1
 """Of DuckDB: rows come and go in small lots, and the thread that waits for a second one of DuckDB's takes the time that
 it waits from those that search."""

@@ -8,11 +8,9 @@ neither keys nor indexes, which would slow down inserting; merging takes care th
 plugins add to ``hit`` and ``alignment`` are not listed here; ``extra_columns`` says which there are.
 """
 
-from typing import Any
-
 import sqlalchemy as sa
 
-from ..duck.column_types import RawBlob, UInteger
+from ..duck.column_types import RawBlob, UInteger, about_file, required
 
 metadata = sa.MetaData()
 
@@ -24,15 +22,11 @@ def _table(name: str, *columns: sa.Column) -> sa.Table:
     return sa.Table(name, metadata, sa.Column("run", sa.Integer, nullable=False), *columns)
 
 
-def _required(name: str, kind: Any) -> sa.Column:
-    return sa.Column(name, kind, nullable=False)
-
-
 runs = _table(
     "runs",
-    _required("id", sa.Uuid),
-    _required("state", sa.String),  # incomplete, complete
-    _required("pipeline", sa.String),
+    required("id", sa.Uuid),
+    required("state", sa.String),  # incomplete, complete
+    required("pipeline", sa.String),
     sa.Column("family", sa.String),
     sa.Column("command", sa.String),
     sa.Column("version", sa.String),
@@ -42,7 +36,7 @@ runs = _table(
     sa.Column("seconds", sa.Double),  # of work, over all resumptions
     sa.Column("backend", sa.String),
     sa.Column("threads", sa.Integer),
-    _required("query_type", sa.String),  # protein, nucleotide, model
+    required("query_type", sa.String),  # protein, nucleotide, model
     sa.Column("target_type", sa.String),
     sa.Column("queries", sa.BigInteger),
     sa.Column("letters", sa.BigInteger),  # of the search space
@@ -55,7 +49,7 @@ runs = _table(
 
 run_databases = _table(
     "run_databases",
-    _required("number", sa.Integer),
+    required("number", sa.Integer),
     sa.Column("path", sa.String),
     sa.Column("fingerprint", sa.String),
     sa.Column("title", sa.String),
@@ -66,8 +60,8 @@ run_databases = _table(
 
 run_slots = _table(
     "run_slots",
-    _required("position", sa.Integer),
-    _required("slot", sa.String),
+    required("position", sa.Integer),
+    required("slot", sa.String),
     sa.Column("plugin", sa.String),
     sa.Column("backend", sa.String),
     sa.Column("scope", sa.String),
@@ -80,15 +74,15 @@ run_slots = _table(
 
 passed = _table(
     "passed",
-    _required("slot", sa.String),
-    _required("query", sa.Integer),
-    _required("records", sa.BigInteger),  # that came out; of several rows for a query and slot the sum counts
+    required("slot", sa.String),
+    required("query", sa.Integer),
+    required("records", sa.BigInteger),  # that came out; of several rows for a query and slot the sum counts
 )
 
 queries = _table(
     "queries",
-    _required("query", sa.Integer),
-    _required("name", sa.String),
+    required("query", sa.Integer),
+    required("name", sa.String),
     sa.Column("accession", sa.String),
     sa.Column("description", sa.String),
     sa.Column("length", sa.BigInteger),
@@ -99,10 +93,10 @@ queries = _table(
 
 targets = _table(
     "targets",
-    _required("target", sa.BigInteger),
+    required("target", sa.BigInteger),
     sa.Column("database", sa.Integer),
     sa.Column("ordinal", sa.BigInteger),
-    _required("name", sa.String),
+    required("name", sa.String),
     sa.Column("description", sa.String),
     sa.Column("length", sa.BigInteger),
     sa.Column("taxid", sa.Integer),
@@ -114,9 +108,9 @@ targets = _table(
 
 hit = _table(
     "hit",
-    _required("query", sa.Integer),
-    _required("target", sa.BigInteger),
-    _required("rank", sa.Integer),  # 1… within the query
+    required("query", sa.Integer),
+    required("target", sa.BigInteger),
+    required("rank", sa.Integer),  # 1… within the query
     sa.Column("score", sa.Double),
     sa.Column("bit_score", sa.Double),
     sa.Column("evalue", sa.Double),
@@ -124,16 +118,16 @@ hit = _table(
 
 alignment = _table(
     "alignment",
-    _required("query", sa.Integer),
-    _required("target", sa.BigInteger),
-    _required("number", sa.Integer),  # 1… within the hit
+    required("query", sa.Integer),
+    required("target", sa.BigInteger),
+    required("number", sa.Integer),  # 1… within the hit
     sa.Column("score", sa.Double),
-    _required("query_start", sa.Integer),
-    _required("query_end", sa.Integer),
-    _required("target_start", sa.Integer),
-    _required("target_end", sa.Integer),
-    _required("query_frame", sa.SmallInteger),
-    _required("target_frame", sa.SmallInteger),
+    required("query_start", sa.Integer),
+    required("query_end", sa.Integer),
+    required("target_start", sa.Integer),
+    required("target_end", sa.Integer),
+    required("query_frame", sa.SmallInteger),
+    required("target_frame", sa.SmallInteger),
     sa.Column("anchor_query", sa.Integer),
     sa.Column("anchor_target", sa.Integer),
     sa.Column("bit_score", sa.Double),
@@ -149,19 +143,19 @@ alignment = _table(
 
 extra_columns = _table(
     "extra_columns",
-    _required("level", sa.String),  # hit, alignment
-    _required("position", sa.Integer),
-    _required("name", sa.String),
-    _required("type", sa.String),  # as in core.records.Column
+    required("level", sa.String),  # hit, alignment
+    required("position", sa.Integer),
+    required("name", sa.String),
+    required("type", sa.String),  # as in core.records.Column
     sa.Column("doc", sa.String),
     sa.Column("nullable", sa.Boolean),
 )
 
 # Progress of a run that isn't finished; empty in a store.
 
-plans = _table("plans", _required("plan", sa.JSON))
+plans = _table("plans", required("plan", sa.JSON))
 
-units = _table("units", _required("batch", sa.Integer), _required("volume", sa.Integer))
+units = _table("units", required("batch", sa.Integer), required("volume", sa.Integer))
 
 partial_metadata = sa.MetaData()
 """Holds the partial result of the first unit only, from which ``partial.sql`` is made.
@@ -172,14 +166,9 @@ all rows near it have as well.
 
 partial = sa.Table(
     "partial_0_0", partial_metadata,
-    _required("records", RawBlob),  # core record type and its columns; see storage.record_bytes
+    required("records", RawBlob),  # core record type and its columns; see storage.record_bytes
 )
 
-batches = _table("batches", _required("batch", sa.Integer))
+batches = _table("batches", required("batch", sa.Integer))
 
-seqloom_file = sa.Table(
-    "seqloom_file", metadata,
-    sa.Column("kind", sa.String, nullable=False),
-    sa.Column("schema_revision", sa.String, nullable=False),
-    sa.Column("created_by", sa.String, nullable=False),
-)
+seqloom_file = about_file(metadata)

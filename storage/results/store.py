@@ -463,8 +463,10 @@ class ResultStore:
             memory: bytes that DuckDB may take; disk: that it may lay aside in files when it runs out of memory.
 
         Raises:
-            StoreError: see ``sql``.
+            StoreError: see ``sql``; or this program has the store open, by whose settings files can be reached.
         """
+        if descriptor(self.path) is not None:
+            raise StoreError(f"{self.path} is open in this program, whose queries could reach files; ask elsewhere")
         with self._asked(None, 10.0, False, timeout, memory, disk) as connection:
             result = connection.execute(utf_8(query))
             if result is None:

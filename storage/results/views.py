@@ -106,11 +106,12 @@ JOIN targets t ON t.run = c.run AND t.target = c.target
 
 
 LAST_HITS = """
-CREATE OR REPLACE VIEW last_hits AS SELECT * FROM hits WHERE run = (SELECT max(run) FROM runs)
+CREATE OR REPLACE VIEW last_hits AS SELECT * FROM hits WHERE run IN (SELECT max(run) FROM runs)
 """
+"""``IN``, since DuckDB 2.0.0 forgets a LIMIT behind a comparison with a subquery."""
 
 LAST_HSPS = """
-CREATE OR REPLACE VIEW last_hsps AS SELECT * FROM hsps WHERE run = (SELECT max(run) FROM runs)
+CREATE OR REPLACE VIEW last_hsps AS SELECT * FROM hsps WHERE run IN (SELECT max(run) FROM runs)
 """
 
 

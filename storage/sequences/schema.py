@@ -11,30 +11,24 @@ some to a table, ``index_3_0`` and so on for the index with number 3. Bulk table
 would slow down inserting; they stand in order of ``ordinal`` and ``chunk``.
 """
 
-from typing import Any
-
 import sqlalchemy as sa
 
-from ..duck.column_types import RawBlob
+from ..duck.column_types import RawBlob, about_file, required
 
 metadata = sa.MetaData()
 
 
-def _required(name: str, kind: Any) -> sa.Column:
-    return sa.Column(name, kind, nullable=False)
-
-
 database = sa.Table(
     "database", metadata,
-    _required("title", sa.String),
-    _required("alphabet", sa.String),
-    _required("chunk_letters", sa.BigInteger),
-    _required("sequences", sa.BigInteger),
-    _required("letters", sa.BigInteger),
-    _required("longest", sa.BigInteger),
-    _required("shortest", sa.BigInteger),
-    _required("fingerprint", sa.String),
-    _required("created", sa.DateTime),  # UTC
+    required("title", sa.String),
+    required("alphabet", sa.String),
+    required("chunk_letters", sa.BigInteger),
+    required("sequences", sa.BigInteger),
+    required("letters", sa.BigInteger),
+    required("longest", sa.BigInteger),
+    required("shortest", sa.BigInteger),
+    required("fingerprint", sa.String),
+    required("created", sa.DateTime),  # UTC
     sa.Column("parsed_names", sa.Boolean),  # names are in NCBI's notation, of which reports show the accession
 )
 
@@ -43,45 +37,45 @@ volume_metadata = sa.MetaData()
 
 volume = sa.Table(
     "volume_0", volume_metadata,
-    _required("chunk", sa.Integer),
-    _required("letters", sa.BigInteger),
-    _required("data", RawBlob),  # proteins: a code per byte; nucleotides: two bits a residue, see storage.packing
-    _required("ambiguities", RawBlob),  # records of storage.packing.RUN; empty for proteins
-    _required("checksum", sa.BigInteger),  # CRC-32 of data, then ambiguities
-    _required("digests", sa.LargeBinary),  # 32 bytes for every block of residues, see storage.fingerprint
+    required("chunk", sa.Integer),
+    required("letters", sa.BigInteger),
+    required("data", RawBlob),  # proteins: a code per byte; nucleotides: two bits a residue, see storage.packing
+    required("ambiguities", RawBlob),  # records of storage.packing.RUN; empty for proteins
+    required("checksum", sa.BigInteger),  # CRC-32 of data, then ambiguities
+    required("digests", sa.LargeBinary),  # 32 bytes for every block of residues, see storage.fingerprint
 )
 
 sequences = sa.Table(
     "sequences", metadata,
-    _required("ordinal", sa.BigInteger),
-    _required("name", sa.String),
-    _required("description", sa.String),
-    _required("length", sa.Integer),
-    _required("start", sa.BigInteger),
+    required("ordinal", sa.BigInteger),
+    required("name", sa.String),
+    required("description", sa.String),
+    required("length", sa.Integer),
+    required("start", sa.BigInteger),
     sa.Column("taxid", sa.Integer),  # in NCBI's taxonomy
 )
 
 row_blocks = sa.Table(
     "row_blocks", metadata,
-    _required("block", sa.Integer),
-    _required("digest", sa.LargeBinary),  # of names and lengths of a block of rows, see storage.fingerprint
-    _required("descriptions", sa.LargeBinary),  # digest of the block's descriptions, which aren't in the fingerprint
+    required("block", sa.Integer),
+    required("digest", sa.LargeBinary),  # of names and lengths of a block of rows, see storage.fingerprint
+    required("descriptions", sa.LargeBinary),  # digest of the block's descriptions, which aren't in the fingerprint
 )
 
 masks = sa.Table(
     "masks", metadata,
-    _required("kind", sa.String),  # lower: lower case in the source
-    _required("sequence", sa.BigInteger),  # ordinal
-    _required("start", sa.Integer),
-    _required("end", sa.Integer),
+    required("kind", sa.String),  # lower: lower case in the source
+    required("sequence", sa.BigInteger),  # ordinal
+    required("start", sa.Integer),
+    required("end", sa.Integer),
 )
 
 taxa = sa.Table(
     "taxa", metadata,
-    _required("taxid", sa.Integer),
-    _required("parent", sa.Integer),  # taxid; the root is its own
-    _required("rank", sa.String),  # "merged": a former taxid of its parent
-    _required("name", sa.String),
+    required("taxid", sa.Integer),
+    required("parent", sa.Integer),  # taxid; the root is its own
+    required("rank", sa.String),  # "merged": a former taxid of its parent
+    required("name", sa.String),
     sa.Column("common_name", sa.String),  # GenBank's
     sa.Column("blast_name", sa.String),  # its own or that of the nearest ancestor with one
     sa.Column("kingdom", sa.String),  # name of its superkingdom
@@ -102,26 +96,26 @@ SELECT l.taxid, l.depth, l.ancestor, t.rank, t.name FROM line l JOIN taxa t ON t
 
 indexes = sa.Table(
     "indexes", metadata,
-    _required("number", sa.Integer),
-    _required("plugin", sa.String),
-    _required("version", sa.Integer),  # of the plugin's arrays
-    _required("options", sa.JSON),  # the plugin's own
-    _required("depends", sa.JSON),  # values of the pipeline options that it depends on
-    _required("fingerprint", sa.String),  # of the sequences when it was built
-    _required("created", sa.DateTime),  # UTC
-    _required("created_by", sa.String),
+    required("number", sa.Integer),
+    required("plugin", sa.String),
+    required("version", sa.Integer),  # of the plugin's arrays
+    required("options", sa.JSON),  # the plugin's own
+    required("depends", sa.JSON),  # values of the pipeline options that it depends on
+    required("fingerprint", sa.String),  # of the sequences when it was built
+    required("created", sa.DateTime),  # UTC
+    required("created_by", sa.String),
 )
 
 index_pieces = sa.Table(
     "index_pieces", metadata,
-    _required("number", sa.Integer),  # of the index
-    _required("first", sa.BigInteger),  # ordinals of the sequences that the piece covers
-    _required("last", sa.BigInteger),
-    _required("kind", sa.String),
-    _required("parameters", sa.JSON),
-    _required("arrays", sa.JSON),  # name, type and shape of each
-    _required("chunk", sa.Integer),  # its first
-    _required("bytes", sa.BigInteger),
+    required("number", sa.Integer),  # of the index
+    required("first", sa.BigInteger),  # ordinals of the sequences that the piece covers
+    required("last", sa.BigInteger),
+    required("kind", sa.String),
+    required("parameters", sa.JSON),
+    required("arrays", sa.JSON),  # name, type and shape of each
+    required("chunk", sa.Integer),  # its first
+    required("bytes", sa.BigInteger),
 )
 
 index_chunk_metadata = sa.MetaData()
@@ -129,14 +123,9 @@ index_chunk_metadata = sa.MetaData()
 
 index_chunks = sa.Table(
     "index_0_0", index_chunk_metadata,
-    _required("chunk", sa.Integer),
-    _required("data", RawBlob),
-    _required("checksum", sa.BigInteger),  # CRC-32 of data
+    required("chunk", sa.Integer),
+    required("data", RawBlob),
+    required("checksum", sa.BigInteger),  # CRC-32 of data
 )
 
-seqloom_file = sa.Table(
-    "seqloom_file", metadata,
-    _required("kind", sa.String),
-    _required("schema_revision", sa.String),
-    _required("created_by", sa.String),
-)
+seqloom_file = about_file(metadata)

@@ -5,6 +5,7 @@ from typing import Self
 import numpy as np
 
 from ...core.sequences import PackedResidues, SequenceBatch, UnreadBatch
+from ...core.sparse import sparse
 from .database import SequenceDatabase
 from .packed_stretch import packed_stretch, unpack_stretches
 
@@ -106,7 +107,7 @@ class FetchedBatch(UnreadBatch):
         with self._reading:
             if "_some" not in self.__dict__:
                 blocks = -(-self.total_residues // BLOCK)
-                self.__dict__["_some"] = np.empty(self.total_residues, np.uint8), np.zeros(blocks, np.bool_)
+                self.__dict__["_some"] = sparse(self.total_residues, 0), np.zeros(blocks, np.bool_)
             codes, there = self._some
             wanted = np.zeros(len(there) + 1, np.int64)
             some = last > first

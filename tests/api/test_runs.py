@@ -143,3 +143,39 @@ def test_output_that_needs_databases_that_are_gone_is_refused_before_it_begins(s
     with open("out.tsv", "w") as stream:
         run.write(stream, "6")
     assert len((tmp_path / "out.tsv").read_text().splitlines()) == 2
+
+
+def test_a_run_has_the_identifier_that_it_shall_have(search):
+    id = "01a20e43-44e4-71c2-bb4e-70a45d181f7e"
+    assert search(run_id=id).id == id
+    assert [run["id"] for run in seqloom.Results().runs()] == [id]
+
+
+def test_no_second_run_takes_the_identifier_of_one(search, monkeypatch):
+    from seqloom.storage.results.store import ResultStore
+
+    id = "01a20e43-44e4-71c2-bb4e-70a45d181f7e"
+    with monkeypatch.context() as patched:
+        patched.setattr(ResultStore, "take", lambda *_: False)
+        patched.setattr(ResultStore, "merge_pending", lambda *_, **__: [])
+        search(run_id=id)
+    with pytest.raises(StoreError, match=f"there is a run {id} already"):
+        search(run_id=id)
+    assert seqloom.Results().merge() == [id]
+    assert len(seqloom.Results().run(id)) == 2
+
+
+def test_first_rows_are_computed_alone_and_reach_nothing(search, tmp_path):
+    from seqloom.storage.results.store import ResultStore
+
+    search()
+    store, limits = ResultStore(tmp_path / "seqloom.duckdb"), {"timeout": 20.0, "memory": 1 << 28, "disk": 1 << 20}
+    columns, rows = store.first_rows("SELECT range AS n FROM range(1000000000000)", 3, **limits)
+    assert (columns, rows) == (["n"], [(0,), (1,), (2,)])
+    for query in ("SELECT * FROM read_text('p.fasta')", "SELECT * FROM range(100000000) ORDER BY hash(range)"):
+        with pytest.raises(StoreError):
+            store.first_rows(query, 3, **limits)
+    with pytest.raises(OptionError, match="no SQL statement"):
+        store.first_rows(" ", 3, **limits)
+    with duckdb.connect("seqloom.duckdb"), pytest.raises(StoreError, match="open in this program"):
+        store.first_rows("SELECT 1", 3, **limits)

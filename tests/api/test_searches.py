@@ -1,13 +1,16 @@
 """``seqloom.search`` as programs call it: what it refuses, and how it says so."""
 
+import gc
 import io
 import sys
+import weakref
 from typing import Any
 from unittest import mock
 
 import pytest
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.engine.memory import MemorySource
+from seqloom.core.engine.runner import Runner
 from seqloom.core.errors import InputError, OptionError, UsageError
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import find_pipeline, registry
@@ -48,6 +51,28 @@ def test_a_part_of_a_batch_is_queries_as_any_other(capsys) -> None:
     assert capsys.readouterr().out == ("m\tsequence_1\t33\tMKVLAW\nm\tsequence_3\t11\tW\n"
                                        "w\tsequence_1\t11\tW\nw\tsequence_3\t11\tW\n")
     assert [row["qnumber"] for row in run.arrow().to_pylist()] == [0, 0, 1, 1]
+
+
+def test_what_was_prepared_of_a_batch_goes_with_it(monkeypatch) -> None:
+    """Without anybody looking for what refers to itself, which the command line hardly ever does."""
+    seen, prepare = [], Runner.prepare_batch
+
+    def prepared(runner, queries):
+        made = prepare(runner, queries)
+        seen.append(weakref.ref(made))
+        seen.extend(weakref.ref(made.indexes[kind]) for kind in made.indexes)
+        return made
+
+    monkeypatch.setattr(Runner, "prepare_batch", prepared)
+    queries = SequenceBatch.of(PROTEIN, ["MKVLAWCC", "WCCHHK", "AAWKLM", "MKVLAW", "CCHHKK", "LAWCCM"])
+    gc.collect()
+    gc.disable()
+    try:
+        search("blastp", queries, TARGETS, store=False, backend="reference", batch_queries=1)
+        there = [one() is not None for one in seen]
+    finally:
+        gc.enable()
+    assert len(there) >= 12 and not any(there[:-4])
 
 
 @pytest.mark.parametrize("residues, reads", [(None, 0), (8, 1)], ids=["one volume", "several"])

@@ -22,7 +22,8 @@ def loaded_by(*words: str, cwd: Path | None = None) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["db", "--help"], ["runs", "--help"], ["sql", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["db", "--help"], ["runs", "--help"], ["sql", "--help"],
+                                   ["serve", "--help"]])
 def test_help_loads_nothing_heavy(words: list[str]) -> None:
     assert not loaded_by(*words) & set(HEAVY)
 

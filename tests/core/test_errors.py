@@ -15,7 +15,8 @@ def _a_program_asks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("typed", "called"), [
     ("--max-target-seqs must be at least 1, not 0", "max_target_seqs must be at least 1, not 0"),
     ("use fewer threads (--num-threads)", "use fewer threads (threads)"),
-    ("--E and --T are two thresholds", "E and T are two thresholds"),
+    ("-E and -T are two thresholds", "E and T are two thresholds"),
+    ("chains A-B, X -F5 and -e", "chains A-B, X -F5 and -e"),
     ("--set takes slot.option=value; --stage, --no-store", "settings takes slot.option=value; stages, store=False"),
     ("say so again: seqloom runs resume 1 --all-scores x", "say so again: seqloom runs resume 1 --all-scores x"),
     ("take another (seqloom db create --type protein); raise --memory",

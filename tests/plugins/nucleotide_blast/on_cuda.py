@@ -83,6 +83,18 @@ def check_chunks() -> None:
         seed_cuda.device_count, seed_cuda.on_devices, hits_cuda.KEY_BITS = before[1:]
 
 
+def check_memory() -> None:
+    """Hits that a device has no room for are found by the CPU."""
+    usual = hits_cuda.BYTES_PER_HIT
+    hits_cuda.BYTES_PER_HIT = 1 << 40
+    try:
+        for pipeline in ("megablast", "dc-megablast"):
+            counts = compare(pipeline, *cases(1), {"evalue": 1000}, fast="cuda")
+            assert counts["extend.ungapped"] > 0, counts
+    finally:
+        hits_cuda.BYTES_PER_HIT = usual
+
+
 def check_pipeline() -> None:
     """Whole searches give the hits of the CPU, over several volumes."""
     for pipeline in ("megablast",) if SIMULATED else PIPELINES:
@@ -116,7 +128,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 
 CHECKS = {"megablast": check_megablast, "blastn": check_blastn, "discontiguous": check_discontiguous,
-          "chunks": check_chunks, "pipeline": check_pipeline}
+          "chunks": check_chunks, "memory": check_memory, "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -1,6 +1,9 @@
 """Nucleotide BLAST on CUDA equals the reference and the CPU: in numba's simulator here, with small tiles."""
 
+import tomllib
+
 from seqloom import searches
+from seqloom.cli.toml_text import to_toml
 from seqloom.core import backends
 from seqloom.core.pipeline import Pipeline, compose
 from seqloom.installed import registry
@@ -8,7 +11,7 @@ from seqloom.plugins.nucleotide_blast.pipelines import DEVICES_FROM
 
 from tests.simulator import simulated
 
-CHECKS = ("megablast", "blastn", "discontiguous", "chunks", "pipeline")
+CHECKS = ("megablast", "blastn", "discontiguous", "chunks", "memory", "pipeline")
 
 
 def test_in_the_simulator() -> None:
@@ -28,3 +31,4 @@ def test_devices_are_left_alone_by_small_searches(monkeypatch) -> None:
         assert searches.pays_on_devices(plan, DEVICES_FROM) and not searches.pays_on_devices(plan, DEVICES_FROM - 1)
         assert not searches.pays_on_devices(compose(registry(), pipeline, backend="cpu"), DEVICES_FROM)
     assert not searches.pays_on_devices(compose(registry(), registry().pipeline("mum"), backend="cpu"), DEVICES_FROM)
+    assert tomllib.loads(to_toml(registry().pipeline("blastn").as_dict()))["devices_from"] == DEVICES_FROM

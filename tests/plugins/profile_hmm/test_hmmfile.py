@@ -77,6 +77,7 @@ def test_cutoffs_accession_and_description():
         ("HMMER2.0\n", "line 1: a model must begin with HMMER3/a"),
         (model_text(end=""), "the file ends where '//' should follow"),
         (model_text().replace("LENG  3", "LENG  4"), "line 25: match emissions of node 4 must begin with 4"),
+        (model_text(end="").replace("LENG  3", "LENG  4"), "line 25: the file ends where match"),
         (model_text().replace("LENG  3", "LENG  2"), "'//' must follow the 2 nodes"),
         (model_text().replace("LENG  3\n", ""), "LENG must be a positive number"),
         (model_text().replace("NAME  toy\n", ""), "no NAME"),

@@ -85,7 +85,7 @@ def test_thresholds_by_score_report_and_include(search):
     assert fewer.included_domains.tolist()[1] == 0
     without = run_pipeline("hmmsearch", *search, {"domT": 1000.0})
     assert len(without) == 3 and len(without.alignments) == 0 and not without.reported_domains.any()
-    assert not len(run_pipeline("hmmsearch", *search, {"E": 0}))
+    assert not len(run_pipeline("hmmsearch", *search, {"E": 1e-300}))
 
 
 def test_cutoffs_of_the_model(search):
@@ -127,12 +127,15 @@ def test_equal_targets_are_ranked_by_name():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"E": 1, "T": 5}, "--E and --T"),
+        ({"E": 1, "T": 5}, "-E and -T"),
         ({"incdomE": 1, "incdomT": 5}, "--incdomE and --incdomT"),
         ({"cut_ga": True, "cut_nc": True}, "--cut_ga and --cut_nc"),
         ({"cut_ga": True, "domT": 3}, "leave --domT out"),
         ({"max": True, "F2": 0.1}, "leave --F2 out"),
         ({"E": -1}, "at least 0"),
+        ({"E": 0}, "-E must be above 0, not 0"),
+        ({"domZ": 0.0}, "--domZ must be above 0"),
+        ({"cut_tc": True, "T": 3}, "--cut_tc sets all thresholds; leave -T out"),
         ({"seed": "x"}, "--seed needs a value of type int"),
     ],
 )

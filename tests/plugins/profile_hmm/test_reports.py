@@ -1,14 +1,18 @@
 """HMMER's report and alignments of hits: lines of a domain, inserted residues, labels, layout."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.engine.memory import MemorySource
 from seqloom.core.errors import UsageError
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.kernels.simd import load, store
+from seqloom.core.packed_texts import PackedTexts
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
+from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.profile_hmm.domain_text import DomainText, ModelText
 from seqloom.plugins.profile_hmm.domains import Path
 from seqloom.plugins.profile_hmm.forward_reference import DpMatrix
@@ -16,8 +20,10 @@ from seqloom.plugins.profile_hmm.labels_cpu import TENTH, tenths_of
 from seqloom.plugins.profile_hmm.labels_reference import labels
 from seqloom.plugins.profile_hmm.writer_hmmer import HmmerReport
 from seqloom.plugins.profile_hmm.writer_stockholm import Row, _alignment
+from seqloom.searches import search
+from seqloom.storage.results import report
 
-from .models import random_model
+from .models import batch, random_model
 
 
 def test_lines_of_a_domain():
@@ -88,3 +94,21 @@ def test_tenths_on_the_cpu_are_those_of_the_reference():
 def test_layouts_that_are_refused(words):
     with pytest.raises(UsageError):
         HmmerReport().write(None, io.StringIO(), words)
+
+
+@pytest.mark.parametrize("place", ["memory", "store"])
+def test_a_report_does_not_depend_on_how_many_models_are_read_together(tmp_path, monkeypatch, place):
+    models = batch(*(replace(random_model(7 + n, n), name=f"m{n}") for n in range(3)))
+    models = replace(models, sources=PackedTexts.of([""] * 3))
+    targets = SequenceBatch.of(PROTEIN, [m.consensus for m in models.models for _ in range(2)], list("abcdef"))
+    run = search("hmmsearch", models, targets, max=True, E=1000, domE=1000, results=tmp_path / "r.duckdb",
+                 store=place == "store", written=lambda run: run.write(tmp_path / "0", "hmmer"))
+    together = []
+    for most in (1, 2, 64):
+        monkeypatch.setattr(report, "MODELS_AT_ONCE", most)
+        with run.reporting() as kept:
+            if place == "store":
+                kept.source = MemorySource(targets)
+            together.append([len(block.hits) for block in kept.blocks(residues=True)])
+    assert [len(some) for some in together] == [3, 2, 1] and len({sum(some) for some in together}) == 1
+    assert "Alignments for each domain" in (tmp_path / "0").read_text()

@@ -17,6 +17,7 @@ from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.storage.duck import durable
 from seqloom.storage.duck.database_file import is_database, kind_of
 from seqloom.storage.models import database as model_database
+from seqloom.storage.models import writing
 from seqloom.storage.models.check import problems
 from seqloom.storage.models.database import ModelFile
 from seqloom.storage.models.sources import ModelDatabaseSource, model_queries
@@ -71,8 +72,8 @@ MODELS = [toy(name, length) for name, length in LENGTHS.items()]
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(model_database, "CHUNK_BYTES", 60)
-    monkeypatch.setattr(model_database, "TABLE_CHUNKS", 2)
+    monkeypatch.setattr(writing, "CHUNK_BYTES", 60)
+    monkeypatch.setattr(writing, "TABLE_CHUNKS", 2)
     monkeypatch.setattr(model_database, "BLOCK_ROWS", 3)
 
 
@@ -143,6 +144,39 @@ def test_queries_are_read_batch_by_batch(made, monkeypatch):
         assert queries.nbytes < 1 << 26
         with pytest.raises(IndexError):
             part.models[3]
+
+
+def test_queries_of_several_databases_are_read_batch_by_batch(made, tmp_path, monkeypatch):
+    more = [toy("fifth", 6), toy("sixth", 8)]
+    ModelFile.create(tmp_path / "n.duckdb", [batch(*more)], PACKER).close()
+    with ModelFile.open(made) as one, ModelFile.open(tmp_path / "n.duckdb") as other:
+        read = []
+        for database in (one, other):
+            def counted(rows, unpack, unpacked=database.unpacked):
+                read.extend(rows.names)
+                return unpacked(rows, unpack)
+
+            def texts(rows, texts=database.texts):
+                read.extend(f"text of {name}" for name in rows.names)
+                return texts(rows)
+
+            monkeypatch.setattr(database, "unpacked", counted)
+            monkeypatch.setattr(database, "texts", texts)
+        plain = batch(toy("plain", 3))
+        queries = ModelBatch.concat([model_queries(one, PACKER.unpack), plain, model_queries(other, PACKER.unpack)])
+        queries = queries.renumbered(np.arange(7))
+        part = queries.take(3, 6)
+        assert read == [] and len(queries) == 7 and part.names == ["fourth", "plain", "fifth"]
+        assert queries.nbytes < 1 << 27 and queries.take(4, 5).nbytes == plain.nbytes
+        assert [part[n] for n in (0, 1, 2, -1)] == [MODELS[3], toy("plain", 3), more[0], more[0]]
+        assert set(read) <= {"third", "fourth", "fifth", "sixth"}  # the chunks of those that were asked for
+        read.clear()
+        assert [*part.sources] == [f"text of {name}\n" for name in part.names] and part.sources[0] == "text of fourth\n"
+        assert set(read) == {"text of fourth", "text of fifth"}
+        assert [PackedTexts([packed])[0] for packed in queries.sources.packed] == [*queries.sources]
+        with pytest.raises(IndexError):
+            part.models[3]
+        assert [*queries.models] == [*MODELS, toy("plain", 3), *more]
 
 
 @settings(max_examples=6, deadline=None)

@@ -307,6 +307,9 @@ def test_a_run_alone_and_the_last_run(store):
                 assert connection.execute(f"SELECT DISTINCT run FROM {view}").fetchall() == [(number,)], view
             assert connection.execute("SELECT count(*) FROM hits").fetchall() == [(ROWS[0],)]
     assert store.sql("SELECT DISTINCT run FROM last_hits").to_pydict() == {"run": [2]}
+    assert ROWS[0] > 1
+    for view in ("last_hits", "last_hsps"):
+        assert store.sql(f"SELECT run FROM {view} LIMIT 1").num_rows == 1
     assert store.sql("SELECT count(*) AS n FROM last_hsps").to_pydict() == {"n": [ROWS[1]]}
     with duckdb.connect(str(store.path), read_only=True) as connection:  # for other programs as well
         assert connection.execute("SELECT DISTINCT run FROM last_hits").fetchall() == [(2,)]

@@ -1,0 +1,182 @@
+"""Queries that are read, searched and written a portion at a time, from files and pipes."""
+
+import io
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.errors import Cancelled, InputError, ResumeError, StoreError
+from seqloom.core.sequences import SequenceBatch
+from seqloom.outputs import Output
+from seqloom.results import Results
+from seqloom.run import Run
+from seqloom.searches import resume, search
+
+from tests.stopping import StopAtPart
+
+READS, MANY = 600, 8000
+
+
+@pytest.fixture(scope="module")
+def genome() -> str:
+    return "".join(np.random.default_rng(3).choice(list("ACGT"), 5000))
+
+
+@pytest.fixture(scope="module")
+def database(genome: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("stream") / "genome.fasta"
+    path.write_text(f">genome\n{genome}\n")
+    return str(path)
+
+
+def reads(genome: str, count: int = READS) -> str:
+    return "".join(f">read{n}\n{genome[n * 7 % 4900 :][:60]}\n" for n in range(count))
+
+
+@pytest.fixture
+def queries(genome: str, tmp_path: Path) -> Path:
+    path = tmp_path / "reads.fasta"
+    path.write_text(reads(genome))
+    return path
+
+
+def found(queries: Any, database: Any, place: Path, outfmts: list[str], **settings: Any) -> list[str]:
+    """Outputs in some formats of a search in portions of 80 reads."""
+    paths = [place / f"{n}.txt" for n in range(len(outfmts))]
+
+    def writing(path: Path, outfmt: str) -> Output:
+        return Output(outfmt, lambda run: run.write(path, outfmt))
+
+    search("mum", queries, database, **{"batch_residues": 1200, "store": False, **settings},
+           outputs=[writing(path, outfmt) for path, outfmt in zip(paths, outfmts, strict=True)])
+    return [path.read_text() for path in paths]
+
+
+@pytest.mark.parametrize("outfmt", ["6", "7 qseqid sseqid length qcovs", "paf", "mummer -F"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_output_is_that_of_a_search_with_all_queries_at_once(queries: Path, database: str, tmp_path: Path, outfmt: str,
+                                                             threads: int) -> None:
+    whole = found(queries, database, tmp_path, [outfmt], batch_residues=None)
+    assert whole[0].count("\n") >= READS
+    assert found(queries, database, tmp_path, [outfmt], threads=threads) == whole
+
+
+def test_several_outputs_and_volumes(queries: Path, genome: str, tmp_path: Path) -> None:
+    targets = SequenceBatch.of(NUCLEOTIDE, [genome[:2000], genome[1000:3000], genome[3000:]])
+    kept: dict[str, Any] = {"store": True, "results": tmp_path / "store.duckdb"}
+    whole = found(queries, targets, tmp_path, ["6", "paf"], batch_residues=None)
+    assert found(queries, targets, tmp_path, ["6", "paf"], volume_residues=2000) == whole
+    assert found(queries, targets, tmp_path, ["6", "paf"], volume_residues=2000, **kept) == whole
+
+
+def test_formats_that_go_through_queries_twice_get_all_of_them(queries: Path, database: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def twice(run: Run) -> None:
+        with run.reporting("html") as report:
+            assert [len(list(report.queries())) for _ in range(2)] == [READS, READS]
+        run.write(out, "6")
+
+    search("mum", queries, database, batch_residues=1200, store=False, outputs=[Output("html", twice)])
+    assert [out.read_text()] == found(queries, database, tmp_path, ["6"], batch_residues=None)
+
+
+def test_queries_of_a_pipe(queries: Path, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = found(queries, database, tmp_path, ["6"], batch_residues=None)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(queries.read_bytes())))
+    assert found(Path("-"), database, tmp_path, ["6"]) == whole
+
+
+def test_nothing_stays_with_a_run_that_was_only_written(queries: Path, database: str, tmp_path: Path) -> None:
+    run = search("mum", queries, database, batch_residues=1200, store=False,
+                 outputs=[Output("6", lambda run: run.write(tmp_path / "out", "6"))])
+    assert run.counts is not None and run.counts[0] == READS
+    with pytest.raises(StoreError, match="were written and not kept"):
+        _ = run.hits
+    plain = search("mum", queries, database, batch_residues=1200, store=False)  # nobody writes: it is kept in memory
+    assert len(plain.hits) == run.counts[1]
+
+
+def test_a_writer_that_fails_ends_the_search(queries: Path, database: str) -> None:
+    def write(run: Run) -> None:
+        raise OSError(28, "the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        search("mum", queries, database, batch_residues=1200, store=False, outputs=[Output("6", write)])
+
+
+def test_a_bad_record_is_told_when_it_is_met_and_leaves_no_output(queries: Path, genome: str, database: str,
+                                                                      tmp_path: Path) -> None:
+    good = reads(genome, MANY)  # more than a reader takes at a time
+    queries.write_text(good.replace(">read7900\n", ">read7900\n1"))
+    with pytest.raises(InputError, match="line 15802"):
+        found(queries, database, tmp_path, ["6"], batch_residues=30_000)
+    assert not list(tmp_path.glob("*.txt"))
+    home = tmp_path / "store.duckdb"
+    with pytest.raises(InputError, match="parts of the work are kept: seqloom runs resume"):
+        found(queries, database, tmp_path, ["6"], batch_residues=30_000, store=True, results=home)
+    queries.write_text(good)
+    resume("last", home, written_to=[Output("6", lambda run: run.write(tmp_path / "out", "6"))])
+    assert [(tmp_path / "out").read_text()] == found(queries, database, tmp_path, ["6"], batch_residues=None)
+
+
+def stopped(queries: Any, database: str, home: Path) -> str:
+    """The identifier of a run that was stopped in the middle of its queries."""
+    with pytest.raises(Cancelled, match="parts of the work are kept"):
+        search("mum", queries, database, batch_residues=1200, results=home, progress=StopAtPart(11))
+    run, = Results(home).runs()
+    assert run["state"] == "incomplete" and 80 < run["queries"] < READS
+    return run["id"]
+
+
+def test_a_run_goes_on_in_the_middle_of_its_queries(queries: Path, database: str, tmp_path: Path) -> None:
+    home = tmp_path / "store.duckdb"
+    run = resume(stopped(queries, database, home), home)
+    assert run.counts is not None and run.counts[0] == READS
+    whole = search("mum", queries, database, store=False)
+    assert run.alignments.equals(whole.alignments)
+    assert Results(home).show("last")["queries"] == READS
+
+
+def test_a_cluster_takes_no_run_in_the_middle_of_its_queries(queries: Path, database: str, tmp_path: Path) -> None:
+    run = stopped(queries, database, tmp_path / "store.duckdb")
+    with pytest.raises(ResumeError, match="resume it without one"):
+        resume(run, tmp_path / "store.duckdb", cluster="local:1")
+
+
+def test_a_run_from_a_pipe_wants_its_queries_again(queries: Path, database: str, tmp_path: Path,
+                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "store.duckdb"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(queries.read_bytes())))
+    run = stopped(Path("-"), database, home)
+    with pytest.raises(ResumeError, match="had not read all its queries from standard input; give them again"):
+        resume(run, home)
+    whole = search("mum", queries, database, store=False)
+    assert resume(run, home, queries=queries).alignments.equals(whole.alignments)
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda text: text.replace(">read10\n", ">other\n"), "its queries have changed"),
+    (lambda text: text[: text.index(">read20\n")], "there are fewer queries now"),
+])
+def test_other_queries_are_refused(queries: Path, database: str, tmp_path: Path, change: Any, message: str) -> None:
+    run = stopped(queries, database, tmp_path / "store.duckdb")
+    queries.write_text(change(queries.read_text()))
+    with pytest.raises(ResumeError, match=message):
+        resume(run, tmp_path / "store.duckdb")
+
+
+def test_memory_is_the_same_for_many_queries_as_for_some(genome: str, database: str, tmp_path: Path) -> None:
+    path, peaks = tmp_path / "many.fasta", []
+    for count in (READS, MANY, 2 * MANY):
+        path.write_text(reads(genome, count))
+        tracemalloc.start()
+        search("mum", path, database, batch_residues=6000, store=False,
+               outputs=[Output("6", lambda run: run.write(tmp_path / "out", "6"))])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.1 * peaks[1]

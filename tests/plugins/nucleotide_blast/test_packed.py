@@ -1,0 +1,94 @@
+"""Bases at two bits each: the same from residues and from a database, and unpacked as they were around hits."""
+
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.context import Context
+from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common.xdrop_cpu import PADDING, both_ways
+from seqloom.plugins.nucleotide_blast import packed_cpu
+from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideBasesCpu
+from seqloom.plugins.nucleotide_blast.index_reference import BASES, NucleotideBases
+from seqloom.plugins.nucleotide_blast.packed_cpu import parts_by_target, real_residues, stretches
+from seqloom.storage.sequences import stored_batch, writing
+from seqloom.storage.sequences.database import SequenceDatabase
+from seqloom.storage.sequences.sources import DatabaseSource
+
+
+def sequences(seed: int, lengths: list[int]) -> SequenceBatch:
+    """Random bases, some of them in runs of ambiguities."""
+    generator = np.random.default_rng(seed)
+    parts = [generator.integers(0, 4, length).astype(np.uint8) for length in lengths]
+    for part in parts:
+        for place in generator.integers(0, max(1, len(part)), len(part) // 50):
+            part[place : place + generator.integers(1, 20)] = generator.integers(4, 16)
+    return SequenceBatch.of(NUCLEOTIDE, parts)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 1500), st.data())
+def test_stretches_are_unpacked_as_they_were(seed, size, data):
+    batch = sequences(seed, [size])
+    packed = packed_cpu.packed_of(batch)
+    places = st.integers(0, size)
+    spans = np.array(data.draw(st.lists(st.tuples(places, places).map(sorted), min_size=1, max_size=5)))
+    real = packed.around(stretches(spans[:, 0], spans[:, 1]), real=True)
+    forwards, backwards = real.both_ways()
+    wanted = both_ways(batch.residues, np.array([0, size]), np.arange(1)).residues[1]
+    after = size - real.begin - len(real.codes)
+    for first, last in spans.tolist():
+        assert np.array_equal(real.codes[first - real.begin : last - real.begin], batch.residues[first:last])
+        place = PADDING + first - real.begin
+        assert np.array_equal(forwards[place : place + last - first], batch.residues[first:last])
+        place = PADDING + size - last
+        assert np.array_equal(backwards[place - after : place - after + last - first],
+                              wanted[place : place + last - first])
+
+
+def test_a_database_gives_the_same_bases_and_residues(tmp_path: Path, monkeypatch):
+    """Whatever volume, and wherever in a byte and a chunk it begins."""
+    monkeypatch.setattr(writing, "CHUNK_RESIDUES", {"protein": 256, "nucleotide": 256})
+    whole = sequences(1, [130, 1, 0, 77, 900, 402, 33])
+    context = Context(options=None)
+    SequenceDatabase.create(tmp_path / "d.duckdb", [whole]).close()
+    with SequenceDatabase.open(tmp_path / "d.duckdb") as database:
+        source = DatabaseSource(database)
+        for span in source.plan(450):
+            stored, plain = source.read(span), whole.take(span.first, span.last)
+            index = NucleotideBasesCpu().run(context, stored)
+            assert np.array_equal(index["bases"], NucleotideBases().run(context, plain)["bases"])
+            spans = stretches(plain.offsets[:-1], plain.offsets[1:])
+            found = real_residues(Context(options=None, targets=stored, indexes={BASES: index}), spans)
+            assert not stored.loaded and np.array_equal(found.codes, plain.residues)
+
+
+def test_few_residues_of_long_targets_are_read(tmp_path: Path, monkeypatch):
+    """What is asked for is there, of whatever sequences were fetched, and the whole of them to be had still."""
+    monkeypatch.setattr(writing, "CHUNK_RESIDUES", {"protein": 256, "nucleotide": 256})
+    monkeypatch.setattr(stored_batch, "BLOCK", 16)
+    monkeypatch.setattr("seqloom.storage.sequences.sources.FETCHED_WHOLE", 0)
+    whole = sequences(2, [130, 1, 0, 77, 900, 402, 33])
+    SequenceDatabase.create(tmp_path / "d.duckdb", [whole]).close()
+    generator = np.random.default_rng(3)
+    with SequenceDatabase.open(tmp_path / "d.duckdb") as database:
+        for numbers in ([0, 3, 4, 6], [4], [0, 1, 2, 3, 4, 5, 6]):
+            batch = DatabaseSource(database).fetch(np.array(numbers)).renumbered(np.arange(len(numbers)) + 5)
+            plain = np.concatenate([whole[number] for number in numbers])
+            for _ in range(5):
+                first = generator.integers(0, len(plain), 4)
+                last = np.minimum(first + generator.integers(0, 40, 4), len(plain))
+                codes = batch.around(first, last)
+                assert not batch.loaded
+                assert all(np.array_equal(codes[a:b], plain[a:b]) for a, b in zip(first, last))
+            assert np.array_equal(batch.residues, plain) and batch.names == [whole.names[n] for n in numbers]
+
+
+def test_parts_are_cut_by_target_where_that_is_few(monkeypatch):
+    monkeypatch.setattr(packed_cpu, "AT_ONCE", 100)
+    low, bounds = np.array([0, 50, 120, 120, 350]), np.array([0, 1, 2, 3, 4, 5])
+    assert parts_by_target(bounds, 1, low) == [(0, 2), (2, 4), (4, 5)]
+    monkeypatch.setattr(packed_cpu, "MOST_PARTS", 1)
+    assert parts_by_target(bounds, 1, low) == [(0, 5)]
