@@ -289,6 +289,9 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             from .cluster.connection import check_cluster
 
             check_cluster(cluster)
+        if cluster is not None and (units := run_file.plan()) and (units.more or units.first_batch):
+            raise ResumeError(f"run {run_file.id} reads its queries while it goes on, which a cluster doesn't; resume "
+                              "it without one")
         stream, loaded = rest_of_queries(run_file, queries, progress)
         reopen = partial(opened, paths, plan.family.target, kept_pick(kept), budget, threads or 1)
         with reopen() as source, ExitStack() as stack:

@@ -175,8 +175,8 @@ def refuse_linear(scoring: NucleotideScoring) -> None:
         raise OptionError("X-drop extension needs gap costs: give --gapopen and --gapextend, such as 5 and 2")
 
 
-def reach(scoring: NucleotideScoring, bases: int, x_drop: int) -> int:
-    """How many bases of one sequence an alignment with so many bases of the other can take in at most.
+def reach(scoring: NucleotideScoring, bases: Any, x_drop: int) -> Any:
+    """How many bases of one sequence an alignment with so many bases of the other (an integer, or some) can take in.
 
     Gap bases must be paid for by matches and the X-drop. (In targets of 90,000 bases and more the peer looks no
     further than 3,000 bases beyond the query's reach.)

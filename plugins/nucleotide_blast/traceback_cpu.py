@@ -531,7 +531,8 @@ class XDropTracebackCpu(TracebackCpu, XDropTraceback):
         return Footprint(host=least + of_threads + BYTES_PER_ROW * min(shape.longest_query, shape.longest_target))
 
     def reach(self, scoring: Any, bases: np.ndarray) -> np.ndarray:
-        return reach(scoring, bases, _highest_drop(scoring))  # type: ignore[arg-type, return-value]
+        found: np.ndarray = reach(scoring, bases, _highest_drop(scoring))
+        return found
 
     def tracer(self, context: Context, strands: np.ndarray, real: np.ndarray, offsets: np.ndarray) -> Tracer:
         scoring, percent = context.scoring, float(context.options.perc_identity)

@@ -142,6 +142,12 @@ def test_a_run_goes_on_in_the_middle_of_its_queries(queries: Path, database: str
     assert Results(home).show("last")["queries"] == READS
 
 
+def test_a_cluster_takes_no_run_in_the_middle_of_its_queries(queries: Path, database: str, tmp_path: Path) -> None:
+    run = stopped(queries, database, tmp_path / "store.duckdb")
+    with pytest.raises(ResumeError, match="resume it without one"):
+        resume(run, tmp_path / "store.duckdb", cluster="local:1")
+
+
 def test_a_run_from_a_pipe_wants_its_queries_again(queries: Path, database: str, tmp_path: Path,
                                                    monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "store.duckdb"
