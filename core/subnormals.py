@@ -5,7 +5,7 @@ processor in a structure, in which those of single and double precision stand at
 """
 
 import ctypes
-import platform
+import os
 import struct
 import sys
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from typing import Any
 _SIZE, _MXCSR = 32, 28
 """Bytes of ``fenv_t``, and where the control and status register is in it."""
 _FLUSH = 1 << 15
-THERE = sys.platform == "linux" and platform.machine() == "x86_64"
+THERE = sys.platform == "linux" and os.uname().machine == "x86_64"
 """Whether this can be asked for here."""
 
 
