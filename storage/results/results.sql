@@ -224,6 +224,6 @@ FROM covered c
 JOIN queries q ON q.run = c.run AND q.query = c.query
 JOIN targets t ON t.run = c.run AND t.target = c.target;
 
-CREATE OR REPLACE VIEW last_hits AS SELECT * FROM hits WHERE run = (SELECT max(run) FROM runs);
+CREATE OR REPLACE VIEW last_hits AS SELECT * FROM hits WHERE run IN (SELECT max(run) FROM runs);
 
-CREATE OR REPLACE VIEW last_hsps AS SELECT * FROM hsps WHERE run = (SELECT max(run) FROM runs);
+CREATE OR REPLACE VIEW last_hsps AS SELECT * FROM hsps WHERE run IN (SELECT max(run) FROM runs);
