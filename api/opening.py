@@ -17,8 +17,6 @@ from .core.sequences import ModelBatch, SequenceBatch
 from .database import Database
 from .installed import registry
 from .storage.duck.database_file import DatabaseFile, is_database
-from .storage.models.database import ModelFile
-from .storage.models.sources import ModelDatabaseSource
 from .storage.sequences.database import SequenceDatabase
 from .storage.sequences.sources import ChainedSource, DatabaseSource, Pick, PickedSource
 
@@ -80,6 +78,8 @@ def opened(databases: "Sequence[DatabaseInput | MemorySource | ModelSource]", ki
                 sources.append(MemorySource(database))
             elif kind == "model" and is_database(database):
                 from .models import reader_of
+                from .storage.models.database import ModelFile
+                from .storage.models.sources import ModelDatabaseSource
 
                 library = ModelFile.open(database, memory=reading_share(memory))
                 mine.append(library)

@@ -13,7 +13,6 @@ from seqloom.core.stages import Footprint, SeedStage, Shape, option
 
 from .fm_index import KIND, SMALLER, unpacked
 from .minimizer_seed_reference import hopeless
-from .partition import given
 from .seed_reference import Strand, matches, seeds_of, strand_of
 from .suffix_array import occurrence_counts
 
@@ -29,6 +28,8 @@ class FmMatchOptions:
 
     def check(self) -> None:
         if self.costs not in ("kept", "anew"):
+            from .partition import given
+
             given(self.costs)
 
 

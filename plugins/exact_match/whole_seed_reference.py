@@ -13,7 +13,6 @@ from seqloom.core.stages import Footprint, SeedStage, Shape, option
 
 from .fm_index import KIND, unpacked
 from .fm_seed_reference import text_starts
-from .partition import given
 from .seed_reference import Strand, seeds_of, strand_of
 
 PLACES = ("device", "host")
@@ -32,6 +31,8 @@ class WholeQueryOptions:
 
     def check(self) -> None:
         if self.costs not in ("kept", "anew"):
+            from .partition import given
+
             given(self.costs)
 
 
