@@ -17,13 +17,13 @@ a second. Kernels are compiled before. The parts:
 import argparse
 import multiprocessing
 import os
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from seqloom.installed import registry
 from seqloom.plugins.common.matrices import protein_matrix
 
 from .smith_waterman_gpu import best_of, proteins, records, show, shuffled_copies, slot_seconds, write_fasta
-from .timing import SEQLOOM, Timing
+from .timing import Timing, seconds_of
 
 LENGTHS = (63, 127, 255, 514, 1042, 2005, 5147)
 CUTOFF = 41
@@ -221,12 +221,7 @@ def commands(fasta: str, targets: SequenceBatch, batches: Sequence[SequenceBatch
         folder = Path(name)
         folder.mkdir(exist_ok=True)
 
-        def run(*words: str) -> float:
-            begin = time.perf_counter()
-            done = subprocess.run([*SEQLOOM, *words], cwd=folder, capture_output=True, text=True)
-            if done.returncode:
-                raise SystemExit(f"{' '.join(words)}: {done.stderr[-2000:]}")
-            return time.perf_counter() - begin
+        run = partial(seconds_of, folder)
 
         databases = {"many": targets, "few": SequenceBatch.of(PROTEIN, records(fasta)), "one": targets.take(0, 1)}
         for what, sequences in databases.items():

@@ -73,12 +73,11 @@ def of_reads(folder: Path, count: int, rounds: int) -> Iterator[Timing]:
     run(folder, *SEQLOOM, "index", "build", "g.duckdb")
     same = ("-q", "r.fa", "-d", "g.duckdb", "--backend", "cpu", "--no-store", "--quiet", "-p", "1")
     matching = ("-maxmatch", "-l", str(READ), "-b", "-c")
-    yield from turns(f"mum, {count:,} reads", {
-        "seqloom": (*SEQLOOM, "mum", *matching, *same, "-o", "ours.txt"),
-        "mummer": ("sh", "-c", f"exec mummer {' '.join(matching)} g.fa r.fa > peer.txt"),
-    } if shutil.which("mummer") else {"seqloom": (*SEQLOOM, "mum", *matching, *same, "-o", "ours.txt")},
-        folder, count, rounds)
-    if shutil.which("mummer") and (folder / "ours.txt").read_bytes() != (folder / "peer.txt").read_bytes():
+    both: dict[str, Sequence[str]] = {"seqloom": (*SEQLOOM, "mum", *matching, *same, "-o", "ours.txt")}
+    if shutil.which("mummer"):
+        both["mummer"] = ("sh", "-c", f"exec mummer {' '.join(matching)} g.fa r.fa > peer.txt")
+    yield from turns(f"mum, {count:,} reads", both, folder, count, rounds)
+    if "mummer" in both and (folder / "ours.txt").read_bytes() != (folder / "peer.txt").read_bytes():
         sys.exit(f"mum of {count:,} reads: the lines are not mummer's")
     commands = {"seqloom": (*SEQLOOM, "exact", "--both", *same, "-o", "exact.tsv")}
     if shutil.which("bowtie"):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import tempfile
 import time
 from collections import Counter
@@ -34,7 +33,7 @@ from seqloom.installed import registry
 from seqloom.testing import assert_same_hits
 
 from .smith_waterman_gpu import records, show, slot_seconds, write_fasta
-from .timing import SEQLOOM, Timing
+from .timing import Timing, seconds_of
 
 TASKS = ("megablast", "blastn", "dc-megablast")
 QUERIES = ("1x500", "1x10000", "1x100000", "100x500", "20x10000")
@@ -165,12 +164,7 @@ def commands(batches: dict[str, SequenceBatch], targets: SequenceBatch, tasks: S
         folder = Path(name)
         folder.mkdir(exist_ok=True)
 
-        def run(*words: str) -> float:
-            begin = time.perf_counter()
-            done = subprocess.run([*SEQLOOM, *words], cwd=folder, capture_output=True, text=True)
-            if done.returncode:
-                raise SystemExit(f"{' '.join(words)}: {done.stderr[-2000:]}")
-            return time.perf_counter() - begin
+        run = partial(seconds_of, folder)
 
         for database, sequences in (("many", targets), ("one", part_of(targets, 1))):
             if not (folder / f"{database}.duckdb").exists():

@@ -57,6 +57,19 @@ def medians(taken: Mapping[str, Sequence[float]]) -> dict[str, float]:
     return {what: statistics.median(seconds) for what, seconds in taken.items()}
 
 
+def seconds_of(folder: Path, *words: str) -> float:
+    """Wall seconds of `seqloom` with these words, run in a folder.
+
+    Raises:
+        SystemExit: with the end of what it complained of.
+    """
+    begin = time.perf_counter()
+    done = subprocess.run([*SEQLOOM, *words], cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)}: {done.stderr[-2000:]}")
+    return time.perf_counter() - begin
+
+
 LAUNCHER = """
 import os, sys
 
