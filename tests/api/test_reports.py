@@ -10,18 +10,24 @@ import pytest
 import seqloom
 from seqloom import Database, Run
 from seqloom.core.errors import StoreError, UsageError
+from seqloom.installed import registry
 from seqloom.reports import write_report
 from seqloom.taxonomy import Taxids
 
 from tests.html_pages import Element, parsed
+from tests.plugins.profile_hmm.model_text import model_text
 from tests.taxa import dump
 
 SAMPLE = Path(seqloom.__file__).parent / "sample"
 GLOBINS = ("MYG_ESCGI", "HBB_MANSP", "HBA_PONPY")
 SEARCHES = {
     "blastp": {"evalue": 10.0}, "sw": {"evalue": 1e-20}, "megablast": {}, "mum": {"length": 12}, "hmmsearch": {},
-    "hmmscan": {}, "phmmer": {"EmN": 5, "EvN": 5, "EfN": 5}}
-"""Pipelines, one of each kind of results, and options."""
+    "hmmscan": {}, "phmmer": {"EmN": 5, "EvN": 5, "EfN": 5}, "blastp-fast": {}, "blastp-short": {}, "blastn": {},
+    "blastn-short": {}, "dc-megablast": {}, "sw-nucleotide": {}, "exact": {"both": True}, "exact-protein": {},
+    "mum-protein": {"length": 5}, "hmmsearch-nucleotide": {}, "hmmscan-nucleotide": {}}
+"""All pipelines, and options."""
+KINDS = ("blastp", "sw", "megablast", "mum", "hmmsearch", "hmmscan", "phmmer")
+"""Those of them that make one kind of results each."""
 
 
 def sample(name: str) -> dict[str, str]:
@@ -38,22 +44,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     some = "".join(f">{n} a <b>globin</b> & more\n{proteins[n]}\n" for n in GLOBINS)
     (made / "globins.fasta").write_text(some)
     (made / "orang.fasta").write_text("".join(f">{n}\n{residues[:1500]}\n" for n, residues in orang.items()))
+    [bases] = orang.values()
+    (made / "bases.hmm").write_text(model_text(kind="DNA", letters="ACGT", preferred=bases[600:660]))
     return made
 
 
 @pytest.fixture(scope="module")
 def runs(folder: Path) -> dict[str, Run]:
     """A run of each pipeline, kept in one store."""
-    human = next(iter(sample("mito_human.fasta").values()))
     proteins = sample("proteins.fasta")
+    [human], [orang] = sample("mito_human.fasta").values(), sample("mito_orang.fasta").values()
     done = {}
     for name, options in SEARCHES.items():
-        dna = name in ("megablast", "mum")
-        queries = {"human": human[577:1277], "none": "ACGT" * 10} if dna else {
-            "query <1>": proteins[GLOBINS[0]][:70], "nothing": "W" * 20}
-        found = SAMPLE / "globins4.hmm" if name == "hmmsearch" else queries
-        base = SAMPLE / "globins4.hmm" if name == "hmmscan" else folder / ("orang.fasta" if dna else "globins.fasta")
-        done[name] = seqloom.search(name, found, base, results=folder / "kept.duckdb", backend="reference", **options)
+        kinds = registry().family(registry().pipeline(name).family)
+        dna = "nucleotide" in (kinds.query, kinds.target) or name == "hmmsearch-nucleotide"
+        whole = orang[630:700] if dna else proteins[GLOBINS[1]][20:60]
+        queries = {"query <1>": human[577:1277] if dna else proteins[GLOBINS[0]][:70], "whole": whole,
+                   "nothing": "ACGT" * 10 if dna else "W" * 20}
+        models = folder / "bases.hmm" if dna else SAMPLE / "globins4.hmm"
+        asked = models if kinds.query == "model" else queries
+        base = models if kinds.target == "model" else folder / ("orang.fasta" if dna else "globins.fasta")
+        done[name] = seqloom.search(name, asked, base, results=folder / "kept.duckdb", backend="reference", **options)
     return done
 
 
@@ -66,6 +77,10 @@ def page_of(*runs: Run) -> Element:
 
 def number(text: str) -> float:
     return float(text.replace(",", "").removesuffix("%").strip())
+
+
+def test_all_pipelines_are_among_them() -> None:
+    assert SEARCHES.keys() == {pipeline.name for pipeline in registry().pipelines()}
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -155,7 +170,7 @@ def test_two_runs_are_compared(runs: dict[str, Run]) -> None:
         write_report([runs["blastp"], runs["sw"]], io.StringIO(), "6")
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", KINDS)
 def test_links_lead_somewhere_and_tables_say_what_they_are(name: str, runs: dict[str, Run]) -> None:
     page = page_of(runs[name])
     places = {element.attributes["id"] for element in page.all() if "id" in element.attributes}
