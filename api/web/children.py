@@ -36,11 +36,11 @@ class Child:
 
     @classmethod
     async def start(cls, task: Mapping[str, Any]) -> "Child":
-        # A group of its own keeps Ctrl-C from it. It stays in the server's session, though: between sessions Linux
-        # shares processors without regard to the priorities of their processes.
+        # A session of its own keeps Ctrl-C from it, and gives the server, which computes little, a share of a busy
+        # machine's processors that workers don't use up.
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", f"{__package__}.worker", stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE, limit=ANSWER, process_group=0, env=_environment())
+            stdout=asyncio.subprocess.PIPE, limit=ANSWER, start_new_session=True, env=_environment())
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + (
                 NICE_SEARCH if task["do"] == "search" else NICE))
