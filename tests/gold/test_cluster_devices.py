@@ -15,13 +15,14 @@ pytest.importorskip("numba_cuda", reason="numba-cuda, which brings the simulator
 pytestmark = pytest.mark.gold
 
 
-def test_a_device_takes_units_of_cuda_one_at_a_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["sw", "blastp"])
+def test_a_device_takes_units_of_cuda_one_at_a_time(tmp_path: Path, name: str) -> None:
     queries, targets = ({proteins().names[n]: proteins().text(n)[:40] for n in range(count)} for count in (3, 12))
     given = load_queries("protein", targets, "error", None)
     with devices_and_processors([{"NUMBA_ENABLE_CUDASIM": "1"}]) as client, members() as seen:
-        found = search("sw", queries, given, results=tmp_path / "r.duckdb", cluster=client, batch_queries=1,
+        found = search(name, queries, given, results=tmp_path / "r.duckdb", cluster=client, batch_queries=1,
                        volume_residues=160)
-    alone = search("sw", queries, given, store=False)
+    alone = search(name, queries, given, store=False)
     assert len(alone) and found.hits.to_pylist() == alone.hits.to_pylist()
     assert found.alignments.to_pylist() == alone.alignments.to_pylist()
     accounts = Results(tmp_path / "r.duckdb").show("last")["provenance"]["workers"]
