@@ -10,7 +10,7 @@ from seqloom.core.stages import Footprint, Shape
 from .chunks import Chunk, over_chunks
 from .extend_viterbi_reference import ViterbiFilter
 from .p_values_cpu import gumbel_p_values
-from .viterbi_cpu import StripedWords, viterbi_scores
+from .viterbi_cpu import viterbi_scores
 
 
 class ViterbiFilterCpu(ViterbiFilter):
@@ -27,7 +27,7 @@ class ViterbiFilterCpu(ViterbiFilter):
 
         def look(chunk: Chunk) -> None:
             model, rows = chunk.profile.model, chunk.rows
-            scores[rows] = viterbi_scores(StripedWords(chunk.profile), chunk.residues, chunk.begins, chunk.ends)
+            scores[rows] = viterbi_scores(chunk.profile, chunk.residues, chunk.begins, chunk.ends)
             p_values[rows] = gumbel_p_values(scores[rows], records.filter_null[rows], model.viterbi_mu,
                                              model.viterbi_lambda)
 
