@@ -229,7 +229,7 @@ def fill_scores(match, transitions, kinds, worth, slots, moves, residues, begins
             i, going = i + 1, False
             for n in unrolled(TARGETS):
                 if i <= length[n] and best[n] != _OVERFLOW:
-                    # Seldom is a cell higher than all before; else the next row, entered as this one, doesn't wait for it.
+                    # Seldom is a cell higher than all before; else the next row, entered as this one, need not wait.
                     if greater_lanes(top[n], reached[n]):
                         best[n] = _best(best[n], top[n])
                         entering[n] = _begin(best[n], moves[target[n]])

@@ -25,7 +25,7 @@ class Part(NamedTuple):
 
     key: str
     title: str
-    count: int
+    hits: int
     lines: Sequence[tuple[str, str, Sequence[Shown]]]
 
 
