@@ -91,7 +91,8 @@ def main() -> int:
     parser.add_argument("--scale", type=int, default=1)
     parser.add_argument("--cpu", action="store_true", help="a worker without a device takes part")
     parser.add_argument("--backend", choices=("auto", "cuda"), default="auto", help="cuda: where all workers have one")
-    parser.add_argument("--pipeline", action="append", choices=("sw", "blastp", "blastn", "exact"), help="may be repeated; all")
+    parser.add_argument("--pipeline", action="append", choices=("sw", "blastp", "blastn", "exact"),
+                        help="may be repeated; all")
     given = parser.parse_args()
     problems = 0
     environments = [{"CUDA_VISIBLE_DEVICES": str(n)} for n in range(given.devices)]
