@@ -38,7 +38,8 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 )
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, runs_of
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
-from seqloom.plugins.nucleotide_blast.seed_cpu import QueryWords, WordHitsCpu
+from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords
+from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     CHUNK,
     CHUNK_COLUMN,
