@@ -25,7 +25,7 @@ from seqloom.core.kernels.simd import (
 )
 
 from .exact_math import F32
-from .profile import MINUS_INFINITY, WORD_BASE, WORD_SCALE, SearchProfile
+from .profile import MINUS_INFINITY, WORD_BASE, WORD_SCALE, SearchProfile, WordProfile
 
 LANES = BYTE_LANES // 2
 END = -500
@@ -52,10 +52,8 @@ class StripedWords:
         self.slots = max(2, -(-self.length // LANES))
         self.match = aligned(words.match.shape[0] * self.slots * LANES, np.int16)
         self.match[:] = self._striped(words.match).reshape(-1)
-        worth = np.empty(self.length, np.int16)
-        _worth(words.entry, words.into_dm, words.dd, worth)
         parts = (words.entry, words.into_mm, words.into_im, words.into_dm, words.md, words.mi, words.ii, words.dd,
-                 worth)
+                 worths(words))
         self.transitions = aligned(self.slots * TRANSITIONS * LANES, np.int16)
         self.transitions[:] = np.stack([self._striped(part) for part in parts], axis=1).reshape(-1)
 
@@ -78,6 +76,14 @@ def _worth(entry, into_dm, dd, worth):
         worth[k - 1] = gain
 
 
+def worths(words: WordProfile) -> np.ndarray:
+    """i2[M]: what the delete state of the next node can gain, at most, by going on to a delete state and sometime to a
+    match state, over entering the model there."""
+    worth = np.empty(len(words.dd), np.int16)
+    _worth(words.entry, words.into_dm, words.dd, worth)
+    return worth
+
+
 @kernel
 def _moves(lengths, moves):
     """N, J, C → move, i8[n], for targets of some lengths, multihit."""
@@ -85,6 +91,13 @@ def _moves(lengths, moves):
         move = _THREE / (np.float32(lengths[n]) + _THREE)
         scaled = np.float64(_SCALE * np.float32(math.log(move)))
         moves[n] = np.int64(max(-math.floor(0.5 - scaled), np.float64(MINUS_INFINITY)))
+
+
+def word_moves(lengths: np.ndarray) -> np.ndarray:
+    """N, J, C → move, i8[n], for targets of some lengths, multihit."""
+    moves = np.empty(len(lengths), np.int64)
+    _moves(lengths, moves)
+    return moves
 
 
 @inline
@@ -131,13 +144,26 @@ def _extend_deletes(transitions, slots, rows, deletes, carried):
 
 
 @kernel
-def _score(best_j, move):
+def raw_score(best_j, move):
     """Raw score, f4 nats; +inf for overflow, −inf without a path."""
     if best_j == _OVERFLOW:
         return np.float32(np.inf)
     if best_j == np.int64(_LOWEST):
         return np.float32(-np.inf)
     return (np.float32(best_j) + np.float32(move) - _BASE) / _SCALE - _THREE
+
+
+@kernel
+def _raw_scores(best, moves, scores):
+    for n in range(len(best)):
+        scores[n] = raw_score(np.int64(best[n]) + END, moves[n])
+
+
+def raw_scores(best: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    """f4[n], raw scores in nats of targets by their best match states, i4[n], that don't overflow, and moves, i8[n]."""
+    scores = np.empty(len(best), np.float32)
+    _raw_scores(best, moves, scores)
+    return scores
 
 
 @kernel
@@ -216,14 +242,13 @@ def _scores(match, transitions, slots, moves, residues, begins, ends, order, row
                 else:
                     store(rows, other + deletes, carried2)
             i += 1
-        scores[one], scores[two] = _score(best1, moves[one]), _score(best2, moves[two])
+        scores[one], scores[two] = raw_score(best1, moves[one]), raw_score(best2, moves[two])
 
 
 def viterbi_scores(words: StripedWords, residues: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Raw Viterbi filter scores, f4[n] nats, of targets ``residues[begins[n]:ends[n]]``; +inf for overflow, −inf where
     no path exists."""
-    moves, scores = np.empty(len(begins), np.int64), np.empty(len(begins), np.float32)
-    _moves(ends - begins, moves)
+    moves, scores = word_moves(ends - begins), np.empty(len(begins), np.float32)
     rows, carried = aligned(6 * words.slots * LANES, np.int16), aligned(LANES, np.int16)
     order = np.argsort(begins - ends, kind="stable")
     _scores(words.match, words.transitions, words.slots, moves, residues, begins, ends, order, rows, carried, scores)
