@@ -18,15 +18,15 @@ from seqloom.core.cuda.rounding import over, plus, times
 from .bias_cpu import bias_odds
 from .bias_reference import START
 from .exact_math import F32, Array32
+from .pairs_cuda import CODES
 from .profile import SearchProfile
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
-CODES = 29
-"""Residue codes that a table has odds for."""
 TABLE = 2 * CODES + 2
 """Numbers of a model: odds of each code in both states, and transitions from composition to background and back."""
 _START_BACKGROUND, _START_COMPOSITION = (float(start) for start in START)
-_BELOW, _ABOVE = 1.0 - 2.0**-48, 1.0 + 2.0**-48
+BELOW, ABOVE = 1.0 - 2.0**-48, 1.0 + 2.0**-48
+"""Times a logarithm of the device: numbers between which that of libm is."""
 
 
 def sum_logs(tables, models, residues, begins, ends, places, works, sums, lasts):
@@ -59,8 +59,8 @@ def sum_logs(tables, models, residues, begins, ends, places, works, sums, lasts)
             composition = over(composition, scale)
             if scale > float32(0.0):
                 log = math.log(float64(scale))
-                rounded = float32(log * _BELOW)
-                known = known and rounded == float32(log * _ABOVE)
+                rounded = float32(log * BELOW)
+                known = known and rounded == float32(log * ABOVE)
                 total = plus(total, rounded)
             else:
                 known = False

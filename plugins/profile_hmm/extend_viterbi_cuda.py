@@ -19,7 +19,7 @@ from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 
 from .extend_viterbi_cpu import ViterbiFilterCpu
 from .extend_viterbi_reference import ViterbiFilter
-from .pairs_cuda import Begun, Work, blocks, over_works, working_bytes, works_of
+from .pairs_cuda import CODES, Begun, Work, blocks, over_works, working_bytes, works_of
 from .viterbi_cpu import raw_scores, word_moves
 from .viterbi_cuda import LANES, DeviceWords, score_targets, table_words
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WHAT = "the Viterbi filter on the device"
-_CODES = 29
-"""Residue codes of a model, at most."""
 
 
 class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
@@ -37,7 +35,7 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
 
     def footprint(self, shape: Shape) -> Footprint:
         return Footprint(host=super().footprint(shape).host,
-                         device=working_bytes(table_words(_CODES, shape.longest_query)))
+                         device=working_bytes(table_words(CODES, shape.longest_query)))
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               scores: NDArray[np.float32]) -> None:

@@ -28,6 +28,8 @@ PAIRS = 1 << 16
 """Of a group, at most."""
 WORDS = 1 << 20
 """Of the tables of a group's models, unless one has more."""
+CODES = 29
+"""Residue codes of a model, at most."""
 _BYTES_PER_PAIR = 16
 
 

@@ -19,6 +19,8 @@ from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.plugins.common import diagonal_scan_cuda
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
 from seqloom.plugins.profile_hmm.extend_bias_cuda import BiasFilterCuda
+from seqloom.plugins.profile_hmm.extend_forward_cpu import ForwardFilterCpu
+from seqloom.plugins.profile_hmm.extend_forward_cuda import ForwardFilterCuda
 from seqloom.plugins.profile_hmm.extend_viterbi_cpu import ViterbiFilterCpu
 from seqloom.plugins.profile_hmm.extend_viterbi_cuda import ViterbiFilterCuda
 from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
@@ -69,6 +71,7 @@ def residues_of(targets: SequenceBatch) -> list[np.ndarray]:
 FILTERS: dict[str, tuple[Any, Any]] = {
     "bias": (BiasFilterCpu, BiasFilterCuda),
     "viterbi": (ViterbiFilterCpu, ViterbiFilterCuda),
+    "forward": (ForwardFilterCpu, ForwardFilterCuda),
 }
 
 
@@ -98,15 +101,16 @@ def same_scores(context: Context, pairs: Records, at_host: dict[str, int]) -> No
 def check_filters() -> None:
     """All pairs of models of one slot and of several with targets of all kinds, by all filters behind MSV."""
     if SIMULATED:
-        context = context_of(*drawn(3, [5, 66], [9, 0, 5, 7]), F1=1.0)
+        context = context_of(*drawn(3, [5, 101], [9, 0, 7]), F1=1.0, F3=1.0)
     else:
-        context = context_of(*drawn(3, [1, 10, 64, 65, 120, 700, 2400, 9000], [0, *range(1, 1500, 9), 35_000]), F1=1.0)
-    odd = [PROTEIN.encode(letters) for letters in ("*", "*****", "XX*A")]
+        context = context_of(*drawn(3, [1, 10, 64, 65, 120, 700, 2400, 9000], [0, *range(1, 1500, 9), 35_000]), F1=1.0, F3=1.0)
+    copy = profile_of(context, len(context.queries) - 1).model.consensus[20:38]  # enough for sums to be scaled
+    odd = [PROTEIN.encode(letters) for letters in ("*", "*****", "XX*A", copy)]
     context = replace(context, targets=SequenceBatch.of(PROTEIN, [*residues_of(context.targets), *odd]))
     pairs = MsvFilterCpu().run(context, None)
     assert len(pairs) == len(context.queries) * np.count_nonzero(context.targets.lengths)
     # Of the CPU: whose best state is lower than what entering is worth, or nearly too high, and models that are too long.
-    same_scores(context, pairs, {"bias": 0, "viterbi": len(pairs) // 2})
+    same_scores(context, pairs, {"bias": 0, "viterbi": len(pairs) // 2, "forward": len(pairs) // 3})
 
 
 def may_pass(profile: SearchProfile, targets: Targets, score: int) -> np.ndarray:
