@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-NICE = 10
-"""By how much workers stand back for the server, so that pages are quick while searches run."""
 ANSWER = 64 << 20
 """Characters of an answer, at most."""
 
@@ -38,8 +36,6 @@ class Child:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", f"{__package__}.worker", stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE, limit=ANSWER, start_new_session=True, env=_environment())
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
         child = cls(process)
         assert process.stdin
         with suppress(ConnectionError):

@@ -120,11 +120,12 @@ def _align_greedily(query, offsets, target, group, segment, costs, rows, sides, 
     middle = segment[LENGTH] // 2
     q, t = segment[SEGMENT_QUERY] + middle, segment[SEGMENT_TARGET] + middle
     left, right = sides[LEFT], sides[RIGHT]
-    state = extend_greedily(query, begin + q, q, target, group[LOW] + t, t, True, match, mismatch, x_drop, rows, left)
+    state = extend_greedily(query, begin + q, q, target, group[LOW] + t, t, True, match, mismatch, x_drop, True,
+                            rows, left)
     if state != DONE:
         return state
     state = extend_greedily(query, begin + q, end - begin - q, target, group[LOW] + t, group[HIGH] - group[LOW] - t,
-                              False, match, mismatch, x_drop, rows, right)
+                            False, match, mismatch, x_drop, True, rows, right)
     if state != DONE:
         return state
     bases = left[QUERY] + left[TARGET] + right[QUERY] + right[TARGET]

@@ -109,7 +109,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     context.count("table_hits", sum(part.looked_up for _, part in parts))
     chunks = np.stack([targets.ordinals[pieces.targets], pieces.chunks], axis=1).astype(np.int64)
     make = SeedsOnDevices(parts, strands, chunks, length, queries.ordinals, follow)
-    return Seeds.later(sum(part.count for _, part in parts), make, (CHUNK_COLUMN, SHIFT_COLUMN))
+    return Seeds.later(sum(part.hits for _, part in parts), make, (CHUNK_COLUMN, SHIFT_COLUMN))
 
 
 def device_footprint(shape: Shape, stride: int, kinds: int, templates: int, extended: bool) -> Footprint:

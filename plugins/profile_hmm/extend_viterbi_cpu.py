@@ -14,7 +14,7 @@ from .columns import by_query
 from .extend_viterbi_reference import ViterbiFilter
 from .index_reference import profile_of
 from .p_values_cpu import gumbel_p_values
-from .viterbi_cpu import StripedWords, viterbi_scores
+from .viterbi_cpu import viterbi_scores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +46,6 @@ class ViterbiFilterCpu(ViterbiFilter):
         """Put raw scores of the ``chosen`` rows of records into ``scores``, f4 of all rows."""
 
         def look(chunk: Chunk) -> None:
-            scores[chunk.rows] = viterbi_scores(StripedWords(chunk.profile), chunk.residues, chunk.begins, chunk.ends)
+            scores[chunk.rows] = viterbi_scores(chunk.profile, chunk.residues, chunk.begins, chunk.ends)
 
         over_chunks(context, records, chosen, look)

@@ -31,7 +31,7 @@ from .viterbi_cpu import END, worths
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 LANES = 32
 HALVES = 2 * LANES
-_TRANSITIONS = 9
+_TRANSITIONS = 8
 _STEP = _TRANSITIONS * LANES
 """Words of a slot's transitions."""
 _ROWS = 3
@@ -80,7 +80,7 @@ def extend_deletes(tables, of_lane, slots, rows, own, carry, lane, lowest):
     for half in range(HALVES):
         if half > 0:
             carry = a_half_on(carry, lane, lowest)
-        t = uint64(of_lane + uint64(8 * LANES))
+        t = uint64(of_lane + uint64(7 * LANES))
         r = uint64(own + uint64(2 * LANES))
         for _ in range(slots):
             before = rows[r]
@@ -113,6 +113,7 @@ def score_targets(tables, first_match, first_transition, slots, residues, begins
     lowest = both_halves(floor)
     of_lane = uint64(first_transition + lane)
     of_residue = uint64(slots * int32(LANES))
+    gains = tables[uint64(of_lane + uint64(slots) * uint64(_STEP))]
     while True:
         taken = int32(0)
         if lane == int32(0):
@@ -143,7 +144,6 @@ def score_targets(tables, first_match, first_transition, slots, residues, begins
             d = a_half_on(rows[uint64(last + uint64(2 * LANES))], lane, lowest)
             carried = lowest
             highest = lowest
-            opened = both_halves(int32(MINUS_INFINITY))
             t = uint64(of_lane)
             r = uint64(own)
             for _ in range(slots):
@@ -162,19 +162,19 @@ def score_targets(tables, first_match, first_transition, slots, residues, begins
                 s_next = add_maximum(m, tables[uint64(t + uint64(4 * LANES))], lowest)
                 s_next = add_maximum(s, tables[uint64(t + uint64(5 * LANES))], s_next)
                 new = add_maximum(here, tables[uint64(t + uint64(6 * LANES))], lowest)
-                opened = add_maximum(new, tables[uint64(t + uint64(7 * LANES))], opened)
                 rows[r] = here
                 rows[uint64(r + uint64(LANES))] = s_next
                 rows[uint64(r + uint64(2 * LANES))] = carried
-                carried = add_maximum(carried, tables[uint64(t + uint64(8 * LANES))], new)
+                carried = add_maximum(carried, tables[uint64(t + uint64(7 * LANES))], new)
                 t = uint64(t + uint64(_STEP))
                 e = uint64(e + uint64(LANES))
                 r = uint64(r + uint64(_ROWS * LANES))
+            worth = add(carried, gains)
             # The delete state of slot 0 is that of the last slot, a half on.
             carried = a_half_on(carried, lane, lowest)
             higher = maximum(highest, reached) != reached
             extends = False
-            if any_of_warp(higher or maximum(opened, bar) != bar):
+            if any_of_warp(higher or maximum(worth, bar) != bar):
                 if any_of_warp(higher):
                     top = highest_of_warp(highest)
                     if top >= ceiling:
@@ -183,7 +183,7 @@ def score_targets(tables, first_match, first_transition, slots, residues, begins
                     entering = int32(max(top + int32(END), int32(WORD_BASE)) + move)
                     enters = both_halves(entering)
                     bar = both_halves(int32(max(entering - shift, int32(MINUS_INFINITY))))
-                extends = any_of_warp(maximum(opened, bar) != bar)
+                extends = any_of_warp(maximum(worth, bar) != bar)
             if extends:
                 extend_deletes(tables, of_lane, slots, rows, own, carried, lane, lowest)
             else:
@@ -198,8 +198,8 @@ class DeviceWords:
     Attributes:
         slots: Q.
         fits: whether all sums stay in range, and rows find room in shared memory; else the CPU scores its targets.
-        table: i4, two halves each: matches[codes, Q, 32], then transitions[Q, 9, 32] in the order in which the kernel
-            needs them.
+        table: i4, two halves each: matches[codes, Q, 32]; transitions[Q, 8, 32] in the order in which the kernel needs
+            them; and [32], what going on from what leaves the last slot gains.
         transitions: where these begin.
         floor: the best match state says the score if it is more than that.
         ceiling: and less than that.
@@ -215,12 +215,13 @@ class DeviceWords:
         self.fits = self.floor >= _LOWEST_FLOOR and self.ceiling > WORD_BASE and self.slots <= MOST_SLOTS
         gains = worths(words)
         self.shift = max(0, int(gains.max()))
-        parts = (words.into_mm, words.into_im, words.into_dm, words.mi, words.ii, words.md, gains - self.shift, words.dd)
+        parts = (words.into_mm, words.into_im, words.into_dm, words.mi, words.ii, words.md, words.dd)
         entry = self._striped(words.entry, int(words.entry.min()))
         match = self._striped(words.match, MINUS_INFINITY)
         self.transitions = match.size // 2
         by_slot = np.stack([entry, *(self._striped(part, MINUS_INFINITY) for part in parts)], axis=1)
-        self.table = np.concatenate([match.reshape(-1), by_slot.reshape(-1)]).view(np.int32)
+        leaving = self._striped(gains.astype(np.int32) - self.shift, MINUS_INFINITY)[-1]
+        self.table = np.concatenate([match.reshape(-1), by_slot.reshape(-1), leaving]).view(np.int32)
 
     def _striped(self, values: np.ndarray, beyond: int) -> np.ndarray:
         """i2[..., Q, 64] of [..., M]."""
@@ -242,4 +243,4 @@ class DeviceWords:
 
 def table_words(codes: int, length: int) -> int:
     """Of a model's table."""
-    return -(-length // HALVES) * LANES * (codes + _TRANSITIONS)
+    return LANES * (-(-length // HALVES) * (codes + _TRANSITIONS) + 1)
