@@ -33,7 +33,7 @@ from seqloom.core.kernels.simd import (
 from seqloom.core.kernels.unroll import specialise
 
 from .exact_math import F32
-from .profile import MINUS_INFINITY, WORD_BASE, WORD_SCALE, SearchProfile
+from .profile import MINUS_INFINITY, WORD_BASE, WORD_SCALE, SearchProfile, WordProfile
 
 LANES = BYTE_LANES // 2
 END = -500
@@ -67,8 +67,7 @@ class StripedWords:
         self.slots = max(2, -(-self.length // LANES))
         self.match = aligned(words.match.shape[0] * self.slots * LANES, np.int16)
         self.match[:] = self._striped(words.match).reshape(-1)
-        worth = np.empty(self.length, np.int16)
-        _worth(words.entry, words.into_dm, words.dd, worth)
+        worth = worths(words)
         into_m, into_d = np.zeros((2, self.length + 1), np.int32)
         into_m[:-2], into_d[:-2] = words.into_im[1:], words.into_dm[1:]
         gains = worth - into_d[1:]
@@ -103,6 +102,14 @@ def _worth(entry, into_dm, dd, worth):
         worth[k - 1] = gain
 
 
+def worths(words: WordProfile) -> np.ndarray:
+    """i2[M]: what the delete state of the next node can gain, at most, by going on to a delete state and sometime to a
+    match state, over entering the model there."""
+    worth = np.empty(len(words.dd), np.int16)
+    _worth(words.entry, words.into_dm, words.dd, worth)
+    return worth
+
+
 @kernel
 def _moves(lengths, moves):
     """N, J, C → move, i8[n], for targets of some lengths, multihit."""
@@ -110,6 +117,13 @@ def _moves(lengths, moves):
         move = _THREE / (np.float32(lengths[n]) + _THREE)
         scaled = np.float64(_SCALE * np.float32(math.log(move)))
         moves[n] = np.int64(max(-math.floor(0.5 - scaled), np.float64(MINUS_INFINITY)))
+
+
+def word_moves(lengths: np.ndarray) -> np.ndarray:
+    """N, J, C → move, i8[n], for targets of some lengths, multihit."""
+    moves = np.empty(len(lengths), np.int64)
+    _moves(lengths, moves)
+    return moves
 
 
 @inline
@@ -151,13 +165,26 @@ def _extend_deletes(transitions, kinds, slots, rows, deletes, step, carried):
 
 
 @kernel
-def _score(best_j, move):
+def raw_score(best_j, move):
     """Raw score, f4 nats; +inf for overflow, −inf without a path."""
     if best_j == _OVERFLOW:
         return np.float32(np.inf)
     if best_j == np.int64(_LOWEST):
         return np.float32(-np.inf)
     return (np.float32(best_j) + np.float32(move) - _BASE) / _SCALE - _THREE
+
+
+@kernel
+def _raw_scores(best, moves, scores):
+    for n in range(len(best)):
+        scores[n] = raw_score(np.int64(best[n]) + END, moves[n])
+
+
+def raw_scores(best: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    """f4[n], raw scores in nats of targets by their best match states, i4[n], that don't overflow, and moves, i8[n]."""
+    scores = np.empty(len(best), np.float32)
+    _raw_scores(best, moves, scores)
+    return scores
 
 
 def registers(count):  # pragma: no cover - names for the template
@@ -241,7 +268,7 @@ def fill_scores(match, transitions, kinds, worth, slots, moves, residues, begins
                         store(rows, (3 * n + 2) * LANES, shift_in(deleted[n], _LOWEST))
                     going |= i < length[n] and best[n] != _OVERFLOW
         for n in unrolled(TARGETS):
-            scores[target[n]] = _score(best[n], moves[target[n]])
+            scores[target[n]] = raw_score(best[n], moves[target[n]])
 
 
 @cache
@@ -253,10 +280,9 @@ def viterbi_scores(profile: SearchProfile, residues: np.ndarray, begins: np.ndar
     """Raw Viterbi filter scores, f4[n] nats, of targets ``residues[begins[n]:ends[n]]``; +inf for overflow, −inf where
     no path exists."""
     lengths = ends - begins
-    moves, scores = np.empty(len(begins), np.int64), np.empty(len(begins), np.float32)
+    moves, scores = word_moves(lengths), np.empty(len(begins), np.float32)
     if not len(begins):
         return scores
-    _moves(lengths, moves)
     words = StripedWords(profile, int(lengths.max()))
     rows, carried = aligned(3 * TARGETS * words.slots * LANES, np.int16), aligned(LANES, np.int16)
     order = np.argsort(-lengths, kind="stable")
