@@ -74,6 +74,36 @@ def _approximate(scores, groups, size, bits, low, width, query, target, word_end
     return start, begin, max(word_end - begin, end - start), score
 
 
+@inline
+def _eight_at(bits, place):
+    """Eight groups from a place on, the first one highest."""
+    at, word = place >> 2, np.uint64(0)
+    for k in range(8):
+        word = word << np.uint64(8) | np.uint64(bits[at + k])
+    shift = np.uint64(2 * (place & 3))
+    return word << shift | np.uint64(bits[at + 8]) >> (np.uint64(8) - shift)
+
+
+@inline
+def _most(scores, groups, size, bits, low, width, query, target, x_drop):
+    """At least the score of ``_approximate``, from eight groups to either side; −1 if these don't end the extension."""
+    shift = -target % GROUP
+    query, target = query + shift, target + shift
+    if min(query, target) < 8 * GROUP or min(size - query, width - target) < 8 * GROUP:
+        return np.int64(-1)
+    before, behind = _eight_at(bits, low + target - 8 * GROUP), _eight_at(bits, low + target)
+    left = best_left = right = best_right = np.int64(0)
+    for k in range(8):
+        back = np.int64(before >> np.uint64(8 * k) & np.uint64(255))
+        ahead = np.int64(behind >> np.uint64(56 - 8 * k) & np.uint64(255))
+        left += scores[groups[query - GROUP * (k + 1)] ^ back]
+        right += scores[groups[query + GROUP * k] ^ ahead]
+        best_left, best_right = max(best_left, left), max(best_right, right)
+    if left >= best_left - x_drop or right >= best_right - x_drop:
+        return np.int64(-1)
+    return best_left + best_right
+
+
 @kernel
 def _exact(matrix, strands, bits, low, width, query, target, x_drop):
     """Best segment base by base: query, target, length, score."""
@@ -329,6 +359,11 @@ def _extend_scanned(rules, strands, groups, begins, bits, spans, hits, bounds, p
                 explored[(t - q) & mask] = 2 * end
                 continue
             limit = limits[place, np.int64(minus)]
+            if length >= SHORTEST_APPROXIMATE_WORD:
+                most = _most(rules[1], fours, len(query) - 1, bits, low, width, q, t, limit[X_DROP])
+                if 0 <= most < min(limit[REDUCED], limit[CUTOFF]):
+                    explored[(t - q) & mask] = 2 * end
+                    continue
             found = _segment(rules, query, fours, bits, low, width, q, t, length, limit)
             if found[3] < limit[CUTOFF]:
                 explored[(t - q) & mask] = 2 * end
@@ -413,6 +448,21 @@ def laid_out_strands(context: Context, residues: np.ndarray | None = None) -> tu
     strands = np.full(begins[-1], SENTINEL, np.uint8)
     _lay_out(residues, offsets, NUCLEOTIDE.complement, begins, strands)
     return strands, begins
+
+
+@kernel
+def _pack_fours(codes, fours):
+    for place in range(len(codes) - 3):
+        fours[place] = np.uint8(codes[place] << np.uint8(6) | codes[place + 1] << np.uint8(4)
+                                | codes[place + 2] << np.uint8(2) | codes[place + 3])
+
+
+def packed_fours(codes: np.ndarray) -> np.ndarray:
+    """``packed`` of the reference: u1[n] of u1[n] codes."""
+    fours = np.empty(len(codes), np.uint8)
+    _pack_fours(codes, fours)
+    fours[-3:] = packed(codes[-3:])
+    return fours
 
 
 @kernel
@@ -549,5 +599,5 @@ class UngappedExtensionCpu(UngappedExtension):
         scoring, bases = context.scoring, packed_bases(context)
         strands, begins = laid_out_strands(context)
         scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
-        return Extension((scoring.matrix, scores), strands, packed(strands), begins, bases.bits, bases.first,
+        return Extension((scoring.matrix, scores), strands, packed_fours(strands), begins, bases.bits, bases.first,
                          strand_limits(context), context.targets)
