@@ -42,14 +42,14 @@ def masks_of(templates: list[np.ndarray], length: int) -> np.ndarray:
 
 @inline
 def _word_of(window, mask, above):
-    """The word of a window. above: the number of its template, above the bits of its bases."""
-    return np.int64(picked_bits(window, mask) | above)
+    """The u8 word of a window. above: the number of its template, above the bits of its bases."""
+    return picked_bits(window, mask) | above
 
 
 @kernel
 def _present(words, first, count, length, mask, above, bits, present):
     """Note which of the words of ``count`` neighbouring windows from a place on a table has; returns how many."""
-    there, down = np.int64(0), np.uint64(64 - 2 * length)
+    there, down = np.uint64(0), np.uint64(64 - 2 * length)
     number = 0
     while number + _GROUP <= count:
         bases = bases_from(words, first + number)
@@ -61,7 +61,7 @@ def _present(words, first, count, length, mask, above, bits, present):
         present[there] = number
         there += bit_of(bits, _word_of(bases_from(words, first + number) >> down, mask, above))
         number += 1
-    return there
+    return np.int64(there)
 
 
 @kernel
@@ -84,7 +84,7 @@ def _scan(piece, width, masks, length, table, found, first, present):
         above = np.uint64(number) << np.uint64(2 * width)
         for at in range(_present(piece.words, piece.begin + begin, own, length, mask, above, table.bits, present)):
             window = bases_from(piece.words, piece.begin + begin + present[at]) >> down
-            rank = rank_of(table.bits, table.ranks, _word_of(window, mask, above))
+            rank = rank_of(table, _word_of(window, mask, above))
             entry, last = table.starts[rank], table.starts[rank + 1]
             if count + last - entry > len(found):
                 return before, before, first

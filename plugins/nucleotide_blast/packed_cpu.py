@@ -76,18 +76,19 @@ def bases_from(words, place):
 
     words: of a ``Piece``.
     """
-    eight = words[place >> 2]
+    place = np.uint64(place)
+    eight = words[place >> np.uint64(2)]
     eight = eight >> np.uint64(32) | eight << np.uint64(32)
     twos, ones = np.uint64(0x0000FFFF0000FFFF), np.uint64(0x00FF00FF00FF00FF)
     eight = (eight & twos) << np.uint64(16) | eight >> np.uint64(16) & twos
     eight = (eight & ones) << np.uint64(8) | eight >> np.uint64(8) & ones
-    return eight << np.uint64(2 * (place & 3))
+    return eight << ((place & np.uint64(3)) << np.uint64(1))
 
 
 @inline
 def word_from(words, place, width):
-    """The word of 1 to ``WORD`` bases from a place on, the first one highest."""
-    return np.int64(bases_from(words, place) >> np.uint64(64 - 2 * width))
+    """The u8 word of 1 to ``WORD`` bases from a place on, the first one highest."""
+    return bases_from(words, place) >> np.uint64(64 - 2 * width)
 
 
 @inline

@@ -44,7 +44,7 @@ def _bases_of(piece, place, count):
     """Bases of a piece from a place on as a word; −1 where there are less."""
     if place < 0 or place + count > piece.size:
         return np.int64(-1)
-    return word_from(piece.words, piece.begin + place, count)
+    return np.int64(word_from(piece.words, piece.begin + place, count))
 
 
 @inline
@@ -151,13 +151,13 @@ def _fetched(piece, count, width, more, ahead, back, keys, ranks):
     for number in range(count):
         for side in range(2 if more else 1):
             key = keys[side, number]
-            if key >= 0 and (bit_of(back.bits, key) if side else bit_of(ahead.bits, key)):
+            if key >= 0 and (bit_of(back.bits if side else ahead.bits, np.uint64(key))):
                 ranks[there, 0], ranks[there, 1], ranks[there, 2] = number, side, key
                 prefetch(back.ranks if side else ahead.ranks, key >> 6)
                 there += 1
     for at in range(there):
         side, key = ranks[at, 1], ranks[at, 2]
-        ranks[at, 2] = rank_of(back.bits, back.ranks, key) if side else rank_of(ahead.bits, ahead.ranks, key)
+        ranks[at, 2] = rank_of(back if side else ahead, np.uint64(key))
         prefetch(back.starts if side else ahead.starts, ranks[at, 2])
     for at in range(there):
         side, rank = ranks[at, 1], ranks[at, 2]

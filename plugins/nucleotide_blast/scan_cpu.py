@@ -106,20 +106,20 @@ def room_for_present() -> np.ndarray:
 @kernel
 def _present_in_groups(words, first, count, width, stride, bits, present):
     """As ``_present``, of words so near to each other that several are made of the same bytes."""
-    there, mask = np.int64(0), (np.uint64(1) << np.uint64(2 * width)) - np.uint64(1)
+    there, mask = np.uint64(0), (np.uint64(1) << np.uint64(2 * width)) - np.uint64(1)
     down, step = np.uint64(64 - 2 * width), np.uint64(2 * stride)
     number = 0
     while number + _GROUP <= count:
         bases = bases_from(words, first + number * stride)
         for k in range(_GROUP):
             present[there] = number + k
-            there += bit_of(bits, np.int64(bases >> (down - step * np.uint64(k)) & mask))
+            there += bit_of(bits, bases >> (down - step * np.uint64(k)) & mask)
         number += _GROUP
     while number < count:
         present[there] = number
         there += bit_of(bits, word_from(words, first + number * stride, width))
         number += 1
-    return there
+    return np.int64(there)
 
 
 @kernel
@@ -130,11 +130,11 @@ def _present(words, first, count, width, stride, bits, present):
     """
     if width + (_GROUP - 1) * stride <= WORD:
         return _present_in_groups(words, first, count, width, stride, bits, present)
-    there = np.int64(0)
+    there = np.uint64(0)
     for number in range(count):
         present[there] = number
         there += bit_of(bits, word_from(words, first + number * stride, width))
-    return there
+    return np.int64(there)
 
 
 @kernel
@@ -147,7 +147,7 @@ def scan_whole(piece, width, stride, table, found, first, present):
         own = min(AT_ONCE, places - begin)
         for at in range(_present(piece.words, place, own, width, stride, table.bits, present)):
             number = begin + present[at]
-            rank = rank_of(table.bits, table.ranks, word_from(piece.words, piece.begin + number * stride, width))
+            rank = rank_of(table, word_from(piece.words, piece.begin + number * stride, width))
             entry, last = table.starts[rank], table.starts[rank + 1]
             if count + last - entry > len(found):
                 return before, before, begin
@@ -175,7 +175,7 @@ def scan(piece, size, width, stride, table, query, found, first, present):
         own = min(AT_ONCE, places - begin)
         for at in range(_present(piece.words, place, own, width, stride, table.bits, present)):
             target = (begin + present[at]) * stride
-            rank = rank_of(table.bits, table.ranks, word_from(piece.words, piece.begin + target, width))
+            rank = rank_of(table, word_from(piece.words, piece.begin + target, width))
             if count + table.starts[rank + 1] - table.starts[rank] > len(found):
                 return before, known, begin
             for entry in range(table.starts[rank], table.starts[rank + 1]):

@@ -36,14 +36,16 @@ def _ones(bits):
 
 @inline
 def bit_of(bits, word):
-    """1 if a table with these presence bits has the word, else 0."""
-    return np.int64(bits[word >> 6] >> np.uint64(word & 63) & np.uint64(1))
+    """1 if a table with these presence bits has a u8 word, else 0; both u8, since signed places may be from the end."""
+    return bits[word >> np.uint64(6)] >> (word & np.uint64(63)) & np.uint64(1)
 
 
 @inline
-def rank_of(bits, ranks, word):
-    """How many words of a table come before this one."""
-    return ranks[word >> 6] + _ones(bits[word >> 6] & ((np.uint64(1) << np.uint64(word & 63)) - np.uint64(1)))
+def rank_of(table, word):
+    """How many words of a table come before a u8 word."""
+    block = word >> np.uint64(6)
+    before = table.bits[block] & ((np.uint64(1) << (word & np.uint64(63))) - np.uint64(1))
+    return np.int64(table.ranks[block]) + _ones(before)
 
 
 @kernel
@@ -59,14 +61,15 @@ def _count_words(words, bits, ranks):
 
 
 @kernel
-def _fill(words, places, bits, ranks, starts, entries):
-    """Put places in their words' stretches. starts: i4[words + 2], zero."""
+def _fill(words, places, table):
+    """Put places in their words' stretches. Starts are i4[words + 2], zero."""
+    starts, entries = table.starts, table.entries
     for word in words:
-        starts[rank_of(bits, ranks, word) + 2] += 1
+        starts[rank_of(table, np.uint64(word)) + 2] += 1
     for rank in range(2, len(starts)):
         starts[rank] += starts[rank - 1]
     for number in range(len(words)):
-        rank = rank_of(bits, ranks, words[number]) + 1
+        rank = rank_of(table, np.uint64(words[number])) + 1
         entries[starts[rank]] = places[number]
         starts[rank] += 1
 
@@ -76,5 +79,6 @@ def word_table(words: np.ndarray, places: np.ndarray, kinds: int) -> WordTable:
     bits, ranks = np.zeros((kinds + 63) // 64, np.uint64), np.empty((kinds + 63) // 64, np.int32)
     starts = np.zeros(_count_words(words, bits, ranks) + 2, np.int32)
     entries = np.empty(len(words), np.int32)
-    _fill(words, places, bits, ranks, starts, entries)
-    return WordTable(bits, ranks, starts, entries)
+    table = WordTable(bits, ranks, starts, entries)
+    _fill(words, places, table)
+    return table
