@@ -1,4 +1,4 @@
-"""``bias-filter`` on CUDA devices; the CPU ends each sum, and scores what the device leaves to it (``bias_cuda.py``)."""
+"""``bias-filter`` on CUDA devices; the CPU ends each sum, and scores what is left to it (``bias_cuda.py``)."""
 
 from __future__ import annotations
 

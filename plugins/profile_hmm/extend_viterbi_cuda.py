@@ -74,7 +74,8 @@ def _begin(words: dict[int, DeviceWords], lengths: NDArray[np.int64], works: Seq
     tables = space.send(f"tables {slot}", np.concatenate([model.table for model in models]))
     places_there = space.send(f"places {slot}", places.astype(np.int32))
     moves = space.send(f"moves {slot}", word_moves(lengths[places]).astype(np.int32))
-    best, counters = space.room(f"best {slot}", len(rows), np.int32), space.room(f"counters {slot}", len(works), np.int32)
+    best, counters = (space.room(f"{name} {slot}", size, np.int32)
+                      for name, size in (("best", len(rows)), ("counters", len(works))))
     clear(counters, len(works), stream)
     for number, (work, model) in enumerate(zip(works, models, strict=True)):
         start, warps = int(starts[number]), 1 if SIMULATED else model.warps

@@ -56,8 +56,8 @@ def entered(tables, t, e, b, m, s, d):
     return times_flushed(cell, tables[e])
 
 
-def sum_paths(tables, first_match, first_transition, slots, targets, stops, residues, begins, ends, places, first, works,
-              counters, counter, totals, lasts):
+def sum_paths(tables, first_match, first_transition, slots, targets, stops, residues, begins, ends, places, first,
+              works, counters, counter, totals, lasts):
     """Kernel: C behind the last residue of each target, and the sum of the logs of the scales of its rows.
 
     Args:

@@ -1,6 +1,6 @@
 """The Viterbi filter on CUDA devices: a warp takes a target, and the model is striped over 64 sixteen-bit halves.
 
-Node k sits in slot q = (k − 1) mod Q of half (k − 1) div Q; a lane has halves 2 · lane and 2 · lane + 1 in one register.
+Node k sits in slot q = (k − 1) mod Q of half (k − 1) div Q; a lane has halves 2 · lane and 2 · lane + 1 in a register.
 The rows of states stand in shared memory, where a lane reads and writes its own words alone; transitions and scores of
 matches come through the first cache. What a row needs of other lanes are the last slots of the row before, and whether
 a cell is higher than all before or a deletion may be worth extending (``viterbi_cpu.py``): one vote.
