@@ -95,7 +95,8 @@ def same_scores(context: Context, pairs: Records, at_host: dict[str, int]) -> No
         on_device().score(context, pairs, everything, found)
         assert found.tobytes() == expected.tobytes(), (name, np.flatnonzero(found != expected), found, expected)
         assert context.counters["by the host"] <= at_host[name], (name, dict(context.counters))
-        assert_same_records(on_cpu().run(context, pairs), on_device().run(context, pairs))
+        if not SIMULATED:  # else ``check_pipeline`` runs them
+            assert_same_records(on_cpu().run(context, pairs), on_device().run(context, pairs))
 
 
 def check_filters() -> None:
@@ -111,7 +112,7 @@ def check_filters() -> None:
     pairs = MsvFilterCpu().run(context, None)
     assert len(pairs) == len(context.queries) * np.count_nonzero(context.targets.lengths)
     # Left to the CPU: the longest model, what scores nearly too much or hardly anything, and what has no path.
-    same_scores(context, pairs, {"bias": 0, "viterbi": len(pairs) // 2, "forward": len(pairs) // 3})
+    same_scores(context, pairs, {"bias": len(pairs) // 100, "viterbi": len(pairs) // 2, "forward": len(pairs) // 3})
 
 
 def may_pass(profile: SearchProfile, targets: Targets, score: int) -> np.ndarray:
