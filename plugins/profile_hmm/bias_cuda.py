@@ -1,4 +1,4 @@
-"""The bias filter on CUDA devices: a thread takes a target, with the operations of ``bias_reference.py`` in their order.
+"""The bias filter on CUDA devices: a thread takes a target, with the operations of ``bias_reference.py`` in order.
 
 What is wanted of a row's scale is libm's double-precision logarithm rounded to f32. The device's is as near to the true
 one as libm's; where all numbers within 2⁻⁴⁸ of it round to the same f32, that is it. Targets with another one, a few in

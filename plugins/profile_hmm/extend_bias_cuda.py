@@ -1,4 +1,4 @@
-"""``bias-filter`` on CUDA devices; the CPU ends each sum, and scores what the device leaves to it (``bias_cuda.py``)."""
+"""``bias-filter`` on CUDA devices; the CPU ends each sum, and scores what is left to it (``bias_cuda.py``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .bias_cpu import completed
 from .bias_cuda import TABLE, bias_table, sum_logs
 from .extend_bias_cpu import BiasFilterCpu
 from .extend_bias_reference import BiasFilter
-from .pairs_cuda import Begun, Work, over_works, working_bytes, works_of
+from .pairs_cuda import Begun, Layout, Work, over_works, working_bytes, works_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,21 +50,17 @@ class BiasFilterCuda(OnDevices, BiasFilterCpu):
 
 def _begin(context: Context, works: Sequence[Work], volume: Volume, space: Workspace, slot: int) -> Begun:
     """Queue the scoring of a group of works."""
-    order = volume.target_order
-    places = np.concatenate([work.places for work in works])
-    models = np.repeat(np.arange(len(works), dtype=np.int32), [len(work.rows) for work in works])
+    order, layout = volume.target_order, Layout.of(works, 1)
     # Neighbouring threads have targets of about the same length.
-    ranked = np.argsort(-context.targets.lengths[places], kind="stable")
-    rows = np.concatenate([work.rows for work in works])[ranked]
+    ranked = np.argsort(-context.targets.lengths[layout.places], kind="stable")
     tables = space.send(f"tables {slot}", np.concatenate([bias_table(work.profile) for work in works]))
-    models_there = space.send(f"models {slot}", models[ranked])
-    places_there = space.send(f"places {slot}", places[ranked].astype(np.int32))
-    sums, lasts = (space.room(f"{name} {slot}", len(places), np.float32) for name in ("sums", "lasts"))
+    models, places = (space.send(f"{name} {slot}", values[ranked])
+                      for name, values in (("models", layout.models), ("places", layout.places)))
+    sums, lasts = (space.room(f"{name} {slot}", len(ranked), np.float32) for name in ("sums", "lasts"))
     with launching:
-        _kernel()[-(-len(places) // _THREADS), _THREADS, space.streams[slot]](
-            tables, models_there, volume.residues, order.begins, order.ends, places_there, np.int32(len(places)), sums,
-            lasts)
-    return Begun(rows, len(works), slot, (sums, lasts))
+        _kernel()[-(-len(ranked) // _THREADS), _THREADS, space.streams[slot]](
+            tables, models, volume.residues, order.begins, order.ends, places, np.int32(len(ranked)), sums, lasts)
+    return Begun(layout.rows[ranked], len(works), slot, (sums, lasts))
 
 
 @cache

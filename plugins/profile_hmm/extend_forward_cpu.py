@@ -53,8 +53,8 @@ class ForwardFilterCpu(ForwardFilter):
 
     def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
               scores: NDArray[np.float32]) -> None:
-        """Put raw scores of the ``chosen`` rows of records into ``scores``, f4 of all rows; −∞ where one leaves the range
-        of f32. The states around the model of what passes are kept."""
+        """Put raw scores of the ``chosen`` rows of records into ``scores``, f4 of all rows; −∞ where one leaves the
+        range of f32. The states around the model of what passes are kept."""
         rooms_of_threads = RoomsOfThreads()
         states, largest = kept_states(context), context.options.largest_p("F3")
 

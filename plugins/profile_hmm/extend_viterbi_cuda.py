@@ -19,9 +19,9 @@ from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 
 from .extend_viterbi_cpu import ViterbiFilterCpu
 from .extend_viterbi_reference import ViterbiFilter
-from .pairs_cuda import CODES, Begun, Work, blocks, over_works, working_bytes, works_of
+from .pairs_cuda import CODES, Begun, Layout, Work, blocks, over_works, runs_of, working_bytes, works_of
 from .viterbi_cpu import raw_scores, word_moves
-from .viterbi_cuda import LANES, DeviceWords, score_targets, table_words
+from .viterbi_cuda import LANES, DeviceWords, score_targets, shared_bytes, table_words, warps_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,23 +42,23 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
         if packed_arithmetic() is not PACKED:
             super().score(context, records, chosen, scores)
             return
-        lengths = context.targets.lengths
+        lengths = context.targets.lengths[context.targets.locate(records.target)]
+        least_move = int(word_moves(np.array([context.targets.longest]))[0])
         works = works_of(context, records, chosen)
-        least_move = int(word_moves(np.array([context.targets.longest])).min())
         words = {id(work.profile): DeviceWords(work.profile, least_move) for work in works}
-        fitting = [work for work in works if words[id(work.profile)].fits]
-        left = [work.rows for work in works if not words[id(work.profile)].fits]
-        places = np.zeros(len(records), np.int64)
+        # Of about as many slots together, which find room in equal blocks.
+        fitting = sorted((work for work in works if words[id(work.profile)].fits),
+                         key=lambda work: words[id(work.profile)].slots)
+        left = [np.empty(0, np.int64), *(work.rows for work in works if not words[id(work.profile)].fits)]
         bounds = np.zeros((len(records), 2), np.int64)
         for work in fitting:
-            places[work.rows] = work.places
             bounds[work.rows] = words[id(work.profile)].floor, words[id(work.profile)].ceiling
-        for rows, (best,) in over_works(context, fitting, lambda work: len(words[id(work.profile)].table),
-                                        partial(_begin, words, lengths), WHAT):
+        for rows, (best,) in over_works(context, fitting, lambda work: words[id(work.profile)].words,
+                                        partial(_begin, words, context.targets.lengths), WHAT):
             told = (best > bounds[rows, 0]) & (best < bounds[rows, 1])
-            scores[rows[told]] = raw_scores(best[told], word_moves(lengths[places[rows[told]]]))
+            scores[rows[told]] = raw_scores(best[told], word_moves(lengths[rows[told]]))
             left.append(rows[~told])
-        again = np.sort(np.concatenate([np.empty(0, np.int64), *left]))
+        again = np.sort(np.concatenate(left))
         context.count("by the host", len(again))
         super().score(context, records, again, scores)
 
@@ -66,24 +66,26 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
 def _begin(words: dict[int, DeviceWords], lengths: NDArray[np.int64], works: Sequence[Work], volume: Volume,
            space: Workspace, slot: int) -> Begun:
     """Queue the scoring of a group of works."""
-    stream, order = space.streams[slot], volume.target_order
-    models = [words[id(work.profile)] for work in works]
-    starts = np.cumsum([0, *(len(model.table) for model in models)])
-    firsts = np.cumsum([0, *(len(work.rows) for work in works)])
-    rows, places = (np.concatenate(parts) for parts in zip(*((work.rows, work.places) for work in works), strict=True))
-    tables = space.send(f"tables {slot}", np.concatenate([model.table for model in models]))
-    places_there = space.send(f"places {slot}", places.astype(np.int32))
-    moves = space.send(f"moves {slot}", word_moves(lengths[places]).astype(np.int32))
-    best, counters = space.room(f"best {slot}", len(rows), np.int32), space.room(f"counters {slot}", len(works), np.int32)
-    clear(counters, len(works), stream)
-    for number, (work, model) in enumerate(zip(works, models, strict=True)):
-        start, warps = int(starts[number]), 1 if SIMULATED else model.warps
+    stream, order, layout = space.streams[slot], volume.target_order, Layout.of(works, 1)
+    of_works = [words[id(work.profile)] for work in works]
+    begins = np.cumsum([0, *(model.words for model in of_works)]).tolist()
+    facts = [model.facts(begin) for model, begin in zip(of_works, begins, strict=False)]
+    tables = space.send(f"tables {slot}", np.concatenate([model.table() for model in of_works]))
+    facts_there = space.send(f"facts {slot}", np.array(facts, np.int32).reshape(-1))
+    places, models = space.send(f"places {slot}", layout.places), space.send(f"models {slot}", layout.models)
+    moves = space.send(f"moves {slot}", word_moves(lengths[layout.places]).astype(np.int32))
+    launches = runs_of([model.slots.bit_length() for model in of_works])
+    best, counters = (space.room(f"{name} {slot}", size, np.int32)
+                      for name, size in (("best", len(layout.rows)), ("counters", len(launches))))
+    clear(counters, len(launches), stream)
+    for number, (begin, end) in enumerate(launches):
+        room, first = of_works[end - 1].slots, int(layout.firsts[begin])
+        count, warps = int(layout.firsts[end]) - first, 1 if SIMULATED else warps_of(room)
         with launching:
-            _kernel()[min(blocks(), -(-len(work.rows) // warps)), LANES * warps, stream, model.shared_bytes(warps)](
-                tables, np.int64(start), np.int64(start + model.transitions), np.int32(model.slots), volume.residues,
-                order.begins, order.ends, places_there, moves, np.int32(firsts[number]), np.int32(len(work.rows)),
-                counters, np.int32(number), np.int32(model.floor), np.int32(model.ceiling), np.int32(model.shift), best)
-    return Begun(rows, len(works), slot, (best,))
+            _kernel()[min(blocks(), -(-count // warps)), LANES * warps, stream, shared_bytes(room, warps)](
+                tables, facts_there, models, np.int32(room), volume.residues, order.begins, order.ends, places, moves,
+                np.int32(first), np.int32(count), counters, np.int32(number), best)
+    return Begun(layout.rows, len(works), slot, (best,))
 
 
 @cache

@@ -20,12 +20,14 @@ from seqloom.core.cuda.rounding import over_flushed, plus_flushed, times_flushed
 from seqloom.core.kernels.packed16 import any_of_warp, from_lane, from_lane_before, from_partner
 
 from .bias_cuda import ABOVE, BELOW
-from .exact_math import F32
+from .exact_math import F32, Array32
 from .forward_cpu import NO_CHANGES_FROM, RESCALE_ABOVE
 from .profile import LANES, SearchProfile
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 WARP = 32
+FACTS = 4
+"""Numbers of a model."""
 _TRANSITIONS = 8
 _STEP = _TRANSITIONS * LANES
 """Numbers of a slot's transitions."""
@@ -56,17 +58,18 @@ def entered(tables, t, e, b, m, s, d):
     return times_flushed(cell, tables[e])
 
 
-def sum_paths(tables, first_match, first_transition, slots, targets, stops, residues, begins, ends, places, first, works,
-              counters, counter, totals, lasts):
+def sum_paths(tables, facts, models, targets, residues, begins, ends, places, first, works, counters, counter, totals,
+              lasts):
     """Kernel: C behind the last residue of each target, and the sum of the logs of the scales of its rows.
 
     Args:
-        tables: f4, odds of models; those of emissions (see ``DeviceOdds``) of the one that is asked about begin at
-            ``first_match``, its transitions at ``first_transition``; it has so many ``slots``.
-        targets: that a warp has at a time: a power of 2, up to 8.
-        stops: whether deletions stop being extended when nothing changes.
+        tables: f4, odds of models one behind the other (``DeviceOdds.table``).
+        facts: i4, FACTS numbers of each model (``DeviceOdds.facts``).
+        models: i4, the number of the model that each target is to be compared with.
+        targets: that a warp has at a time, all with one model: a power of 2, up to 8.
         residues: u1; residues ``begins[p]`` … ``ends[p]`` − 1 are those of the target at place p.
-        places: i4, places of targets; ``works`` of them from ``first`` on.
+        places: i4, like ``models``, places of targets or −1; ``works`` of them from ``first`` on, a whole multiple of
+            ``targets``.
         counters, counter: i4, of which the one at ``counter`` says how many have been taken so far.
         totals, lasts: f4, as ``places``; the total is NaN where a logarithm is in doubt.
     """
@@ -77,13 +80,6 @@ def sum_paths(tables, first_match, first_transition, slots, targets, stops, resi
     inserts = uint64(wide)
     deletes = uint64(int32(2) * wide)
     stride = uint64(int32(_ROWS) * wide)
-    last = uint64(own + uint64(slots - int32(1)) * stride)
-    before_last = uint64(last - stride)
-    of_column = uint64(first_transition + int64(lane & int32(LANES - 1)))
-    match_of_column = uint64(first_match + int64(lane & int32(LANES - 1)))
-    of_residue = uint64(slots * int32(LANES))
-    of_last = uint64(slots - int32(1))
-    t_last = uint64(of_column + of_last * uint64(_STEP))
     while True:
         taken = int32(0)
         if lane == int32(0):
@@ -91,11 +87,23 @@ def sum_paths(tables, first_match, first_transition, slots, targets, stops, resi
         taken = from_lane(taken, int32(0))
         if taken >= works:
             break
-        work = int32(taken + lane // int32(LANES))
+        fact = uint64(models[first + taken]) * uint64(FACTS)
+        match_of_column = uint64(facts[fact] + (lane & int32(LANES - 1)))
+        of_column = uint64(facts[uint64(fact + uint64(1))] + (lane & int32(LANES - 1)))
+        slots = facts[uint64(fact + uint64(2))]
+        stops = facts[uint64(fact + uint64(3))] != int32(0)
+        of_last = uint64(slots - int32(1))
+        last = uint64(own + of_last * stride)
+        before_last = uint64(last - stride)
+        of_residue = uint64(slots * int32(LANES))
+        t_last = uint64(of_column + of_last * uint64(_STEP))
+        work = int32(first + taken + lane // int32(LANES))
+        place = int32(-1)
+        if lane < wide:
+            place = places[work]
         begin = int64(0)
         length = int32(0)
-        if lane < wide and work < works:
-            place = places[first + work]
+        if place >= int32(0):
             begin = int64(begins[place])
             length = int32(ends[place] - begin)
             r = uint64(own)
@@ -196,9 +204,9 @@ def sum_paths(tables, first_match, first_transition, slots, targets, stops, resi
                     rounded = float32(float64(total) + log * BELOW)
                     known = known and rounded == float32(float64(total) + log * ABOVE)
                     total = rounded
-        if lane < wide and work < works and lane & int32(LANES - 1) == int32(0):
-            totals[first + work] = total if known else float32(np.nan)
-            lasts[first + work] = c
+        if lane < wide and lane & int32(LANES - 1) == int32(0):
+            totals[work] = total if known else float32(np.nan)
+            lasts[work] = c
 
 
 class DeviceOdds:
@@ -208,28 +216,36 @@ class DeviceOdds:
         slots: Q.
         fits: whether rows find room in shared memory and no odds are so small that the device would take them for 0;
             else the CPU scores its targets.
-        table: f4; matches[codes, Q, 4], then transitions[Q, 8, 4] in the order in which the kernel needs them.
-        transitions: where these begin.
-        stops: whether deletions stop being extended when nothing changes.
         targets: that a warp has at a time.
+        words: of the table.
     """
 
     def __init__(self, profile: SearchProfile) -> None:
-        floats = profile.floats
-        self.slots, self.stops = floats.slots, profile.length >= NO_CHANGES_FROM
-        parts = (floats.entry, floats.into_mm, floats.into_im, floats.into_dm, floats.mi, floats.ii, floats.md,
-                 floats.dd)
-        self.transitions = floats.match.size
-        self.table = np.concatenate([floats.match.reshape(-1), np.stack(parts, axis=1).reshape(-1)])
-        self.fits = self.slots <= MOST_SLOTS and not ((self.table > 0) & (self.table < np.finfo(F32).tiny)).any()
+        self._profile, self.slots = profile, profile.floats.slots
+        table = self.table()
+        self.words = len(table)
+        self.fits = self.slots <= MOST_SLOTS and not ((table > 0) & (table < np.finfo(F32).tiny)).any()
         self.targets = MOST_TARGETS
         while self.targets > 1 and self.slots * self.targets > MOST_SLOTS:
             self.targets //= 2
 
-    @property
-    def shared_bytes(self) -> int:
-        """Of a block, which is a warp."""
-        return self.slots * self.targets * LANES * 4 * _ROWS
+    def facts(self, begin: int) -> tuple[int, ...]:
+        """FACTS numbers of the model, whose table begins there: where matches and transitions begin, slots, and whether
+        deletions stop being extended when nothing changes."""
+        stops = self._profile.length >= NO_CHANGES_FROM
+        return begin, begin + self._profile.floats.match.size, self.slots, int(stops)
+
+    def table(self) -> Array32:
+        """f4; matches[codes, Q, 4], then transitions[Q, 8, 4] in the order in which the kernel needs them."""
+        floats = self._profile.floats
+        parts = (floats.entry, floats.into_mm, floats.into_im, floats.into_dm, floats.mi, floats.ii, floats.md,
+                 floats.dd)
+        return np.concatenate([floats.match.reshape(-1), np.stack(parts, axis=1).reshape(-1)])
+
+
+def shared_bytes(slots: int, targets: int) -> int:
+    """Of a block, which is a warp, for models of so many slots."""
+    return slots * targets * LANES * 4 * _ROWS
 
 
 def table_words(codes: int, length: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ WORDS = 1 << 20
 """Of the tables of a group's models, unless one has more."""
 CODES = 29
 """Residue codes of a model, at most."""
-_BYTES_PER_PAIR = 16
+_BYTES_PER_PAIR = 32
 
 
 class Work(NamedTuple):
@@ -45,7 +46,7 @@ class Begun(NamedTuple):
     """A group of works that is at work on the device.
 
     Attributes:
-        rows: of its pairs in the records, in the order in which the device has them.
+        rows: of its pairs in the records, in the order in which the device has them; −1 for what is no pair.
         works: how many there are in it.
         results: arrays on the device, of which the first items are those of the rows.
     """
@@ -73,19 +74,57 @@ def works_of(context: Context, records: Records, chosen: NDArray[np.int64]) -> l
     return works
 
 
+class Layout(NamedTuple):
+    """The pairs of a group of works in the order in which the device takes them.
+
+    Attributes:
+        rows: i8, of the pairs in the records.
+        places, models: i4, place of the target and number of the work of each.
+        firsts: i8[works + 1], where each work begins. It is filled up with pairs of row and place −1.
+    """
+
+    rows: NDArray[np.int64]
+    places: NDArray[np.int32]
+    models: NDArray[np.int32]
+    firsts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, works: Sequence[Work], together: int) -> Layout:
+        """Works of whole multiples of ``together`` pairs."""
+        counts = np.array([_filled(work, together) for work in works])
+        firsts = np.concatenate([[0], np.cumsum(counts)])
+        rows, places = np.full((2, firsts[-1]), -1, np.int64)
+        for first, work in zip(firsts.tolist(), works, strict=False):
+            rows[first : first + len(work.rows)] = work.rows
+            places[first : first + len(work.rows)] = work.places
+        models = np.repeat(np.arange(len(works), dtype=np.int32), counts)
+        return cls(rows, places.astype(np.int32), models, firsts)
+
+
+def _filled(work: Work, together: int) -> int:
+    return -(-len(work.rows) // together) * together
+
+
+def runs_of(classes: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last but one of each run of equal numbers."""
+    cuts = [0, *(n for n in range(1, len(classes)) if classes[n] != classes[n - 1]), len(classes)]
+    return list(pairwise(cuts)) if classes else []
+
+
 def working_bytes(words: int) -> int:
     """Device memory that groups take, beside the volume, whose largest model has tables of so many words."""
     return 2 * (PAIRS * _BYTES_PER_PAIR + 4 * 2 * max(WORDS, words) + 4 * PAIRS) // 16 * 17
 
 
-def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work], int], begin: Begin,
-               what: str) -> list[tuple[NDArray[np.int64], list[NDArray[Any]]]]:
+def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work], int], begin: Begin, what: str,
+               together: int = 1) -> list[tuple[NDArray[np.int64], list[NDArray[Any]]]]:
     """Rows and results of all groups of works, which devices share.
 
     Args:
         words_of: of tables that a work brings with it.
         begin: what the device is to do with a group.
         what: for people.
+        together: pairs that are taken together, all of one work.
     """
     devices = device_count()
     most = max((words_of(work) for work in works), default=0)
@@ -97,7 +136,7 @@ def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work
         with (memory.volume(context.targets, budget) as volume,
               memory.workspace(need, (0, 0), lambda columns: working_bytes(most), budget, what) as space):
             volume.arrived(space.streams)
-            for number, group in enumerate(_groups(part, words_of)):
+            for number, group in enumerate(_groups(part, words_of, together)):
                 context.cancellation.check()
                 if len(waiting) == len(space.streams):
                     found.append(_finished(context, waiting.popleft(), space, len(works)))
@@ -111,14 +150,14 @@ def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work
     return [result for part in parts for result in part]
 
 
-def _groups(works: Sequence[Work], words_of: Callable[[Work], int]) -> list[list[Work]]:
+def _groups(works: Sequence[Work], words_of: Callable[[Work], int], together: int) -> list[list[Work]]:
     groups: list[list[Work]] = []
     pairs = words = 0
     for work in works:
-        pairs, words = pairs + len(work.rows), words + words_of(work)
+        pairs, words = pairs + _filled(work, together), words + words_of(work)
         if not groups or pairs > PAIRS or words > WORDS:
             groups.append([])
-            pairs, words = len(work.rows), words_of(work)
+            pairs, words = _filled(work, together), words_of(work)
         groups[-1].append(work)
     return groups
 
@@ -127,7 +166,8 @@ def _finished(context: Context, begun: Begun, space: Workspace, works: int
               ) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
     results = [space.fetch(array, 0, len(begun.rows), begun.slot).copy() for array in begun.results]
     context.advance(begun.works, works)
-    return begun.rows, results
+    kept = begun.rows >= 0
+    return begun.rows[kept], [result[kept] for result in results]
 
 
 @cache

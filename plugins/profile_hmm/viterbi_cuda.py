@@ -1,6 +1,6 @@
 """The Viterbi filter on CUDA devices: a warp takes a target, and the model is striped over 64 sixteen-bit halves.
 
-Node k sits in slot q = (k − 1) mod Q of half (k − 1) div Q; a lane has halves 2 · lane and 2 · lane + 1 in one register.
+Node k sits in slot q = (k − 1) mod Q of half (k − 1) div Q; a lane has halves 2 · lane and 2 · lane + 1 in a register.
 The rows of states stand in shared memory, where a lane reads and writes its own words alone; transitions and scores of
 matches come through the first cache. What a row needs of other lanes are the last slots of the row before, and whether
 a cell is higher than all before or a deletion may be worth extending (``viterbi_cpu.py``): one vote.
@@ -31,6 +31,8 @@ from .viterbi_cpu import END, worths
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 LANES = 32
 HALVES = 2 * LANES
+FACTS = 6
+"""Numbers of a model."""
 _TRANSITIONS = 8
 _STEP = _TRANSITIONS * LANES
 """Words of a slot's transitions."""
@@ -93,27 +95,23 @@ def extend_deletes(tables, of_lane, slots, rows, own, carry, lane, lowest):
             r = uint64(r + uint64(_ROWS * LANES))
 
 
-def score_targets(tables, first_match, first_transition, slots, residues, begins, ends, places, moves, first, works,
-                  counters, counter, floor, ceiling, shift, best):
+def score_targets(tables, facts, models, room, residues, begins, ends, places, moves, first, works, counters, counter,
+                  best):
     """Kernel: the best match state of each target.
 
     Args:
-        tables: i4, words of models; scores of matches (see ``DeviceWords``) of the one that is asked about begin at
-            ``first_match``, its transitions at ``first_transition``; it has so many ``slots``.
+        tables: i4, words of models one behind the other (``DeviceWords.table``).
+        facts: i4, FACTS numbers of each model (``DeviceWords.facts``).
+        models: i4, the number of the model that each target is to be compared with.
+        room: slots of the longest model.
         residues: u1; residues ``begins[p]`` … ``ends[p]`` − 1 are those of the target at place p.
-        places, moves: i4, places of targets and N, J, C → move; ``works`` of them from ``first`` on.
+        places, moves: i4, like ``models``, places of targets and N, J, C → move; ``works`` of them from ``first`` on.
         counters, counter: i4, of which the one at ``counter`` says how many have been taken so far.
-        floor, ceiling, shift: of ``DeviceWords``.
-        best: i4, as ``places``; at least ``ceiling`` where the work was given up.
+        best: i4, as ``places``; at least the model's ceiling where the work was given up.
     """
     rows = cuda.shared.array(0, int32)
     lane = int32(cuda.threadIdx.x & 31)
-    own = uint64(int32(cuda.threadIdx.x >> 5) * slots * int32(_ROWS * LANES) + lane)
-    last = uint64(own + uint64(slots - int32(1)) * uint64(_ROWS * LANES))
-    lowest = both_halves(floor)
-    of_lane = uint64(first_transition + lane)
-    of_residue = uint64(slots * int32(LANES))
-    gains = tables[uint64(of_lane + uint64(slots) * uint64(_STEP))]
+    own = uint64(int32(cuda.threadIdx.x >> 5) * room * int32(_ROWS * LANES) + lane)
     while True:
         taken = int32(0)
         if lane == int32(0):
@@ -124,6 +122,17 @@ def score_targets(tables, first_match, first_transition, slots, residues, begins
         work = int32(first + taken)
         place = places[work]
         move = moves[work]
+        fact = uint64(models[work]) * uint64(FACTS)
+        of_match = uint64(facts[fact] + lane)
+        of_lane = uint64(facts[uint64(fact + uint64(1))] + lane)
+        slots = facts[uint64(fact + uint64(2))]
+        floor = facts[uint64(fact + uint64(3))]
+        ceiling = facts[uint64(fact + uint64(4))]
+        shift = facts[uint64(fact + uint64(5))]
+        last = uint64(own + uint64(slots - int32(1)) * uint64(_ROWS * LANES))
+        lowest = both_halves(floor)
+        of_residue = uint64(slots * int32(LANES))
+        gains = tables[uint64(of_lane + uint64(slots) * uint64(_STEP))]
         begin = int64(begins[place])
         length = int32(ends[place] - begin)
         r = uint64(own)
@@ -137,7 +146,7 @@ def score_targets(tables, first_match, first_transition, slots, residues, begins
         bar = both_halves(int32(max(entering - shift, int32(MINUS_INFINITY))))
         coming = residues[uint64(begin)]
         for i in range(int32(1), length + int32(1)):
-            e = uint64(uint64(first_match + lane) + uint64(coming) * of_residue)
+            e = uint64(of_match + uint64(coming) * of_residue)
             coming = residues[uint64(begin + int64(min(i, length - int32(1))))]
             m = a_half_on(rows[last], lane, lowest)
             s = a_half_on(rows[uint64(last + uint64(LANES))], lane, lowest)
@@ -198,9 +207,7 @@ class DeviceWords:
     Attributes:
         slots: Q.
         fits: whether all sums stay in range, and rows find room in shared memory; else the CPU scores its targets.
-        table: i4, two halves each: matches[codes, Q, 32]; transitions[Q, 8, 32] in the order in which the kernel needs
-            them; and [32], what going on from what leaves the last slot gains.
-        transitions: where these begin.
+        words: of the table.
         floor: the best match state says the score if it is more than that.
         ceiling: and less than that.
         shift: the most that going on from a delete state to a delete state can gain over entering anew. Gains are kept
@@ -208,20 +215,30 @@ class DeviceWords:
     """
 
     def __init__(self, profile: SearchProfile, least_move: int) -> None:
-        words = profile.words
+        self._profile, words = profile, profile.words
         self.slots = -(-profile.length // HALVES)
         self.floor = WORD_BASE + least_move + int(words.entry.min())
         self.ceiling = _HIGHEST - max(0, int(words.match.max()))
         self.fits = self.floor >= _LOWEST_FLOOR and self.ceiling > WORD_BASE and self.slots <= MOST_SLOTS
-        gains = worths(words)
-        self.shift = max(0, int(gains.max()))
+        self._gains = worths(words)
+        self.shift = max(0, int(self._gains.max()))
+        self.words = table_words(len(words.match), profile.length)
+
+    def facts(self, begin: int) -> tuple[int, ...]:
+        """FACTS numbers of the model, whose table begins there: where matches and transitions begin, and attributes."""
+        transitions = begin + self.slots * LANES * len(self._profile.words.match)
+        return begin, transitions, self.slots, self.floor, self.ceiling, self.shift
+
+    def table(self) -> np.ndarray:
+        """i4, two halves each: matches[codes, Q, 32]; transitions[Q, 8, 32] in the order in which the kernel needs
+        them; and [32], what going on from what leaves the last slot gains."""
+        words = self._profile.words
         parts = (words.into_mm, words.into_im, words.into_dm, words.mi, words.ii, words.md, words.dd)
         entry = self._striped(words.entry, int(words.entry.min()))
         match = self._striped(words.match, MINUS_INFINITY)
-        self.transitions = match.size // 2
         by_slot = np.stack([entry, *(self._striped(part, MINUS_INFINITY) for part in parts)], axis=1)
-        leaving = self._striped(gains.astype(np.int32) - self.shift, MINUS_INFINITY)[-1]
-        self.table = np.concatenate([match.reshape(-1), by_slot.reshape(-1), leaving]).view(np.int32)
+        leaving = self._striped(self._gains.astype(np.int32) - self.shift, MINUS_INFINITY)[-1]
+        return np.concatenate([match.reshape(-1), by_slot.reshape(-1), leaving]).view(np.int32)
 
     def _striped(self, values: np.ndarray, beyond: int) -> np.ndarray:
         """i2[..., Q, 64] of [..., M]."""
@@ -231,14 +248,15 @@ class DeviceWords:
         striped = np.swapaxes(padded.reshape(*values.shape[:-1], HALVES, self.slots), -1, -2)
         return np.ascontiguousarray(np.maximum(striped, least).astype(np.int16))
 
-    @property
-    def warps(self) -> int:
-        """Of a block, at most."""
-        return max(1, min(_WARPS, MOST_SLOTS // max(1, self.slots)))
 
-    def shared_bytes(self, warps: int) -> int:
-        """Of a block of so many warps."""
-        return warps * self.slots * 4 * _ROWS * LANES
+def warps_of(slots: int) -> int:
+    """Of a block, at most, for models of so many slots."""
+    return max(1, min(_WARPS, MOST_SLOTS // slots))
+
+
+def shared_bytes(slots: int, warps: int) -> int:
+    """Of a block of so many warps, for models of so many slots."""
+    return warps * slots * 4 * _ROWS * LANES
 
 
 def table_words(codes: int, length: int) -> int:

@@ -95,7 +95,8 @@ def same_scores(context: Context, pairs: Records, at_host: dict[str, int]) -> No
         on_device().score(context, pairs, everything, found)
         assert found.tobytes() == expected.tobytes(), (name, np.flatnonzero(found != expected), found, expected)
         assert context.counters["by the host"] <= at_host[name], (name, dict(context.counters))
-        assert_same_records(on_cpu().run(context, pairs), on_device().run(context, pairs))
+        if not SIMULATED:  # else ``check_pipeline`` runs them
+            assert_same_records(on_cpu().run(context, pairs), on_device().run(context, pairs))
 
 
 def check_filters() -> None:
@@ -103,14 +104,15 @@ def check_filters() -> None:
     if SIMULATED:
         context = context_of(*drawn(3, [5, 101], [9, 0, 7]), F1=1.0, F3=1.0)
     else:
-        context = context_of(*drawn(3, [1, 10, 64, 65, 120, 700, 2400, 9000], [0, *range(1, 1500, 9), 35_000]), F1=1.0, F3=1.0)
+        lengths, sizes = [1, 10, 64, 65, 120, 700, 2400, 9000], [0, *range(1, 1500, 9), 35_000]
+        context = context_of(*drawn(3, lengths, sizes), F1=1.0, F3=1.0)
     copy = profile_of(context, len(context.queries) - 1).model.consensus[20:38]  # enough for sums to be scaled
     odd = [PROTEIN.encode(letters) for letters in ("*", "*****", "XX*A", copy)]
     context = replace(context, targets=SequenceBatch.of(PROTEIN, [*residues_of(context.targets), *odd]))
     pairs = MsvFilterCpu().run(context, None)
     assert len(pairs) == len(context.queries) * np.count_nonzero(context.targets.lengths)
-    # Of the CPU: whose best state is lower than what entering is worth, or nearly too high, and models that are too long.
-    same_scores(context, pairs, {"bias": 0, "viterbi": len(pairs) // 2, "forward": len(pairs) // 3})
+    # Left to the CPU: the longest model, what scores nearly too much or hardly anything, and what has no path.
+    same_scores(context, pairs, {"bias": len(pairs) // 100, "viterbi": len(pairs) // 2, "forward": len(pairs) // 3})
 
 
 def may_pass(profile: SearchProfile, targets: Targets, score: int) -> np.ndarray:
