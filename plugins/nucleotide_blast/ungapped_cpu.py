@@ -42,8 +42,9 @@ DIAGONAL_OF, PLACE_OF = len(COLUMNS), len(COLUMNS) + 1
 X_DROP, REDUCED, CUTOFF = range(3)
 EXPLORED, SAVED, WAITING = range(3)
 """What is known of a diagonal: see ``ungapped_reference.Diagonal``."""
-FEW_DIAGONALS = 1 << 18
-"""Diagonals of a query for which there is always room; beyond them there must be enough hits to make it worthwhile."""
+DIAGONALS_PER_CELL = 8
+"""Diagonals are hashed where that takes so many times fewer cells than one for each."""
+_SPREADING, _NONE = 0x9E3779B1, np.iinfo(np.int32).min
 
 
 @inline
@@ -325,54 +326,94 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
     return count
 
 
+@inline
+def _cell_of(keys, mask, diagonal):
+    """Where a diagonal is kept: by its last bits if there are no keys, else where its key stands, or none yet."""
+    if keys is None:
+        return diagonal & mask
+    cell = (diagonal * _SPREADING) >> 16 & mask
+    while keys[cell] != diagonal and keys[cell] != _NONE:
+        cell = (cell + 1) & mask
+    keys[cell] = diagonal
+    return cell
+
+
+@kernel
+def _extend_in_turn(rules, query, groups, bits, low, width, hits, before, limits, window, length, numbers, mask,
+                    explored, keys, table, count):
+    """``_extend_group`` of hits as a scan finds them; returns the number of rows.
+
+    before: what places count from. mask, explored, keys: see ``_cell_of`` and ``_extend_scanned``; keys may be None.
+    """
+    size = (len(query) - 2) // 2
+    for at in range(len(hits)):
+        q, t = np.int64(hits[at, PLACE]) - before, np.int64(hits[at, OPPOSITE])
+        cell = _cell_of(keys, mask, t - q)
+        known = np.int64(explored[cell])
+        start, end, minus = t - hits[at, HIT_SHIFT], t + length, q > size
+        if start < known >> 1:
+            continue
+        if window and (known & 1 or start + length > (known >> 1) + window):
+            explored[cell] = 2 * end
+            continue
+        limit = limits[np.int64(minus)]
+        if length >= SHORTEST_APPROXIMATE_WORD:
+            most = _most(rules[1], groups, len(query) - 1, bits, low, width, q, t, limit[X_DROP])
+            if 0 <= most < min(limit[REDUCED], limit[CUTOFF]):
+                explored[cell] = 2 * end
+                continue
+        found = _segment(rules, query, groups, bits, low, width, q, t, length, limit)
+        if found[3] < limit[CUTOFF]:
+            explored[cell] = 2 * end
+            continue
+        explored[cell] = 2 * (found[1] + found[2]) + 1
+        _write(table[count], size, numbers, minus, found, q, t)
+        table[count, DIAGONAL_OF], table[count, PLACE_OF] = t - q, t
+        count += 1
+    return count
+
+
 @kernel
 def _extend_scanned(rules, strands, groups, begins, bits, spans, hits, bounds, places, numbers, limits, window,
-                    length, explored, table):
-    """``_extend_group`` of every query and chunk whose hits come as a scan finds them; returns the number of segments.
+                    length, sizes, explored, keys, table):
+    """``_extend_in_turn`` of every query and chunk; returns the number of segments.
 
     Rows of ``table`` have the diagonal and the place of the hit behind their columns.
 
     Args:
-        explored: i4, by the last bits of a diagonal: twice how far the last hit there was explored, and 1 if it was
-            saved. There are more than twice the bases of any query and ``window``: what hits of another diagonal with
-            these bits left behind lies before any place of this one.
+        sizes: i8[g, 2], how many cells each query and chunk takes of ``explored``, and of ``keys``: as many or none.
+        explored: i4, of diagonals: twice how far the last hit there was explored, and 1 if it was saved. Without keys
+            there are more cells than twice the bases of the query and ``window``: what hits of another diagonal with
+            the same last bits left behind lies before any place of this one.
+        keys: i4, diagonals.
     """
     count = 0
     for group in range(len(places)):
-        place = places[group]
-        own = slice(begins[place], begins[place + 1])
-        query, fours = strands[own], groups[own]
-        size, low = (len(query) - 2) // 2, spans[group, 0]
-        width, before = spans[group, 1] - low, begins[place] - place
-        mask = np.int64(1)
-        while mask < len(query) + window:
-            mask *= 2
-        explored[:mask] = -2 * window
-        mask -= 1
-        for at in range(bounds[group], bounds[group + 1]):
-            q, t = np.int64(hits[at, PLACE]) - before, np.int64(hits[at, OPPOSITE])
-            known = np.int64(explored[(t - q) & mask])
-            start, end, minus = t - hits[at, HIT_SHIFT], t + length, q > size
-            if start < known >> 1:
-                continue
-            if window and (known & 1 or start + length > (known >> 1) + window):
-                explored[(t - q) & mask] = 2 * end
-                continue
-            limit = limits[place, np.int64(minus)]
-            if length >= SHORTEST_APPROXIMATE_WORD:
-                most = _most(rules[1], fours, len(query) - 1, bits, low, width, q, t, limit[X_DROP])
-                if 0 <= most < min(limit[REDUCED], limit[CUTOFF]):
-                    explored[(t - q) & mask] = 2 * end
-                    continue
-            found = _segment(rules, query, fours, bits, low, width, q, t, length, limit)
-            if found[3] < limit[CUTOFF]:
-                explored[(t - q) & mask] = 2 * end
-                continue
-            explored[(t - q) & mask] = 2 * (found[1] + found[2]) + 1
-            _write(table[count], size, numbers[group], minus, found, q, t)
-            table[count, DIAGONAL_OF], table[count, PLACE_OF] = t - q, t
-            count += 1
+        place, low = places[group], spans[group, 0]
+        own, some = slice(begins[place], begins[place + 1]), slice(bounds[group], bounds[group + 1])
+        width, before, cells = spans[group, 1] - low, begins[place] - place, sizes[group, 0]
+        explored[:cells] = -2 * window
+        if sizes[group, 1]:
+            keys[:cells] = _NONE
+            count = _extend_in_turn(rules, strands[own], groups[own], bits, low, width, hits[some], before,
+                                    limits[place], window, length, numbers[group], cells - 1, explored, keys, table,
+                                    count)
+        else:
+            count = _extend_in_turn(rules, strands[own], groups[own], bits, low, width, hits[some], before,
+                                    limits[place], window, length, numbers[group], cells - 1, explored, None, table,
+                                    count)
     return count
+
+
+def cells_of_diagonals(diagonals: np.ndarray, hits: np.ndarray) -> np.ndarray:
+    """``sizes`` of ``_extend_scanned``: a cell for every diagonal, or where hits are few, twice as many as these.
+
+    Args:
+        diagonals, hits: i8[g], how many cells diagonals need at least, and hits, of each query and chunk.
+    """
+    by_diagonal, by_hit = (1 << np.frexp(counts)[1].astype(np.int64) for counts in (diagonals, 2 * hits))
+    hashed = by_hit < by_diagonal // DIAGONALS_PER_CELL
+    return np.stack([np.where(hashed, by_hit, by_diagonal), np.where(hashed, by_hit, 0)], axis=1)
 
 
 @kernel
@@ -544,9 +585,7 @@ class UngappedExtensionCpu(UngappedExtension):
             return None
         hits, bounds, groups, chunks = make.unsorted.found
         places = groups[:, 0]
-        diagonals = 1 << int(2 * context.queries.lengths[places].max() + 1 + window).bit_length()
-        if diagonals > max(FEW_DIAGONALS, 4 * len(hits)):
-            return None
+        sizes = cells_of_diagonals(2 * context.queries.lengths[places] + 1 + window, np.diff(bounds))
         extension = self._extension(context)
         numbers = np.column_stack([context.queries.ordinals[places], chunks[groups[:, 1]]]).astype(np.int64)
         spans = extension.spans(numbers)
@@ -554,10 +593,11 @@ class UngappedExtensionCpu(UngappedExtension):
         def part(some: tuple[int, int]) -> np.ndarray:
             own, starts = slice(*some), bounds[some[0] : some[1] + 1]
             table = np.empty((int(starts[-1] - starts[0]), PLACE_OF + 1), np.int32)
+            explored, keys = (np.empty(most, np.int32) for most in sizes[own].max(axis=0).tolist())
             count = _extend_scanned(
                 extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, spans[own],
                 hits, starts, places[own], numbers[own], extension.limits, window, make.unsorted.length,
-                np.empty(diagonals, np.int32), table)
+                sizes[own], explored, keys, table)
             context.advance(int(starts[-1] - starts[0]), len(hits))
             return table[:count].copy()
 
