@@ -8,7 +8,7 @@ import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
-from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
@@ -16,114 +16,28 @@ from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
 from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_groups
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS
-from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, four_at, packed_bases
-from seqloom.plugins.nucleotide_blast.scanned_cpu import OPPOSITE, PLACE
-from seqloom.plugins.nucleotide_blast.scanned_cpu import SHIFT as HIT_SHIFT
+from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, packed_bases
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
-from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
-    GROUP,
-    SHORTEST_APPROXIMATE_WORD,
     WIDEST_RISING,
     UngappedExtension,
     group_scores,
     packed,
     pair_reach,
 )
+from seqloom.plugins.nucleotide_blast.ungapped_scanned_cpu import (
+    DIAGONAL_OF,
+    PLACE_OF,
+    cells_of_diagonals,
+    extend_scanned,
+)
+from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import COLUMNS, CUTOFF, segment, write_segment
 
 DIAGONAL, TARGET, QUERY, LENGTH, SHIFT, MINUS_STRAND = range(6)
 """Columns of a hit on its way: places count in both strands of the query and in the chunk."""
-COLUMNS = (
-    "query", "target", "chunk", "query_frame", "query_pos", "target_pos", "length", "score", "word_query",
-    "word_target",
-)  # fmt: skip
-DIAGONAL_OF, PLACE_OF = len(COLUMNS), len(COLUMNS) + 1
-X_DROP, REDUCED, CUTOFF = range(3)
 EXPLORED, SAVED, WAITING = range(3)
 """What is known of a diagonal: see ``ungapped_reference.Diagonal``."""
-DIAGONALS_PER_CELL = 8
-"""Diagonals are hashed where that takes so many times fewer cells than one for each."""
-_SPREADING, _NONE = 0x9E3779B1, np.iinfo(np.int32).min
-
-
-@inline
-def _approximate(scores, groups, size, bits, low, width, query, target, word_end, x_drop):
-    """Segment of whole groups of four: query, target, length, score.
-
-    groups: of the query's strands, which have ``size`` codes; its target has ``width`` bases from ``low`` on.
-    """
-    shift = -target % GROUP
-    query, target = query + shift, target + shift
-    score, start, gain = 0, query, 0
-    for group in range(1, min(query, target) // GROUP + 1):
-        q, t = query - GROUP * group, target - GROUP * group
-        gain += scores[groups[q] ^ four_at(bits, low + t)]
-        if gain > 0:
-            score, start, gain = score + gain, q, 0
-        if gain < -x_drop:
-            break
-    end, gain = query + 1, 0
-    for group in range(min(size - query, width - target) // GROUP):
-        q, t = query + GROUP * group, target + GROUP * group
-        gain += scores[groups[q] ^ four_at(bits, low + t)]
-        if gain > 0:
-            score, end, gain = score + gain, q + GROUP, 0
-        if gain < -x_drop:
-            break
-    begin = target - (query - start)
-    return start, begin, max(word_end - begin, end - start), score
-
-
-@inline
-def _eight_at(bits, place):
-    """Eight groups from a place on, the first one highest."""
-    at, word = place >> 2, np.uint64(0)
-    for k in range(8):
-        word = word << np.uint64(8) | np.uint64(bits[at + k])
-    shift = np.uint64(2 * (place & 3))
-    return word << shift | np.uint64(bits[at + 8]) >> (np.uint64(8) - shift)
-
-
-@inline
-def _most(scores, groups, size, bits, low, width, query, target, x_drop):
-    """At least the score of ``_approximate``, from eight groups to either side; −1 if these don't end the extension."""
-    shift = -target % GROUP
-    query, target = query + shift, target + shift
-    if min(query, target) < 8 * GROUP or min(size - query, width - target) < 8 * GROUP:
-        return np.int64(-1)
-    before, behind = _eight_at(bits, low + target - 8 * GROUP), _eight_at(bits, low + target)
-    left = best_left = right = best_right = np.int64(0)
-    for k in range(8):
-        back = np.int64(before >> np.uint64(8 * k) & np.uint64(255))
-        ahead = np.int64(behind >> np.uint64(56 - 8 * k) & np.uint64(255))
-        left += scores[groups[query - GROUP * (k + 1)] ^ back]
-        right += scores[groups[query + GROUP * k] ^ ahead]
-        best_left, best_right = max(best_left, left), max(best_right, right)
-    if left >= best_left - x_drop or right >= best_right - x_drop:
-        return np.int64(-1)
-    return best_left + best_right
-
-
-@kernel
-def _exact(matrix, strands, bits, low, width, query, target, x_drop):
-    """Best segment base by base: query, target, length, score."""
-    score, start, gain = 0, query, 0
-    for back in range(1, min(query, target) + 1):
-        gain += matrix[strands[query - back], base_at(bits, low + target - back)]
-        if gain > 0:
-            score, start, gain = score + gain, query - back, 0
-        elif gain < -x_drop:
-            break
-    end, floor, gain = query, -x_drop, 0
-    for ahead in range(min(len(strands) - query, width - target)):
-        gain += matrix[strands[query + ahead], base_at(bits, low + target + ahead)]
-        if gain > 0:
-            score, end, gain = score + gain, query + ahead + 1, 0
-            floor = max(-score, -x_drop)
-        elif gain < floor:
-            break
-    return start, target - (query - start), end - start, score
 
 
 @kernel
@@ -162,33 +76,6 @@ def _on_diagonals(hits, order, merged):
         else:
             merged[at] = order[right]
             right += 1
-
-
-@inline
-def _segment(rules, query, groups, bits, low, width, place, opposite, length, limit):
-    """The segment around a hit: query, target, length, score; exact if it is short or reaches the reduced cutoff.
-
-    rules: matrix and scores of groups. query, groups: ``laid_out_strands`` of one query and its groups.
-    """
-    matrix, scores = rules
-    if length >= SHORTEST_APPROXIMATE_WORD:
-        found = _approximate(scores, groups, len(query) - 1, bits, low, width, place, opposite, opposite + length,
-                             limit[X_DROP])
-        if found[3] < limit[REDUCED]:
-            return found
-    return _exact(matrix, query, bits, low, width, place, opposite, limit[X_DROP])
-
-
-@inline
-def _write(row, size, numbers, minus, found, place, opposite):
-    """A segment as a row of ``COLUMNS``. numbers: of query and target, and the begin of the chunk."""
-    chunk = numbers[2]
-    offset = size + 1 if minus else 0
-    start, word = found[0] - offset, place - offset
-    row[0], row[1], row[2], row[3] = numbers[0], numbers[1], chunk, MINUS if minus else PLUS
-    row[4] = size - start - found[2] if minus else start
-    row[5], row[6], row[7] = found[1] + chunk, found[2], found[3]
-    row[8], row[9] = size - word if minus else word, opposite + chunk
 
 
 @kernel
@@ -244,11 +131,11 @@ def _extend_group(rules, query, groups, bits, low, width, hits, order, limits, w
                 explored, saved = end, False
                 continue
         limit = limits[hit[MINUS_STRAND]]
-        found = _segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+        found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
         saved = found[3] >= limit[CUTOFF]
         explored = found[1] + found[2] if saved else end
         if saved:
-            _write(table[count], size, numbers, hit[MINUS_STRAND] != 0, found, hit[QUERY], hit[TARGET])
+            write_segment(table[count], size, numbers, hit[MINUS_STRAND] != 0, found, hit[QUERY], hit[TARGET])
             count += 1
     return count
 
@@ -311,7 +198,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
             alone = not double and not nearby
         if not alone:
             limit = limits[hit[MINUS_STRAND]]
-            found = _segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+            found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
             if nearby or found[3] >= limit[CUTOFF]:
                 kept[at] = True
                 for part in range(4):
@@ -321,99 +208,9 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
     for at in range(most):
         if kept[at]:
             hit = hits[order[at]]
-            _write(table[count], size, numbers, hit[MINUS_STRAND] != 0, segments[at], hit[QUERY], hit[TARGET])
+            write_segment(table[count], size, numbers, hit[MINUS_STRAND] != 0, segments[at], hit[QUERY], hit[TARGET])
             count += 1
     return count
-
-
-@inline
-def _cell_of(keys, mask, diagonal):
-    """Where a diagonal is kept: by its last bits if there are no keys, else where its key stands, or none yet."""
-    if keys is None:
-        return diagonal & mask
-    cell = (diagonal * _SPREADING) >> 16 & mask
-    while keys[cell] != diagonal and keys[cell] != _NONE:
-        cell = (cell + 1) & mask
-    keys[cell] = diagonal
-    return cell
-
-
-@kernel
-def _extend_in_turn(rules, query, groups, bits, low, width, hits, before, limits, window, length, numbers, mask,
-                    explored, keys, table, count):
-    """``_extend_group`` of hits as a scan finds them; returns the number of rows.
-
-    before: what places count from. mask, explored, keys: see ``_cell_of`` and ``_extend_scanned``; keys may be None.
-    """
-    size = (len(query) - 2) // 2
-    for at in range(len(hits)):
-        q, t = np.int64(hits[at, PLACE]) - before, np.int64(hits[at, OPPOSITE])
-        cell = _cell_of(keys, mask, t - q)
-        known = np.int64(explored[cell])
-        start, end, minus = t - hits[at, HIT_SHIFT], t + length, q > size
-        if start < known >> 1:
-            continue
-        if window and (known & 1 or start + length > (known >> 1) + window):
-            explored[cell] = 2 * end
-            continue
-        limit = limits[np.int64(minus)]
-        if length >= SHORTEST_APPROXIMATE_WORD:
-            most = _most(rules[1], groups, len(query) - 1, bits, low, width, q, t, limit[X_DROP])
-            if 0 <= most < min(limit[REDUCED], limit[CUTOFF]):
-                explored[cell] = 2 * end
-                continue
-        found = _segment(rules, query, groups, bits, low, width, q, t, length, limit)
-        if found[3] < limit[CUTOFF]:
-            explored[cell] = 2 * end
-            continue
-        explored[cell] = 2 * (found[1] + found[2]) + 1
-        _write(table[count], size, numbers, minus, found, q, t)
-        table[count, DIAGONAL_OF], table[count, PLACE_OF] = t - q, t
-        count += 1
-    return count
-
-
-@kernel
-def _extend_scanned(rules, strands, groups, begins, bits, spans, hits, bounds, places, numbers, limits, window,
-                    length, sizes, explored, keys, table):
-    """``_extend_in_turn`` of every query and chunk; returns the number of segments.
-
-    Rows of ``table`` have the diagonal and the place of the hit behind their columns.
-
-    Args:
-        sizes: i8[g, 2], how many cells each query and chunk takes of ``explored``, and of ``keys``: as many or none.
-        explored: i4, of diagonals: twice how far the last hit there was explored, and 1 if it was saved. Without keys
-            there are more cells than twice the bases of the query and ``window``: what hits of another diagonal with
-            the same last bits left behind lies before any place of this one.
-        keys: i4, diagonals.
-    """
-    count = 0
-    for group in range(len(places)):
-        place, low = places[group], spans[group, 0]
-        own, some = slice(begins[place], begins[place + 1]), slice(bounds[group], bounds[group + 1])
-        width, before, cells = spans[group, 1] - low, begins[place] - place, sizes[group, 0]
-        explored[:cells] = -2 * window
-        if sizes[group, 1]:
-            keys[:cells] = _NONE
-            count = _extend_in_turn(rules, strands[own], groups[own], bits, low, width, hits[some], before,
-                                    limits[place], window, length, numbers[group], cells - 1, explored, keys, table,
-                                    count)
-        else:
-            count = _extend_in_turn(rules, strands[own], groups[own], bits, low, width, hits[some], before,
-                                    limits[place], window, length, numbers[group], cells - 1, explored, None, table,
-                                    count)
-    return count
-
-
-def cells_of_diagonals(diagonals: np.ndarray, hits: np.ndarray) -> np.ndarray:
-    """``sizes`` of ``_extend_scanned``: a cell for every diagonal, or where hits are few, twice as many as these.
-
-    Args:
-        diagonals, hits: i8[g], how many cells diagonals need at least, and hits, of each query and chunk.
-    """
-    by_diagonal, by_hit = (1 << np.frexp(counts)[1].astype(np.int64) for counts in (diagonals, 2 * hits))
-    hashed = by_hit < by_diagonal // DIAGONALS_PER_CELL
-    return np.stack([np.where(hashed, by_hit, by_diagonal), np.where(hashed, by_hit, 0)], axis=1)
 
 
 @kernel
@@ -594,7 +391,7 @@ class UngappedExtensionCpu(UngappedExtension):
             own, starts = slice(*some), bounds[some[0] : some[1] + 1]
             table = np.empty((int(starts[-1] - starts[0]), PLACE_OF + 1), np.int32)
             explored, keys = (np.empty(most, np.int32) for most in sizes[own].max(axis=0).tolist())
-            count = _extend_scanned(
+            count = extend_scanned(
                 extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, spans[own],
                 hits, starts, places[own], numbers[own], extension.limits, window, make.unsorted.length,
                 sizes[own], explored, keys, table)
