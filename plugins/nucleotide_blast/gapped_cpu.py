@@ -422,7 +422,8 @@ class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
         refuse_linear(scoring)
         x_drop = max(int(groups[:, X_DROP].max()), scoring.gap_open + scoring.gap_extend)
         query = xdrop_cpu.both_ways(strands, offsets, np.arange(len(offsets) - 1))
-        bits = packed_bases(context).bits.reshape(1, -1)
+        packed = packed_bases(context)
+        bits = packed.bits.reshape(1, -1)
         costs = xdrop_cpu.Costs.of(scoring.matrix, scoring.gap_open, scoring.gap_extend, x_drop)
         cells = xdrop_cpu.cells(scoring.matrix, scoring.gap_open, scoring.gap_extend, x_drop)
         width = int(np.diff(offsets).max())
@@ -437,7 +438,7 @@ class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
                 return _xdrop_groups(query, bits, own, starts, segments, costs, scoring.reward, separation, space,
                                      saved, found, first, np.zeros(8, np.int64))
 
-            return 0, extend, lambda state: None
+            return -packed.first, extend, lambda state: None
 
         return begin
 

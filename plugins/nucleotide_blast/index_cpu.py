@@ -141,10 +141,11 @@ class NucleotideWordsCpu(NucleotideWords):
 
 
 @kernel
-def _replace(bits, runs, low, high, state, k, j, choices, numbers):
+def _replace(bits, begin, runs, low, high, state, k, j, choices, numbers):
     """``replace_ambiguities`` of a sequence from ``low`` to ``high``, from a ``position`` of the generator on.
 
-    runs: i8[m, 3], those with ambiguities of the sequence. choices: u1[16, 4]; numbers: of them.
+    begin: of the volume in ``bits``. runs: i8[m, 3], those with ambiguities of the sequence. choices: u1[16, 4];
+    numbers: of them.
     """
     words, last = len(state), 0xFFFFFFFF
     for run in range(len(runs)):
@@ -157,7 +158,7 @@ def _replace(bits, runs, low, high, state, k, j, choices, numbers):
                 k = words - 1
             elif j < 0:
                 j = words - 1
-            put(bits, place, choices[code, (value >> 1) % numbers[code]])
+            put(bits, begin + place, choices[code, (value >> 1) % numbers[code]])
 
 
 def _replaced(packed: PackedBases, offsets: np.ndarray) -> None:
@@ -171,8 +172,8 @@ def _replaced(packed: PackedBases, offsets: np.ndarray) -> None:
     for sequence in np.flatnonzero(first < last).tolist():
         low, high = offsets[sequence : sequence + 2].tolist()
         generator = LaggedFibonacci.seeded(high - low)
-        _replace(packed.bits, runs[first[sequence] : last[sequence]], low, high, *generator.position(), choices,
-                 numbers)
+        _replace(packed.bits, packed.first, runs[first[sequence] : last[sequence]], low, high,
+                 *generator.position(), choices, numbers)
 
 
 class NucleotideBasesCpu(NucleotideBases):
@@ -188,6 +189,9 @@ class NucleotideBasesCpu(NucleotideBases):
         return Footprint(host=shape.target_residues, stays=shape.target_residues // 4)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
-        packed = packed_of(batch)
+        return self._of(packed_of(batch), batch)
+
+    def _of(self, packed: PackedBases, batch: SequenceBatch) -> Index:
         _replaced(packed, batch.offsets)
-        return PackedIndex(BASES, "target", {BITS: packed.bits, RUNS: packed.runs}, {"size": packed.size})
+        return PackedIndex(BASES, "target", {BITS: packed.bits, RUNS: packed.runs},
+                           {"size": packed.size, "first": packed.first})

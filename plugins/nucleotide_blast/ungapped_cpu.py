@@ -331,22 +331,25 @@ def table_words(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 class Extension(NamedTuple):
     """What all extensions of a unit share: matrix and scores of groups, strands with groups and begins, packed
-    targets."""
+    targets, and where in these the volume begins."""
 
     rules: tuple[np.ndarray, np.ndarray]
     strands: np.ndarray
     groups: np.ndarray
     begins: np.ndarray
     bits: np.ndarray
+    first: int
     limits: np.ndarray
     targets: SequenceBatch
 
     def spans(self, numbers: np.ndarray) -> np.ndarray:
-        """i8[g, 2]: first and last base of chunks. numbers: i8[g, 3], of query and target, and where the chunk begins.
+        """i8[g, 2]: first and last base of chunks in ``bits``.
+
+        numbers: i8[g, 3], of query and target, and where the chunk begins.
         """
         at = self.targets.locate(numbers[:, 1])
-        low = self.targets.offsets[at] + numbers[:, 2]
-        return np.stack([low, np.minimum(low + CHUNK, self.targets.offsets[at + 1])], axis=1)
+        low = self.first + self.targets.offsets[at] + numbers[:, 2]
+        return np.stack([low, np.minimum(low + CHUNK, self.first + self.targets.offsets[at + 1])], axis=1)
 
 
 BYTES_PER_BASE = 8
@@ -430,8 +433,8 @@ class UngappedExtensionCpu(UngappedExtension):
         return np.concatenate([np.empty((0, len(COLUMNS)), np.int32), *parts])
 
     def _extension(self, context: Context) -> Extension:
-        scoring = context.scoring
+        scoring, bases = context.scoring, packed_bases(context)
         strands, begins = laid_out_strands(context)
         scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
-        return Extension((scoring.matrix, scores), strands, packed_fours(strands), begins, packed_bases(context).bits,
+        return Extension((scoring.matrix, scores), strands, packed_fours(strands), begins, bases.bits, bases.first,
                          strand_limits(context), context.targets)

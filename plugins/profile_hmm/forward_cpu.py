@@ -65,7 +65,7 @@ BY_SLOT = 20
 WAYS = 32
 """Numbers of a slot in ``StripedOdds.ways``."""
 _ZERO, _ONE = F32(0.0), F32(1.0)
-_RESCALE_ABOVE, _OWN_SCALES_ABOVE = F32(1.0e4), F32(1.0e16)
+RESCALE_ABOVE, _OWN_SCALES_ABOVE = F32(1.0e4), F32(1.0e16)
 _NOTHING, _NORMAL = F32(2.0**-27), F32(2.0**-90)
 _CHECKED = 4
 """Slots after which it is checked whether a pass still matters."""
@@ -165,7 +165,7 @@ def _forward_kernel(lanes: int) -> Any:
         target. heads: the first target of each stream; following: the one behind each target, or −1. places, current,
         rows: i8[lanes / 4], room: f4[3 · lanes], working space.
         """
-        zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
+        zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(RESCALE_ABOVE, lanes)
         share, least = splat(_NOTHING, lanes), splat(_NORMAL, lanes)
         to_c, to_j = splat(end_move, lanes), splat(end_loop, lanes)
         targets, row = lanes // 4, 3 * slots * lanes
@@ -289,6 +289,30 @@ def _forward_kernel(lanes: int) -> Any:
 
 
 @kernel
+def _completed(total, last, move):
+    """Forward score from the logs of all scales and C behind the last residue; NaN where it leaves the range of f32."""
+    final = last * move
+    if final > _ZERO and final < np.float32(np.inf):
+        return np.float32(np.float64(total) + math.log(np.float64(final)))
+    return np.float32(np.nan)
+
+
+@kernel
+def _complete(totals, lasts, moves, scores):
+    for n in range(len(totals)):
+        scores[n] = _completed(totals[n], lasts[n], moves[n])
+
+
+@flushed()
+def completed(totals: Array32, lasts: Array32, lengths: NDArray[np.int64]) -> Array32:
+    """Multihit Forward scores f4[n] of targets from the sums of the logs of their scales and C behind their last
+    residues; NaN where one leaves the range of f32."""
+    scores = np.empty(len(totals), F32)
+    _complete(totals, lasts, F32(3.0) / (lengths.astype(F32) + F32(3.0)), scores)
+    return scores
+
+
+@kernel
 def _scores(specials, lanes, firsts, lengths, moves, scores):
     """Forward scores f4[targets] from the states around the model, which begin at ``firsts`` of each target; NaN where
     they leave the range of f32."""
@@ -298,10 +322,7 @@ def _scores(specials, lanes, firsts, lengths, moves, scores):
             scale = specials[at + (i * SPECIALS + SCALE) * lanes]
             if scale > _ONE:
                 total = np.float32(np.float64(total) + math.log(np.float64(scale)))
-        final = specials[at + (lengths[t] * SPECIALS + C) * lanes] * moves[t]
-        scores[t] = np.float32(np.nan)
-        if final > _ZERO and final < np.float32(np.inf):
-            scores[t] = np.float32(np.float64(total) + math.log(np.float64(final)))
+        scores[t] = _completed(total, specials[at + (lengths[t] * SPECIALS + C) * lanes], moves[t])
 
 
 def _backward_kernel(lanes: int) -> Any:
@@ -332,7 +353,7 @@ def _backward_kernel(lanes: int) -> Any:
         it begins. cells: f4[3 · Q · lanes], first the row below ``last`` and in the end row ``first`` + 1. places,
         current, rows: i8[lanes / 4], room: f4[3 · lanes], working space.
         """
-        zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
+        zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(RESCALE_ABOVE, lanes)
         share, least, own_limit = splat(_NOTHING, lanes), splat(_NORMAL, lanes), splat(_OWN_SCALES_ABOVE, lanes)
         from_c, from_j = splat(end_move, lanes), splat(end_loop, lanes)
         targets, row = lanes // 4, 3 * slots * lanes

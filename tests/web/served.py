@@ -98,7 +98,7 @@ class Client:
             run = self.get(path).json
             if run["state"] in (states or ("complete",)):
                 return run
-            assert time.monotonic() < end and run["state"] not in ("failed", "cancelled"), run
+            assert time.monotonic() < end and run["state"] not in ("failed", "cancelled", "stopped"), run
             time.sleep(0.05)
 
 
