@@ -9,7 +9,7 @@ from ...core.sparse import sparse
 from .database import SequenceDatabase
 from .packed_stretch import packed_stretch, unpack_stretches
 
-BLOCK = 1 << 14
+BLOCK = 1 << 12
 """Residues that are read together where few are asked for."""
 FETCHED_WHOLE = 1 << 22
 """Residues up to which sequences that are fetched are read whole."""
