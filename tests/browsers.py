@@ -36,15 +36,17 @@ def until(condition: Callable[[], Any]) -> Any:
     return found
 
 
-def findings(browser: Any) -> list[str]:
-    """What axe-core finds wrong with the page that is open, by all of its rules but experimental ones; none is best.
+def findings(browser: Any, *rules: str) -> list[str]:
+    """What axe-core finds wrong with the page that is open, by some rules, or by all but experimental ones.
 
-    Its script comes from a package whose own module needs another driver of browsers than ours.
+    Its script comes from a package whose own modules need another driver of browsers than ours.
     """
     browser.execute_script(_axe())
     found = browser.execute_async_script(
-        "const done = arguments[arguments.length - 1];"
-        "axe.run(document, {preload: false, resultTypes: ['violations']}).then(found => done(found.violations), done)")
+        "const [rules, done] = arguments;"
+        "axe.run(document, {preload: false, resultTypes: ['violations'], rules: {'target-size': {enabled: true}},"
+        "                   ...(rules.length ? {runOnly: rules} : {})}).then(found => done(found.violations), done)",
+        rules)
     return [f"{one['impact']}: {one['help']} ({one['id']}): {node['html'][:200]}; {node['failureSummary'][:300]}"
             for one in found for node in one["nodes"]]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-NICE, NICE_SEARCH = 5, 10
+NICE, NICE_SEARCH = 3, 7
 """By how much workers stand back for the server, so that pages are quick; searches more than tasks with a visitor
 waiting."""
 ANSWER = 64 << 20
