@@ -27,7 +27,6 @@ from typing import Any
 
 from ..user_cache import Unsafe, check_safe, kernel_cache, read_safely, refuse, trusted_owners, write_safely
 
-
 _making = threading.RLock()
 """Held while a function is made: threads may ask for the same one."""
 
