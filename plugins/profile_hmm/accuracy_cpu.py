@@ -375,8 +375,14 @@ class Aligned(NamedTuple):
     logs: Array32 | None
 
 
-class Alignments:
-    """Optimal accuracy paths and null2 of unihit envelopes side by side, of which there are Forward and Backward."""
+def aligned(matrices: Matrices, count: int, wants_null2: bool) -> Aligned:
+    """Optimal accuracy paths and null2 of the first ``count`` unihit envelopes, of which there are Forward and
+    Backward."""
+    return _Alignments(matrices).run(count, wants_null2)
+
+
+class _Alignments:
+    """Room for what is filled in block by block."""
 
     def __init__(self, matrices: Matrices) -> None:
         self._matrices = matrices
