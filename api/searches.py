@@ -195,7 +195,7 @@ def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, bu
                                        use.memory), progress.cancellation)
     first = stream.first()
     assert first is not None
-    return first, stream if stream.is_full(first) else None
+    return first, stream if stream.more else None
 
 
 def pays_on_devices(plan: Plan, cells: int) -> bool:
