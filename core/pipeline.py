@@ -234,6 +234,11 @@ class Plan:
         return [p for p in self.stages if p.slot.scope == scope and not isinstance(p.stage, IndexStage)]
 
     @property
+    def deciding(self) -> list[str]:
+        """Names of the slots that decide what is found; others are there for speed, where a back end has them."""
+        return [f.name for f in self.stages if f.slot.enabled != "fast"]
+
+    @property
     def slow(self) -> list[FilledSlot]:
         """Slots of the unit scope that are filled by the slow reference because there is nothing faster."""
         return [f for f in self.stages if f.stage.backend == "reference" and f.slot.scope == "unit"

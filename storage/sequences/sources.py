@@ -101,7 +101,7 @@ class DatabaseSource:
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
         if self.alphabet.name == "nucleotide" and int(self._lengths[numbers].sum()) > FETCHED_WHOLE:
-            return FetchedBatch.in_database(self._database, *self._database.unread(numbers))
+            return FetchedBatch.in_database(self._database, *self._database.unread(numbers), numbers)
         return self._database.fetch(numbers)
 
     def info(self, numbers: np.ndarray) -> TargetInfo:

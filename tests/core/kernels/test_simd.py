@@ -35,6 +35,7 @@ from seqloom.core.kernels.simd import (
     squeezed,
     store,
     whole_numbers,
+    words_at,
     wrapped_difference,
     wrapped_sum,
 )
@@ -311,3 +312,16 @@ def test_the_package_hands_on_all_that_kernels_are_written_with() -> None:
     assert set(kernels.__all__) == {"inline", "kernel", *simd.__all__}
     assert all(getattr(kernels, name) is getattr(simd, name) for name in simd.__all__)
     assert kernels.kernel is jit.kernel and kernels.inline is jit.inline
+
+
+@kernel
+def _words(values, places, results):
+    store(results, 0, words_at(values, load(places, 0, FLOATS)))
+
+
+def test_words_of_bytes_from_any_places_on() -> None:
+    random = np.random.default_rng(3)
+    values = random.integers(0, 256, 100).astype(np.uint8)
+    places, results = random.integers(0, 97, FLOATS).astype(np.int32), np.empty(FLOATS, np.uint32)
+    _words(values, places, results)
+    assert results.tolist() == [int.from_bytes(values[place : place + 4].tobytes(), "little") for place in places]
