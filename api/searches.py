@@ -163,10 +163,10 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         check_queries(plan, loaded, source)
         searched = cut_source(source, plan.family.target_location(plan.options))
         space = space_of(searched)
-        asked = residues_of(loaded, stream)
-        if cluster is None and pays_on_devices(plan, asked * space.total_residues):
+        residues = residues_of(loaded, stream)
+        if cluster is None and pays_on_devices(plan, residues * space.total_residues):
             plan = compose(plugins, chosen, options, "cuda", stages, settings)
-        plan = indexes.with_stored(plan, searched, asked)
+        plan = indexes.with_stored(plan, searched, residues)
         use = replace(use, memory=_data_budget(budget), explain=numbers_of(source, explain))
         provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
                       "pick": asdict(pick) if pick else None,
