@@ -1,6 +1,6 @@
 """A cluster of workers with a device each and one without: the rows of one process, however the units fall.
 
-    python -m tests.cluster_devices [--devices N] [--scale K] [--cpu] [--backend auto|cuda]
+    python -m tests.cluster_devices [--devices N] [--scale K] [--cpu] [--backend auto|cuda] [--pipeline NAME]
 
 makes such a cluster with N devices of this machine (``--cpu``: and a worker without one), runs pipelines on it, ends
 the worker of a device in the middle of one, and compares all rows with those of one process on the CPU; K is how large
@@ -91,6 +91,8 @@ def main() -> int:
     parser.add_argument("--scale", type=int, default=1)
     parser.add_argument("--cpu", action="store_true", help="a worker without a device takes part")
     parser.add_argument("--backend", choices=("auto", "cuda"), default="auto", help="cuda: where all workers have one")
+    parser.add_argument("--pipeline", action="append", choices=("sw", "blastp", "blastn", "exact"),
+                        help="may be repeated; all")
     given = parser.parse_args()
     problems = 0
     environments = [{"CUDA_VISIBLE_DEVICES": str(n)} for n in range(given.devices)]
@@ -98,6 +100,8 @@ def main() -> int:
           devices_and_processors(environments, int(given.cpu)) as client, members() as seen):
         store = Path(folder) / "results.duckdb"
         for pipeline, (queries, targets, cut) in works(given.scale).items():
+            if pipeline not in (given.pipeline or [pipeline]):
+                continue
             texts, database = Path(folder) / f"{pipeline}.fasta", Path(folder) / f"{pipeline}.duckdb"
             texts.write_text("".join(f">{name}\n{residues}\n" for name, residues in targets.items()))
             seqloom.Database.create(database, texts).close()

@@ -12,9 +12,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..core.errors import SeqloomError
+from ..core.options import OptionInfo
 from ..storage.results.run_row import new_run_id
 from .children import TaskError
-from .choices import Wanted
+from .choices import Program, Wanted
 from .queries import Refused, checked, unpacked
 from .reading import check_form, content_type, json_of, wants_page
 from .safety import FORMS
@@ -49,7 +50,8 @@ class Beginning:
         if pipeline not in programs:
             raise HTTPException(404, "there is no such pipeline, or no database for it")
         known = {"programs": programs, "program": programs[pipeline], "values": values, "message": message,
-                 "settings": self.site.settings, "option": OPTION}
+                 "settings": self.site.settings, "option": OPTION,
+                 "opened": any(_is_changed(programs[pipeline], info, values) for info in programs[pipeline].others)}
         if values:
             return await self.site.pages.answer_large(request, "search.html", status, **known)
         return self.site.pages.answer(request, "search.html", status, **known)
@@ -85,7 +87,8 @@ class Beginning:
         site = self.site
         async with request.form(max_files=4, max_fields=300, max_part_size=site.settings.upload) as form:
             check_form(site.keys, request, form)
-            fields = {name: value for name, value in form.items() if isinstance(value, str)}
+            # Browsers send the ends of lines of what was typed as CR and LF.
+            fields = {name: value.replace("\r\n", "\n") for name, value in form.items() if isinstance(value, str)}
             pipeline = fields.get("pipeline", "")
             bases = [name for name in form.getlist("database") if isinstance(name, str)]
             try:
@@ -107,6 +110,13 @@ class Beginning:
                    "options": wanted.options, "title": " ".join(title.split())[:200], "command": wanted.command,
                    "asked": datetime.now(UTC).isoformat(timespec="seconds"), "bytes": len(query)}
         return await self.site.queue.add(new_run_id(), request, query)
+
+
+def _is_changed(program: Program, info: OptionInfo, values: Mapping[str, Any]) -> bool:
+    """Whether a form that was sent has something else for an option than what is usual."""
+    usual = program.default(info)
+    text = ("no", "yes")[usual] if isinstance(usual, bool) else "" if usual is None else str(usual)
+    return values.get(f"{OPTION}{info.name}", "").strip() not in ("", text)
 
 
 async def _query_of(form: FormData, fields: Mapping[str, str]) -> bytes:

@@ -20,10 +20,6 @@ from typing import Any
 from ..core.errors import Cancelled, SeqloomError, StoreError, UnknownNameError
 from ..core.progress import Progress
 
-NICE = 10
-"""By how much it stands back for the server, so that pages are quick while searches run."""
-TRIES = 20
-"""Times that standing back is tried: Linux lets users change the priority of a session ten times in a second."""
 EVERY = 0.2
 """Seconds between two words about progress."""
 GRACE = 30.0
@@ -39,7 +35,6 @@ Tell = Callable[[str, Any], None]
 
 def main() -> None:
     """Carry out the task on standard input and end."""
-    _stand_back()
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever prints must not be taken for an answer
     lock = threading.Lock()
@@ -70,25 +65,6 @@ def main() -> None:
         tell("error", {"kind": "Internal", "message": f"internal error: {type(error).__name__}: {error}"})
     told.flush()
     os._exit(0)
-
-
-def _stand_back() -> None:
-    """Let the server have the processor first.
-
-    Linux shares processors between sessions before it looks at the priorities of their processes, and a process of the
-    server has a session of its own: the priority of that counts.
-    """
-    with suppress(OSError):
-        os.nice(NICE)
-    for _ in range(TRIES):
-        try:
-            Path("/proc/self/autogroup").write_text(str(NICE), encoding="ascii")
-        except BlockingIOError:
-            time.sleep(0.05)
-        except OSError:
-            break  # another system, or one that does without
-        else:
-            break
 
 
 def _listen(progress: Progress, orderly: bool) -> None:

@@ -8,13 +8,15 @@ or module constants.
 import operator
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
+from numba import njit
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import intrinsic as _intrinsic
 from numba.extending import overload, register_model
 
-from .cpu import BYTE_LANES, HAS_AVX2, HAS_BYTE_PERMUTE, HAS_SSSE3, SATURATES_ON_ONE_PORT
+from .cpu import BYTE_LANES, HAS_AVX2, HAS_BIT_EXTRACT, HAS_BYTE_PERMUTE, HAS_SSSE3, SATURATES_ON_ONE_PORT
 
 intrinsic: Any = _intrinsic
 """As it is; numba's own type counts the typing context among the arguments of a call."""
@@ -346,6 +348,35 @@ def lowest_bit(typing_context: Any, mask: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(mask), build
+
+
+@intrinsic
+def _extracted_bits(typing_context: Any, number: Any, mask: Any) -> Any:
+    """``picked_bits`` by the processor's own operation."""
+    if number != types.uint64 or mask != types.uint64:
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _call(builder, "llvm.x86.bmi.pext.64", ir.IntType(64), list(arguments))
+
+    return types.uint64(number, mask), build
+
+
+@njit(inline="always", error_model="numpy")
+def _gathered_bits(number, mask):
+    """``picked_bits``: runs of set bits are moved to where they belong, the lowest first."""
+    found, place = np.uint64(0), np.uint64(0)
+    while mask != 0:
+        begin = lowest_bit(mask)
+        run = mask & ~(mask + (np.uint64(1) << begin))
+        found |= (number & run) >> (begin - place)
+        place += lowest_bit(~(run >> begin))
+        mask ^= run
+    return found
+
+
+picked_bits: Any = _extracted_bits if HAS_BIT_EXTRACT else _gathered_bits
+"""The bits of a u64 that are set in ``mask``, another that isn't all ones, side by side in the lowest bits."""
 
 
 @intrinsic

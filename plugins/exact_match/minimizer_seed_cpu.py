@@ -204,7 +204,8 @@ class MinimizerMatchesCpu(MinimizerMatches):
                                        out)
                 return int(count), out[:count]
 
-            return with_capacity(launch, (last - first) // 4 + 64), work
+            # Many short queries have a match each, of few long ones most minimizers give none.
+            return with_capacity(launch, (last - first) // 4 + min(last - first, len(strand.starts)) + 64), work
 
         parts = by_threads(context.threads, 0, len(chosen), part)
         if any(work > enough for _, work in parts):

@@ -45,8 +45,7 @@ that cell − 500 (E → J) − 9,210 (J → B at this length) + entry, or more.
 _LOWEST, _OVERFLOW = np.int16(MINUS_INFINITY), np.int64(1 << 40)
 _SCALE, _BASE, _THREE = F32(WORD_SCALE), F32(WORD_BASE), F32(3.0)
 TARGETS, FOLDED = 2, 1
-"""Constants of the template that are filled in."""
-AT_ONCE = int(__import__("os").environ.get("VT","2"))
+"""Targets at a time, and of the template whether words are ``folded``."""
 _ENTRY, _INTO_MM, _MD, _DD, _MI, _II, _INTO_IM, _INTO_DM = range(8)
 
 
@@ -256,7 +255,7 @@ def fill_scores(match, transitions, kinds, worth, slots, moves, residues, begins
             i, going = i + 1, False
             for n in unrolled(TARGETS):
                 if i <= length[n] and best[n] != _OVERFLOW:
-                    # Seldom is a cell higher than all before; else the next row, entered as this one, need not wait.
+                    # Seldom is a cell higher than all before; else the next row, entered as this one, doesn't wait.
                     if greater_lanes(top[n], reached[n]):
                         best[n] = _best(best[n], top[n])
                         entering[n] = _begin(best[n], moves[target[n]])
@@ -273,8 +272,8 @@ def fill_scores(match, transitions, kinds, worth, slots, moves, residues, begins
 
 
 @cache
-def _kernel(targets: int, folded: bool) -> Any:
-    return kernel(specialise(fill_scores, TARGETS=targets, FOLDED=int(folded)))
+def _kernel(folded: bool) -> Any:
+    return kernel(specialise(fill_scores, TARGETS=TARGETS, FOLDED=int(folded)))
 
 
 def viterbi_scores(profile: SearchProfile, residues: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -285,10 +284,9 @@ def viterbi_scores(profile: SearchProfile, residues: np.ndarray, begins: np.ndar
     if not len(begins):
         return scores
     words = StripedWords(profile, int(lengths.max()))
-    targets = AT_ONCE
-    rows, carried = aligned(3 * targets * words.slots * LANES, np.int16), aligned(LANES, np.int16)
+    rows, carried = aligned(3 * TARGETS * words.slots * LANES, np.int16), aligned(LANES, np.int16)
     order = np.argsort(-lengths, kind="stable")
-    kinds = len(words.transitions) // (words.slots * LANES)
-    _kernel(targets, words.folded)(words.match, words.transitions, kinds, words.worth, words.slots, moves, residues,
-                                   begins, ends, order, rows, carried, scores)
+    kinds, score = len(words.transitions) // (words.slots * LANES), _kernel(words.folded)
+    score(words.match, words.transitions, kinds, words.worth, words.slots, moves, residues, begins, ends, order, rows,
+          carried, scores)
     return scores

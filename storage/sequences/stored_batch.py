@@ -9,7 +9,7 @@ from ...core.sparse import sparse
 from .database import SequenceDatabase
 from .packed_stretch import packed_stretch, unpack_stretches
 
-BLOCK = 1 << 14
+BLOCK = 1 << 12
 """Residues that are read together where few are asked for."""
 FETCHED_WHOLE = 1 << 22
 """Residues up to which sequences that are fetched are read whole."""
@@ -88,18 +88,23 @@ class FetchedBatch(UnreadBatch):
     what is beside them, and stay in memory."""
 
     @classmethod
-    def in_database(cls, database: SequenceDatabase, whole: SequenceBatch, starts: np.ndarray) -> Self:
-        """Sequences of ``whole``, which has no residues, that begin at i8[k] ``starts`` in the row of all."""
+    def in_database(cls, database: SequenceDatabase, whole: SequenceBatch, starts: np.ndarray,
+                    stored: np.ndarray) -> Self:
+        """Sequences of ``whole``, which has no residues, that begin at i8[k] ``starts`` in the row of all.
+
+        stored: i8[k], their ordinals in the database.
+        """
         batch = cls.from_readers(database.alphabet, whole.offsets, whole.ordinals,
-                                 lambda: database.residues(starts, np.diff(whole.offsets)), lambda: whole.lower)
+                                 lambda: database.residues(starts, np.diff(whole.offsets)),
+                                 lambda: database.lower(stored))
         batch.__dict__.update(names=whole.names, descriptions=whole.descriptions, _database=database, _starts=starts,
-                              _pieces=_pieces(starts, whole.offsets))
+                              _stored=stored, _pieces=_pieces(starts, whole.offsets))
         return batch
 
     def renumbered(self, ordinals: np.ndarray) -> SequenceBatch:
-        whole = SequenceBatch(self.alphabet, np.empty(0, np.uint8), self.offsets, ordinals, self.lower,
-                              names=self.names, descriptions=self.descriptions)
-        return self.in_database(self._database, whole, self._starts)
+        whole = SequenceBatch(self.alphabet, np.empty(0, np.uint8), self.offsets, ordinals, names=self.names,
+                              descriptions=self.descriptions)
+        return self.in_database(self._database, whole, self._starts, self._stored)
 
     def around(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         if "_pieces" not in self.__dict__ or self.loaded:

@@ -12,8 +12,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import Process
+from multiprocessing import Process, get_context
 from pathlib import Path
 
 from .served import Client, Served, fill_folder, served
@@ -65,32 +66,9 @@ def _timed(client: Client, server: Served, path: str, name: str) -> Page:
     return Page(name, wall, after[0][0] - before[0][0], sum(now[1] - then[1] for now, then in zip(after, before)))
 
 
-class Posts:
-    """Searches that are posted at once, each by a thread of its own."""
-
-    def __init__(self, server: Served, count: int) -> None:
-        self.paths: list[str] = []
-        self._server, self._problems = server, list[BaseException]()
-        self._threads = [threading.Thread(target=self._post) for _ in range(count)]
-        for thread in self._threads:
-            thread.start()
-
-    def _post(self) -> None:
-        try:
-            self.paths.append(self._server.client().search(QUERY))
-        except BaseException as error:
-            self._problems.append(error)
-
-    @property
-    def under_way(self) -> bool:
-        return any(thread.is_alive() for thread in self._threads)
-
-    def accepted(self) -> list[str]:
-        """Addresses of all of them, none of which may have been refused."""
-        for thread in self._threads:
-            thread.join()
-        assert not self._problems and len(set(self.paths)) == len(self._threads), self._problems
-        return self.paths
+def _post(port: int, count: int) -> list[str]:
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(lambda _: Client(port).search(QUERY), range(count)))
 
 
 def pages_meanwhile(server: Served, count: int, pause: float = 0.02) -> list[Page]:
@@ -98,21 +76,25 @@ def pages_meanwhile(server: Served, count: int, pause: float = 0.02) -> list[Pag
     browser, client = server.client(browser=True), server.client()
     for path in PAGES:
         browser.get(path)
-    posts, found, end = Posts(server, count), list[Page](), time.monotonic() + 20 * count
-    left = {""}
-    done: set[str] = set()
-    while left:
-        assert time.monotonic() < end
-        runs = [(path, "/runs/ID") for path in ([*left][:1] + [*left][-1:]) if path]
-        hits = [(path + more, name) for path in list(done)[:1] for more, name in (("", "hits"), ("/files", "files"))]
-        for path, name in (*((path, path) for path in PAGES), *runs, *hits):
-            found.append(_timed(browser, server, path, name))
-            time.sleep(pause)
-        if not posts.under_way:
-            states = {run["links"]["self"]: run["state"] for run in client.get("/runs").json["runs"]}
-            left = {path for path in posts.accepted() if states[path] != "complete"}
-            done = set(posts.paths) - left - done
-    assert all(client.get(path).json["hits"] == HITS for path in posts.paths)
+    found, done = list[Page](), set[str]()
+    left, end = {""}, time.monotonic() + 20 * count
+    with ProcessPoolExecutor(1, get_context("spawn")) as other:  # that who asks for pages isn't held up by who posts
+        other.submit(os.getpid).result()
+        posts = other.submit(_post, server.port, count)
+        while left:
+            assert time.monotonic() < end
+            runs = [(path, "/runs/ID") for path in ([*left][:1] + [*left][-1:]) if path]
+            hits = [(path + more, name) for path in list(done)[:1] for more, name in (
+                ("", "hits"), ("/files", "files"))]
+            for path, name in (*((path, path) for path in PAGES), *runs, *hits):
+                found.append(_timed(browser, server, path, name))
+                time.sleep(pause)
+            if posts.done():
+                states = {run["links"]["self"]: run["state"] for run in client.get("/runs").json["runs"]}
+                left = {path for path in posts.result() if states[path] != "complete"}
+                done = set(posts.result()) - left - done
+        paths = posts.result()
+    assert len(set(paths)) == count and all(client.get(path).json["hits"] == HITS for path in paths)
     return found
 
 
@@ -132,7 +114,9 @@ def table(pages: Sequence[Page]) -> str:
 
 
 def _spin() -> None:
-    while os.getppid() != 1:
+    os.setsid()
+    parent = os.getppid()
+    while os.getppid() == parent:
         pass
 
 

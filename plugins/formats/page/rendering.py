@@ -40,7 +40,8 @@ def page(reports: Sequence[Report], size: int, site: str = "") -> str:
         site: where a server has its runs, to the rest of which the page leads; "" for a page that stands alone.
     """
     templates = environment()
-    runs = [RunView(report, number, int(size * TABLES) // len(reports)) for number, report in enumerate(reports, 1)]
+    runs = [RunView(report, number, int(size * TABLES) // len(reports), several=len(reports) > 1)
+            for number, report in enumerate(reports, 1)]
     parts = {"style": _read("page.css"), "script": _read("page.js")}
     compared = ComparisonView(runs[0], runs[1]) if len(runs) == 2 else None
     context = {
@@ -113,11 +114,13 @@ def _alignments(templates: Environment, runs: Sequence[RunView], room: int) -> d
     """Alignments of all queries by the name of their place, as far as there is room: of the best hits first."""
     article = templates.get_template("article.html")
     found = {view.id: Alignments() for run in runs for view in run.views}
+    labels = {view.id: f"{view.name}{run.of}" for run in runs for view in run.views}
     made = list(_made(runs))
     texts: list[str] = []
     taken = 0
     for view, rank, alignments in made:
-        texts.append(article.render(hit=view.hits[rank], found=alignments, left=view.left_out(rank)))
+        texts.append(article.render(hit=view.hits[rank], found=alignments, left=view.left_out(rank),
+                                    label=labels[view.id]))
         taken += len(texts[-1].encode())
         if taken > min(PLAIN, room):
             break
