@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -90,14 +90,16 @@ def _places(own: np.ndarray, ordinals: "np.ndarray | int") -> np.ndarray:
 
 @dataclass(frozen=True)
 class PackedResidues:
-    """Nucleotides of a batch at two bits each, as a database has them.
+    """Nucleotides of a batch at two bits each; whoever asked for them may write to them.
 
     Attributes:
-        data: u8, four residues a byte, the first one in the lowest bits; those that are none of A, C, G, T have any.
+        data: u8, four residues a byte, the first one in the highest bits, and ``SPARE`` bytes more, so that words may
+            be read from any residue on; those that are none of A, C, G, T have any.
         first: residues of the first byte that belong to what is before the batch, 0 to 3.
         starts, lengths, codes: i8[m] each, runs of equal residues that are none of A, C, G, T, in rising order.
     """
 
+    SPARE: ClassVar[int] = 16
     data: np.ndarray
     first: int
     starts: np.ndarray

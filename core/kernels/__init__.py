@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         store,
         whole_numbers,
         widened,
+        words_at,
         wrapped_difference,
         wrapped_sum,
     )
@@ -100,6 +101,7 @@ __all__ = [  # of ``jit``, and all of ``simd``
     "store",
     "whole_numbers",
     "widened",
+    "words_at",
     "wrapped_difference",
     "wrapped_sum",
 ]

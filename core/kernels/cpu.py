@@ -33,6 +33,8 @@ _FEATURES = host_features()
 HAS_BYTE_PERMUTE = {"avx512vbmi", "avx512bw"} <= _FEATURES
 HAS_AVX2 = "avx2" in _FEATURES
 HAS_SSSE3 = "ssse3" in _FEATURES
+HAS_BIT_EXTRACT = "bmi2" in _FEATURES and host_cpu() not in ("znver1", "znver2")
+"""Whether one quick operation picks bits out of a word: the first Zens have it in name only."""
 BYTE_LANES: int = 64 if HAS_BYTE_PERMUTE else 32 if HAS_AVX2 else 16
 """Lanes of 8 bits per vector on this CPU; as many lanes of 16 bits take two registers."""
 ALL_LANES = np.uint64(2**BYTE_LANES - 1)

@@ -8,13 +8,15 @@ or module constants.
 import operator
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
+from numba import njit
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.extending import intrinsic as _intrinsic
 from numba.extending import overload, register_model
 
-from .cpu import BYTE_LANES, HAS_AVX2, HAS_BYTE_PERMUTE, HAS_SSSE3, SATURATES_ON_ONE_PORT
+from .cpu import BYTE_LANES, HAS_AVX2, HAS_BIT_EXTRACT, HAS_BYTE_PERMUTE, HAS_SSSE3, SATURATES_ON_ONE_PORT
 
 intrinsic: Any = _intrinsic
 """As it is; numba's own type counts the typing context among the arguments of a call."""
@@ -349,6 +351,35 @@ def lowest_bit(typing_context: Any, mask: Any) -> Any:
 
 
 @intrinsic
+def _extracted_bits(typing_context: Any, number: Any, mask: Any) -> Any:
+    """``picked_bits`` by the processor's own operation."""
+    if number != types.uint64 or mask != types.uint64:
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _call(builder, "llvm.x86.bmi.pext.64", ir.IntType(64), list(arguments))
+
+    return types.uint64(number, mask), build
+
+
+@njit(inline="always", error_model="numpy")
+def _gathered_bits(number, mask):
+    """``picked_bits``: runs of set bits are moved to where they belong, the lowest first."""
+    found, place = np.uint64(0), np.uint64(0)
+    while mask != 0:
+        begin = lowest_bit(mask)
+        run = mask & ~(mask + (np.uint64(1) << begin))
+        found |= (number & run) >> (begin - place)
+        place += lowest_bit(~(run >> begin))
+        mask ^= run
+    return found
+
+
+picked_bits: Any = _extracted_bits if HAS_BIT_EXTRACT else _gathered_bits
+"""The bits of a u64 that are set in ``mask``, another that isn't all ones, side by side in the lowest bits."""
+
+
+@intrinsic
 def highest_bit(typing_context: Any, mask: Any) -> Any:
     """Place of the highest set bit of a u64 that isn't 0."""
     if mask != types.uint64:
@@ -562,6 +593,28 @@ def quads(typing_context: Any, array: Any, places: Any, index: Any, lanes: Any) 
         return parts[0]
 
     return vector(array, places, types.intp, lanes), build
+
+
+@intrinsic
+def words_at(typing_context: Any, array: Any, places: Any) -> Any:
+    """u32 lanes: the four bytes of a flat u1 array from each of the i32 ``places`` on, the first one lowest."""
+    if not isinstance(places, Vector) or places.bits != 32 or not isinstance(array, types.Array):
+        return None
+    if array.dtype != types.uint8:
+        return None
+    vector = Vector(places.lanes, 32, False)
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        number, word = ir.IntType(64), ir.IntType(32)
+        words = ir.Constant(vector.ir, ir.Undefined)
+        for lane in range(vector.lanes):
+            place = builder.sext(builder.extract_element(arguments[1], word(lane)), number)
+            address = builder.bitcast(builder.gep(data, [place]), word.as_pointer())
+            words = builder.insert_element(words, builder.load(address, align=1), word(lane))
+        return words
+
+    return vector(array, places), build
 
 
 @intrinsic(prefer_literal=True)

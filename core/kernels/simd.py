@@ -43,6 +43,7 @@ in_place: Any = Operation("in_place")
 highest: Any = Operation("highest")
 highest_bit: Any = Operation("highest_bit")
 lowest_bit: Any = Operation("lowest_bit")
+picked_bits: Any = Operation("picked_bits")
 shift_in: Any = Operation("shift_in")
 move_up: Any = Operation("move_up")
 move_down: Any = Operation("move_down")
@@ -54,6 +55,7 @@ quads_up: Any = Operation("quads_up")
 quads_down: Any = Operation("quads_down")
 quads_pairs: Any = Operation("quads_pairs")
 quads_halves: Any = Operation("quads_halves")
+words_at: Any = Operation("words_at")
 prefetch: Any = Operation("prefetch")
 """``prefetch(array, index)`` starts to fetch an element, of a one-dimensional array, into the cache: kernels that jump
 about in large arrays wait less if they say where to."""
@@ -101,5 +103,5 @@ __all__ = [  # handed on by the package as well
     "highest_bit", "highest_bytes", "in_place", "joined", "load", "lookup", "lookup_tables", "lowered",
     "lowered_to", "lowest_bit", "maximum", "minimum", "move_down", "move_up", "not_greater_lanes", "prefetch", "quads",
     "quads_down", "quads_halves", "quads_pairs", "quads_up", "same_quads", "shift_in", "splat", "spread", "squeezed",
-    "store", "whole_numbers", "widened", "wrapped_difference", "wrapped_sum",
+    "store", "whole_numbers", "widened", "words_at", "wrapped_difference", "wrapped_sum",
 ]

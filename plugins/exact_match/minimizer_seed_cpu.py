@@ -10,6 +10,7 @@ from seqloom.core.kernels.jit import kernel
 from .minimizer_index_cpu import bucket_of, minimizers
 from .minimizer_seed_reference import MinimizerMatches
 from .minimizers import Words, table_bits, word_codes
+from .same_symbols_cpu import same_before, same_behind
 from .seed_reference import MOST_WORK, RESIDUES, Strand, most_work
 from .strands_cpu import strand_of
 
@@ -114,20 +115,17 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
             if np.int64(r) - np.int64(p) == diagonal and p < end:
                 left = min(window, p - start)
             else:
-                most = min(window, min(p, r))
-                while left < most and text[r - left - _U64(1)] == query[p - left - _U64(1)]:
-                    left += _U64(1)
+                left = same_before(text, r, query, p, min(window, min(p, r)))
                 open_ |= left < window
                 work += RESIDUES * np.float64(left)
             lefts[x - low] = left
         if not open_:
             continue
         for x in range(low, high):
-            left, r, right = lefts[x - low], _U64(places[x]), _U64(0)
+            left, r = lefts[x - low], _U64(places[x])
             if left == window or (np.int64(r) - np.int64(p) == diagonal and p < end):  # an earlier window has the match
                 continue
-            while text[r + right] == query[p + right]:
-                right += _U64(1)
+            right = same_behind(text, r, query, p)
             work += RESIDUES * np.float64(right)
             if work > most_work:
                 break
@@ -168,7 +166,8 @@ class MinimizerMatchesCpu(MinimizerMatches):
                                        out)
                 return int(count), out[:count]
 
-            return with_capacity(launch, (last - first) // 4 + 64), work
+            # Many short queries have a match each, of few long ones most minimizers give none.
+            return with_capacity(launch, (last - first) // 4 + min(last - first, len(strand.starts)) + 64), work
 
         parts = by_threads(context.threads, 0, len(chosen), part)
         if any(work > enough for _, work in parts):

@@ -1,11 +1,12 @@
-"""Discontiguous words on the CPU: a window's bases are picked out by shifts and masks, many windows at a time."""
+"""Discontiguous words on the CPU: a window's bases are picked out of packed ones by a mask."""
 
 from __future__ import annotations
 
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import picked_bits
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
@@ -14,19 +15,14 @@ from seqloom.plugins.nucleotide_blast.discontiguous_reference import (
     DiscontiguousWordHits,
     DiscontiguousWords,
 )
-from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.index_cpu import word_index
-from seqloom.plugins.nucleotide_blast.seed_cpu import (
-    AT_ONCE,
-    Scan,
-    present_words,
-    rank_of,
-    rolled_words,
-    scratch,
-    shared_scan_footprint,
-    shared_scan_seconds,
-    word_seeds,
-)
+from seqloom.plugins.nucleotide_blast.packed_cpu import bases_from
+from seqloom.plugins.nucleotide_blast.scan_cpu import AT_ONCE, room_for_present
+from seqloom.plugins.nucleotide_blast.seed_cpu import Scan, shared_scan_footprint, shared_scan_seconds, word_seeds
+from seqloom.plugins.nucleotide_blast.word_table_cpu import bit_of, rank_of
+
+_GROUP = 8
+"""Windows that are made of the same eight bytes: the widest has 21 bases of 29."""
 
 
 class DiscontiguousWordsCpu(DiscontiguousWords):
@@ -38,53 +34,57 @@ class DiscontiguousWordsCpu(DiscontiguousWords):
         return word_index(context, batch, TEMPLATE_WORDS, length, length, templates)
 
 
-def extraction_runs(templates: list[np.ndarray], length: int) -> np.ndarray:
-    """i8[t, runs, 2]: shift and mask that bring each run of neighbouring places of a window to its bits of the word.
+def masks_of(templates: list[np.ndarray], length: int) -> np.ndarray:
+    """u8[t]: of each template the bits that count of those of a window of ``length`` bases."""
+    masks = [sum(3 << 2 * (length - 1 - place) for place in places.tolist()) for places in templates]
+    return np.array(masks, np.uint64)
 
-    Templates that have fewer runs than others have empty masks behind theirs.
-    """
-    runs = [np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) for places in templates]
-    table = np.zeros((len(templates), max(map(len, runs)), 2), np.int64)
-    for number, places in enumerate(templates):
-        behind = len(places)
-        for at, run in enumerate(runs[number]):
-            behind -= len(run)
-            table[number, at] = 2 * (length - 1 - run[-1] - behind), (4 ** len(run) - 1) << 2 * behind
-    return table
+
+@inline
+def _word_of(window, mask, above):
+    """The u8 word of a window. above: the number of its template, above the bits of its bases."""
+    return picked_bits(window, mask) | above
 
 
 @kernel
-def _template_words(windows, count, runs, number, words):
-    """The words of a template of the first ``count`` windows."""
-    for at in range(count):
-        words[at] = number
-    for run in range(len(runs)):
-        shift, mask = runs[run, 0], runs[run, 1]
-        for at in range(count):
-            words[at] |= windows[at] >> shift & mask
+def _present(words, first, count, length, mask, above, bits, present):
+    """Note which of the words of ``count`` neighbouring windows from a place on a table has; returns how many."""
+    there, down = np.uint64(0), np.uint64(64 - 2 * length)
+    number = 0
+    while number + _GROUP <= count:
+        bases = bases_from(words, first + number)
+        for k in range(_GROUP):
+            present[there] = number + k
+            there += bit_of(bits, _word_of(bases >> (down - np.uint64(2 * k)), mask, above))
+        number += _GROUP
+    while number < count:
+        present[there] = number
+        there += bit_of(bits, _word_of(bases_from(words, first + number) >> down, mask, above))
+        number += 1
+    return np.int64(there)
 
 
 @kernel
-def _scan(piece, size, width, runs, length, table, found, first, windows, words, present):
+def _scan(piece, width, masks, length, table, found, first, present):
     """All pairs of equal template words, from a window on: rows of place in the strands, place in the piece, shift.
 
     The words of one template come after all of another in the table, and so they do here: windows are counted on from
     one template to the next.
 
     Args:
-        piece: ``Sequence`` of ``size`` bases.
+        piece: ``Piece``.
         width: bases of a word.
-        runs: of ``extraction_runs`` for windows of ``length`` bases.
-        windows, words, present: ``scratch``.
+        masks: of ``masks_of`` for windows of ``length`` bases.
+        present: ``room_for_present``.
     """
-    count, places = 0, max(0, size - length + 1)
-    while first < places * len(runs):
+    count, places, down = 0, max(0, piece.size - length + 1), np.uint64(64 - 2 * length)
+    while first < places * len(masks):
         number, begin = divmod(first, places)
-        own, before = min(AT_ONCE, places - begin), count
-        rolled_words(piece, begin, own, length, 1, windows)
-        _template_words(windows, own, runs[number], np.int64(number) << 2 * width, words)
-        for at in range(present_words(table.bits, words, own, present)):
-            rank = rank_of(table.bits, table.ranks, words[present[at]])
+        own, before, mask = min(AT_ONCE, places - begin), count, masks[number]
+        above = np.uint64(number) << np.uint64(2 * width)
+        for at in range(_present(piece.words, piece.begin + begin, own, length, mask, above, table.bits, present)):
+            window = bases_from(piece.words, piece.begin + begin + present[at]) >> down
+            rank = rank_of(table, _word_of(window, mask, above))
             entry, last = table.starts[rank], table.starts[rank + 1]
             if count + last - entry > len(found):
                 return before, before, first
@@ -109,12 +109,11 @@ class DiscontiguousWordHitsCpu(DiscontiguousWordHits):
     def run(self, context: Context, records: Records | None) -> Seeds:
         options = context.options
         length, templates = options.template_length, options.templates()
-        runs = extraction_runs(templates, length)
-        width = options.word_size
+        masks, width = masks_of(templates, length), options.word_size
 
         def scanner(_: int, stride: int) -> Scan:
-            return lambda bases, table, query, found, first: _scan(sequence(bases), len(bases), width, runs, length,
-                                                                   table, found, first, *scratch(2))
+            return lambda piece, table, query, found, first: _scan(piece, width, masks, length, table, found, first,
+                                                                   room_for_present())
 
         return word_seeds(context, TEMPLATE_WORDS, length, lambda _: len(templates) * 4**width, scanner, False,
                           len(templates) == 1)

@@ -26,7 +26,7 @@ from seqloom.plugins.nucleotide_blast import scan_cuda
 from seqloom.plugins.nucleotide_blast.packed_cuda import PackedTargets
 from seqloom.plugins.nucleotide_blast.scan_cuda import FOUND, KEPT, LOOKED_UP, look_up_kernel, scan_kernel
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK, Scanned, ScannedSeeds, places_of
-from seqloom.plugins.nucleotide_blast.seed_cpu import WordTable
+from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable
 
 cuda: Any = _cuda
 KEY_BITS = 63

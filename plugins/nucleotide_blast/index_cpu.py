@@ -6,7 +6,7 @@ import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.index import Index
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.sequences import SequenceBatch, offsets_of
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.nucleotide_statistics import BASES_OF_CODE, SENTINEL
@@ -18,7 +18,7 @@ from seqloom.plugins.nucleotide_blast.index_reference import (
     table_width,
 )
 from seqloom.plugins.nucleotide_blast.packed_cpu import BITS, RUNS, PackedBases, PackedIndex, packed_of, put
-from seqloom.plugins.nucleotide_blast.random_bases import LaggedFibonacci
+from seqloom.plugins.nucleotide_blast.random_bases import DISCARDED, LAG, MASK, seeded_state
 
 
 @kernel
@@ -140,24 +140,31 @@ class NucleotideWordsCpu(NucleotideWords):
         return word_index(context, batch, WORDS, context.options.word_size, 0)
 
 
-@kernel
-def _replace(bits, runs, low, high, state, k, j, choices, numbers):
-    """``replace_ambiguities`` of a sequence from ``low`` to ``high``, from a ``position`` of the generator on.
+@inline
+def _drawn(state, k, j):
+    """Draw the next number: what is at ``k`` then, and both places after it."""
+    state[k] = (state[k] + state[j]) & MASK
+    k, j = k - 1, j - 1
+    return k if k >= 0 else len(state) - 1, j if j >= 0 else len(state) - 1
 
-    runs: i8[m, 3], those with ambiguities of the sequence. choices: u1[16, 4]; numbers: of them.
+
+@kernel
+def _replace(bits, begin, runs, low, high, state, choices, numbers):
+    """``replace_ambiguities`` of a sequence from ``low`` to ``high``. state: i8, of ``LaggedFibonacci``, as seeded.
+
+    begin: of the volume in ``bits``. runs: i8[m, 3], those with ambiguities of the sequence. choices: u1[16, 4];
+    numbers: of them.
     """
-    words, last = len(state), 0xFFFFFFFF
+    k, j = len(state) - 1, LAG
+    for _ in range(DISCARDED):
+        k, j = _drawn(state, k, j)
     for run in range(len(runs)):
         code = runs[run, 2]
+        number = numbers[code]
         for place in range(max(low, runs[run, 0]), min(high, runs[run, 1])):
-            value = (state[k] + state[j]) & last
-            state[k] = value
-            k, j = k - 1, j - 1
-            if k < 0:
-                k = words - 1
-            elif j < 0:
-                j = words - 1
-            put(bits, place, choices[code, (value >> 1) % numbers[code]])
+            value, (k, j) = state[k] + state[j], _drawn(state, k, j)
+            value = (value & MASK) >> 1
+            put(bits, begin + place, choices[code, value & 3 if number == 4 else value % number])
 
 
 def _replaced(packed: PackedBases, offsets: np.ndarray) -> None:
@@ -170,9 +177,8 @@ def _replaced(packed: PackedBases, offsets: np.ndarray) -> None:
     last = np.searchsorted(runs[:, 0], offsets[1:], "left")
     for sequence in np.flatnonzero(first < last).tolist():
         low, high = offsets[sequence : sequence + 2].tolist()
-        generator = LaggedFibonacci.seeded(high - low)
-        _replace(packed.bits, runs[first[sequence] : last[sequence]], low, high, *generator.position(), choices,
-                 numbers)
+        state = np.array(seeded_state(high - low), np.int64)
+        _replace(packed.bits, packed.first, runs[first[sequence] : last[sequence]], low, high, state, choices, numbers)
 
 
 class NucleotideBasesCpu(NucleotideBases):
@@ -188,6 +194,9 @@ class NucleotideBasesCpu(NucleotideBases):
         return Footprint(host=shape.target_residues, stays=shape.target_residues // 4)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
-        packed = packed_of(batch)
+        return self._of(packed_of(batch), batch)
+
+    def _of(self, packed: PackedBases, batch: SequenceBatch) -> Index:
         _replaced(packed, batch.offsets)
-        return PackedIndex(BASES, "target", {BITS: packed.bits, RUNS: packed.runs}, {"size": packed.size})
+        return PackedIndex(BASES, "target", {BITS: packed.bits, RUNS: packed.runs},
+                           {"size": packed.size, "first": packed.first})

@@ -15,7 +15,7 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
-from seqloom.core.sequences import SequenceBatch
+from seqloom.core.sequences import PackedResidues, SequenceBatch
 from seqloom.core.sparse import sparse
 from seqloom.plugins.common.grouping import group_parts
 from seqloom.plugins.common.xdrop_cpu import PADDING
@@ -23,8 +23,10 @@ from seqloom.plugins.nucleotide_blast.index_reference import BASES
 
 BITS, RUNS = "bits", "runs"
 """Arrays of the index: u1[⌈n/4⌉ + ``SPARE``], and i8[m, 3] first and last ambiguity of a run, and its code."""
-SPARE = 16
+SPARE = PackedResidues.SPARE
 """Bytes behind the last base, so that words may be read from any place on."""
+WORD = 29
+"""Bases that one fetches with eight bytes, wherever in a byte they begin."""
 AT_ONCE = 8 << 20
 """Bases of a volume around whose hits is unpacked at a time, where hits come in the order of targets."""
 MOST_PARTS = 256
@@ -61,12 +63,42 @@ def _pack(residues, bits):
 
 
 @kernel
-def _turn(data, first, bits):
-    """Pack what is packed with the first of four lowest, from residue ``first`` (0 to 3) of the first byte on."""
-    shift = np.uint16(2 * first)
-    for at in range(len(data) - 1):
-        four = (np.uint16(data[at]) | np.uint16(data[at + 1]) << np.uint16(8)) >> shift
-        bits[at] = (four & 3) << 6 | (four & 12) << 2 | four >> 2 & 12 | four >> 6 & 3
+def _moved(data, first, bits):
+    """Move bases to the beginning of a byte that begin with base ``first`` (1 to 3) of the first byte."""
+    up = np.uint16(2 * first)
+    for at in range(len(bits)):
+        bits[at] = (np.uint16(data[at]) << np.uint16(8) | np.uint16(data[at + 1])) << up >> np.uint16(8)
+
+
+@inline
+def bases_from(words, place):
+    """The ``WORD`` bases from a place on, in the highest bits of a u8, the first one highest.
+
+    words: of a ``Piece``.
+    """
+    place = np.uint64(place)
+    eight = words[place >> np.uint64(2)]
+    eight = eight >> np.uint64(32) | eight << np.uint64(32)
+    twos, ones = np.uint64(0x0000FFFF0000FFFF), np.uint64(0x00FF00FF00FF00FF)
+    eight = (eight & twos) << np.uint64(16) | eight >> np.uint64(16) & twos
+    eight = (eight & ones) << np.uint64(8) | eight >> np.uint64(8) & ones
+    return eight << ((place & np.uint64(3)) << np.uint64(1))
+
+
+@inline
+def word_from(words, place, width):
+    """The u8 word of 1 to ``WORD`` bases from a place on, the first one highest."""
+    return bases_from(words, place) >> np.uint64(64 - 2 * width)
+
+
+@inline
+def eight_from(words, place):
+    """The eight bases from a place on, one in each byte of a u8 and the first one lowest."""
+    eight = bases_from(words, place) >> np.uint64(48)
+    twos, ones = np.uint64(0x0000000F0000000F), np.uint64(0x0003000300030003)
+    eight = eight >> np.uint64(8) | (eight & np.uint64(0xFF)) << np.uint64(32)
+    eight = eight >> np.uint64(4) & twos | (eight & twos) << np.uint64(16)
+    return eight >> np.uint64(2) & ones | (eight & ones) << np.uint64(8)
 
 
 @inline
@@ -77,20 +109,21 @@ def put(bits, place, base):
 
 
 @kernel
-def _spread(bits, first, last, fours):
-    """Unpack bytes ``first`` … ``last`` − 1 to u4[last − first]: a base in each byte, the first one lowest."""
-    for at in range(last - first):
-        four = np.uint32(bits[first + at])
+def _spread(bits, place, fours):
+    """Unpack the bases from a place on to u4[n]: a base in each byte, the first one lowest."""
+    first, down = place >> 2, np.uint32(8 - 2 * (place & 3))
+    for at in range(len(fours)):
+        four = (np.uint32(bits[first + at]) << np.uint32(8) | np.uint32(bits[first + at + 1])) >> down & np.uint32(0xFF)
         fours[at] = (four >> np.uint32(6) | four << np.uint32(4) & np.uint32(0x300)
                      | four << np.uint32(14) & np.uint32(0x30000) | four << np.uint32(24) & np.uint32(0x3000000))
 
 
 @kernel
-def _spread_all(bits, spans, fours):
-    """Unpack stretches i8[s, 2] of bytes to where they belong in u4 ``fours``."""
+def _spread_all(bits, place, spans, fours):
+    """Unpack stretches i8[s, 2] of fours, which are counted from a place on, to where they belong in u4 ``fours``."""
     for span in range(len(spans)):
         first, last = spans[span, 0], spans[span, 1]
-        _spread(bits, first, last, fours[first:last])
+        _spread(bits, place + 4 * first, fours[first:last])
 
 
 @kernel
@@ -160,26 +193,43 @@ def packed_bits(residues: np.ndarray) -> np.ndarray:
     return bits
 
 
-def turned_bits(data: np.ndarray, first: int, size: int) -> np.ndarray:
-    """As ``packed_bits``, of u1 bytes with ``size`` codes from the ``first`` (0 to 3) on, the first of four lowest."""
-    bits = np.zeros(-(-size // 4) + SPARE, np.uint8)
-    _turn(np.append(data, np.zeros(2, np.uint8)), first, bits)
-    return bits
+class Piece(NamedTuple):
+    """Neighbouring bases of a volume: u1 bits, u8 ``words`` of them, where the piece begins in these, and its bases."""
+
+    bits: np.ndarray
+    words: np.ndarray
+    begin: int
+    size: int
 
 
 class PackedBases(NamedTuple):
-    """All bases of a volume: u1 bits, i8[m, 3] runs of ambiguities, and how many bases there are."""
+    """All bases of a volume: u1 bits, i8[m, 3] runs of ambiguities, how many bases there are, and how many there are in
+    the first byte that belong to what is before the volume, 0 to 3."""
 
     bits: np.ndarray
     runs: np.ndarray
     size: int
+    first: int = 0
 
-    def piece(self, first: int, last: int) -> np.ndarray:
+    @property
+    def whole_bytes(self) -> np.ndarray:
+        """The bits with the first base at the beginning of a byte: the same array where it is there."""
+        if not self.first:
+            return self.bits
+        bits = np.zeros(-(-self.size // 4) + SPARE, np.uint8)
+        _moved(self.bits, self.first, bits[: -(-self.size // 4)])
+        return bits
+
+    def piece(self, first: int, last: int) -> Piece:
+        """Bases from ``first`` on where they lie."""
+        words = np.ndarray((len(self.bits) - 7,), np.uint64, self.bits.data, 0, (1,))
+        return Piece(self.bits, words, self.first + first, last - first)
+
+    def unpacked(self, first: int, last: int) -> np.ndarray:
         """u1[last − first]: bases from ``first`` on."""
-        begin, end = first >> 2, (last + 3) >> 2
-        fours = np.empty(end - begin, np.uint32)
-        _spread(self.bits, begin, end, fours)
-        return fours.view(np.uint8)[first - 4 * begin : last - 4 * begin]
+        fours = np.empty(-(-(last - first) // 4), np.uint32)
+        _spread(self.bits, self.first + first, fours)
+        return fours.view(np.uint8)[: last - first]
 
     def around(self, spans: np.ndarray, real: bool = False) -> Around:
         """Codes of i8[s, 2] ``stretches``.
@@ -190,7 +240,7 @@ class PackedBases(NamedTuple):
             return Around(np.empty(0, np.uint8), 0, spans)
         begin, end = int(spans[0, 0]), int(min(spans[-1, 1], self.size))
         fours = sparse((end - begin + 3) & ~3, _size(spans)).view(np.uint32)
-        _spread_all(self.bits[begin >> 2 :], np.minimum(spans - begin >> 2, len(fours)), fours)
+        _spread_all(self.bits, self.first + begin, np.minimum(spans - begin >> 2, len(fours)), fours)
         codes = fours.view(np.uint8)[: end - begin]
         spans = np.minimum(spans, end)
         if real and len(self.runs):
@@ -205,11 +255,12 @@ class PackedIndex(Index):
     def __getitem__(self, name: str) -> np.ndarray:
         if name != "bases":
             return super().__getitem__(name)
-        return self.packed.piece(0, self.packed.size)
+        return self.packed.unpacked(0, self.packed.size)
 
     @property
     def packed(self) -> PackedBases:
-        return PackedBases(self.arrays[BITS], self.arrays[RUNS], int(self.parameters["size"]))
+        return PackedBases(self.arrays[BITS], self.arrays[RUNS], int(self.parameters["size"]),
+                           int(self.parameters["first"]))
 
 
 def packed_bases(context: Context) -> PackedBases:
@@ -250,7 +301,7 @@ def packed_of(batch: SequenceBatch) -> PackedBases:
         residues = batch.residues
         return PackedBases(packed_bits(residues), runs_of_codes(residues), len(residues))
     runs = np.stack([stored.starts, stored.starts + stored.lengths, stored.codes], axis=1).astype(np.int64)
-    return PackedBases(turned_bits(stored.data, stored.first, batch.total_residues), runs, batch.total_residues)
+    return PackedBases(stored.data, runs, batch.total_residues, stored.first)
 
 
 @kernel

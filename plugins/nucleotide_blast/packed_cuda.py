@@ -18,7 +18,7 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.resident_cuda import Upload, Volume, VolumeSize, device_memory, on_devices
 from seqloom.plugins.common.resident_index_cuda import wait_quietly
 from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideBasesCpu
-from seqloom.plugins.nucleotide_blast.packed_cpu import BITS, SPARE, packed_bases
+from seqloom.plugins.nucleotide_blast.packed_cpu import BITS, SPARE, packed_bases, packed_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def packed_size(shape: Shape) -> VolumeSize:
 
 def packed_targets(context: Context) -> PackedTargets:
     """Those of the volume, whichever back end has made its index."""
-    return PackedTargets(packed_bases(context).bits)
+    return PackedTargets(packed_bases(context).whole_bytes)
 
 
 class NucleotideBasesCuda(NucleotideBasesCpu):
@@ -74,7 +74,8 @@ class NucleotideBasesCuda(NucleotideBasesCpu):
         return Footprint(host=host.host, stays=host.kept, device=packed_size(shape).nbytes)
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
-        index = super().run(context, batch)
+        packed = packed_of(batch)
+        index = self._of(packed._replace(bits=packed.whole_bytes, first=0), batch)
         targets = PackedTargets(index[BITS])
 
         def send(device: int) -> None:

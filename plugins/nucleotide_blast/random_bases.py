@@ -14,9 +14,9 @@ import numpy as np
 from seqloom.plugins.common.nucleotide_statistics import BASES_OF_CODE
 
 _WORDS = 33
-_LAG = 12
-_DISCARDED = 330
-_MASK = 0xFFFFFFFF
+LAG = 12
+DISCARDED = 330
+MASK = 0xFFFFFFFF
 
 # The state that the generator has when no seed is given (dustmasker draws bases for N from it).
 _BUILT_IN_STATE = (
@@ -27,22 +27,27 @@ _BUILT_IN_STATE = (
 )  # fmt: skip
 
 
+def seeded_state(seed: int) -> list[int]:
+    """Words of the generator that grow from a seed by a linear congruence."""
+    state = [seed & MASK]
+    for _ in range(_WORDS - 1):
+        state.append((1103515245 * state[-1] + 12345) & MASK)
+    return state
+
+
 class LaggedFibonacci:
     """The generator; ``draw()`` gives integers below 2**31."""
 
     def __init__(self, state: list[int]) -> None:
         self._state = state
-        self._j = _LAG
+        self._j = LAG
         self._k = _WORDS - 1
 
     @classmethod
     def seeded(cls, seed: int) -> LaggedFibonacci:
-        """A generator whose state grows from a seed by a linear congruence; its first numbers are thrown away."""
-        state = [seed & _MASK]
-        for _ in range(_WORDS - 1):
-            state.append((1103515245 * state[-1] + 12345) & _MASK)
-        generator = cls(state)
-        for _ in range(_DISCARDED):
+        """A generator of ``seeded_state``, whose first numbers are thrown away."""
+        generator = cls(seeded_state(seed))
+        for _ in range(DISCARDED):
             generator.draw()
         return generator
 
@@ -57,7 +62,7 @@ class LaggedFibonacci:
 
     def draw(self) -> int:
         """The next number; both pointers step down through the state and wrap to its last word."""
-        value = (self._state[self._k] + self._state[self._j]) & _MASK
+        value = (self._state[self._k] + self._state[self._j]) & MASK
         self._state[self._k] = value
         self._k -= 1
         self._j -= 1

@@ -9,7 +9,7 @@ large, block by block.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
@@ -27,7 +27,6 @@ from seqloom.core.kernels.simd import (
     store,
 )
 
-from .domains import Path
 from .exact_math import F32, Array32
 from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, WIDTHS, B, C, E, J, Matrices, N
 from .labels_cpu import LETTERS, SKIPPED, TENTH, tenths_of
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD = (LANES * n for n in range(8))
 _ZERO, _ONE, _NEVER = F32(0.0), F32(1.0), F32(-np.inf)
 _M, _I, _D, _FROM_B = 0, 1, 2, 3
-_LETTERS = np.frombuffer(b"MID", np.uint8)
 _FIRST_LANE = np.tile(np.array([-np.inf, 0, 0, 0], F32), WIDE // LANES)
 
 
@@ -77,19 +75,30 @@ def _alignment_kernel(lanes: int) -> Any:
         from_delete = minimum(d, same_quads(ways, t + _INTO_DM, lanes))
         return maximum(maximum(from_begin, from_match), maximum(from_insert, from_delete))
 
+    @inline
+    def use_once_more(use, place, posterior, inside, short, zero):
+        """Add a posterior in the lanes of envelopes that are ``inside`` still; all are unless some are ``short``."""
+        if short:
+            posterior = choose_greater(inside, zero, posterior, zero)
+        store(use, place, load(use, place, lanes) + posterior)
+
     @kernel
-    def fill(ways, slots, first, last, first_lane, specials, around, cells, tenths):
+    def fill(ways, slots, first, last, first_lane, specials, around, cells, tenths, lengths, use, room):
         """Optimal accuracy scores of rows ``first`` + 1 to ``last`` into ``cells`` of rows from ``first`` on, in place
         of what posteriors are made of, and ``specials``; unihit, a way that doesn't exist counts 0. Row ``first`` holds
-        scores already, unless it is 0. Of the posteriors of M and I u1[rows, 2, Q, lanes] ``tenths`` are kept.
+        scores already, unless it is 0. Of the posteriors of M and I u1[rows, 2, Q, lanes] ``tenths`` are kept, and they
+        are added to f4[2 · Q · lanes] ``use`` unless that is empty.
 
         No score of a match or delete state is below 0 behind the first residue, so that the less of a score and 0 or ∞
         is the score of a way that exists, or 0. N, J and C can loop, as every target has a residue.
 
-        ways: of ``StripedOdds``. around: posteriors of N, J, C, and each row's factor.
+        ways: of ``StripedOdds``. around: posteriors of N, J, C, and each row's factor. room: f4[lanes], working space.
         """
         row, deletes, inserts = 3 * slots * lanes, slots * lanes, 2 * slots * lanes
         zero, never, only = splat(_ZERO, lanes), splat(_NEVER, lanes), load(first_lane, 0, lanes)
+        used, inside, shortest = len(use) > 0, splat(_ONE, lanes), lengths[0]
+        for t in range(lanes // 4):
+            shortest = min(shortest, lengths[t])
         if first == 0:
             for place in range(0, row, lanes):
                 store(cells, place, never)
@@ -105,6 +114,11 @@ def _alignment_kernel(lanes: int) -> Any:
             here, above, at = (i - first) * row, (i - first - 1) * row, i * SPECIALS * lanes
             of_matches, of_inserts = 2 * (i - first) * deletes, (2 * (i - first) + 1) * deletes
             factor = load(around, at + SCALE * lanes, lanes)
+            if i > shortest:
+                for t in range(lanes // 4):
+                    for lane in range(4 * t, 4 * t + 4):
+                        room[lane] = _ONE if i <= lengths[t] else _ZERO
+                inside = load(room, 0, lanes)
             # Lane 0 gets 0 from the left, where nothing is: −∞.
             m = quads_up(load(cells, above + deletes - lanes, lanes)) + only
             d = quads_up(load(cells, above + inserts - lanes, lanes)) + only
@@ -120,6 +134,8 @@ def _alignment_kernel(lanes: int) -> Any:
                 t, place = q * WAYS, q * lanes
                 posterior = load(cells, here + place, lanes) * factor
                 store(tenths, of_matches + place, tenths_of(posterior, lanes))
+                if used:
+                    use_once_more(use, place, posterior, inside, i > shortest, zero)
                 cell = best_match(ways, q, b, m, s, d) + posterior
                 m, d = load(cells, above + place, lanes), load(cells, above + deletes + place, lanes)
                 s = load(cells, above + inserts + place, lanes)
@@ -128,6 +144,8 @@ def _alignment_kernel(lanes: int) -> Any:
                 store(cells, here + place, cell)
                 posterior = load(cells, here + inserts + place, lanes) * factor
                 store(tenths, of_inserts + place, tenths_of(posterior, lanes))
+                if used:
+                    use_once_more(use, deletes + place, posterior, inside, i > shortest, zero)
                 store(cells, here + inserts + place, inserted + posterior)
                 deleted = maximum(carry, opened)
                 store(cells, here + deletes + place, deleted)
@@ -164,35 +182,8 @@ def _alignment_kernel(lanes: int) -> Any:
     return fill
 
 
-def _null2_kernels(lanes: int) -> Any:
-    """Kernels for vectors of ``lanes`` lanes."""
-
-    @kernel
-    def add_use(slots, lengths, first, last, cells, around, use, room):
-        """Add the posteriors of rows ``first`` + 1 to ``last`` to f4[2 · Q · lanes] ``use``, of M and I.
-
-        cells, around: what posteriors are made of. room: f4[lanes], working space.
-        """
-        row, inserts, half = 3 * slots * lanes, 2 * slots * lanes, slots * lanes
-        zero, inside, shortest = splat(_ZERO, lanes), splat(_ONE, lanes), lengths[0]
-        for t in range(lanes // 4):
-            shortest = min(shortest, lengths[t])
-        for i in range(first + 1, last + 1):
-            here = (i - first) * row
-            factor = load(around, (i * SPECIALS + SCALE) * lanes, lanes)
-            if i > shortest:
-                for t in range(lanes // 4):
-                    for lane in range(4 * t, 4 * t + 4):
-                        room[lane] = _ONE if i <= lengths[t] else _ZERO
-                inside = load(room, 0, lanes)
-            for place in range(0, half, lanes):
-                of_match = load(cells, here + place, lanes) * factor
-                of_insert = load(cells, here + inserts + place, lanes) * factor
-                if i > shortest:
-                    of_match = choose_greater(inside, zero, of_match, zero)
-                    of_insert = choose_greater(inside, zero, of_insert, zero)
-                store(use, place, load(use, place, lanes) + of_match)
-                store(use, half + place, load(use, half + place, lanes) + of_insert)
+def _null2_kernel(lanes: int) -> Any:
+    """Kernel for vectors of ``lanes`` lanes."""
 
     @kernel
     def null2(match, slots, lengths, around, codes, n_members, members, use, room, odds):
@@ -225,11 +216,19 @@ def _null2_kernels(lanes: int) -> Any:
         for t in range(envelopes):
             spread_to_degenerate(codes, n_members, members, odds[t])
 
-    return add_use, null2
+    return null2
 
 
 _FILL = {lanes: _alignment_kernel(lanes) for lanes in WIDTHS}
-_NULL2 = {lanes: _null2_kernels(lanes) for lanes in WIDTHS}
+_NULL2 = {lanes: _null2_kernel(lanes) for lanes in WIDTHS}
+
+
+@kernel
+def _decode_all(forward, backward, lanes, lengths, own_scales, loops, around, fits):
+    """``_decode`` of envelopes side by side; ``fits`` says where scaling did not overflow."""
+    for n in range(len(fits)):
+        fits[n] = not _decode(forward[4 * n :], backward[4 * n :], lanes, lengths[n], own_scales[n], loops[n],
+                              around[4 * n :])
 
 
 @kernel
@@ -313,6 +312,30 @@ def _trace(transitions, slots, lanes, model_length, first, specials, around, cel
 
 
 @kernel
+def _trace_all(transitions, slots, lanes, model_length, first, specials, around, cells, tenths, fits, rooms, states,
+               labels, walks):
+    """``_trace`` of envelopes side by side that fit, of which each has its part of ``states`` and ``labels`` from i8[n]
+    ``rooms`` on; whether all have come to an end."""
+    ended = True
+    for n in range(len(fits)):
+        if fits[n]:
+            ended &= _trace(transitions, slots, lanes, model_length, first, specials[4 * n :], around[4 * n :],
+                            cells[4 * n :], tenths[4 * n :], states[rooms[n] :], labels[rooms[n] :], walks[n])
+    return ended
+
+
+@kernel
+def _turn(rooms, offsets, states, labels, letters, path, shown):
+    """Fill u1 ``path`` and ``shown`` with states, and the letters of their labels, up to the first match state, which
+    is the last one that there is; each envelope's from i8[n + 1] ``offsets`` on."""
+    for n in range(len(rooms)):
+        behind = rooms[n] + offsets[n + 1] - offsets[n] - 1
+        for place in range(offsets[n], offsets[n + 1]):
+            path[place] = states[behind - (place - offsets[n])]
+            shown[place] = letters[labels[behind - (place - offsets[n])]]
+
+
+@kernel
 def spread_to_degenerate(codes, n_members, members, odds):
     """Odds f4[28] of degenerate residues as the mean of their members, and 1 for codes without any."""
     for code in range(len(odds)):
@@ -331,91 +354,87 @@ def _logs(odds):
         odds[code] = np.float32(math.log(odds[code]))
 
 
-@kernel
-def _correct(logs, residues, begin, end, null2, keep):
-    """Fill ``null2`` f4[n] with the log odds of ``residues[begin:end]`` unless it is to be kept; its sum in order."""
-    total = _ZERO
-    for i in range(end - begin):
-        if not keep:
-            null2[i] = logs[residues[begin + i]]
-        total = null2[i] if i == 0 else total + null2[i]
-    return total
+class Aligned(NamedTuple):
+    """Paths of envelopes.
+
+    Attributes:
+        fits: bool[n], whether scaling did not overflow; else there is nothing.
+        places: i8[n, 4], residues of the first and last match state, 1-based in the envelope, and their nodes.
+        accuracies: f4[n], expected number of correctly assigned residues.
+        offsets: i8[n + 1]. path: u1, states from the first to the last match state, 0, 1, 2 for M, I, D, those of an
+            envelope from its offset on. shown: u1, letters that are their labels.
+        logs: f4[n, codes], null2 log odds from the expected use of each state if they were wanted.
+    """
+
+    fits: NDArray[np.bool_]
+    places: NDArray[np.int64]
+    accuracies: Array32
+    offsets: NDArray[np.int64]
+    path: NDArray[np.uint8]
+    shown: NDArray[np.uint8]
+    logs: Array32 | None
 
 
-class Alignments:
-    """Optimal accuracy paths and null2 of unihit envelopes side by side, of which there are Forward and Backward."""
+def aligned(matrices: Matrices, count: int, wants_null2: bool) -> Aligned:
+    """Optimal accuracy paths and null2 of the first ``count`` unihit envelopes, of which there are Forward and
+    Backward."""
+    return _Alignments(matrices).run(count, wants_null2)
+
+
+class _Alignments:
+    """Room for what is filled in block by block."""
 
     def __init__(self, matrices: Matrices) -> None:
         self._matrices = matrices
 
-    def run(self, count: int, wants_null2: bool) -> dict[int, tuple[Path, str, Array32 | None]]:
-        """Path of each of the first ``count`` envelopes, labels of its states, and log odds f4[28] by residue code from
-        the expected use of each state if they are wanted. Those whose scaling overflowed are missing."""
+    def run(self, count: int, wants_null2: bool) -> Aligned:
+        """Of the first ``count`` envelopes."""
         matrices = self._matrices
         odds, lanes, blocks = matrices.odds, matrices.lanes, matrices.blocks
         self._around = matrices.rooms.of("around", len(matrices.forward))
         self._specials = matrices.rooms.of("specials", len(matrices.forward))
-        fit = [number for number in range(count) if self._decoded(number)]
-        use, working = np.zeros(2 * odds.slots * lanes, F32), np.empty(lanes, F32)
+        fits, lengths = np.empty(count, np.bool_), matrices.lengths[:count]
+        _decode_all(matrices.forward, matrices.backward, lanes, lengths, matrices.own_scales, matrices.loops,
+                    self._around, fits)
+        use, self._working = np.zeros(2 * odds.slots * lanes * wants_null2, F32), np.empty(lanes, F32)
         scores: list[Array32] = []
         for block, (first, last) in enumerate(blocks):
             matrices.fill(block)
-            if wants_null2:
-                _NULL2[lanes][0](odds.slots, matrices.lengths, first, last, matrices.cells, self._around, use, working)
-            self._fill(block, scores)
-            scores.append(matrices.cells[(last - first) * matrices.row :][: matrices.row].copy())
+            self._fill(block, scores, use)
+            if len(blocks) > 1:
+                scores.append(matrices.cells[(last - first) * matrices.row :][: matrices.row].copy())
         logs: Array32 | None = None
         if wants_null2:
             codes = odds.codes
             logs = np.empty((matrices.together, codes), F32)
-            _NULL2[lanes][1](odds.match, odds.slots, matrices.lengths, self._around, *residues_of(codes).arrays, use,
-                             working, logs)
+            _NULL2[lanes](odds.match, odds.slots, matrices.lengths, self._around, *residues_of(codes).arrays, use,
+                          self._working, logs)
             _logs(logs.reshape(-1))
-        walks = {number: np.array([0, 0, 0, 0, 0, 0, matrices.lengths[number], -1, 0]) for number in fit}
-        states = {number: np.empty(int(matrices.lengths[number]) + odds.length + 1, np.uint8) for number in fit}
-        labels = {number: np.empty(len(states[number]), np.uint8) for number in fit}
+        walks = np.zeros((count, 9), np.int64)
+        walks[:, 6], walks[:, 7] = lengths, -1
+        rooms = np.cumsum(lengths + (odds.length + 1))
+        states, labels = np.empty((2, int(rooms[-1])), np.uint8)
+        rooms -= lengths + (odds.length + 1)
         for block in reversed(range(len(blocks))):
             if block + 1 < len(blocks):
                 matrices.fill(block)
-                self._fill(block, scores)
-            ended = [self._traced(number, blocks[block][0], states[number], labels[number], walks[number])
-                     for number in fit]
-            if all(ended):
+                self._fill(block, scores, use[:0])
+            if _trace_all(odds.transitions, odds.slots, lanes, odds.length, blocks[block][0], self._specials,
+                          self._around, matrices.cells, self._tenths, fits, rooms, states, labels, walks):
                 break
-        found: dict[int, tuple[Path, str, Array32 | None]] = {}
-        for number in fit:
-            start, end, model_start, model_end, steps = walks[number][:5].tolist()
-            text = _LETTERS[states[number][:steps][::-1]].tobytes().decode()
-            place = (int(matrices.lengths[number]) * SPECIALS + C) * lanes + LANES * number
-            path = Path(text, start, end, model_start, model_end, self._specials[place])
-            shown = LETTERS[labels[number][:steps][::-1]].tobytes().decode()
-            found[number] = path, shown, None if logs is None else logs[number]
-        return found
+        offsets = np.zeros(count + 1, np.int64)
+        np.cumsum(walks[:, 4], out=offsets[1:])
+        path, shown = np.empty((2, int(offsets[-1])), np.uint8)
+        _turn(rooms, offsets, states, labels, LETTERS, path, shown)
+        finals = (lengths * SPECIALS + C) * lanes + LANES * np.arange(count)
+        return Aligned(fits, walks[:, [0, 1, 2, 3]], self._specials[finals], offsets, path, shown, logs)
 
-    def _decoded(self, number: int) -> bool:
-        matrices, lane = self._matrices, LANES * number
-        return not _decode(matrices.forward[lane:], matrices.backward[lane:], matrices.lanes,
-                           int(matrices.lengths[number]), matrices.own_scales[number], matrices.loops[number],
-                           self._around[lane:])
-
-    def _fill(self, block: int, scores: list[Array32]) -> None:
-        """Scores and tenths in place of the cells of a block, those of ``scores`` behind the blocks before."""
+    def _fill(self, block: int, scores: list[Array32], use: Array32) -> None:
+        """Scores and tenths in place of the cells of a block, those of ``scores`` behind the blocks before; posteriors
+        are added to ``use`` unless it is empty."""
         matrices, (first, last) = self._matrices, self._matrices.blocks[block]
         if block:
             matrices.cells[: matrices.row] = scores[block - 1]
         self._tenths = matrices.rooms.of("tenths", (last - first + 1) * 2 * matrices.row // 3, np.uint8)
         _FILL[matrices.lanes](matrices.odds.ways, matrices.odds.slots, first, last, _FIRST_LANE, self._specials,
-                              self._around, matrices.cells, self._tenths)
-
-    def _traced(self, number: int, first: int, states: NDArray[np.uint8], labels: NDArray[np.uint8],
-                walk: NDArray[np.int64]) -> bool:
-        matrices, lane = self._matrices, LANES * number
-        odds = matrices.odds
-        return bool(_trace(odds.transitions, odds.slots, matrices.lanes, odds.length, first, self._specials[lane:],
-                           self._around[lane:], matrices.cells[lane:], self._tenths[lane:], states, labels, walk))
-
-
-def correction(logs: Array32 | None, residues: NDArray[np.uint8], begin: int, end: int, null2: Array32) -> np.float32:
-    """f32 sum of the log odds of ``residues[begin:end]``, in order, which are put into ``null2``; without ``logs`` they
-    are there already."""
-    return _correct(null2 if logs is None else logs, residues, begin, end, null2, logs is None)
+                              self._around, matrices.cells, self._tenths, matrices.lengths, use, self._working)

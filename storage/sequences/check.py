@@ -15,6 +15,7 @@ from .chunk_tables import BEFORE_DESCRIPTIONS, table_of
 from .chunks import checksum, unsound
 from .database import SequenceDatabase
 from .fingerprint import BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
+from .packed_image import PackedImage
 from .packing import RUN
 from .residue_image import ResidueImage
 
@@ -92,7 +93,7 @@ def _residues(database: SequenceDatabase, progress: Progress) -> Iterator[str]:
         yield from _checked(_chunk(database, chunk, image))
 
 
-def _chunk(database: SequenceDatabase, chunk: int, image: ResidueImage | None) -> Iterator[str]:
+def _chunk(database: SequenceDatabase, chunk: int, image: ResidueImage | PackedImage | None) -> Iterator[str]:
     size = database._about.chunk_residues
     rows = database._run("SELECT letters, data, ambiguities, checksum, digests FROM "
                          f"{table_of(chunk, database.revision)} WHERE chunk = {chunk}")

@@ -4,12 +4,10 @@
 ``append`` adds behind what is there in one transaction. Reading checks every chunk that it touches.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,23 +24,22 @@ from ..duck.database_file import ENDING, DatabaseFile, for_reading, for_writing
 from ..duck.literals import literal
 from . import index_images, residue_image
 from .chunk_tables import BEFORE_PARSED_NAMES, BEFORE_TAXA, BEFORE_TAXIDS, table_of
-from .chunks import checksum, largest_code, unsound
+from .chunks import checksum, unsound
 from .facts import Facts
 from .fingerprint import BLOCK_ROWS
+from .imaged import Imaged
 from .packing import RUN, unpack
-from .residue_image import ImageWriter, ResidueImage
 
 if TYPE_CHECKING:
     import duckdb
 
-_log = logging.getLogger("seqloom")
 MOST_READERS = 4
 """Chunks that are read side by side: each takes three times its size meanwhile."""
 DENSE = 16
 """Ordinals among which one is looked for, at most, where a bit for each finds them sooner than a list does."""
 
 
-class SequenceDatabase(DatabaseFile):
+class SequenceDatabase(Imaged, DatabaseFile):
     """An open sequence database. Its methods may be called from several threads.
 
     Attributes:
@@ -70,8 +67,6 @@ class SequenceDatabase(DatabaseFile):
         super().__init__(path, open_file, read_only)
         self._held: tuple[int, np.ndarray] | None = None
         self._taxa: dict[int, Taxon | None] = {0: None}
-        self._image: ResidueImage | None = None
-        self._image_sought = self._image_missed = False
         self._know(facts or self._facts())
 
     @classmethod
@@ -243,14 +238,14 @@ class SequenceDatabase(DatabaseFile):
     def fetch(self, ordinals: np.ndarray) -> SequenceBatch:
         """The sequences with i8[k] ascending ``ordinals``, with names, descriptions and lower case."""
         batch, starts = self.unread(ordinals)
-        return replace(batch, residues=self.residues(starts, batch.lengths))
+        return replace(batch, residues=self.residues(starts, batch.lengths), lower=self.lower(batch.ordinals))
 
     def unread(self, ordinals: np.ndarray) -> tuple[SequenceBatch, np.ndarray]:
-        """As ``fetch``, without residues; and i8[k], where each sequence begins in the row of all residues."""
+        """As ``fetch``, without residues and lower case; and i8[k], where each begins in the row of all residues."""
         ordinals = np.asarray(ordinals, np.int64)
         table = self.rows(ordinals)
         offsets = offsets_of(np.asarray(table["length"], np.int64))
-        batch = SequenceBatch(self.alphabet, np.empty(0, np.uint8), offsets, ordinals, self.lower(ordinals),
+        batch = SequenceBatch(self.alphabet, np.empty(0, np.uint8), offsets, ordinals,
                               names=table["name"].tolist(), descriptions=table["description"].tolist())
         return batch, np.asarray(table["start"], np.int64)
 
@@ -335,67 +330,6 @@ class SequenceDatabase(DatabaseFile):
                 begin, place = begin + count, place + count
             run_tasks(min(threads, MOST_READERS), lambda piece: self._copy(*piece), pieces, "read")
         return out
-
-    @property
-    def chunk_residues(self) -> int:
-        """Residues of every chunk but the last."""
-        return self._about.chunk_residues
-
-    def image(self, make: bool = False) -> "ResidueImage | None":
-        """The image of all residues; None where there is none.
-
-        Args:
-            make: make it if it isn't there, where that can be done in reasonable time.
-        """
-        with self._lock:
-            if not self.read_only or self.alphabet.name != "protein":
-                return None
-            if not self._image_sought:
-                self._image_sought = True
-                self._image, _ = self.open_image()
-            if self._image is None and make and not self._image_missed:
-                self._image_missed = not self._make_image()
-            return self._image
-
-    def open_image(self) -> "tuple[ResidueImage | None, str]":
-        """The image, if there is one that is of this database, and what is wrong with it otherwise."""
-        return ResidueImage.open(self.path, self._about.said, self.total_residues, largest_code(self.alphabet))
-
-    def _make_image(self) -> bool:
-        if self.total_residues > residue_image.MOST_IN_SEARCH or not residue_image.may_be_made(
-                self.path, self.total_residues):
-            return False
-        writer = ImageWriter(self.path)
-        try:
-            for chunk in range(-(-self.total_residues // self._about.chunk_residues)):
-                writer.add(self._decode(*self.chunk(chunk)))
-        except BaseException:
-            writer.discard()
-            raise
-        if writer.finish(self._about.said):
-            self._image, _ = self.open_image()
-        return self._image is not None
-
-    def mapped(self, first: int, last: int, threads: int = 1, make: bool = False) -> np.ndarray | None:
-        """u8[last − first] codes of a stretch of the row of all residues where they lie in the image, compared with
-        their checksums; None without an image. One that is damaged is left alone from then on, and removed.
-
-        Args:
-            threads: that may compare side by side.
-            make: see ``image``.
-        """
-        image = self.image(make)
-        if image is None:
-            return None
-        cuts = [*range(first, last, residue_image.BLOCK), last]
-        if not all(run_tasks(threads, lambda cut: image.sound(*cut), list(pairwise(cuts)), "read")):
-            with self._lock:
-                if self._image is image:
-                    self._image, self._image_missed = None, True
-                    residue_image.clear(self.path)
-                    _log.warning("%s is damaged; residues are read from %s itself", image.path, self.path.name)
-            return None
-        return image.residues[first:last]
 
     def _copy(self, chunk: int, skip: int, out: np.ndarray) -> None:
         """Codes from position ``skip`` of a chunk into ``out``. A chunk of which only a part was asked is kept."""

@@ -8,11 +8,13 @@ from ...core.engine.threads import run_tasks
 from ...core.errors import DamagedError
 from ...core.sequences import PackedResidues
 from .database import MOST_READERS, SequenceDatabase
+from .packed_image import turned
 from .packing import RUN, unpack
 
 
 def packed_stretch(database: SequenceDatabase, first: int, last: int, threads: int = 1) -> PackedResidues | None:
-    """Nucleotides ``first`` … ``last`` − 1 of the row of all residues; None where chunks don't have whole bytes.
+    """Nucleotides ``first`` … ``last`` − 1 of the row of all residues, from the image where there is one or one can be
+    made; None where chunks don't have whole bytes.
 
     Args:
         threads: that may read chunks side by side.
@@ -23,7 +25,10 @@ def packed_stretch(database: SequenceDatabase, first: int, last: int, threads: i
     size = database.chunk_residues
     if size % 4:
         return None
-    data, runs = np.empty(-(-last // 4) - first // 4, np.uint8), {}
+    mapped = database.mapped_bases(first, last)
+    if mapped is not None:
+        return mapped
+    data, runs = np.zeros(-(-last // 4) - first // 4 + PackedResidues.SPARE, np.uint8), {}
 
     def read(chunk: int) -> None:
         residues, own, runs[chunk] = database.chunk(chunk)
@@ -33,7 +38,7 @@ def packed_stretch(database: SequenceDatabase, first: int, last: int, threads: i
                                "run: seqloom db check")
         part = own[(low - chunk * size) // 4 : -(-(high - chunk * size) // 4)]
         place = low // 4 - first // 4
-        data[place : place + len(part)] = part
+        data[place : place + len(part)] = turned(part)
 
     chunks = range(first // size, -(-last // size)) if last > first else range(0)
     run_tasks(min(threads, MOST_READERS), read, chunks, "read")
@@ -47,19 +52,22 @@ def packed_stretch(database: SequenceDatabase, first: int, last: int, threads: i
                           found["code"][inside].astype(np.int64))
 
 
-def unpack_stretches(database: SequenceDatabase, stretches: list[tuple[int, np.ndarray]]) -> None:
-    """Fill arrays u8[n] with codes from places on of the row of all nucleotides.
+def unpack_stretches(database: SequenceDatabase, spans: np.ndarray, codes: np.ndarray) -> None:
+    """Fill stretches of u8 ``codes`` with those of the row of all nucleotides.
 
     Args:
-        stretches: places and arrays, in rising order, so that each chunk is read once.
+        spans: i8[s, 3], where each stretch begins in that row and in ``codes``, and its residues, in rising order, so
+            that each chunk is read once.
 
     Raises:
         DamagedError: a chunk is missing or doesn't match its checksum.
     """
+    if database.unpacked(spans, codes):
+        return
     size = database.chunk_residues
     pieces = []
-    for first, out in stretches:
-        last = first + len(out)
+    for first, at, count in spans.tolist():
+        last, out = first + count, codes[at : at + count]
         for chunk in range(first // size, -(-last // size)):
             low, high = max(first, chunk * size), min(last, (chunk + 1) * size)
             pieces.append((chunk, low - chunk * size, out[low - first : high - first]))

@@ -1,10 +1,11 @@
-"""The image of a protein database's residues: a plain file beside it, ``NAME.duckdb.residues``, that searches map.
+"""The image of a database's residues: a plain file beside it, ``NAME.duckdb.residues``, that searches map.
 
-Stages read residues from there where they lie, a byte each and one sequence behind the other, so that nothing is copied
-and processes share the pages. The database stays the truth. An image is used only where it begins with what the
-database says of itself, fingerprint included, and has its size; each block is compared with its checksum, and its codes
-with the alphabet, when a process first touches it. So an image can be deleted at any time, and what a power cut or
-anybody else left of one does no harm: residues are read from the database then, and the image is made anew.
+Stages read residues from there where they lie, one sequence behind the other, a byte each or, of nucleotides, four in a
+byte (``packed_image.py``), so that nothing is copied and processes share the pages. The database stays the truth. An
+image is used only where it begins with what the database says of itself, fingerprint included, and has its size;
+each block is compared with its checksum, and its codes with the alphabet, when a process first touches it. So it can be
+deleted at any time, and what a power cut or anybody else left of one does no harm: residues are read from the database
+then, and the image is made anew.
 
 It is written by who makes the database, else by the first search that finds none and may write there. Until it is whole
 it has no name, where the system has such files (Linux); elsewhere it has one of its own and is locked for as long, so
@@ -14,7 +15,6 @@ that the next writer removes what a killed one left. ``SEQLOOM_IMAGES=no`` keeps
 import mmap
 import os
 import sys
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -24,7 +24,7 @@ import numpy as np
 PAGE = 4096
 """Bytes of the header, so that residues begin on a page."""
 BLOCK = 4 << 20
-"""Residues for each checksum."""
+"""Bytes of residues for each checksum."""
 LEAST = BLOCK + 1
 """Residues of the smallest database with an image: chunks of smaller ones are read as fast."""
 MOST_IN_SEARCH = 1 << 32
@@ -39,9 +39,16 @@ def path_of(database: "str | Path") -> Path:
     return Path(f"{os.path.realpath(database)}.residues")
 
 
-def header_of(about: str) -> bytes:
+def header_of(kind: str, about: str) -> bytes:
     """What an image begins with."""
-    return f"seqloom residue image 1\n{about}\n".encode().ljust(PAGE)
+    return f"seqloom {kind} image 1\n{about}\n".encode().ljust(PAGE)
+
+
+def crc32(data: "bytes | memoryview", before: int = 0) -> int:
+    """That of ``zlib``, several times as fast."""
+    from isal import isal_zlib
+
+    return int(isal_zlib.crc32(data, before))
 
 
 def clear(database: "str | Path") -> None:
@@ -66,7 +73,7 @@ def _has_room(where: "Path | int", wanted: int) -> bool:
     return about.f_bavail * about.f_frsize > wanted + SPARE
 
 
-class ResidueImage:
+class Image:
     """An image that is mapped.
 
     The pages are private to who maps them, so that kernels see arrays as any others; as nobody writes, they stay those
@@ -74,13 +81,32 @@ class ResidueImage:
 
     Attributes:
         path: the file.
-        residues: u8[n], all residues of the database; of use where ``sound`` says so.
+        body: u8[n], all residues of the database as the image has them; of use where ``sound`` says so.
     """
 
-    def __init__(self, path: Path, mapped: mmap.mmap, residues: np.ndarray, checksums: np.ndarray, most: int) -> None:
-        self.path, self.residues, self._mapped = path, residues, mapped
-        self._checksums, self._most = checksums, most
-        self._sound = np.zeros(len(checksums), np.bool_)
+    kind: str
+    """Stands in the first line of the file."""
+
+    def __init__(self, path: Path, file: int, mapped: mmap.mmap, body: int, most: int, extra: bytes,
+                 checksums: bytes) -> None:
+        self.path, self._mapped, self._most = path, mapped, most
+        self.body = np.frombuffer(mapped, np.uint8, body, PAGE)
+        self._checksums = np.frombuffer(checksums, "<u4")
+        self._sound = np.zeros(len(self._checksums), np.bool_)
+        self._know(extra, file)
+
+    def _know(self, extra: bytes, file: int) -> None:
+        """Take what stands between residues and checksums of the open file."""
+
+    @staticmethod
+    def bytes_of(residues: int) -> int:
+        """That so many residues take."""
+        return residues
+
+    @staticmethod
+    def fits(extra: int) -> bool:
+        """Whether so many bytes may stand between residues and checksums."""
+        return not extra
 
     @classmethod
     def open(cls, database: "str | Path", about: str, total: int, most: int) -> "tuple[Self | None, str]":
@@ -91,37 +117,60 @@ class ResidueImage:
             total: residues.
             most: largest code of the alphabet.
         """
-        path, header = path_of(database), header_of(about)
-        blocks = -(-total // BLOCK)
-        size = PAGE + total + 4 * blocks + 4
+        path, header, body = path_of(database), header_of(cls.kind, about), cls.bytes_of(total)
+        checked = 4 * -(-body // BLOCK)
         try:
             with open(path, "rb") as file:
                 if file.read(PAGE) != header:
                     return None, f"{path.name} is of other sequences"
-                if os.fstat(file.fileno()).st_size != size:
+                size = os.fstat(file.fileno()).st_size
+                extra = size - PAGE - body - checked - 4
+                if extra < 0 or not cls.fits(extra):
                     return None, f"{path.name} is cut short or has more than it should"
-                mapped = mmap.mmap(file.fileno(), size, mmap.MAP_PRIVATE | _NO_RESERVE,
-                                   mmap.PROT_READ | mmap.PROT_WRITE)
+                mapped = mapped_file(file.fileno(), size)
+                trailer = mapped[PAGE + body : size]
+                if crc32(trailer[:-4]).to_bytes(4, "little") != trailer[-4:]:
+                    return None, f"{path.name} is damaged"
+                return cls(path, file.fileno(), mapped, body, most, trailer[:extra], trailer[extra:-4]), ""
         except FileNotFoundError:
             return None, ""
         except (OSError, ValueError) as error:
             return None, f"{path.name}: {getattr(error, 'strerror', None) or error}"
-        trailer = mapped[PAGE + total : size]
-        if zlib.crc32(trailer[:-4]).to_bytes(4, "little") != trailer[-4:]:
-            return None, f"{path.name} is damaged"
-        residues = np.frombuffer(mapped, np.uint8, total, PAGE)
-        return cls(path, mapped, residues, np.frombuffer(trailer[:-4], "<u4"), most), ""
 
     def sound(self, first: int, last: int) -> bool:
-        """Whether residues ``first`` … ``last`` − 1 are what was written; looked at when they are first asked for."""
+        """Whether bytes ``first`` … ``last`` − 1 are what was written; looked at when they are first asked for."""
         return all(self._sound[block] or self._compare(block) for block in range(first // BLOCK, -(-last // BLOCK)))
 
     def _compare(self, block: int) -> bool:
-        content = self.residues[block * BLOCK : (block + 1) * BLOCK]
-        if zlib.crc32(content.data) != self._checksums[block] or content.max(initial=0) > self._most:
+        content = self.body[block * BLOCK : (block + 1) * BLOCK]
+        if crc32(content.data) != self._checksums[block] or not self._possible(content):
             return False
         self._sound[block] = True
         return True
+
+    def _possible(self, content: np.ndarray) -> bool:
+        """Whether every byte stands for a residue."""
+        return True
+
+    def _advise(self, what: str, first: int, last: int) -> None:
+        begin = (PAGE + first) // PAGE * PAGE
+        if hasattr(mmap, what) and last > first:
+            with suppress(OSError):
+                self._mapped.madvise(getattr(mmap, what), begin, PAGE + last - begin)
+
+
+class ResidueImage(Image):
+    """An image with a byte for each residue, which is its code."""
+
+    kind = "residue"
+
+    @property
+    def residues(self) -> np.ndarray:
+        """u8[n]: all residues of the database; of use where ``sound`` says so."""
+        return self.body
+
+    def _possible(self, content: np.ndarray) -> bool:
+        return bool(content.max(initial=0) <= self._most)
 
     def wrong(self, first: int, codes: np.ndarray) -> str:
         """What is wrong with residues from ``first`` on, which are u8[n] ``codes`` in the database; "" if nothing."""
@@ -140,11 +189,10 @@ class ResidueImage:
         memory."""
         self._advise("MADV_DONTNEED", first, last)
 
-    def _advise(self, what: str, first: int, last: int) -> None:
-        begin = (PAGE + first) // PAGE * PAGE
-        if hasattr(mmap, what) and last > first:
-            with suppress(OSError):
-                self._mapped.madvise(getattr(mmap, what), begin, PAGE + last - begin)
+
+def mapped_file(file: int, size: int, begin: int = 0) -> mmap.mmap:
+    """``size`` bytes of a file from a page on, of which what is written to stays this process's own."""
+    return mmap.mmap(file, size, mmap.MAP_PRIVATE | _NO_RESERVE, mmap.PROT_READ | mmap.PROT_WRITE, offset=begin)
 
 
 class ImageWriter:
@@ -153,10 +201,11 @@ class ImageWriter:
 
     Args:
         database: path of the database.
+        image: the kind of image.
     """
 
-    def __init__(self, database: "str | Path") -> None:
-        self._path = path_of(database)
+    def __init__(self, database: "str | Path", image: type[Image] = ResidueImage) -> None:
+        self._path, self._image = path_of(database), image
         self._part: Path | None = None
         self._file: int | None = None
         self._checksums: list[int] = []
@@ -188,7 +237,7 @@ class ImageWriter:
                     os.close(file)
 
     def add(self, residues: np.ndarray) -> None:
-        """Write the next u8[n] residues."""
+        """Write the next u8[n] bytes of residues."""
         view = np.ascontiguousarray(residues).data
         while view and self._file is not None:
             if not self._fill:
@@ -202,7 +251,7 @@ class ImageWriter:
             except OSError:
                 self.discard()
                 return
-            self._checksums[-1] = zlib.crc32(taken, self._checksums[-1])
+            self._checksums[-1] = crc32(taken, self._checksums[-1])
             self._fill = (self._fill + len(taken)) % BLOCK
             self._place, view = self._place + len(taken), view[len(taken) :]
 
@@ -212,15 +261,20 @@ class ImageWriter:
             written = os.pwrite(self._file, view, place)  # type: ignore[arg-type]
             view, place = view[written:], place + written
 
-    def finish(self, about: str) -> bool:
-        """Give the file its name; ``about`` is what the database says of itself. Whether there is an image now."""
+    def finish(self, about: str, extra: bytes = b"") -> bool:
+        """Give the file its name. Whether there is an image now.
+
+        Args:
+            about: what the database says of itself.
+            extra: what stands between residues and checksums.
+        """
         if self._file is None:
             return False
-        listed = np.array(self._checksums, "<u4").tobytes()
+        listed = extra + np.array(self._checksums, "<u4").tobytes()
         try:
-            if self._place >= LEAST:
-                self._write(listed + zlib.crc32(listed).to_bytes(4, "little"), PAGE + self._place)
-                self._write(header_of(about), 0)
+            if self._place >= self._image.bytes_of(LEAST):
+                self._write(listed + crc32(listed).to_bytes(4, "little"), PAGE + self._place)
+                self._write(header_of(self._image.kind, about), 0)
                 self._publish()
                 return True
         except OSError:
@@ -264,4 +318,4 @@ def _lock(file: int) -> bool:
     return True
 
 
-__all__ = ["ImageWriter", "ResidueImage", "clear", "may_be_made", "path_of"]
+__all__ = ["Image", "ImageWriter", "ResidueImage", "clear", "may_be_made", "path_of"]

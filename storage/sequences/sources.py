@@ -49,6 +49,7 @@ class DatabaseSource:
         self._lengths = database.lengths()
         self._starts, self._longest = offsets_of(self._lengths), longest_of_runs(self._lengths)
         self._indexes: dict[int, StoredIndex] = {}
+        self._told: TargetInfo | None = None
 
     def fingerprints(self) -> list[dict[str, Any]]:
         return [{"path": str(self._database.path.resolve()), "fingerprint": self._database.fingerprint,
@@ -100,11 +101,17 @@ class DatabaseSource:
 
     def fetch(self, numbers: np.ndarray) -> SequenceBatch:
         if self.alphabet.name == "nucleotide" and int(self._lengths[numbers].sum()) > FETCHED_WHOLE:
-            return FetchedBatch.in_database(self._database, *self._database.unread(numbers))
+            return FetchedBatch.in_database(self._database, *self._database.unread(numbers), numbers)
         return self._database.fetch(numbers)
 
     def info(self, numbers: np.ndarray) -> TargetInfo:
         numbers = np.asarray(numbers, np.int64)
+        told = self._told  # batch after batch of queries may find the same few targets
+        if told is None or not np.array_equal(told.numbers, numbers):
+            told = self._told = self._info(numbers)
+        return told
+
+    def _info(self, numbers: np.ndarray) -> TargetInfo:
         wanted, back = ranked(numbers)
         rows = self._database.rows(wanted)
         return TargetInfo(numbers, rows["name"][back].tolist(), rows["description"][back].tolist(),

@@ -9,7 +9,7 @@ from ...core.sparse import sparse
 from .database import SequenceDatabase
 from .packed_stretch import packed_stretch, unpack_stretches
 
-BLOCK = 1 << 14
+BLOCK = 1 << 12
 """Residues that are read together where few are asked for."""
 FETCHED_WHOLE = 1 << 22
 """Residues up to which sequences that are fetched are read whole."""
@@ -88,18 +88,23 @@ class FetchedBatch(UnreadBatch):
     what is beside them, and stay in memory."""
 
     @classmethod
-    def in_database(cls, database: SequenceDatabase, whole: SequenceBatch, starts: np.ndarray) -> Self:
-        """Sequences of ``whole``, which has no residues, that begin at i8[k] ``starts`` in the row of all."""
+    def in_database(cls, database: SequenceDatabase, whole: SequenceBatch, starts: np.ndarray,
+                    stored: np.ndarray) -> Self:
+        """Sequences of ``whole``, which has no residues, that begin at i8[k] ``starts`` in the row of all.
+
+        stored: i8[k], their ordinals in the database.
+        """
         batch = cls.from_readers(database.alphabet, whole.offsets, whole.ordinals,
-                                 lambda: database.residues(starts, np.diff(whole.offsets)), lambda: whole.lower)
+                                 lambda: database.residues(starts, np.diff(whole.offsets)),
+                                 lambda: database.lower(stored))
         batch.__dict__.update(names=whole.names, descriptions=whole.descriptions, _database=database, _starts=starts,
-                              _pieces=_pieces(starts, whole.offsets))
+                              _stored=stored, _pieces=_pieces(starts, whole.offsets))
         return batch
 
     def renumbered(self, ordinals: np.ndarray) -> SequenceBatch:
-        whole = SequenceBatch(self.alphabet, np.empty(0, np.uint8), self.offsets, ordinals, self.lower,
-                              names=self.names, descriptions=self.descriptions)
-        return self.in_database(self._database, whole, self._starts)
+        whole = SequenceBatch(self.alphabet, np.empty(0, np.uint8), self.offsets, ordinals, names=self.names,
+                              descriptions=self.descriptions)
+        return self.in_database(self._database, whole, self._starts, self._stored)
 
     def around(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         if "_pieces" not in self.__dict__ or self.loaded:
@@ -122,13 +127,15 @@ class FetchedBatch(UnreadBatch):
     def _read(self, codes: np.ndarray, blocks: np.ndarray) -> None:
         """Read bool[b] blocks into codes."""
         edges = np.flatnonzero(np.diff(blocks.astype(np.int8), prepend=0, append=0)) * BLOCK
+        low, high = np.minimum(edges, len(codes)).reshape(-1, 2).T
         begins, ends, starts = self._pieces
-        stretches = []
-        for low, high in np.minimum(edges, len(codes)).reshape(-1, 2).tolist():
-            for piece in range(int(np.searchsorted(ends, low, "right")), int(np.searchsorted(begins, high, "left"))):
-                own = slice(max(low, int(begins[piece])), min(high, int(ends[piece])))
-                stretches.append((int(starts[piece] - begins[piece]) + own.start, codes[own]))
-        unpack_stretches(self._database, stretches)
+        first, last = np.searchsorted(ends, low, "right"), np.searchsorted(begins, high)
+        parts = last - first
+        part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+        piece = np.repeat(first, parts) + part
+        own = np.maximum(np.repeat(low, parts), begins[piece])
+        size = np.minimum(np.repeat(high, parts), ends[piece]) - own
+        unpack_stretches(self._database, np.stack([starts[piece] - begins[piece] + own, own, size], axis=1), codes)
 
 
 def _pieces(starts: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

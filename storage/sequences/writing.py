@@ -19,6 +19,7 @@ from .chunk_tables import VOLUME_CHUNKS, making, table_of
 from .chunks import checksum
 from .facts import CHUNK_RESIDUES, LONGEST, Facts
 from .fingerprint import BLOCK_ROWS, description_digest, fingerprint, residue_digests, row_digest
+from .packed_image import PackedImageWriter
 from .packing import RUN, pack
 from .residue_image import ImageWriter
 
@@ -159,7 +160,7 @@ class Writer:
         data, runs = pack(codes) if self._alphabet.name == "nucleotide" else (codes, np.empty(0, RUN))  # type: ignore[union-attr]
         packed, ambiguities = data.tobytes(), runs.tobytes()
         digests = residue_digests(codes)
-        self._add_to_image(codes)
+        self._add_to_image(data, runs)
         self._run(making(self._chunk))
         self._insert(table_of(self._chunk, HEAD["sequences"]), {
             "chunk": ("INTEGER", [self._chunk]), "letters": ("INTEGER", [self._fill]), "data": ("BLOB", [packed]),
@@ -171,14 +172,16 @@ class Writer:
         if self._saves and self._chunk % VOLUME_CHUNKS == 0:
             self._run(SAVING)
 
-    def _add_to_image(self, codes: np.ndarray) -> None:
+    def _add_to_image(self, data: np.ndarray, runs: np.ndarray) -> None:
         """Write the residues of the next chunk to the image of a new database that is large enough for one."""
-        first = self._chunk == 0 and self._fill == self._size
-        if (self._saves and first and self._alphabet.name == "protein"  # type: ignore[union-attr]
+        first, protein = self._chunk == 0 and self._fill == self._size, self._alphabet.name == "protein"  # type: ignore[union-attr]
+        if (self._saves and first and (protein or self._size % 4 == 0)
                 and residue_image.may_be_made(self._path, residue_image.LEAST)):
-            self.image = ImageWriter(self._path)
-        if self.image:
-            self.image.add(codes)
+            self.image = ImageWriter(self._path) if protein else PackedImageWriter(self._path)
+        if isinstance(self.image, PackedImageWriter):
+            self.image.add_chunk(self._fill, data, runs)
+        elif self.image:
+            self.image.add(data)
 
     def finish(self) -> None:
         """Write what is left, check ids, and say in table ``database`` what there is."""

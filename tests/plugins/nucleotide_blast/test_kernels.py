@@ -13,7 +13,7 @@ from seqloom.core.records import Records
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import IndexStage
 from seqloom.installed import registry
-from seqloom.plugins.nucleotide_blast import seed_cpu, seed_reference
+from seqloom.plugins.nucleotide_blast import scan_cpu, seed_cpu, seed_reference
 from seqloom.testing import assert_same_records
 
 from tests.plugins.nucleotide_blast.sequences import batch, homologues, random_bases, relative, reverse_complement
@@ -136,6 +136,6 @@ def chunked_modules() -> list[Any]:
 def test_hits_are_the_same_whichever_words_are_put_into_a_table(pipeline, word_size, room, by_target, monkeypatch):
     """In a table of targets, words of 20 bases are looked for by wider ones than those of 12."""
     monkeypatch.setattr(seed_cpu, "is_less_by_target", lambda *_: by_target)
-    monkeypatch.setattr(seed_cpu, "_ROOM", room)
+    monkeypatch.setattr(scan_cpu, "ROOM", room)
     counts = compare(pipeline, *homologues(7), {"word_size": word_size})
     assert counts["seed.words"] > 5

@@ -1,0 +1,246 @@
+"""Words of queries on the CPU, and the scan the other way round.
+
+Where queries have far more words than a target, as whole genomes and many reads do, the table is made of the target's
+words, and those of the queries are looked up in it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from seqloom.core.engine.threads import run_tasks
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import prefetch
+from seqloom.plugins.common.grouping import even_parts
+from seqloom.plugins.nucleotide_blast.packed_cpu import Piece, word_from
+from seqloom.plugins.nucleotide_blast.scan_cpu import QueryTable, all_hits, may_grow, whole_word
+from seqloom.plugins.nucleotide_blast.word_table_cpu import WordTable, bit_of, rank_of, word_table
+
+WIDE = 12
+"""Bases of words that are looked for in place of narrow ones, which are in tables of targets many times by chance."""
+FETCHED = 256
+"""Words whose presence bits are fetched before the first of them is looked for."""
+
+
+@inline
+def _eight(bases):
+    """Eight bases, one in each byte of a u8 and the first one lowest, as a word of two bits each."""
+    bases = (bases << np.uint64(2) | bases >> np.uint64(8)) & np.uint64(0x000F000F000F000F)
+    bases = (bases << np.uint64(4) | bases >> np.uint64(16)) & np.uint64(0x000000FF000000FF)
+    return np.int64((bases << np.uint64(8) | bases >> np.uint64(32)) & np.uint64(0xFFFF))
+
+
+@kernel
+def _every(piece, width, stride, words, places):
+    """Words of a piece that begin at every ``stride``-th base, and where."""
+    for number in range(len(words)):
+        words[number] = word_from(piece.words, piece.begin + number * stride, width)
+        places[number] = number * stride
+
+
+@inline
+def _bases_of(piece, place, count):
+    """Bases of a piece from a place on as a word; −1 where there are less."""
+    if place < 0 or place + count > piece.size:
+        return np.int64(-1)
+    return np.int64(word_from(piece.words, piece.begin + place, count))
+
+
+@inline
+def _bases_at(bases, words, place, count):
+    """Up to eight bases from a place on as a word; −1 where one isn't a base, or there are less."""
+    if place < 0 or place + count > len(bases):
+        return np.int64(-1)
+    if place < len(words):
+        eight = words[place]
+        if eight & (np.uint64(0xFCFCFCFCFCFCFCFC) >> np.uint64(8 * (8 - count))):
+            return np.int64(-1)
+        return _eight(eight) >> np.int64(2 * (8 - count))
+    word = np.int64(0)
+    for k in range(count):
+        if bases[place + k] > 3:
+            return np.int64(-1)
+        word = word << 2 | bases[place + k]
+    return word
+
+
+@kernel
+def _widened(piece, words, places, width, more, wide, where, back):
+    """Words with ``more`` bases ahead of or behind them, where there are such, and their places; their number."""
+    count = 0
+    for number in range(len(words)):
+        place = np.int64(places[number])
+        other = _bases_of(piece, place - more if back else place + width, more)
+        if other >= 0:
+            word = np.int64(words[number])
+            wide[count] = other << 2 * width | word if back else word << 2 * more | other
+            where[count] = place
+            count += 1
+    return count
+
+
+@kernel
+def _scan_words(queries, high, piece, size, more, ahead, back, query, keys, ranks, found, low):
+    """As ``scan``, of a piece in tables, for words ``low`` … ``high`` − 1 of the queries.
+
+    A hit that needs ``more`` bases on either side of its word has so many equal ones on one side at least: it is looked
+    for by wider words, which are there less often by chance. What one table gives, the other needn't.
+
+    Args:
+        queries: ``QueryWords``.
+        more: bases by which words are wider; 0 if all hits are looked for in ``ahead``.
+        ahead, back: tables of the chunk's words with ``more`` bases ahead of and behind them.
+        keys, ranks: i8[2, ``FETCHED``], wider words, −1 where there is none; i8[2 · ``FETCHED``, 3] for ``_fetched``.
+        found: a fourth column has where the chunk's word begins.
+    """
+    count = looked_up = begun = seen = 0
+    width = queries.width
+    for number in range(len(queries.widths)):
+        if queries.widths[number] != width:
+            continue
+        begin = query.begins[number]
+        to = min(high, queries.word_offsets[number + 1])
+        for block in range(max(low, queries.word_offsets[number]), to, FETCHED):
+            last_of_block = min(block + FETCHED, to)
+            for at in range(block, last_of_block):
+                word, place = np.int64(queries.words[at]), begin + queries.positions[at]
+                if not more:
+                    keys[0, at - block] = word
+                    prefetch(ahead.bits, word >> 6)
+                    continue
+                after = _bases_at(query.strands, query.eights, place + width, more)
+                before = _bases_at(query.strands, query.eights, place - more, more)
+                keys[0, at - block] = word << 2 * more | after if after >= 0 else -1
+                keys[1, at - block] = before << 2 * width | word if before >= 0 else -1
+                prefetch(ahead.bits, keys[0, at - block] >> 6)
+                prefetch(back.bits, keys[1, at - block] >> 6)
+            known = -1
+            for row in range(_fetched(piece, last_of_block - block, width, more, ahead, back, keys, ranks)):
+                at, side, rank = ranks[row, 0], ranks[row, 1], ranks[row, 2]
+                place = begin + queries.positions[block + at]
+                first, last = _entries(back, rank) if side else _entries(ahead, rank)
+                if at != known:
+                    known, begun, seen = at, count, looked_up
+                if count + last - first > len(found):
+                    return begun, seen, block + at
+                for entry in range(first, last):
+                    target = np.int64(back.entries[entry] if side else ahead.entries[entry])
+                    if side and keys[0, at] >= 0 and (
+                            keys[0, at] & (np.int64(1) << 2 * more) - 1
+                            == _bases_of(piece, target + width, more)):
+                        continue
+                    looked_up += 1
+                    count += _hit(piece, query, place, target, width, size, found, count)
+    return count, looked_up, -1
+
+
+@inline
+def _entries(table, rank):
+    """First and last entry of a word, behind it."""
+    return table.starts[rank], table.starts[rank + 1]
+
+
+@kernel
+def _fetched(piece, count, width, more, ahead, back, keys, ranks):
+    """Note which of ``count`` words are there: i8[n, 3] number, table and rank; returns how many.
+
+    All that is known of one is far from what is known of others, so each is fetched before the first is looked at.
+    """
+    there = 0
+    for number in range(count):
+        for side in range(2 if more else 1):
+            key = keys[side, number]
+            if key >= 0 and (bit_of(back.bits if side else ahead.bits, np.uint64(key))):
+                ranks[there, 0], ranks[there, 1], ranks[there, 2] = number, side, key
+                prefetch(back.ranks if side else ahead.ranks, key >> 6)
+                there += 1
+    for at in range(there):
+        side, key = ranks[at, 1], ranks[at, 2]
+        ranks[at, 2] = rank_of(back if side else ahead, np.uint64(key))
+        prefetch(back.starts if side else ahead.starts, ranks[at, 2])
+    for at in range(there):
+        side, rank = ranks[at, 1], ranks[at, 2]
+        prefetch(back.entries if side else ahead.entries, back.starts[rank] if side else ahead.starts[rank])
+    for at in range(there):
+        side, rank = ranks[at, 1], ranks[at, 2]
+        entry = back.entries[back.starts[rank]] if side else ahead.entries[ahead.starts[rank]]
+        prefetch(piece.bits, piece.begin + np.int64(entry) + width >> 2)
+    return there
+
+
+@inline
+def _hit(piece, query, place, target, width, size, found, row):
+    """Write the hit of a word, if it is one, to a row; whether it is."""
+    if not may_grow(piece, query, place, target, width, size):
+        return False
+    whole, begin, opposite, shift = whole_word(piece, query, place, target, width, size)
+    if whole:
+        found[row, 0], found[row, 1], found[row, 2], found[row, 3] = begin, opposite, shift, target
+    return whole
+
+
+@kernel
+def _gather(queries, begins, words, places):
+    """The words of ``QueryWords``, and where these are in the strands of the whole batch."""
+    count = 0
+    for query in range(len(queries.widths)):
+        if queries.widths[query] == queries.width:
+            for number in range(queries.word_offsets[query], queries.word_offsets[query + 1]):
+                words[count], places[count] = queries.words[number], begins[query] + queries.positions[number]
+                count += 1
+
+
+class QueryWords(NamedTuple):
+    """Words of the queries of a batch that have words of one width: i4 words and their positions in the strands.
+
+    widths: i4[k], of each query. word_offsets: i8[k + 1], where the words of each query begin.
+    """
+
+    width: int
+    widths: np.ndarray
+    word_offsets: np.ndarray
+    words: np.ndarray
+    positions: np.ndarray
+
+    @property
+    def total(self) -> int:
+        return int(np.diff(self.word_offsets)[self.widths == self.width].sum())
+
+    def table(self, begins: np.ndarray, kinds: int) -> WordTable:
+        """Of words of as many kinds, at places in strands that begin at ``begins``."""
+        words, places = np.empty((2, self.total), np.int32)
+        _gather(self, begins, words, places)
+        return word_table(words, places, kinds)
+
+
+def _wide_table(piece: Piece, words: np.ndarray, places: np.ndarray, width: int, more: int, back: bool) -> WordTable:
+    wide, where = np.empty((2, len(words)), np.int32)
+    count = _widened(piece, words, places, width, more, wide, where, back)
+    return word_table(wide[:count], where[:count], 4 ** (width + more))
+
+
+def hits_of_query_words(threads: int, queries: QueryWords, piece: Piece, size: int, query: QueryTable
+                        ) -> tuple[list[np.ndarray], int]:
+    """Hits of the words of queries in a chunk, as ``scan`` finds them, and how many equal words there were."""
+    width = queries.width
+    stride = size - width + 1
+    own, begins = np.empty((2, max(0, (piece.size - width) // stride + 1)), np.int32)
+    _every(piece, width, stride, own, begins)
+    more = WIDE - width
+    if more > 1 and 2 * more <= size - width:
+        ahead, back = (_wide_table(piece, own, begins, width, more, side) for side in (False, True))
+    else:
+        more = 0
+        ahead = back = word_table(own, begins, 4**width)
+
+    def part(rows: tuple[int, int]) -> tuple[list[np.ndarray], int]:
+        low, high = rows
+        keys, ranks = np.empty((2, FETCHED), np.int64), np.empty((2 * FETCHED, 3), np.int64)
+        return all_hits(4, lambda found, at: _scan_words(queries, high, piece, size, more, ahead, back, query, keys,
+                                                         ranks, found, at), low)
+
+    parts = run_tasks(threads, part, even_parts(len(queries.words), threads))
+    found = np.concatenate([np.empty((0, 4), np.int32), *(rows for some, _ in parts for rows in some)])
+    found = found[np.argsort(found[:, 3], kind="stable")]
+    return [np.ascontiguousarray(found[:, :3])], sum(looked_up for _, looked_up in parts)

@@ -1,0 +1,218 @@
+"""Scan of packed targets on the CPU: words are made of eight bytes at a time and looked for in a table's presence bits
+before anything else is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from seqloom.core.index import Index
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import highest_bit, lowest_bit
+from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
+from seqloom.plugins.nucleotide_blast.packed_cpu import WORD, base_at, bases_from, eight_from, word_from
+from seqloom.plugins.nucleotide_blast.scanned_cpu import places_of, query_at
+from seqloom.plugins.nucleotide_blast.word_table_cpu import bit_of, rank_of
+
+ROOM = 1 << 16
+"""Hits of a chunk that there is room for at a time."""
+AT_ONCE = 512
+"""Words of a target that are looked for in a table's presence bits before those that are there are used."""
+_GROUP = 8
+"""Words that are made of the same eight bytes."""
+
+
+class QueryTable(NamedTuple):
+    """The strands of all queries: u1 bases, bool places of table words, bool places from which a whole word is open.
+
+    eights: u8, the eight bases from each place on. begins, blocks: as of ``Places``.
+    """
+
+    strands: np.ndarray
+    eights: np.ndarray
+    indexed: np.ndarray
+    opens: np.ndarray
+    begins: np.ndarray
+    blocks: np.ndarray
+
+
+@kernel
+def _mark_open(masked, begins, size, opens):
+    """Mark where ``size`` bases and more in a row of a query's strands aren't masked."""
+    for query in range(len(begins) - 1):
+        run = 0
+        for place in range(begins[query + 1] - 1, begins[query] - 1, -1):
+            run = 0 if masked[place] else run + 1
+            opens[place] = run >= size
+
+
+@inline
+def may_grow(piece, query, place, target, width, size):
+    """Whether a word may be part of one of ``size`` bases, by the eight bases on either side of it."""
+    q, t = place + width, target + width
+    if size == width or min(place, target) < 8 or q + 8 > len(query.strands) or t + 8 > piece.size:
+        return True
+    ahead = query.eights[q] ^ eight_from(piece.words, piece.begin + t)
+    back = query.eights[place - 8] ^ eight_from(piece.words, piece.begin + target - 8)
+    if ahead == 0 or back == 0:
+        return True
+    right = np.int64(lowest_bit(ahead) >> np.uint64(3))
+    return right + 7 - np.int64(highest_bit(back) >> np.uint64(3)) >= size - width
+
+
+@inline
+def whole_word(piece, query, place, target, width, size):
+    """Mini-extension and skipping of masked bases: (whether a hit is left, its start in strands and piece, shift)."""
+    number = query_at(query, place)
+    first, last = query.begins[number], query.begins[number + 1]
+    need, left, right = size - width, 0, 0
+    if need == 0:
+        return True, place, target, 0
+    strands = query.strands
+    target += piece.begin  # in its bits
+    most = min(need, place - first, target - piece.begin)
+    while left < most and strands[place - left - 1] == base_at(piece.bits, target - left - 1):
+        left += 1
+    end = piece.begin + piece.size
+    most = min(need, last - place - width, end - target - width)
+    while (left + right < need and right < most
+           and strands[place + width + right] == base_at(piece.bits, target + width + right)):
+        right += 1
+    if left + right < need:
+        return False, place, target, 0
+    place, target = place - left, target - left
+    if query.opens[place]:
+        return True, place, target - piece.begin, 0
+    if not query.indexed[place + need]:
+        return False, place, target, 0
+    shift = 0
+    while not query.indexed[place + shift]:
+        shift += 1
+    place, target = place + shift, target + shift
+    if not query.opens[place] or target + size > end:
+        return False, place, target, 0
+    for k in range(size):
+        if strands[place + k] != base_at(piece.bits, target + k):
+            return False, place, target, 0
+    return True, place, target - piece.begin, shift
+
+
+def room_for_present() -> np.ndarray:
+    """i8: for the numbers of words that are in a table; kernels that make arrays are slow."""
+    return np.empty(AT_ONCE + _GROUP, np.int64)
+
+
+@kernel
+def _present_in_groups(words, first, count, width, stride, bits, present):
+    """As ``_present``, of words so near to each other that several are made of the same bytes."""
+    there, mask = np.uint64(0), (np.uint64(1) << np.uint64(2 * width)) - np.uint64(1)
+    down, step = np.uint64(64 - 2 * width), np.uint64(2 * stride)
+    number = 0
+    while number + _GROUP <= count:
+        bases = bases_from(words, first + number * stride)
+        for k in range(_GROUP):
+            present[there] = number + k
+            there += bit_of(bits, bases >> (down - step * np.uint64(k)) & mask)
+        number += _GROUP
+    while number < count:
+        present[there] = number
+        there += bit_of(bits, word_from(words, first + number * stride, width))
+        number += 1
+    return np.int64(there)
+
+
+@kernel
+def _present(words, first, count, width, stride, bits, present):
+    """Note which of ``count`` words, ``stride`` apart from a place on, a table has; returns how many these are.
+
+    Without a branch: which words are there can't be foreseen.
+    """
+    if width + (_GROUP - 1) * stride <= WORD:
+        return _present_in_groups(words, first, count, width, stride, bits, present)
+    there = np.uint64(0)
+    for number in range(count):
+        present[there] = number
+        there += bit_of(bits, word_from(words, first + number * stride, width))
+    return np.int64(there)
+
+
+@kernel
+def scan_whole(piece, width, stride, table, found, first, present):
+    """As ``scan``, of words that needn't be extended."""
+    count = 0
+    places = max(0, (piece.size - width) // stride + 1)
+    for begin in range(first, places, AT_ONCE):
+        before, place = count, piece.begin + begin * stride
+        own = min(AT_ONCE, places - begin)
+        for at in range(_present(piece.words, place, own, width, stride, table.bits, present)):
+            number = begin + present[at]
+            rank = rank_of(table, word_from(piece.words, piece.begin + number * stride, width))
+            entry, last = table.starts[rank], table.starts[rank + 1]
+            if count + last - entry > len(found):
+                return before, before, begin
+            for place in table.entries[entry:last]:
+                found[count, 0], found[count, 1], found[count, 2] = place, number * stride, 0
+                count += 1
+    return count, count, -1
+
+
+@kernel
+def scan(piece, size, width, stride, table, query, found, first, present):
+    """Hits of a piece from a word on: rows of place in the strands, place in the piece, shift.
+
+    Returns their number, that of equal words, and the word from which on there was no room, or −1.
+
+    Args:
+        piece: ``Piece``.
+        size: bases of a hit.
+        present: ``room_for_present``.
+    """
+    count = looked_up = 0
+    places = max(0, (piece.size - width) // stride + 1)
+    for begin in range(first, places, AT_ONCE):
+        before, known, place = count, looked_up, piece.begin + begin * stride
+        own = min(AT_ONCE, places - begin)
+        for at in range(_present(piece.words, place, own, width, stride, table.bits, present)):
+            target = (begin + present[at]) * stride
+            rank = rank_of(table, word_from(piece.words, piece.begin + target, width))
+            if count + table.starts[rank + 1] - table.starts[rank] > len(found):
+                return before, known, begin
+            for entry in range(table.starts[rank], table.starts[rank + 1]):
+                looked_up += 1
+                if not may_grow(piece, query, np.int64(table.entries[entry]), target, width, size):
+                    continue
+                whole, place, opposite, shift = whole_word(piece, query, np.int64(table.entries[entry]), target, width,
+                                                           size)
+                if whole:
+                    found[count, 0], found[count, 1], found[count, 2] = place, opposite, shift
+                    count += 1
+    return count, looked_up, -1
+
+
+def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int]], first: int = 0
+             ) -> tuple[list[np.ndarray], int]:
+    """Rows that a scan finds, i4[n, columns], part by part; and how many equal words there were.
+
+    scan: called with room and where to begin; gives the rows that are in the room, how many equal words there were, and
+    where it ran out of it, or −1.
+    """
+    room, parts, words = np.empty((ROOM, columns), np.int32), [], 0
+    while True:
+        count, looked_up, after = scan(room, first)
+        words += looked_up
+        if count:
+            parts.append(room[:count].copy())
+        if after < 0:
+            return parts, words
+        if after == first and not count:
+            room = np.empty((4 * len(room), columns), np.int32)
+        first = after
+
+
+def query_table(index: Index, size: int) -> QueryTable:
+    """The strands of an index of words, for hits of ``size`` bases."""
+    strands, begins = index["strands"], index["strand_offsets"]
+    opens = np.empty(len(strands), np.bool_)
+    _mark_open(index["masked"], begins, size, opens)
+    return QueryTable(strands, sequence(strands).words, index["indexed"], opens, *places_of(begins))
