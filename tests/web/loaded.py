@@ -91,6 +91,7 @@ def pages_meanwhile(server: Served, count: int, pause: float = 0.02) -> list[Pag
                 time.sleep(pause)
             if posts.done():
                 states = {run["links"]["self"]: run["state"] for run in client.get("/runs").json["runs"]}
+                assert not set(states.values()) & {"failed", "cancelled", "stopped"}
                 left = {path for path in posts.result() if states[path] != "complete"}
                 done = set(posts.result()) - left - done
         paths = posts.result()
