@@ -254,6 +254,7 @@ def test_the_description_is_of_this_server(program: Client) -> None:
     assert "evalue" in [option["name"] for option in options]
 
 
+@pytest.mark.long
 @pytest.mark.gold
 def test_fifty_searches_at_once_are_all_answered(tmp_path: Path) -> None:
     """None is lost, and pages come within 0.2 s meanwhile."""
