@@ -18,6 +18,26 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each command compiles al
 ROOT = str(Path(__file__).parents[1])
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
+MEMORY, LEAST_MEMORY = "/dev/shm", 8 << 30
+
+
+def _has_room(folder: str) -> bool:
+    """Whether there is much room in a folder, for programs too."""
+    try:
+        about = os.statvfs(folder)
+    except (AttributeError, OSError):
+        return False
+    return about.f_bavail * about.f_frsize >= LEAST_MEMORY and not about.f_flag & os.ST_NOEXEC
+
+
+# Each commit of a database waits for the disk. What a process wrote before it was killed is there in memory as well.
+if "PYTEST_DEBUG_TEMPROOT" not in os.environ and _has_room(MEMORY):
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = MEMORY
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests begin first, so that no worker is left with one when the others are done."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.gold
 SECONDS = 10.0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks and limits memory")
 def test_mutated_input_gives_the_right_answer_or_a_refusal_in_one_line(tmp_path: Path) -> None:
     done = subprocess.run(

@@ -112,6 +112,7 @@ def test_a_merge_that_is_disturbed_loses_no_run(library, tmp_path, how, last):
     every_write(library, tmp_path, how, lambda total: [total // 2, *range(total - last, total)])  # the checkpoint's
 
 
+@pytest.mark.long
 @pytest.mark.gold
 @pytest.mark.parametrize("how", ["torn", "full", "fails"])
 def test_a_merge_that_is_disturbed_anywhere_loses_no_run(library, tmp_path, how):
@@ -146,6 +147,7 @@ def test_a_folder_s_first_search_that_is_disturbed_spoils_nothing(library, tmp_p
     searches(library, tmp_path, how, lambda total: [1, total // 2, total - 3][:3 if how == "torn" else 2])
 
 
+@pytest.mark.long
 @pytest.mark.gold
 @pytest.mark.parametrize("how", ["torn", "full", "fails"])
 def test_a_folder_s_first_search_that_is_disturbed_anywhere_spoils_nothing(library, tmp_path, how):

@@ -79,10 +79,12 @@ def kill_and_resume(folder: Path, kills: int) -> None:
     assert not store.runs_folder.exists()
 
 
+@pytest.mark.long
 def test_kills_then_resume(folder: Path) -> None:
     kill_and_resume(folder, 8)
 
 
+@pytest.mark.long
 @pytest.mark.gold
 def test_fifty_kills_then_resume(folder: Path) -> None:
     kill_and_resume(folder, 50)
@@ -105,6 +107,7 @@ def test_resume_is_refused_once_the_database_has_grown(folder: Path) -> None:
     assert len(refused.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.long
 def test_fifty_searches_at_once(folder: Path) -> None:
     words = ["blastp", "-q", "one.fasta", "-d", "p.duckdb", "--quiet"]
     record = (folder / "queries.fasta").read_text().split("\n>")[0]

@@ -45,6 +45,7 @@ def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert "out.file is neither what it was nor what it shall be" in report.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.gold
 def test_nothing_is_lost_doubled_or_left_behind() -> None:
     done = kills("--seconds", "30")

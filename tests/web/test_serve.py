@@ -310,6 +310,7 @@ def test_the_description_is_of_this_server(program: Client) -> None:
     assert "evalue" in [option["name"] for option in options]
 
 
+@pytest.mark.long
 @pytest.mark.gold
 def test_pages_come_soon_while_fifty_searches_run_that_were_posted_at_once(tmp_path: Path) -> None:
     """None is lost, and every page comes within 0.2 s meanwhile, times aside when others had the processor."""

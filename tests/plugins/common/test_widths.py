@@ -28,6 +28,7 @@ def run(level: str, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.long
 @pytest.mark.skipif("SEQLOOM_SIMD" in os.environ, reason="a width is chosen already")
 @pytest.mark.gold
 @pytest.mark.parametrize("level", SIMD_LEVELS)

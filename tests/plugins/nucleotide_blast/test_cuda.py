@@ -2,6 +2,7 @@
 
 import tomllib
 
+import pytest
 from seqloom import searches
 from seqloom.cli.toml_text import to_toml
 from seqloom.core import backends
@@ -14,6 +15,7 @@ from tests.simulator import simulated
 CHECKS = ("megablast", "blastn", "discontiguous", "chunks", "memory", "pipeline")
 
 
+@pytest.mark.long
 def test_in_the_simulator() -> None:
     done = simulated("-m", "tests.plugins.nucleotide_blast.on_cuda", *CHECKS)  # in one process: to start takes long
     assert done.returncode == 0 and done.stdout.split("\n") == [*(f"{check} passed" for check in CHECKS), ""], (
