@@ -9,7 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from seqloom.core.kernels import jit
 
 FAR = """
 from seqloom.core.kernels import inline
@@ -282,6 +284,22 @@ def test_kernels_keep_and_give_back_the_arrays_that_they_are_given(folder: Path)
     done = subprocess.run([sys.executable, "-c", COUNTS, str(folder / "installed")], cwd=folder, capture_output=True,
                           text=True, timeout=100)
     assert done.returncode == 0, done.stderr
+
+
+def test_arguments_are_told_apart_as_machine_code_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(jit.Kernel, "_entry", lambda kernel, kinds, _: asked.append(kinds) or (lambda *_: len(asked)))
+    kernel = jit.Kernel(lambda *_: None)
+    table, fixed = np.zeros((4, 6), np.float32), np.zeros((4, 6), np.float32)
+    fixed.setflags(write=False)
+    different = [(table,), (table.T,), (table[::2, ::2],), (fixed,), (table.astype(np.float64),), (table[0],), (1,),
+                 (1.0,), (np.float32(1),), (True,), (None,), ((table, 1),), ((table, 1.0),), (table, 1), ()]
+    for count, arguments in enumerate(different, 1):
+        assert kernel(*arguments) == count
+    again = [(table[1:],), (table[1:].T,), (np.ones((2, 2), np.float32).view(np.recarray),), (7,), ((table[:2], 5),)]
+    for arguments in [*different, *again]:
+        kernel(*arguments)
+    assert len(asked) == len(different) == len(set(asked))
 
 
 PLANTED = """

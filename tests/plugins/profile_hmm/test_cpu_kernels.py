@@ -257,6 +257,20 @@ def test_domains_do_not_depend_on_how_much_of_forward_is_kept(monkeypatch, room)
     assert_same_hits(found, DefineDomainsCpu().run(context, passed))
 
 
+def test_pairs_without_domains_give_no_hits_but_their_columns():
+    model = random_model(20, 3)
+    context = context_of([model], [PROTEIN.encode("X" * 30)], EVERYTHING)
+    pairs = Pairs({"query": [0], "target": [0], "score": [0]})
+    for some in (pairs, pairs.take(np.arange(0))):
+        context.counters.clear()
+        found, counted = DefineDomainsCpu().run(context, some), dict(context.counters)
+        context.counters.clear()
+        expected = DefineDomains().run(context, some)
+        assert len(found) == len(found.alignments) == 0 and counted == dict(context.counters)
+        assert_same_hits(found, expected)
+    assert set(found.data) == set(expected.data) and set(found.alignments.data) == set(expected.alignments.data)
+
+
 def test_domains_do_not_depend_on_how_much_is_held_at_once(monkeypatch):
     model = random_model(120, 120)
     context = context_of([model], some_targets([model], 120)[12:15], EVERYTHING)
