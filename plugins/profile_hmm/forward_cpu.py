@@ -46,7 +46,7 @@ from seqloom.core.subnormals import flushed
 
 from .exact_math import F32, Array32
 from .kept_states_cpu import SPECIALS, spread_states
-from .profile import LANES, FloatProfile, LengthModel, stripe
+from .profile import LANES, FloatProfile, LengthModel
 from .residues import residues_of
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ WIDE = BYTE_LANES // 2
 WIDTHS = tuple(sorted({LANES, max(LANES, WIDE // 2), WIDE}))
 """Lanes of all vectors: those of one stretch, of as many as fill a register, or two."""
 N, B, E, J, C, SCALE = range(SPECIALS)
-_ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD, _OUT_MM, _OUT_IM, _OUT_DM, _NONE = (4 * n for n in range(12))
+_ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD, _OUT_MM, _OUT_IM, _OUT_DM = (4 * n for n in range(11))
 STEP = 48
-"""Numbers of a slot's transitions."""
+"""Numbers from one slot's transitions to the next one's: whole cache lines, of which Forward needs the first two."""
 BY_SLOT = 20
 """Letters of a slot in ``StripedOdds.by_slot``: as many as any model emits."""
 WAYS = 32
@@ -80,17 +80,25 @@ class StripedOdds:
         length, slots: M and Q.
         codes: how many residue codes there are. match: f4[codes · Q · 4].
         transitions: f4[Q · 48]; of each slot four lanes of entry, into M from M, I, D; mi, ii, md, dd;
-            into the M of the next node from M, I, D; and ∞ where no delete state follows, else 0.
+            into the M of the next node from M, I, D; then nothing.
     """
 
     def __init__(self, profile: FloatProfile) -> None:
         self.length, self.slots, self.codes = profile.length, profile.slots, len(profile.match)
         self.match = np.ascontiguousarray(profile.match).reshape(-1)
         into = (profile.into_mm, profile.into_im, profile.into_dm)
-        last = stripe(np.where(np.arange(4 * self.slots) < self.length - 1, F32(0.0), F32(np.inf)))
-        parts = (profile.entry, *into, profile.mi, profile.ii, profile.md, profile.dd, *map(_of_next, into), last)
+        parts = (profile.entry, *into, profile.mi, profile.ii, profile.md, profile.dd, *map(_of_next, into))
         self.transitions = aligned(self.slots * STEP, F32)
-        self.transitions[:] = np.stack(parts, axis=1).reshape(-1)
+        rows = self.transitions.reshape(self.slots, STEP // LANES, LANES)
+        rows[:, : len(parts)], rows[:, len(parts) :] = np.stack(parts, axis=1), 0.0
+
+    @cached_property
+    def least(self) -> Array32:
+        """f4[codes · 4]: what comes to every delete state from its match state in a row of this residue, at least, for
+        each unit of B in the row before; each four times."""
+        least = np.empty(self.codes, F32)
+        _least_opened(self.match, self.transitions, self.length, self.slots, np.empty(LANES * self.slots, F32), least)
+        return np.repeat(least, LANES)
 
     @cached_property
     def by_slot(self) -> Array32:
@@ -116,6 +124,22 @@ def _of_next(row: Array32) -> Array32:
     moved[:-1] = row[1:]
     moved[-1, :-1] = row[0, 1:]
     return moved
+
+
+@kernel
+def _least_opened(match, transitions, length, slots, room, least):
+    """Fill f4[codes] ``least``; see ``StripedOdds.least``. room: f4[4 · Q], working space."""
+    for q in range(slots):
+        for lane in range(4):
+            at = q * STEP + lane
+            opens = lane * slots + q < length - 1
+            room[q * 4 + lane] = transitions[at + _ENTRY] * transitions[at + _MD] if opens else np.float32(np.inf)
+    for code in range(len(least)):
+        lowest, row = _ONE, match[code * slots * 4 : (code + 1) * slots * 4]
+        for place in range(len(room)):
+            if room[place] < np.float32(np.inf):
+                lowest = min(lowest, row[place] * room[place])
+        least[code] = lowest
 
 
 @kernel
@@ -155,18 +179,18 @@ def _forward_kernel(lanes: int) -> Any:
         return cell * quads(match, places, q * 4, lanes)
 
     @kernel
-    def fill_forward(match, transitions, slots, stops, residues, begins, lengths, moves, loops, heads, following,
-                     end_move, end_loop, first, last, kept, cells, specials, places, current, rows, room):
+    def fill_forward(match, transitions, least, slots, stops, residues, begins, lengths, moves, loops, heads, following,
+                     end_move, end_loop, first, last, kept, cells, specials, places, current, rows, fours, room):
         """Fill rows ``first`` + 1 to ``last`` of ``specials`` f4[rows · 6 · lanes] and ``cells`` f4[kept · 3 · Q ·
         lanes], of which row i stands at i − ``first`` modulo ``kept``, for lanes / 4 streams of targets. Row ``first``
         is there already, unless it is 0; if it isn't 0, a stream is one target.
 
         stops: whether deletions stop being extended when nothing changes. begins, lengths, moves, loops: of each
         target. heads: the first target of each stream; following: the one behind each target, or −1. places, current,
-        rows: i8[lanes / 4], room: f4[3 · lanes], working space.
+        rows, fours: i8[lanes / 4], room: f4[3 · lanes], working space.
         """
         zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(RESCALE_ABOVE, lanes)
-        share, least = splat(_NOTHING, lanes), splat(_NORMAL, lanes)
+        share, normal_from = splat(_NOTHING, lanes), splat(_NORMAL, lanes)
         to_c, to_j = splat(end_move, lanes), splat(end_loop, lanes)
         targets, row = lanes // 4, 3 * slots * lanes
         for t in range(targets):
@@ -195,7 +219,9 @@ def _forward_kernel(lanes: int) -> Any:
                     current[t], rows[t], beginning = target, i, True
                 # A stream that has ended goes on with its last residue, which nobody looks at.
                 place = min(max(i - rows[t], 1), lengths[target])
-                places[t] = np.int64(residues[begins[target] + place - 1]) * slots * 4
+                code = np.int64(residues[begins[target] + place - 1])
+                places[t], fours[t] = code * slots * 4, code * 4
+            normal = not greater_lanes(normal_from, b * quads(least, fours, 0, lanes))
             above, here = (i - 1 - first) % kept * row, (i - first) % kept * row
             m = quads_up(load(cells, above + end, lanes))
             d = quads_up(load(cells, above + deletes + end, lanes))
@@ -205,7 +231,7 @@ def _forward_kernel(lanes: int) -> Any:
             cell = entered(match, transitions, slots - 1, places, b, load(cells, above + before, lanes),
                             load(cells, above + inserts + before, lanes), load(cells, above + deletes + before, lanes))
             carry = quads_up(cell * same_quads(transitions, (slots - 1) * STEP + _MD, lanes))
-            ends, opened, low = zero, zero, one
+            ends, opened = zero, zero
             for q in range(slots):
                 t, place = q * STEP, q * lanes
                 cell = entered(match, transitions, q, places, b, m, s, d)
@@ -219,10 +245,7 @@ def _forward_kernel(lanes: int) -> Any:
                 store(cells, here + deletes + place, deleted)
                 carry = deleted * same_quads(transitions, t + _DD, lanes)
                 opened = cell * same_quads(transitions, t + _MD, lanes)
-                open_or_none = opened + same_quads(transitions, t + _NONE, lanes)
-                low = choose_greater(low, open_or_none, open_or_none, low)
             of_matches, running = ends, targets
-            normal = not greater_lanes(least, low)
             for _ in range(3):
                 carry = quads_up(carry)
                 if running < targets:
@@ -353,7 +376,7 @@ def _backward_kernel(lanes: int) -> Any:
     @kernel
     def fill_backward(match, transitions, slots, residues, begins, lengths, moves, loops, tails, preceding, firsts,
                       end_move, end_loop, forward, first, last, products, cells, specials, own_scales, places, current,
-                      rows, room):
+                      rows, _, room):
         """Fill rows ``last`` to ``first`` + 1, and then 0, of ``specials`` as for Forward, whose states are
         ``forward``; u1[targets] ``own_scales`` says which targets left Forward's scales. M and I are multiplied into
         ``products``, Forward's cells of rows from ``first`` on, unless it is empty.
@@ -570,7 +593,7 @@ class Matrices:
         self.clear()
         self.blocks = [(0, 0)]
         self._last, self._below_last = aligned(self.row, F32), aligned(self.row + odds.slots * lanes, F32)
-        self._working = (*np.empty((3, self.together), np.int64), np.empty(3 * lanes, F32))
+        self._working = (*np.empty((4, self.together), np.int64), np.empty(3 * lanes, F32))
         self._above: list[Array32] = []
         self._below: list[tuple[Array32, NDArray[np.bool_]]] = []
 
@@ -639,9 +662,9 @@ class Matrices:
     def _forward(self, first: int, last: int, cells: Array32, kept: int) -> None:
         odds = self.odds
         _FORWARD[self.lanes](
-            odds.match, odds.transitions, odds.slots, odds.length >= NO_CHANGES_FROM, self._residues, self._begins,
-            self.lengths, self.moves, self.loops, self._streams.heads, self._streams.following, self.end_move,
-            self.end_loop, first, last, kept, cells, self.forward, *self._working)
+            odds.match, odds.transitions, odds.least, odds.slots, odds.length >= NO_CHANGES_FROM, self._residues,
+            self._begins, self.lengths, self.moves, self.loops, self._streams.heads, self._streams.following,
+            self.end_move, self.end_loop, first, last, kept, cells, self.forward, *self._working)
 
     def _backward(self, first: int, last: int, products: Array32) -> None:
         odds = self.odds

@@ -66,48 +66,80 @@ class StripedWords:
         self.length = profile.length
         self.slots = max(2, -(-self.length // LANES))
         self.match = aligned(words.match.shape[0] * self.slots * LANES, np.int16)
-        self.match[:] = self._striped(words.match).reshape(-1)
-        worth = worths(words)
-        into_m, into_d = np.zeros((2, self.length + 1), np.int32)
-        into_m[:-2], into_d[:-2] = words.into_im[1:], words.into_dm[1:]
-        gains = worth - into_d[1:]
-        self.folded = bool(longest <= LONGEST and words.entry.min() + into_d.min() > DEAREST and gains.max() < 32768)
-        parts = [words.entry, words.into_mm]
-        if self.folded:
-            parts += [words.md + into_d[1:], words.dd + into_d[1:] - into_d[:-1], words.mi + into_m[:-1], words.ii]
-        else:
-            parts += [words.md, words.dd, words.mi, words.ii, words.into_im, words.into_dm]
-            gains = worth
+        _stripe(words.match, self.slots, self.slots * LANES, LANES, self.match)
+        gains, parts = np.empty(self.length, np.int32), np.empty((8, self.length), np.int32)
+        _gains(words.entry, words.into_dm, words.dd, gains)
+        self.folded = bool(longest <= LONGEST) and _folds(words.entry, words.into_dm, gains)
+        _parts(words.entry, words.into_mm, words.md, words.dd, words.mi, words.ii, words.into_im, words.into_dm,
+               self.folded, gains, parts)
+        parts = parts[: 6 if self.folded else 8]
         self.transitions = aligned(self.slots * len(parts) * LANES, np.int16)
-        self.transitions[:] = np.stack([self._striped(part) for part in parts], axis=1).reshape(-1)
-        self.worth = aligned(LANES, np.int16)
-        self.worth[:] = self._striped(gains)[-1]
-
-    def _striped(self, values: np.ndarray) -> np.ndarray:
-        """i2[..., Q, LANES] of [..., M], not less than −32768; −32768 beyond the model."""
-        padded = np.full((*values.shape[:-1], LANES * self.slots), MINUS_INFINITY, np.int16)
-        padded[..., : self.length] = np.maximum(values, MINUS_INFINITY)
-        return np.ascontiguousarray(np.swapaxes(padded.reshape(*values.shape[:-1], LANES, self.slots), -1, -2))
+        _stripe(parts, self.slots, LANES, len(parts) * LANES, self.transitions)
+        whole = np.empty(self.slots * LANES, np.int16)
+        _stripe(gains[None], self.slots, 0, LANES, whole)
+        self.worth = whole[-LANES:]
 
 
 @kernel
-def _worth(entry, into_dm, dd, worth):
-    """Fill i2[M] ``worth``; entry, into_dm, dd: of ``WordProfile``."""
+def _stripe(rows, slots, by_row, by_slot, striped):
+    """Fill i2 ``striped`` with i4[n, M] ``rows``, but −32768 at least and beyond the model. by_row, by_slot: from a
+    row to the next one and from slot to slot."""
+    for row in range(rows.shape[0]):
+        for q in range(slots):
+            place = row * by_row + q * by_slot
+            for lane in range(LANES):
+                k = lane * slots + q
+                striped[place + lane] = max(rows[row, k], MINUS_INFINITY) if k < rows.shape[1] else MINUS_INFINITY
+
+
+@kernel
+def _gains(entry, into_dm, dd, gains):
+    """Fill i4[M] ``gains``, the worth of ``StripedWords`` at each node; entry, into_dm, dd: of ``WordProfile``."""
     length, least = len(dd), np.int64(MINUS_INFINITY)
-    worth[length - 1] = gain = least
+    gains[length - 1] = gain = least
     for k in range(length - 1, 0, -1):  # the delete state at place k, of node k + 1
         if k + 2 < length:
             gain = dd[k] + max(gain, into_dm[k + 2] - entry[k + 2])
             gain = min(max(gain, least), np.int64(32767))
-        worth[k - 1] = gain
+        gains[k - 1] = gain
+
+
+@kernel
+def _folds(entry, into_dm, gains):
+    """Whether steps to match states can be added beforehand."""
+    dearest, step = np.int64(0), np.int64(0)
+    for k in range(len(entry)):
+        dearest = min(dearest, entry[k])
+        into = into_dm[k + 2] if k + 2 < len(entry) else 0
+        if k + 1 < len(entry):
+            step = min(step, into_dm[k + 1])
+        if gains[k] - into > 32767:
+            return False
+    return dearest + step > DEAREST
+
+
+@kernel
+def _parts(entry, into_mm, md, dd, mi, ii, into_im, into_dm, folded, gains, parts):
+    """Fill i4[8, M] with the transitions of ``WordProfile`` in the order of the kernel; if ``folded``, only six, and
+    I and D, and ``gains`` with these, are held with the step to the next match state."""
+    for k in range(len(entry)):
+        from_i = from_d = into_d = 0
+        if folded and k + 1 < len(entry):
+            from_i, from_d = into_im[k + 1], into_dm[k + 1]
+            into_d = into_dm[k + 2] if k + 2 < len(entry) else 0
+        parts[_ENTRY, k], parts[_INTO_MM, k] = entry[k], into_mm[k]
+        parts[_MD, k], parts[_DD, k] = md[k] + into_d, dd[k] + into_d - from_d
+        parts[_MI, k], parts[_II, k] = mi[k] + from_i, ii[k]
+        parts[_INTO_IM, k], parts[_INTO_DM, k] = into_im[k], into_dm[k]
+        gains[k] -= into_d
 
 
 def worths(words: WordProfile) -> np.ndarray:
     """i2[M]: what the delete state of the next node can gain, at most, by going on to a delete state and sometime to a
     match state, over entering the model there."""
-    worth = np.empty(len(words.dd), np.int16)
-    _worth(words.entry, words.into_dm, words.dd, worth)
-    return worth
+    gains = np.empty(len(words.dd), np.int32)
+    _gains(words.entry, words.into_dm, words.dd, gains)
+    return gains.astype(np.int16)
 
 
 @kernel
