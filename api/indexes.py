@@ -32,6 +32,9 @@ from .storage.sequences.stored_indexes import IndexKey, IndexWriter, StoredIndex
 MAPPED_FROM = 256 << 20
 """Bytes from which on an index is mapped unless asked otherwise: to read them takes about as long as to start."""
 
+MANY_RESIDUES = 1 << 20
+"""Query residues below which it hardly matters which index they are looked up in."""
+
 
 @dataclass(frozen=True)
 class IndexInfo:
@@ -184,8 +187,10 @@ def drop_indexes(path: "str | Path", plugins: Sequence[str] = ()) -> int:
 # ---- in searches
 
 
-def with_stored(plan: Plan, source: VolumeSource) -> Plan:
+def with_stored(plan: Plan, source: VolumeSource, asked: int = 0) -> Plan:
     """The plan that makes the best of the indexes stored with the databases of ``source``.
+
+    Queries have ``asked`` residues, as far as is known.
 
     Where the pipeline has plugins for that case, and the person who asked has not chosen any for these slots, they take
     over. Own options of an index, which change its layout alone, are those of the stored one unless others were asked
@@ -197,6 +202,8 @@ def with_stored(plan: Plan, source: VolumeSource) -> Plan:
             other = _composed(pipeline, plan)
         except BackendError:  # not on this back end
             return _adopted(plan, source) or plan
+        if _own_pays(plan, other, source, asked):
+            return _adopted(plan, source) or plan
         adopted = _adopted(other, source, only=frozenset(plan.pipeline.stored))
         if adopted:
             return adopted
@@ -204,6 +211,13 @@ def with_stored(plan: Plan, source: VolumeSource) -> Plan:
             if placed.name in plan.pipeline.stored:
                 _tell_unfit(source, _key(placed.stage, plan.options, _given(placed)), "the search does without it")
     return _adopted(plan, source) or plan
+
+
+def _own_pays(plan: Plan, stored: Plan, source: VolumeSource, asked: int) -> bool:
+    """Whether the plan with an index of its own, which stays in memory, is quicker than that with a stored one."""
+    own, targets = plan.pipeline.own_from, source.total_residues
+    return (own > 0 and asked >= max(MANY_RESIDUES, own * targets) and targets <= VOLUME_RESIDUES
+            and all(placed.stage.backend != "cuda" for placed in stored.stages))
 
 
 def _composed(pipeline: Pipeline, plan: Plan) -> Plan:

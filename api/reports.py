@@ -6,6 +6,7 @@ from os import PathLike
 from typing import IO
 
 from .core import output_files
+from .core.comparison import Comparison
 from .core.errors import UsageError
 from .installed import registry
 from .run import Run
@@ -33,3 +34,9 @@ def write_report(runs: Sequence[Run], out: "IO[str] | str | PathLike[str]", outf
             reads = [path for run, report in zip(runs, reports) for path in run.files(report)]
             out = stack.enter_context(output_files.text(out, reads))
         writer.write_together(reports, out, fields)
+
+
+def compared(first: Run, second: Run) -> Comparison:
+    """What one of two runs has that the other hasn't: their hits by names of query and target."""
+    with first.reporting() as ours, second.reporting() as theirs:
+        return Comparison(ours, theirs)

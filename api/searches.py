@@ -165,7 +165,8 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         space = space_of(searched)
         if cluster is None and pays_on_devices(plan, loaded.total_residues * space.total_residues):
             plan = compose(plugins, chosen, options, "cuda", stages, settings)
-        plan = indexes.with_stored(plan, searched)
+        many = stream.files.bytes if stream else None
+        plan = indexes.with_stored(plan, searched, max(loaded.total_residues, many or 0))
         use = replace(use, memory=_data_budget(budget), explain=numbers_of(source, explain))
         provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
                       "pick": asdict(pick) if pick else None,

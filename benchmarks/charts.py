@@ -1,7 +1,9 @@
-"""Charts of measurements: both axes logarithmic, a line per series, as SVG."""
+"""Charts of measurements as SVG: lines on two logarithmic axes, and bars of parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 COLOURS = ("#1f6fb4", "#d9480f", "#2b8a3e", "#862e9c", "#e8a400", "#0b7285", "#c2255c", "#5c4b3b", "#495057")
 
@@ -9,6 +11,27 @@ COLOURS = ("#1f6fb4", "#d9480f", "#2b8a3e", "#862e9c", "#e8a400", "#0b7285", "#c
 def save_chart(path: Path, title: str, across: str, up: str,
                series: Mapping[str, Sequence[tuple[float, float]]]) -> None:
     """Draw points (x, y), both above 0, joined by lines; ``across`` and ``up`` say what the axes are."""
+    with _chart(path, title, across, up) as axes:
+        for n, (name, points) in enumerate(series.items()):
+            axes.loglog(*zip(*points, strict=True), marker="o", markersize=4, color=COLOURS[n % len(COLOURS)],
+                        label=name)
+
+
+def save_bars(path: Path, title: str, across: str, up: str, names: Sequence[str],
+              parts: Mapping[str, Sequence[float]], marks: Mapping[str, Sequence[float]]) -> None:
+    """Draw a bar of stacked ``parts`` for each of the names, and points of ``marks`` on it."""
+    with _chart(path, title, across, up) as axes:
+        below = [0.0] * len(names)
+        for n, (name, heights) in enumerate(parts.items()):
+            axes.bar(names, heights, 0.6, below, color=COLOURS[n], label=name)
+            below = [low + height for low, height in zip(below, heights, strict=True)]
+        for name, heights in marks.items():
+            axes.plot(names, heights, "k_", markersize=22, markeredgewidth=2, label=name)
+
+
+@contextmanager
+def _chart(path: Path, title: str, across: str, up: str) -> Iterator[Any]:
+    """Axes to draw on; the file is written at the end."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -16,9 +39,7 @@ def save_chart(path: Path, title: str, across: str, up: str,
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(8, 5))
         axes = figure.add_subplot()
-        for n, (name, points) in enumerate(series.items()):
-            axes.loglog(*zip(*points, strict=True), marker="o", markersize=4, color=COLOURS[n % len(COLOURS)],
-                        label=name)
+        yield axes
         axes.set_title(title, loc="left")
         axes.set_xlabel(across)
         axes.set_ylabel(up)

@@ -24,6 +24,8 @@ def serve(
     num_threads: Annotated[str, option("-p", "--num-threads", metavar="N", help="threads of each search")] = "1",
     memory: MemoryOption = None,
     backend: Annotated[str | None, option("--backend", metavar="NAME", help="auto, cpu, cuda or reference")] = None,
+    search_seconds: Annotated[str | None, option("--search-seconds", metavar="SECONDS", help="after which a search is "
+                                                 "stopped; it can be resumed  [default: never]")] = None,
     upload: Annotated[str, option("--upload", metavar="SIZE", help="of what is sent at once, at most")] = "32M",
     timeout: Annotated[str, option("--timeout", metavar="SECONDS", help="after which SQL is stopped")] = "20",
 ) -> None:
@@ -45,12 +47,7 @@ def serve(
         from seqloom.web.settings import Settings
     except ModuleNotFoundError as error:
         raise MissingPackageError(error.name or "starlette", "web") from None
-    try:
-        seconds = float(timeout)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= 3600:
-        raise UsageError(f"--timeout needs a number of seconds up to 3,600, not '{timeout}'")
+    limit = _seconds(search_seconds, "--search-seconds", 10_000_000) if search_seconds else None
     at = number(port, "--port", 0) or 0
     if at > 65535:
         raise UsageError(f"--port needs a number up to 65,535, not '{port}'")
@@ -58,5 +55,18 @@ def serve(
         results=results_path(results), databases=tuple(db or ()), host=host, port=at, names=tuple(name or ()),
         token=token or os.environ.get("SEQLOOM_TOKEN", ""), searches=number(searches, "--searches") or 1,
         threads=number(num_threads, "--num-threads") or 1, memory=parse_bytes(memory), backend=backend,
-        upload=parse_bytes(upload, "--upload") or 0, sql_seconds=seconds)
+        upload=parse_bytes(upload, "--upload") or 0, sql_seconds=_seconds(timeout, "--timeout", 3600),
+        search_seconds=limit)
     serving.serve(settings, lambda address: say(f"{address} shows what can be searched; Ctrl-C ends the server"))
+
+
+def _seconds(given: str, flag: str, most: int) -> float:
+    from seqloom.core.errors import UsageError
+
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= most:
+        raise UsageError(f"{flag} needs a number of seconds up to {most:,}, not '{given}'")
+    return seconds

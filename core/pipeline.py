@@ -62,6 +62,9 @@ class Pipeline:
             that one of them makes, or where a back end is asked for that they alone have. They give the same rows.
             Where one of these slots is changed none take over. Plain data doesn't hold them: it says
             what ran.
+        own_from: query residues for each residue searched from which on the slots' own plugins stay, though there is
+            such an index: so many are looked up sooner in an index of their own, with the time in which it is made.
+            0: never.
         task: the pipeline that runs where somebody asks for the program of this name and for no task, if it is another:
             the peer's blastn does what its task megablast does. Plain data doesn't hold it either.
         source: the file that it is from, for messages; "" if none.
@@ -76,6 +79,7 @@ class Pipeline:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     writer: str = "6"
     stored: Mapping[str, str] = field(default_factory=dict)
+    own_from: float = 0.0
     task: str = ""
     source: str = ""
     devices_from: int = 0
@@ -228,6 +232,11 @@ class Plan:
     def working(self, scope: Scope) -> list[FilledSlot]:
         """Stages that take and give records, of one scope, in order."""
         return [p for p in self.stages if p.slot.scope == scope and not isinstance(p.stage, IndexStage)]
+
+    @property
+    def deciding(self) -> list[str]:
+        """Names of the slots that decide what is found; others are there for speed, where a back end has them."""
+        return [f.name for f in self.stages if f.slot.enabled != "fast"]
 
     @property
     def slow(self) -> list[FilledSlot]:

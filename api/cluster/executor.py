@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from ..core import output_files
@@ -15,7 +16,7 @@ from ..core.engine.balance import sooner_elsewhere
 from ..core.engine.engine import Engine
 from ..core.engine.planning import READERS, Planner, Settings
 from ..core.errors import Cancelled, ClusterError, StoreError
-from ..core.ports import Unit, UnitPlan, UnitResult, VolumeSource
+from ..core.ports import SlotStats, Unit, UnitPlan, UnitResult, VolumeSource
 from . import worker as remote
 from .connection import seconds
 from .members import Attempt, LostError, Worker
@@ -245,7 +246,8 @@ class ClusterExecutor:
             return self._again(attempt, f"worker {worker.address}: {facts['error']}")
         self._keep_parts(to_files(facts, arrays))
         result, trace = to_result(unit, facts, arrays["records"])
-        self._engine.runner.add(to_stats(facts["indexes"]))
+        result = replace(result, stats=self._planned(result.stats))
+        self._engine.runner.add(self._planned(to_stats(facts["indexes"])))
         self._engine.trace.seen.update(trace.seen)
         self._engine.trace.lost.update(trace.lost)
         worker.units += 1
@@ -255,6 +257,11 @@ class ClusterExecutor:
         worker.received += len(future.result())
         self._progress.add(unit.cells - attempt.told)
         return result
+
+    def _planned(self, stats: Mapping[str, SlotStats]) -> dict[str, SlotStats]:
+        """Statistics of slots that the run has here too: a worker's device may bring others, for its own speed."""
+        slots = {filled.name for filled in self._engine.plan.stages}
+        return {name: stat for name, stat in stats.items() if name in slots}
 
     def _keep_parts(self, files: Mapping[tuple[str, str], bytes]) -> None:
         """Keep the files that a unit left, before it is kept itself.

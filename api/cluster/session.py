@@ -52,7 +52,7 @@ def session(cluster: Any, plan: Plan, source: VolumeSource, space: SearchSpace, 
         request = {
             "run": run, "identity": identity(), "plan": plan.provenance(), "own": bool(own),
             "alphabet": source.alphabet.name,
-            "slots": [placed.name for placed in plan.stages], "space": asdict(space),
+            "slots": plan.deciding, "space": asdict(space),
             "databases": [{name: base[name] for name in ("path", "fingerprint", "sequences")}
                           for base in source.fingerprints()],
             "pick": asdict(pick) if pick else None, "memory": memory, "device_memory": device_memory,

@@ -207,10 +207,9 @@ def hello(request: bytes) -> bytes:
     try:
         memory = _budget(asked["memory"], worker.memory_manager.memory_limit, asked["on_host"])
         plan, space = _written_here(kept_plan(asked), files), SearchSpace(**asked["space"])
-        slots = [placed.name for placed in plan.stages]
-        if slots != asked["slots"]:
-            return _refusal(f"its slots are {', '.join(slots)} instead of {', '.join(asked['slots'])}; choose the "
-                            "back end with --backend")
+        if plan.deciding != asked["slots"]:
+            return _refusal(f"its slots are {', '.join(plan.deciding)} instead of {', '.join(asked['slots'])}; "
+                            "choose the back end with --backend")
         source = _source(asked, plan, space, threads, files)
         settings = Settings(threads=threads, memory=memory, device_memory=asked["device_memory"],
                             explain=frozenset(asked["explain"]))

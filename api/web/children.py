@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-NICE = 10
-"""By how much workers stand back for the server, so that pages are quick while searches run."""
+NICE, NICE_SEARCH = 3, 7
+"""By how much workers stand back for the server, so that pages are quick; searches more than tasks with a visitor
+waiting."""
 ANSWER = 64 << 20
 """Characters of an answer, at most."""
 
@@ -35,11 +36,14 @@ class Child:
 
     @classmethod
     async def start(cls, task: Mapping[str, Any]) -> "Child":
+        # A group of its own keeps Ctrl-C from it. It stays in the server's session, though: between sessions Linux
+        # shares processors without regard to the priorities of their processes.
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", f"{__package__}.worker", stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE, limit=ANSWER, start_new_session=True, env=_environment())
+            stdout=asyncio.subprocess.PIPE, limit=ANSWER, process_group=0, env=_environment())
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
+            os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + (
+                NICE_SEARCH if task["do"] == "search" else NICE))
         child = cls(process)
         assert process.stdin
         with suppress(ConnectionError):

@@ -33,9 +33,11 @@ def description(catalogue: Catalogue, settings: Settings) -> dict[str, Any]:
                                                 "gzip"}}}},
                 "responses": {"201": run, "400": _answer("what is wrong with it", _ERROR),
                               "413": {"description": "it is too large"}, "503": _answer("too many wait", _ERROR)}}},
-            "/runs": {"get": {"summary": "All runs, newest first", "operationId": "listRuns", "responses": {
+            "/runs": {"get": {"summary": "Runs, newest first, 500 at once", "operationId": "listRuns", "parameters": [
+                _query("before", {"type": "string", "format": "uuid"})], "responses": {
                 "200": _answer("runs", {"type": "object", "properties": {
-                    "count": {"type": "integer"},
+                    "count": {"type": "integer", "description": "of all that there are"},
+                    "more": {"type": ["string", "null"], "description": "address of those that are older"},
                     "runs": {"type": "array", "items": {"$ref": "#/components/schemas/Run"}}}})}}},
             "/runs/{id}": {"parameters": [id], "get": {
                 "summary": "How far a run has come", "operationId": "getRun", "responses": {"200": run, **missing}}},
@@ -55,6 +57,14 @@ def description(catalogue: Catalogue, settings: Settings) -> dict[str, Any]:
                     "summary": "The run in an output format, as a table or as a figure", "operationId": "getFile",
                     "responses": {"200": {"description": "the file"}, **missing,
                                   "409": _answer("the run isn't complete", _ERROR)}}},
+            "/compare": {"get": {
+                "summary": "What one of two runs has that the other hasn't", "operationId": "compareRuns",
+                "description": "Hits are the same where the names of query and target are.",
+                "parameters": [_query("run", {"type": "array", "minItems": 2, "maxItems": 2,
+                                              "items": {"type": "string", "format": "uuid"}})],
+                "responses": {"200": _answer("their hits", _COMPARISON), **missing,
+                              "400": _answer("these aren't two runs", _ERROR),
+                              "409": _answer("one isn't complete", _ERROR)}}},
             "/sql": {"post": {
                 "summary": "Ask the store", "operationId": "sql",
                 "description": f"Stopped after {settings.sql_seconds:g} seconds; {settings.sql_rows:,} rows at most.",
@@ -108,10 +118,21 @@ def _option(info: OptionInfo, default: Any) -> dict[str, Any]:
 
 
 _ERROR: dict[str, Any] = {"type": "object", "properties": {"error": {"type": "string"}}}
+_FOUND: dict[str, Any] = {"type": "object", "properties": {
+    "rank": {"type": "integer"}, "score": {"type": "number"}, "bits": {"type": ["number", "null"]},
+    "evalue": {"type": ["number", "null"]}}}
+_LINES: dict[str, Any] = {"type": "array", "items": {"type": "object", "properties": {
+    "query": {"type": "string"}, "target": {"type": "string"}, "first": _FOUND, "second": _FOUND}}}
+_COMPARISON: dict[str, Any] = {"type": "object", "properties": {
+    "runs": {"type": "array", "items": {"type": "string", "format": "uuid"}},
+    "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+    "first": {**_LINES, "description": "hits that the first run alone has, best first"},
+    "second": {**_LINES, "description": "hits that the second run alone has"},
+    "both": {**_LINES, "description": "hits of both, with rank, score and E-value in either"}}}
 _RUN: dict[str, Any] = {"type": "object", "properties": {
     "id": {"type": "string", "format": "uuid"},
-    "state": {"enum": ["queued", "running", "stopping", "complete", "pending", "failed", "cancelled", "incomplete",
-                       "unreadable"]},
+    "state": {"enum": ["queued", "running", "stopping", "complete", "pending", "failed", "cancelled", "stopped",
+                       "incomplete", "unreadable"], "description": "stopped: by the time limit of the server"},
     "status": {"type": "string", "description": "the same for people"},
     "pipeline": {"type": "string"}, "databases": {"type": "array", "items": {"type": "string"}},
     "options": {"type": "object"}, "title": {"type": "string"},

@@ -1,5 +1,6 @@
 """Pages for people: templates in which all text is escaped, their style and their script."""
 
+import asyncio
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -15,7 +16,6 @@ from .safety import Keys
 
 STATIC: Mapping[str, str] = {"style.css": "text/css; charset=utf-8", "progress.js": "text/javascript; charset=utf-8"}
 
-
 class Pages:
     """Fills templates for requests."""
 
@@ -28,11 +28,22 @@ class Pages:
             form=self._keys.of_form(request.scope["visitor"]), **context)
         return HTMLResponse(text, status, {"Vary": "Accept"})
 
+    async def answer_large(self, request: Request, template: str, status: int = 200, **context: Any) -> Response:
+        """A page with what somebody sent or asked for, which may be much; others are answered meanwhile."""
+        return await asyncio.to_thread(self.answer, request, template, status, **context)
+
     def static(self, name: str) -> Response:
         """Style or script."""
         if name not in STATIC:
             raise HTTPException(404, "there is no such file")
         return Response(_read(name), media_type=STATIC[name], headers={"Cache-Control": "max-age=300"})
+
+
+def prepare() -> None:
+    """Compile all templates, so that the first who asks for a page doesn't wait for that."""
+    for file in files(__package__).joinpath("templates").iterdir():
+        if file.name.endswith(".html"):
+            environment().get_template(file.name)
 
 
 @cache

@@ -7,8 +7,6 @@ from pathlib import Path
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_WAITING = 1000
 """Searches in the queue, at most."""
-
-
 UPLOADS = 64
 """Of full size that the queries of the queue may take on disk, at most."""
 
@@ -26,6 +24,7 @@ class Settings:
         searches: that run at a time.
         threads, memory: of each search.
         backend: of searches.
+        search_seconds: for which a search may run at a stretch; None for as long as it takes.
         upload: bytes of a request, at most.
         sql_seconds, sql_rows, sql_memory: limits of a query in SQL; memory in bytes.
     """
@@ -40,6 +39,7 @@ class Settings:
     threads: int = 1
     memory: int | None = None
     backend: str | None = None
+    search_seconds: float | None = None
     upload: int = 32 << 20
     sql_seconds: float = 20.0
     sql_rows: int = 1000

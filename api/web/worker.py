@@ -109,7 +109,7 @@ def search(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     def written(run: Run) -> None:
         assert run.counts is not None
         counts["queries"], counts["hits"] = run.counts
-        _write_page(run, Path(task["page"]), task["id"])
+        _write_page(run, Path(task["page"]))
 
     limits = {"threads": task["threads"], "memory": task["memory"], "results": task["results"]}
     with _alone(folder / "lock", progress):
@@ -129,10 +129,10 @@ def search(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         return {**counts, "seconds": time.monotonic() - began}
 
 
-def _write_page(run: Any, path: Path, id: str) -> None:
+def _write_page(run: Any, path: Path) -> None:
     """The report of a run, which the server shows; where that can't be made now, it is made when it is asked for."""
     with suppress(SeqloomError, OSError):
-        run.write(path, f"html site=/runs/{id}")
+        run.write(path, "html site=/runs")
 
 
 @contextmanager
@@ -181,8 +181,8 @@ def _counts(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    """Write a run into a file in an output format, or a view of it by ``task["export"]``; several become a ZIP."""
-    from ..output_formats import check_format
+    """Write runs into a file in an output format, or a view of one by ``task["export"]``; more files become a ZIP."""
+    from ..reports import write_report
     from ..results import Results
 
     results, out = Results(task["results"]), Path(task["out"])
@@ -190,17 +190,38 @@ def write(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         os.chdir(name)
         target = Path(name) / task["name"]
         if "export" in task:
-            results.export(task["id"], task["export"], target, task["level"])
+            results.export(task["ids"][0], task["export"], target, task["level"])
+        elif len(task["ids"]) > 1:
+            write_report([results.run(id) for id in task["ids"]], target, task["outfmt"])
         else:
-            run = results.run(task["id"])
-            if not task["outfmt"].startswith("plot "):  # figures say themselves that there is nothing to draw
-                check_format(task["outfmt"], run.plan)
-            run.write(target, task["outfmt"])
+            _write_one(results.run(task["ids"][0]), target, task["outfmt"])
         made = sorted(Path(name).iterdir())
         if len(made) > 1:
             target = Path(shutil.make_archive(f"{name}.all", "zip", name))
         os.replace(target, out)
     return {"bytes": out.stat().st_size, "several": len(made) > 1}
+
+
+def _write_one(run: Any, target: Path, outfmt: str) -> None:
+    from ..output_formats import check_format
+
+    if not outfmt.startswith("plot "):  # figures say themselves that there is nothing to draw
+        check_format(outfmt, run.plan)
+    run.write(target, outfmt)
+
+
+def compare(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    """Write what one of two runs has that the other hasn't into a file, as JSON."""
+    from ..reports import compared
+    from ..results import Results
+
+    results, out = Results(task["results"]), Path(task["out"])
+    found = compared(*(results.run(id) for id in task["ids"]))
+    parts = {"first": found.first_alone, "second": found.second_alone, "both": found.both}
+    with open(out, "w", encoding="utf-8") as file:
+        json.dump({"runs": task["ids"], "counts": {name: len(lines) for name, lines in parts.items()},
+                   **{name: [line.plain() for line in lines] for name, lines in parts.items()}}, file)
+    return {"bytes": out.stat().st_size}
 
 
 def sql(task: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
@@ -295,7 +316,8 @@ def _database(path: str) -> dict[str, Any]:
 
 
 TASKS: dict[str, Callable[[Mapping[str, Any], Progress], Any]] = {
-    "search": search, "write": write, "sql": sql, "runs": runs, "delete": delete, "databases": databases}
+    "search": search, "write": write, "compare": compare, "sql": sql, "runs": runs, "delete": delete,
+    "databases": databases}
 
 if __name__ == "__main__":
     main()

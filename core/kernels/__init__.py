@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         move_down,
         move_up,
         not_greater_lanes,
+        picked_bits,
         prefetch,
         quads,
         quads_down,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         store,
         whole_numbers,
         widened,
+        words_at,
         wrapped_difference,
         wrapped_sum,
     )
@@ -86,6 +88,7 @@ __all__ = [  # of ``jit``, and all of ``simd``
     "move_down",
     "move_up",
     "not_greater_lanes",
+    "picked_bits",
     "prefetch",
     "quads",
     "quads_down",
@@ -100,6 +103,7 @@ __all__ = [  # of ``jit``, and all of ``simd``
     "store",
     "whole_numbers",
     "widened",
+    "words_at",
     "wrapped_difference",
     "wrapped_sum",
 ]

@@ -595,6 +595,28 @@ def quads(typing_context: Any, array: Any, places: Any, index: Any, lanes: Any) 
     return vector(array, places, types.intp, lanes), build
 
 
+@intrinsic
+def words_at(typing_context: Any, array: Any, places: Any) -> Any:
+    """u32 lanes: the four bytes of a flat u1 array from each of the i32 ``places`` on, the first one lowest."""
+    if not isinstance(places, Vector) or places.bits != 32 or not isinstance(array, types.Array):
+        return None
+    if array.dtype != types.uint8:
+        return None
+    vector = Vector(places.lanes, 32, False)
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        number, word = ir.IntType(64), ir.IntType(32)
+        words = ir.Constant(vector.ir, ir.Undefined)
+        for lane in range(vector.lanes):
+            place = builder.sext(builder.extract_element(arguments[1], word(lane)), number)
+            address = builder.bitcast(builder.gep(data, [place]), word.as_pointer())
+            words = builder.insert_element(words, builder.load(address, align=1), word(lane))
+        return words
+
+    return vector(array, places), build
+
+
 @intrinsic(prefer_literal=True)
 def same_quads(typing_context: Any, array: Any, index: Any, lanes: Any) -> Any:
     """Four elements of a flat array from ``index`` on, over and over in ``lanes`` lanes."""

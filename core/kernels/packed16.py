@@ -162,6 +162,11 @@ if not SIMULATED:
         """``value`` of the lane whose number differs in the bits of ``distance``."""
         return cuda.shfl_xor_sync(WHOLE_WARP, value, distance)
 
+    @cuda.jit(device=True, inline="always")
+    def any_of_warp(here):
+        """Whether something is so in any lane of the warp."""
+        return cuda.any_sync(WHOLE_WARP, here)
+
 else:
     _mailbox: list[Any] = [0] * 1024
 
@@ -244,6 +249,10 @@ else:
     @cuda.jit(device=True)
     def from_partner(value, distance):
         return _exchange(value, cuda.threadIdx.x ^ distance)
+
+    @cuda.jit(device=True)
+    def any_of_warp(here):
+        return cuda.syncthreads_or(here)  # a block is one warp here
 
 
 PACKED = Arithmetic("packed 16-bit instructions", 2, 32767, _packed, pair, True)

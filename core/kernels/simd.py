@@ -55,6 +55,7 @@ quads_up: Any = Operation("quads_up")
 quads_down: Any = Operation("quads_down")
 quads_pairs: Any = Operation("quads_pairs")
 quads_halves: Any = Operation("quads_halves")
+words_at: Any = Operation("words_at")
 prefetch: Any = Operation("prefetch")
 """``prefetch(array, index)`` starts to fetch an element, of a one-dimensional array, into the cache: kernels that jump
 about in large arrays wait less if they say where to."""
@@ -100,7 +101,8 @@ __all__ = [  # handed on by the package as well
     "ALL_LANES", "BYTE_LANES", "CACHE_LINE", "HAS_AVX2", "HAS_BYTE_PERMUTE", "HAS_SSSE3", "LOOKUP_ENTRIES",
     "LOOKUP_STRIDE", "SATURATES_ON_ONE_PORT", "aligned", "choose_greater", "greater_lanes", "highest",
     "highest_bit", "highest_bytes", "in_place", "joined", "load", "lookup", "lookup_tables", "lowered",
-    "lowered_to", "lowest_bit", "maximum", "minimum", "move_down", "move_up", "not_greater_lanes", "prefetch", "quads",
-    "quads_down", "quads_halves", "quads_pairs", "quads_up", "same_quads", "shift_in", "splat", "spread", "squeezed",
-    "store", "whole_numbers", "widened", "wrapped_difference", "wrapped_sum",
+    "lowered_to", "lowest_bit", "maximum", "minimum", "move_down", "move_up", "not_greater_lanes",
+    "picked_bits", "prefetch", "quads", "quads_down", "quads_halves", "quads_pairs", "quads_up", "same_quads",
+    "shift_in", "splat", "spread", "squeezed", "store", "whole_numbers", "widened", "words_at", "wrapped_difference",
+    "wrapped_sum",
 ]

@@ -45,7 +45,7 @@ def join(cells, texts, offsets, delimiter, powers, text, ends):
             whole = left
             if decimals:
                 whole //= powers[decimals]
-            digits = _digits(whole)
+            digits = digits_of(whole)
             size = digits + np.uint64(held < 0)
             if decimals:
                 size += _ONE + decimals
@@ -56,7 +56,7 @@ def join(cells, texts, offsets, delimiter, powers, text, ends):
             if held < 0:
                 text[place] = _MINUS
                 place += _ONE
-            _write(text, place, whole, digits)
+            write_digits(text, place, whole, digits)
             place += digits
             if decimals:
                 text[place] = _POINT
@@ -68,9 +68,9 @@ def join(cells, texts, offsets, delimiter, powers, text, ends):
             if exponent:
                 text[place], text[place + _ONE], text[place + _TWO] = _EXPONENT, _MINUS, _ZERO
                 place += _TWO
-                digits = _digits(exponent)
+                digits = digits_of(exponent)
                 place += np.uint64(digits == _ONE)
-                _write(text, place, exponent, digits)
+                write_digits(text, place, exponent, digits)
                 place += digits
         text[place] = _END
         place += _ONE
@@ -79,7 +79,7 @@ def join(cells, texts, offsets, delimiter, powers, text, ends):
 
 
 @inline
-def _digits(number):
+def digits_of(number):
     """How many digits ``number`` has."""
     count = _ONE + np.uint64(number > 9) + np.uint64(number > 99) + np.uint64(number > 999)
     limit = np.uint64(10000)
@@ -90,7 +90,7 @@ def _digits(number):
 
 
 @inline
-def _write(text, place, number, digits):
+def write_digits(text, place, number, digits):
     """Write a number: without a jump if it is short, since lengths are hard to guess."""
     last = place + digits - _ONE
     while number > 9999:

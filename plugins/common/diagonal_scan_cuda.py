@@ -66,8 +66,8 @@ LEAST_SPREAD = 8
 """Lanes that have scores side by side, at least: they read from all banks of shared memory at a time. Groups of fewer
 lanes have a copy of the table each, so that they can't ask one bank for different residues."""
 LANE_COUNTS = (4, 8, 16)
-ROW_COUNTS = (8, 12, 16, 20, 24, 28, 32)
-"""Registers of a lane: multiples of four."""
+ROW_COUNTS = (8, 16, 24)
+"""Registers of a lane: multiples of four. Few, since each shape that a search needs is compiled, for some seconds."""
 _SHARED_WORDS = 48 * 1024 // 4
 """That the shared memory of a block has for scores."""
 _STEP_ROWS = 6
@@ -108,8 +108,8 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
         ranked: i4, targets. Those of rank ``rank_first``, ``rank_first`` + ``rank_step``, … are looked at; ``works``
             of them.
         counters, counter: i4, of which the one at ``counter`` says how many have been taken so far.
-        crossing: i8, scores of the position before the tile (BORDERED) with four residues each; replaced by those of
-            its last position (CONTINUED).
+        crossing: i8, where a query has several tiles (TILED): scores of the position before the tile with four residues
+            each, unless it is the first; replaced by those of its last position.
         limit, least: bits of the half before the first that is good, as both halves of a register; the half itself.
         classes, cutoffs, first_cutoff: in place of these two where targets have some of their own (CLASSED): u1, the
             class of each target, and i4, the half of the first class at ``first_cutoff`` and those of others behind it.
@@ -163,27 +163,26 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
         last = int32(0)
         crossed = int32(0)
         coming = int32(residues[uint64(first)])
-        if BORDERED:
+        if TILED:
             coming_crossed = int64(crossing[uint64(border)])
         for step in range(int32(0), most):
             word = coming
             coming = int32(residues[uint64(first + int64(min(int32(step + int32(1)), last_word)))])
-            if BORDERED:
-                entering = coming_crossed if step < words else int64(0)
-                coming_crossed = int64(crossing[uint64(border + int64(min(int32(step + int32(1)), last_word)))])
-            if CONTINUED:
+            if TILED:
+                entering = coming_crossed if step < words and first_row > int32(0) else int64(0)
                 leaving = int64(0)
+                coming_crossed = int64(crossing[uint64(border + int64(min(int32(step + int32(1)), last_word)))])
             if step == int32(0) or step >= last_word:
                 padded = int32(PADS)
                 for j in unrolled(4):
                     if uint32(int32(step * int32(4) + int32(j)) - head) < uint32(length):
                         padded = int32((padded & int32(KEEP[j])) | (word & int32(TAKE[j])))
                 word = padded
-            for j in unrolled(4):
+            for j in range(int32(4)):
                 before = from_lane_before(last)
                 if lane == int32(0):
                     before = crossed
-                scores = int32(int32(int32(word >> int32(8 * j)) & int32(255)) * int32(ROWS * SPREAD) + own)
+                scores = int32(int32(int32(word >> int32(int32(8) * j)) & int32(255)) * int32(ROWS * SPREAD) + own)
                 # The last position of the lane before comes into the lower half, that in the middle into the upper.
                 before = choose_bytes(before, last, int32(0x5432))
                 top = below
@@ -217,11 +216,10 @@ def scan_tile(profile, profile_first, residues, ranked, begins, ends, rank_first
                     for k in unrolled(ROWS):
                         h[k] = noted[k]
                 last = h[ROWS - 1]
-                if BORDERED:
-                    crossed = int32(int32(entering >> int64(16 * j)) << int32(16))
-                if CONTINUED:
-                    leaving = leaving | (int64((last >> int32(16)) & int32(0xFFFF)) << int64(16 * j))
-            if CONTINUED:
+                if TILED:
+                    crossed = int32(int32(entering >> int64(int32(16) * j)) << int32(16))
+                    leaving = leaving | (int64((last >> int32(16)) & int32(0xFFFF)) << int64(int32(16) * j))
+            if TILED:
                 if lane == int32(LANES - 1) and step < words:
                     crossing[uint64(border + int64(step))] = leaving
 
@@ -254,12 +252,11 @@ def tiling(length: int) -> Tiling:
 
 
 @cache
-def _kernel(lanes: int, rows: int, bordered: bool, continued: bool, classed: bool, arithmetic: Arithmetic,
-            warps: int) -> Any:
+def _kernel(lanes: int, rows: int, tiled: bool, classed: bool, arithmetic: Arithmetic, warps: int) -> Any:
     special = specialise(
         scan_tile, {"maximum3": arithmetic.functions["maximum3"]}, arithmetic.name, LANES=lanes, ROWS=rows,
-        SPREAD=spread(lanes), TABLE=Tiling(lanes, rows, 1).words, THREADS=32 * warps, BORDERED=bordered,
-        CONTINUED=continued, CLASSED=classed, PADS=PAD * 0x01010101, KEEP=KEEP, TAKE=TAKE)
+        SPREAD=spread(lanes), TABLE=Tiling(lanes, rows, 1).words, THREADS=32 * warps, TILED=tiled,
+        CLASSED=classed, PADS=PAD * 0x01010101, KEEP=KEEP, TAKE=TAKE)
     return kept_kernel(max_registers=MOST_REGISTERS)(special)
 
 
@@ -401,8 +398,7 @@ class DeviceScan:
             self._check()
             for tile in range(shape.tiles):
                 with launching:
-                    made = _kernel(shape.lanes, shape.rows, tile > 0, tile < shape.tiles - 1, self._classed,
-                                   self._arithmetic, WARPS)
+                    made = _kernel(shape.lanes, shape.rows, shape.tiles > 1, self._classed, self._arithmetic, WARPS)
                     made[_blocks(), 32 * WARPS, stream](
                         table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
                         order.ends, np.int32(self._first), np.int32(self._step), np.int32(self._works), counters,

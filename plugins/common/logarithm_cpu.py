@@ -38,7 +38,7 @@ class LogarithmRoom(NamedTuple):
 def logarithms(numbers, bits, room, result):
     """Natural logarithms of f8[n] numbers from 0 on to f8[n] ``result``, within 2 units in the last place.
 
-    −infinity for 0 and for subnormal numbers. bits: a view of the numbers as i8[n].
+    −infinity for 0. bits: a view of the numbers as i8[n].
     """
     fractions, fraction_bits, powers, power_bits = room
     for k in range(len(bits)):
@@ -51,4 +51,11 @@ def logarithms(numbers, bits, room, result):
         series = z * (_A1 + z * (_A2 + z * (_A3 + z * (_A4 + z * (_A5 + z * (
             _A6 + z * (_A7 + z * (_A8 + z * (_A9 + z * _A10)))))))))
         value = (powers[k] - _SHIFTED) * _LN2 + (2 * s + 2 * s * series)
-        result[k] = value if numbers[k] >= _SMALLEST else -math.inf
+        result[k] = value
+    small = 0
+    for k in range(len(numbers)):
+        small += numbers[k] < _SMALLEST
+    if small:  # 0 or subnormal, seldom
+        for k in range(len(numbers)):
+            if numbers[k] < _SMALLEST:
+                result[k] = math.log(numbers[k]) if numbers[k] > 0 else -math.inf

@@ -143,6 +143,15 @@ def _multiples(step):
 
 
 @inline
+def _residue_of(rows, side, start, row):
+    """The residue of a row, counted from 0, of a pass that begins at ``start``: see ``extend``."""
+    if len(rows) == 2:
+        return np.int64(rows[side, start + row])
+    place = start - row if side == LEFT else start + row
+    return np.int64(rows[0, place >> 2]) >> (6 - 2 * (place & 3)) & 3
+
+
+@inline
 def _narrow_rows(side, rows, columns, passes, tables, x_drop, best, gaps, numbers, dead, forbidden, extend_1, open_cost,
                  opens, reach):
     """Go on with a pass while its band is within a vector.
@@ -161,7 +170,7 @@ def _narrow_rows(side, rows, columns, passes, tables, x_drop, best, gaps, number
     failing, highest = spread(top - x_drop - 1, dead), spread(top, dead)
     alive = _ONE
     while row < height:
-        table = np.int64(rows[side, passes[side, ROW_START] + row]) * LOOKUP_STRIDE
+        table = _residue_of(rows, side, passes[side, ROW_START], row) * LOOKUP_STRIDE
         pair_scores = lookup(tables, table, load(columns, residues + row, LANES))
         pair_scores = choose_greater(pair_scores, spread(-128, numbers), widened(pair_scores, dead), forbidden)
         from_above = move_down(opened, dead, 1)
@@ -204,7 +213,8 @@ def extend(rows, columns, costs, uppers, space, restricted, codes, row_codes):
     meanwhile the other's can be computed. While a band is within a vector, `_narrow_rows` goes on with it.
 
     Args:
-        rows, columns: u1[2, …], residues of `both_ways`; pass p reads row p of each.
+        rows, columns: u1[2, …], residues of `both_ways`; pass p reads row p of each. Rows may be u1[1, n] as well,
+            bases of two bits, the first of four highest, which pass ``LEFT`` reads backwards.
         costs: `Costs`.
         uppers: None, or ``lookup`` tables of the bits of scores above the lowest eight, which ``costs`` have: then the
             workspace mustn't be of bytes.
@@ -255,7 +265,7 @@ def extend(rows, columns, costs, uppers, space, restricted, codes, row_codes):
             passes[side, _ROW] = row
             width, middle, top = passes[side, WIDTH], passes[side, _MIDDLE], passes[side, TOP]
             low, high, used = passes[side, _LOW], passes[side, _HIGH], passes[side, _USED]
-            row_residue = np.int64(rows[side, passes[side, ROW_START] + row - 1])
+            row_residue = _residue_of(rows, side, passes[side, ROW_START], row - 1)
             table = row_residue * LOOKUP_STRIDE
             residues = side * columns.shape[1] + passes[side, COLUMN_START] + row - 1 - middle
             end = width - row + middle

@@ -13,7 +13,7 @@ from seqloom.core.stages import Footprint, SeedStage, Shape, option
 
 from .fm_index import KIND, SMALLER, unpacked
 from .minimizer_seed_reference import hopeless
-from .seed_reference import Strand, matches, seeds_of, strand_of
+from .seed_reference import Strand, in_order, matches, seeds_of, strand_of, strands_together
 from .suffix_array import occurrence_counts
 
 _BUCKET = 32
@@ -65,9 +65,8 @@ class FmMatches(SeedStage):
                    for frame in context.options.frames()]
         parts = []
         for strand, rows in zip(strands, self.matches(context, strands), strict=True):
-            parts.append(seeds_of(context, starts, strand, *rows[np.lexsort([rows[:, 1], rows[:, 0]])].T))
-        seeds = Seeds.concat(parts)
-        return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
+            parts.append(seeds_of(context, starts, strand, *in_order(rows).T))
+        return strands_together(parts)
 
     def matches(self, context: Context, strands: Sequence[Strand]) -> list[np.ndarray]:
         """i8[n, 3] for each strand: place in the strand, place in the text and length of every match, in any order."""

@@ -3,27 +3,60 @@
 import numpy as np
 from seqloom.core.engine.threads import by_threads
 from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import (
+    BYTE_LANES,
+    LOOKUP_ENTRIES,
+    greater_lanes,
+    load,
+    lookup,
+    lookup_tables,
+    lowest_bit,
+    minimum,
+    splat,
+    store,
+)
 
 from .minimizer_index_reference import MinimizerIndex, place_type
 from .minimizers import Words, table_bits
+from .symbols import NEVER
 
 _CHUNK = 2048
 _PART = 1 << 18
 """Words for the minimizers of which there is room at a time, since few words are."""
-_U32, _U64 = np.uint32, np.uint64
-
-
-# What goes over a chunk word by word is a function of its own each, so that it becomes vectors.
+_LANES = 16
+"""Hashes that are looked at together. Arrays of a chunk have room for as many behind what counts."""
+_U8, _U32, _U64 = np.uint8, np.uint32, np.uint64
+_ALL = _U32(0xFFFFFFFF)
 
 
 @kernel
-def _pack(text, codes, bits, residues, first, size, words):
-    """Words of ``residues`` residues that end at each of ``size`` places of the text from ``first`` on."""
-    mask = _U32((_U64(1) << _U64(bits * residues)) - _U64(1))
-    word = _U32(0)
-    for i in range(_U64(size)):
-        word = (_U32(word << _U32(bits)) | _U32(codes[text[_U64(first) + i]])) & mask
-        words[i] = word
+def _code(text, tables, first, size, coded):
+    """Codes of ``size`` symbols of the text from ``first`` on; those of the table for all from its last one on."""
+    done = 0
+    while done < size and first + done + BYTE_LANES <= len(text):
+        symbols = minimum(load(text, first + done, BYTE_LANES), splat(_U8(LOOKUP_ENTRIES - 1), BYTE_LANES))
+        store(coded, done, lookup(tables, 0, symbols))
+        done += BYTE_LANES
+    for i in range(_U64(done), _U64(size)):
+        coded[i] = tables[min(text[_U64(first) + i], _U8(LOOKUP_ENTRIES - 1))]
+
+
+@kernel
+def _pack(coded, bits, residues, size, x, y):
+    """Words of ``residues`` codes from each of ``size`` places on, by doubling; gives the array that has them, and the
+    other one. ``coded`` and the arrays hold residues − 1 more."""
+    left = _U64(residues - 1)
+    for i in range(_U64(size) + left):
+        x[i] = coded[i]
+    width = _U64(1)
+    while width < _U64(residues):
+        step = min(width, _U64(residues) - width)
+        left -= step
+        shift = _U32(_U64(bits) * step)
+        for i in range(_U64(size) + left):
+            y[i] = (x[i] << shift) | x[i + step]
+        x, y, width = y, x, width + step
+    return x, y
 
 
 @kernel
@@ -38,37 +71,70 @@ def _scramble(words, hashes, again, size):
 @kernel
 def _invert(source, target, size, margin):
     """The greatest becomes the least; what is outside, on either side, is greater than all."""
-    for i in range(margin):
-        target[i] = target[margin + size + i] = ~_U32(0)
-    for i in range(size):
+    margin, behind = _U64(margin), _U64(margin + size)
+    for i in range(_U64(size)):
         target[margin + i] = ~source[i]
-
-
-@kernel
-def _pairwise_minimum(one, other, target, size):
-    for i in range(size):
-        target[i] = min(one[i], other[i])
+    for i in range(margin):
+        target[i] = target[behind + i] = _ALL
 
 
 @kernel
 def _window_minimum(x, y, size, window):
-    """Minima of ``window`` neighbours by doubling; returns the array that holds them and the other one."""
+    """Minima of ``window`` neighbours by doubling, twice at a time; returns the array that has them and the other one.
+
+    ``size`` values are given; ``_LANES`` more are written over at the end.
+    """
     width = 1
     while width < window:
-        step = min(width, window - width)
-        size -= step
-        _pairwise_minimum(x, x[step:], y, size)
-        x, y, width = y, x, width + step
+        steps = min(3, -(-(window - width) // width))
+        one, two, three = width, min(2 * width, window - width), min(3 * width, window - width)
+        size -= three if steps == 3 else two if steps == 2 else min(one, window - width)
+        if steps == 1:
+            one = window - width
+            for i in range(0, size, _LANES):
+                store(y, i, minimum(load(x, i, _LANES), load(x, i + one, _LANES)))
+        else:
+            for i in range(0, size, _LANES):
+                low = minimum(load(x, i, _LANES), load(x, i + one, _LANES))
+                high = minimum(load(x, i + two, _LANES), load(x, i + three, _LANES))
+                store(y, i, minimum(low, high))
+        width += one if steps == 1 else two if steps == 2 else three
+        x, y = y, x
     return x, y
+
+
+@kernel
+def _leave_out(text, first, span, least, size):
+    """Minima of the windows of ``span`` symbols, from ``first`` on, that hold ``NEVER`` become the least there is."""
+    end, done = first + size + span - 1, 0
+    for place in range(first, end, _LANES):
+        if place + _LANES <= len(text):
+            there = greater_lanes(load(text, place, _LANES), splat(_U8(NEVER - 1), _LANES))
+        else:
+            there = _U64(0)
+            for n in range(len(text) - place):
+                there |= _U64(text[place + n] == NEVER) << _U64(n)
+        while there:
+            at = place + np.int64(lowest_bit(there)) - first
+            there &= there - _U64(1)
+            last = min(at + 1, size)
+            for i in range(_U64(max(done, at - span + 1)), _U64(max(0, last))):
+                least[i] = _U32(0)
+            done = last
 
 
 @kernel
 def _gather(hashes, greatest, first, begin, end, place, value, found):
     """Write place and hash of the words that equal the greatest of the minima of their windows, from ``found`` on."""
-    for i in range(_U64(begin), _U64(end)):
-        place[found] = _U64(first) + i
-        value[found] = hashes[i]
-        found += _U64(greatest[i] == _U32(~hashes[i]))
+    for start in range(begin, end, _LANES):
+        other = greater_lanes(splat(_ALL, _LANES), load(hashes, start, _LANES) ^ load(greatest, start, _LANES))
+        same = ~other & ((_U64(1) << _U64(min(_LANES, end - start))) - _U64(1))
+        while same:
+            i = _U64(start) + lowest_bit(same)
+            same &= same - _U64(1)
+            place[found] = _U64(first) + i
+            value[found] = hashes[i]
+            found += _U64(1)
     return found
 
 
@@ -79,10 +145,13 @@ def bucket_of(value, bits):
 
 
 @kernel
-def _minimizers(text, codes, bits, residues, window, begin, end, place, value):
-    """Write places and hashes of the window minima of ``text`` among words begin … end − 1, ties all; their number."""
-    span = _CHUNK + 3 * window + residues
-    hashes, x, y = np.empty(span, _U32), np.empty(span, _U32), np.empty(span, _U32)
+def _minimizers(text, tables, bits, residues, window, begin, end, place, value):
+    """Write places and hashes of the window minima of ``text`` among words begin … end − 1, ties all; their number.
+
+    Windows that hold ``NEVER`` don't count. tables: u1, of ``lookup_tables``, the code of each symbol.
+    """
+    span = _CHUNK + 3 * window + residues + 2 * BYTE_LANES
+    hashes, x, y, coded = np.empty(span, _U32), np.empty(span, _U32), np.empty(span, _U32), np.empty(span, _U8)
     words = len(text) - residues + 1
     found = _U64(0)
     for start in range(begin, end if words >= window else begin, _CHUNK):
@@ -90,9 +159,11 @@ def _minimizers(text, codes, bits, residues, window, begin, end, place, value):
         first, stop = max(0, start - (window - 1)), min(start + _CHUNK, end)
         last = min(stop + window - 1, words)
         size = last - first
-        _pack(text, codes, bits, residues, first, size + residues - 1, y)
-        _scramble(y[residues - 1 :], hashes, x, size)
-        x, y = _window_minimum(x, y, size, window)
+        _code(text, tables, first, size + residues - 1, coded)
+        x, y = _pack(coded, bits, residues, size, x, y)
+        _scramble(x, hashes, y, size)
+        x, y = _window_minimum(y, x, size, window)
+        _leave_out(text, first, window + residues - 1, x, size - window + 1)
         _invert(x, y, size - window + 1, window - 1)
         x, y = _window_minimum(y, x, size + window - 1, window)
         found = _gather(hashes, x, first, start - first, stop - first, place, value, found)
@@ -116,13 +187,14 @@ def _group(place, value, bits, fine, head, grouped, sieve):
 
 def minimizers(text: np.ndarray, codes: np.ndarray, words: Words, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Places and u4 hashes, as the function of this name of the reference gives them."""
+    tables = lookup_tables(codes[None, :LOOKUP_ENTRIES])  # symbols are fewer, but for ``NEVER``, whose code is the last
 
     def part(n: int, first: int, last: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
         size = min(_PART, last - first) + 1
         place, value = np.empty(size, place_type(text)), np.empty(size, np.uint32)
         places, values = [place[:0]], [value[:0]]
         for begin in range(first, last, _PART):
-            count = _minimizers(text, codes, *words, begin, min(begin + _PART, last), place, value)
+            count = _minimizers(text, tables, *words, begin, min(begin + _PART, last), place, value)
             places.append(place[:count].copy())
             values.append(value[:count].copy())
         return places, values

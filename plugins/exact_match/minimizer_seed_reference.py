@@ -10,7 +10,7 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape
 
 from .minimizers import KIND, Words, buckets, expected_count, minimizers, table_bits, word_codes, words_of
-from .seed_reference import Strand, common_length, seeds_of, strand_of
+from .seed_reference import Strand, common_length, in_order, seeds_of, strand_of, strands_together
 from .symbols import NEVER
 
 _BLOCK = 64  # residues beyond the ends that may be looked at
@@ -50,10 +50,8 @@ class MinimizerMatches(SeedStage):
             context.cancellation.check()
             strand = self.strand_of(context.queries, frame, options.acgt_only)
             rows = self.matches(context, index, strand, words, options.mode() != "maxmatch")
-            rows = rows[np.lexsort([rows[:, 1], rows[:, 0]])]
-            parts.append(seeds_of(context, index["starts"], strand, *rows.T))
-        seeds = Seeds.concat(parts)
-        return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
+            parts.append(seeds_of(context, index["starts"], strand, *in_order(rows).T))
+        return strands_together(parts)
 
     def matches(self, context: Context, index: Index, strand: Strand, words: Words, unique: bool) -> np.ndarray:
         """i8[n, 3]: place in the strand, place in the text and length of every match, in any order.

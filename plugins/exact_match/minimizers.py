@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, Alphabet
 
-from .symbols import residues_in_order
+from .symbols import NEVER, residues_in_order
 
 KIND = "minimizers"
 
@@ -81,7 +81,10 @@ def table_bits(count: int) -> tuple[int, int]:
 
 
 def minimizers(text: np.ndarray, codes: np.ndarray, words: Words) -> tuple[np.ndarray, np.ndarray]:
-    """i8[m] places and u4[m] hashes of the words of u8 ``text`` that are least in some window, equal ones all."""
+    """i8[m] places and u4[m] hashes of the words of u8 ``text`` that are least in some window, equal ones all.
+
+    No match covers a window that holds ``NEVER``: such windows don't count.
+    """
     count = len(text) - words.residues + 1
     if count < words.window:
         return np.empty(0, np.int64), np.empty(0, np.uint32)
@@ -91,6 +94,8 @@ def minimizers(text: np.ndarray, codes: np.ndarray, words: Words) -> tuple[np.nd
         packed = packed << np.uint32(words.bits) | coded[place : place + count]
     hashes = scrambled(packed)
     least = np.lib.stride_tricks.sliding_window_view(hashes, words.window).min(axis=1)
+    bounds = np.concatenate([[0], np.cumsum(text == NEVER)])
+    least[bounds[words.window + words.residues - 1 :] > bounds[: len(least)]] = 0
     around = np.pad(least, words.window - 1)
     greatest = np.lib.stride_tricks.sliding_window_view(around, words.window).max(axis=1)
     places = np.flatnonzero(greatest == hashes)

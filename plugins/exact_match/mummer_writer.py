@@ -9,14 +9,12 @@ from seqloom.core.errors import OptionError, UnknownNameError
 from seqloom.core.ports import QueryBlock, Report
 from seqloom.core.records import Alignments
 from seqloom.core.stages import Writer
-from seqloom.plugins.common.cells import Texts
 
+from .mummer_lines import Sections, text_of
 from .suffix_order import SuffixOrder
 from .symbols import complement_table
 
 _FLAGS = "cFLs"
-_DIGITS = 8
-"""Width of a column of numbers; longer ones make it wider."""
 
 
 class MummerWriter(Writer):
@@ -61,7 +59,7 @@ def _name_width(report: Report) -> int:
 def _block_text(block: QueryBlock, frames: Sequence[int], mode: str, suffixes: SuffixOrder, flags: set[str],
                 width: int | None) -> str:
     """All lines of some queries: of each and each of its strands a header, then the matches."""
-    matches, texts = block.hits.alignments, Texts()
+    matches = block.hits.alignments
     query = np.searchsorted(block.numbers, matches.query)
     ends = block.lengths[query] - matches.query_end.astype(np.int64)
     starts = np.where(matches.query_frame > 0, matches.query_start, ends)
@@ -70,30 +68,16 @@ def _block_text(block: QueryBlock, frames: Sequence[int], mode: str, suffixes: S
     order = _line_order(block, matches, sections, starts, mode, suffixes)
     matches, sections, starts = matches.take(order), sections[order], starts[order]
     positions = np.where(matches.query_frame < 0, matches.query_end, starts + 1) if "c" in flags else starts + 1
-    columns = [_numbers(values, texts, blanks=2 * (n > 0)) for n, values in enumerate(
-        (matches.target_start.astype(np.int64) + 1, positions, matches.length))]
+    target, targets = None, []
     if width is not None:
-        names = texts.add([f"  {name:<{width}}  " for name in block.targets.names])
-        columns.insert(0, names[np.searchsorted(block.targets.numbers, matches.target)])
-    if "s" in flags:
-        columns.append(texts.add([*_matched(block, frames, sections, starts, matches.length)]))
-    endings = [" Reverse" if frame < 0 else "" for frame in frames]
-    lengths = [f"  Len = {length}" if "L" in flags else "" for length in block.lengths.tolist()]
-    headers = texts.add([f"> {name}{ending}{length}" for name, length in zip(block.names, lengths)
-                         for ending in endings])
-    # A header is a line whose other cells are empty; it stands where its section begins.
-    at = np.searchsorted(sections, np.arange(len(headers)))
-    empty = np.repeat(texts.add([""]), len(headers))
-    cells = [np.insert(column, at, empty if n else headers) for n, column in enumerate(columns)]
-    text, _ = texts.joined(cells, "")
-    return str(text.data, "utf-8", "surrogatepass")
-
-
-def _numbers(values: np.ndarray, texts: Texts, blanks: int) -> np.ndarray:
-    """i8[n] cells of a column of numbers behind so many blanks."""
-    values = values.astype(np.int64)
-    long = values >= 10**_DIGITS
-    return texts.fill(values << 8 | (_DIGITS + blanks) << 4, long, values, lambda value: f"{'':{blanks}}{value}")
+        target = np.searchsorted(block.targets.numbers, matches.target)
+        targets = [f"  {name:<{width}}  " for name in block.targets.names]
+    return text_of(Sections(
+        names=block.names, endings=[" Reverse" if frame < 0 else "" for frame in frames],
+        lengths=block.lengths if "L" in flags else None, sections=sections,
+        numbers=np.stack([matches.target_start.astype(np.int64) + 1, positions, matches.length]),
+        targets=targets, target=target,
+        matched=[*_matched(block, frames, sections, starts, matches.length)] if "s" in flags else None))
 
 
 def _line_order(block: QueryBlock, matches: Alignments, sections: np.ndarray, starts: np.ndarray, mode: str,
@@ -101,7 +85,8 @@ def _line_order(block: QueryBlock, matches: Alignments, sections: np.ndarray, st
     """Rows of ``matches`` in the order of their lines; ``starts`` are on the strand searched."""
     if mode == "mum":
         return np.lexsort([matches.target_start, matches.target, sections])
-    order = np.lexsort([starts, sections])
+    keys = sections * (int(starts.max(initial=0)) + 1) + starts
+    order = np.arange(len(keys)) if (keys[1:] >= keys[:-1]).all() else np.argsort(keys, kind="stable")
     if mode == "mumreference":
         return order
     same = (np.diff(starts[order]) == 0) & (np.diff(sections[order]) == 0)

@@ -20,6 +20,8 @@ _WHOLE = (
     Slot("sort.rank", "match-rank", scope="reduce"),
 )
 _STORED = {"index.references": "fm-index", "seed.matches": "fm-matches"}
+_OWN_FROM = 0.25
+"""Residues of queries for each of the references from which on minimizers of both are quicker than a stored index."""
 
 
 @hookimpl
@@ -64,9 +66,9 @@ def seqloom_families() -> list[Deferred]:
 def seqloom_pipelines() -> list[Pipeline]:
     return [
         Pipeline("mum", "maximal exact matches of nucleotide sequences, unique or all", "exact-match", _SLOTS,
-                 writer="mummer", stored=_STORED),
+                 writer="mummer", stored=_STORED, own_from=_OWN_FROM),
         Pipeline("mum-protein", "maximal exact matches of proteins, unique or all", "exact-match-protein", _SLOTS,
-                 writer="mummer", stored=_STORED),
+                 writer="mummer", stored=_STORED, own_from=_OWN_FROM),
         Pipeline("exact", "places where short nucleotide sequences occur whole", "exact-query", _WHOLE),
         Pipeline("exact-protein", "places where short proteins occur whole", "exact-query-protein", _WHOLE),
     ]

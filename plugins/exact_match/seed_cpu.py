@@ -7,7 +7,7 @@ from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, Shape
 
-from .seed_reference import MaximalMatches, seeds_of
+from .seed_reference import MaximalMatches, seeds_of, strands_together
 from .strands_cpu import strand_of
 from .symbols import NEVER
 
@@ -105,5 +105,4 @@ class MaximalMatchesCpu(MaximalMatches):
             rows = with_capacity(launch, len(strand.symbols) // 16 + 1024)
             context.count("matches", len(rows))
             parts.append(seeds_of(context, index["starts"], strand, *rows.T))
-        seeds = Seeds.concat(parts)
-        return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
+        return strands_together(parts)

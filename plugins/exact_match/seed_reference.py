@@ -6,7 +6,7 @@ that starts further left, and is left out; the others are extended to the right.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -64,8 +64,7 @@ class MaximalMatches(SeedStage):
         for frame in context.options.frames():
             strand = strand_of(context.queries, frame, context.options.acgt_only)
             parts += [seeds_of(context, index["starts"], strand, *found) for found in matches(context, index, strand)]
-        seeds = Seeds.concat(parts)
-        return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
+        return strands_together(parts)
 
 
 def most_work(context: Context, residues: int, unique: bool = False) -> float:
@@ -169,6 +168,22 @@ def common_length(query: np.ndarray, places: np.ndarray, text: np.ndarray, suffi
         lengths[going] += np.where(whole, _BLOCK, equal.argmin(axis=1))
         going = going[whole]
     return lengths
+
+
+def in_order(rows: np.ndarray) -> np.ndarray:
+    """i8[n, 3] matches by place in the strand, then in the text; mostly they are in this order."""
+    before, behind = rows[:-1], rows[1:]
+    descends = (before[:, 0] > behind[:, 0]) | ((before[:, 0] == behind[:, 0]) & (before[:, 1] > behind[:, 1]))
+    return rows[np.lexsort([rows[:, 1], rows[:, 0]])] if descends.any() else rows
+
+
+def strands_together(parts: Sequence[Seeds]) -> Seeds:
+    """Seeds of each strand by query as those of all strands by query and strand, plus first."""
+    seeds = Seeds.concat(parts)
+    if len(parts) == 1:
+        return seeds
+    key = seeds.query.astype(np.int64) * 2 + (seeds.query_frame < 0)
+    return seeds.take(np.argsort(key, kind="stable"))
 
 
 def seeds_of(context: Context, starts: np.ndarray, strand: Strand, places: np.ndarray, suffixes: np.ndarray,

@@ -108,7 +108,19 @@ class MatchRank(SortStage):
 
 def _order(stage: SortStage, context: Context, columns: Sequence[np.ndarray], descending: Sequence[bool]) -> np.ndarray:
     """i8[n]: the stable order of rows by integer columns, by the stage's sorter; few rows by numpy."""
+    signed = [~column if down else column for column, down in zip(columns, descending, strict=True)]
+    if _in_order(signed):
+        return np.arange(len(columns[0]))
     if len(columns[0]) > _FEW:
         return stage.order(context, byte_keys(columns, descending))
-    signed = [~column if down else column for column, down in zip(columns, descending, strict=True)]
     return np.lexsort(signed[::-1])
+
+
+def _in_order(columns: Sequence[np.ndarray]) -> bool:
+    """Whether rows ascend by the first column, of equal ones by the next, and so on: matches mostly come so."""
+    same = np.ones(max(0, len(columns[0]) - 1), bool)
+    for column in columns:
+        if (same & (column[:-1] > column[1:])).any():
+            return False
+        same &= column[:-1] == column[1:]
+    return True

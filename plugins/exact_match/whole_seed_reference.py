@@ -13,7 +13,7 @@ from seqloom.core.stages import Footprint, SeedStage, Shape, option
 
 from .fm_index import KIND, unpacked
 from .fm_seed_reference import text_starts
-from .seed_reference import Strand, seeds_of, strand_of
+from .seed_reference import Strand, in_order, seeds_of, strand_of, strands_together
 
 PLACES = ("device", "host")
 """Where places of rows that a device found are looked up."""
@@ -67,13 +67,11 @@ class WholeQueries(SeedStage):
                              f"{self.options.longest:,} can be looked up as a whole; raise {context.slot}.longest with "
                              "--set, or find the matches in it with seqloom mum")
         strands = [self.strand_of(queries, frame, context.options.acgt_only) for frame in context.options.frames()]
-        parts = [Seeds.empty()]
+        parts = []
         for strand, (numbers, places) in zip(strands, self.places(context, strands), strict=True):
-            order = np.lexsort([places, numbers])
-            numbers, places = numbers[order], places[order]
-            parts.append(seeds_of(context, starts, strand, strand.starts[numbers], places, queries.lengths[numbers]))
-        seeds = Seeds.concat(parts)
-        return seeds.take(np.lexsort([-seeds.query_frame, seeds.query]))
+            rows = in_order(np.stack([strand.starts[numbers], places, queries.lengths[numbers]], axis=1))
+            parts.append(seeds_of(context, starts, strand, *rows.T))
+        return strands_together(parts)
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each strand, i8[n] numbers of queries in the batch and places of the text where they occur."""

@@ -17,7 +17,7 @@ class Extent:
 
     size: str = option("4800K", "bytes of the file, about; the best hits and alignments that fit are on it")
     best: int = option(0, "a part of a page, for notebooks, with so many hits of the first query alone", minimum=0)
-    site: str = option("", "where a server has the run, as /runs/ID: the page leads to the rest of the server")
+    site: str = option("", "where a server has its runs, as /runs: the page leads to the rest of the server")
 
 
 class Html(Writer):

@@ -120,11 +120,12 @@ def _align_greedily(query, offsets, target, group, segment, costs, rows, sides, 
     middle = segment[LENGTH] // 2
     q, t = segment[SEGMENT_QUERY] + middle, segment[SEGMENT_TARGET] + middle
     left, right = sides[LEFT], sides[RIGHT]
-    state = extend_greedily(query, begin + q, q, target, group[LOW] + t, t, True, match, mismatch, x_drop, rows, left)
+    state = extend_greedily(query, begin + q, q, target, group[LOW] + t, t, True, match, mismatch, x_drop, True,
+                            rows, left)
     if state != DONE:
         return state
     state = extend_greedily(query, begin + q, end - begin - q, target, group[LOW] + t, group[HIGH] - group[LOW] - t,
-                              False, match, mismatch, x_drop, rows, right)
+                            False, match, mismatch, x_drop, True, rows, right)
     if state != DONE:
         return state
     bases = left[QUERY] + left[TARGET] + right[QUERY] + right[TARGET]
@@ -185,9 +186,13 @@ def set_out(passes, rows, row_begin, row_split, before_rows, behind_rows, column
             before_columns, behind_columns):
     """Where the passes of ``xdrop_cpu.extend`` to both sides of a split begin, and how many residues they may take."""
     left, right = passes[LEFT], passes[RIGHT]
-    left[ROW_START], left[HEIGHT] = rows.shape[1] - PADDING - row_begin - row_split, before_rows
+    place = row_begin + row_split
+    if len(rows) == 1:
+        left[ROW_START], right[ROW_START] = place - 1, place
+    else:
+        left[ROW_START], right[ROW_START] = rows.shape[1] - PADDING - place, PADDING + place
+    left[HEIGHT], right[HEIGHT] = before_rows, behind_rows
     left[COLUMN_START], left[WIDTH] = columns.shape[1] - PADDING - column_begin - column_split, before_columns
-    right[ROW_START], right[HEIGHT] = PADDING + row_begin + row_split, behind_rows
     right[COLUMN_START], right[WIDTH] = PADDING + column_begin + column_split, behind_columns
 
 
@@ -252,8 +257,7 @@ class GappedExtensionCpu(GappedExtension):
     reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
-        of_queries = 12 * shape.query_residues + 16 * shape.threads * shape.longest_query
-        return Footprint(host=shape.target_residues + of_queries)
+        return Footprint(host=12 * shape.query_residues + 16 * shape.threads * shape.longest_query)
 
     @abstractmethod
     def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray) -> Extender:
@@ -413,32 +417,28 @@ class XDropExtensionCpu(GappedExtensionCpu, XDropExtension):
     __doc__ = XDropExtension.__doc__
     backend = "cpu"
 
-    def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=super().footprint(shape).host + 2 * shape.target_residues)
-
     def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray) -> Extender:
         scoring = context.scoring
         refuse_linear(scoring)
         x_drop = max(int(groups[:, X_DROP].max()), scoring.gap_open + scoring.gap_extend)
         query = xdrop_cpu.both_ways(strands, offsets, np.arange(len(offsets) - 1))
         packed = packed_bases(context)
+        bits = packed.bits.reshape(1, -1)
         costs = xdrop_cpu.Costs.of(scoring.matrix, scoring.gap_open, scoring.gap_extend, x_drop)
         cells = xdrop_cpu.cells(scoring.matrix, scoring.gap_open, scoring.gap_extend, x_drop)
         width = int(np.diff(offsets).max())
         height = min(int((groups[:, HIGH] - groups[:, LOW]).max()), reach(scoring, width, x_drop))
 
         def begin(around: np.ndarray) -> tuple[int, Extend, Callable[[int], None]]:
-            bases = packed.around(within_reach(around, lambda bases: reach(scoring, bases, x_drop)))
-            target = bases.both_ways()
             space = xdrop_cpu.workspace(height, width, cells)
             separation = self.options.diagonal_separation
 
             def extend(own: np.ndarray, starts: np.ndarray, segments: np.ndarray, saved: Any, found: np.ndarray,
                        first: int) -> tuple[int, int, int, int]:
-                return _xdrop_groups(query, target, own, starts, segments, costs, scoring.reward, separation, space,
+                return _xdrop_groups(query, bits, own, starts, segments, costs, scoring.reward, separation, space,
                                      saved, found, first, np.zeros(8, np.int64))
 
-            return bases.begin, extend, lambda state: None
+            return -packed.first, extend, lambda state: None
 
         return begin
 
@@ -457,6 +457,9 @@ class GreedyRoom:
 class GreedyExtensionCpu(GappedExtensionCpu, GreedyExtension):
     __doc__ = GreedyExtension.__doc__
     backend = "cpu"
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=super().footprint(shape).host + shape.target_residues)
 
     def extender(self, context: Context, strands: np.ndarray, offsets: np.ndarray, groups: np.ndarray) -> Extender:
         scoring, x_drop = context.scoring, int(groups[:, X_DROP].max())

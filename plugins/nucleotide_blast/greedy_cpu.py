@@ -1,6 +1,7 @@
-"""Greedy alignment on the CPU: the rules of ``greedy``, eight bases at a time along runs of equal ones.
+"""Greedy alignment on the CPU: the rules of ``greedy``, a vector of diagonals at a time.
 
-A sequence comes twice: as bytes, and as overlapping words of eight bytes, one from every place on.
+Four bases of every diagonal are compared at once; where all are equal, that diagonal goes on by itself, eight bases at
+a time. A sequence comes twice: as bytes, and as overlapping words of eight bytes, one from every place on.
 """
 
 from __future__ import annotations
@@ -9,7 +10,22 @@ from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
-from seqloom.core.kernels.simd import highest_bit, lowest_bit
+from seqloom.core.kernels.simd import (
+    BYTE_LANES,
+    choose_greater,
+    greater_lanes,
+    highest,
+    highest_bit,
+    load,
+    lowest_bit,
+    maximum,
+    minimum,
+    spread,
+    store,
+    words_at,
+    wrapped_difference,
+    wrapped_sum,
+)
 from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR
 
 ABSENT = -2
@@ -17,6 +33,10 @@ EDGE = 2
 (QUERY, TARGET, DIFFERENCES, RUN_QUERY, RUN_TARGET, RUN_LENGTH, _DIAGONAL) = range(7)
 """What is known of a one-sided extension."""
 DONE, MORE_CELLS, MORE_ROWS = range(3)
+LANES, WORD = BYTE_LANES // 4, 4
+"""Diagonals of a vector, and bases that are compared at once."""
+_NUMBERS, _UNSIGNED = np.arange(LANES, dtype=np.int32), np.zeros(LANES, np.uint32)
+_ONE, _ALL = np.uint64(1), np.uint64((1 << LANES) - 1)
 
 
 class Sequence(NamedTuple):
@@ -93,11 +113,88 @@ def _cell(rows, distance, diagonal):
     return np.int64(rows.cells[rows.rows[distance, 0] + diagonal - first])
 
 
+@inline
+def _row(query, q, size, target, t, width, back, cells, before, here, first, last, floor, run):
+    """Cells of a distance, of diagonals ``first`` … ``last``; returns its first and last diagonal that is alive, the
+    furthest antidiagonal, whether a sequence has ended, and the longest run: length and begin in query and target.
+
+    before, here: where the cell of diagonal 0 would stand of the distance before and of this one. run: the longest so
+    far.
+    """
+    numbers = load(_NUMBERS, 0, LANES)
+    nothing, one = spread(0, numbers), spread(1, numbers)
+    sizes, widths, floors, absent = (spread(size, numbers), spread(width, numbers), spread(floor, numbers),
+                                     spread(ABSENT, numbers))
+    # ~i is -i - 1: the word before i ends there.
+    turned = spread(-1 if back else 0, numbers)
+    q_places, t_places = (spread(q - 3 if back else q, numbers), spread(t - 3 if back else t, numbers))
+    q_last, t_last = spread(len(query.bases) - WORD, numbers), spread(len(target.bases) - WORD, numbers)
+    words = load(_UNSIGNED, 0, LANES)
+    none = spread(0, words)
+    mask_1 = spread(0xFF000000 if back else 0xFF, words)
+    mask_2 = spread(0xFFFF0000 if back else 0xFFFF, words)
+    mask_3 = spread(0xFFFFFF00 if back else 0xFFFFFF, words)
+    low, high = last + 1, last
+    ended = False
+    run_length, run_query, run_target = run
+    furthest = np.int64(0)
+    sums = nothing
+    for place in range(first, last + 1, LANES):
+        diagonals = wrapped_sum(numbers, spread(place, numbers))
+        same, above = load(cells, before + place, LANES), load(cells, before + place + 1, LANES)
+        below = load(cells, before + place - 1, LANES)
+        j = maximum(wrapped_sum(maximum(same, above), one), below)
+        i = wrapped_sum(j, diagonals)
+        # Not negative in the lanes that are alive.
+        alive = minimum(minimum(wrapped_difference(wrapped_sum(i, j), floors), j),
+                        wrapped_difference(spread(last, numbers), diagonals))
+        room = minimum(wrapped_difference(sizes, i), wrapped_difference(widths, j))
+        q_at = minimum(maximum(wrapped_sum(i ^ turned, q_places), nothing), q_last)
+        t_at = minimum(maximum(wrapped_sum(j ^ turned, t_places), nothing), t_last)
+        differing = words_at(query.bases, q_at) ^ words_at(target.bases, t_at)
+        equal = wrapped_sum(
+            wrapped_sum(choose_greater(differing & mask_1, none, nothing, one),
+                        choose_greater(differing & mask_2, none, nothing, one)),
+            wrapped_sum(choose_greater(differing & mask_3, none, nothing, one),
+                        choose_greater(differing, none, nothing, one)))
+        # Where all are equal there may be more of them; near the ends some of these lie beyond.
+        open_lanes = greater_lanes(equal, spread(min(run_length, WORD - 1), numbers)) | greater_lanes(
+            spread(WORD, numbers), room)
+        equal = maximum(minimum(equal, room), nothing)
+        reached = wrapped_sum(j, equal)
+        dead = greater_lanes(nothing, alive)
+        sums = maximum(sums, choose_greater(nothing, alive, nothing, wrapped_sum(wrapped_sum(i, equal), reached)))
+        store(cells, here + place, choose_greater(nothing, alive, absent, reached))
+        living = ~dead & _ALL
+        if living:
+            low = min(low, place + np.int64(lowest_bit(living)))
+            high = place + np.int64(highest_bit(living))
+        open_lanes &= living
+        while open_lanes:
+            lane = np.int64(lowest_bit(open_lanes))
+            open_lanes &= open_lanes - _ONE
+            diagonal = place + lane
+            known = np.int64(cells[here + diagonal])
+            most = min(size - known - diagonal, width - known)
+            end = known + _equal(query, q, known + diagonal, target, t, known, most, back)
+            cells[here + diagonal] = end
+            furthest = max(furthest, 2 * end + diagonal)
+            ended = ended or end == width or end + diagonal == size
+            # The cell began where its diagonal, or a neighbour's, was left.
+            begin = max(max(np.int64(cells[before + diagonal]), np.int64(cells[before + diagonal + 1])) + 1,
+                        np.int64(cells[before + diagonal - 1]))
+            if end - begin > run_length:
+                run_length, run_query, run_target = end - begin, begin + diagonal, begin
+    return low, high, max(furthest, np.int64(highest(sums))), ended, (run_length, run_query, run_target)
+
+
 @kernel
-def extend(query, q, size, target, t, width, back, match, mismatch, x_drop, rows, found):
+def extend(query, q, size, target, t, width, back, match, mismatch, x_drop, with_run, rows, found):
     """``greedy.extend`` from a point, ahead or back, over ``size`` and ``width`` bases at most; fills ``found``.
 
     Returns DONE, or what there is too little of.
+
+    with_run: whether the longest run is wanted; else the extension ends where nothing can reach the best score again.
     """
     reach = _equal(query, q, 0, target, t, 0, min(size, width), back)
     found[QUERY] = found[TARGET] = found[RUN_LENGTH] = reach
@@ -111,13 +208,13 @@ def extend(query, q, size, target, t, width, back, match, mismatch, x_drop, rows
     cells[EDGE] = reach
     table[0, 0], table[0, 1], table[0, 2], table[0, 3] = EDGE, 0, 0, reach * match
     used, lower, upper, distance = 2 * EDGE + 1, -1, 1, 0
-    run_length, run_query, run_target = reach, np.int64(0), np.int64(0)
+    run = reach, np.int64(0), np.int64(0)
     query_ended = target_ended = False
     while lower <= upper:
         distance += 1
         if distance >= len(table):
             return MORE_ROWS
-        if used + upper - lower + 1 + 2 * EDGE > len(cells):
+        if used + upper - lower + 1 + 2 * EDGE + LANES > len(cells):
             return MORE_CELLS
         behind = table[distance - 1, 0] - table[distance - 1, 1]  # place of the cell of diagonal 0
         for edge in (lower - 1, lower, upper, upper + 1):
@@ -127,45 +224,51 @@ def extend(query, q, size, target, t, width, back, match, mismatch, x_drop, rows
         first, last = lower, upper
         here = used + EDGE - first
         cells[used : used + EDGE] = ABSENT
-        furthest = furthest_j = np.int64(0)
-        furthest_diagonal = 0
-        below, same = np.int64(cells[behind + first - 1]), np.int64(cells[behind + first])
-        for diagonal in range(first, last + 1):
-            above = np.int64(cells[behind + diagonal + 1])
-            j = max(max(same, above) + 1, below)
-            below, same = same, above
-            i = j + diagonal
-            if j < 0 or i + j < floor:
-                cells[here + diagonal] = ABSENT
-                if diagonal == lower:
-                    lower += 1
-                continue
-            upper = diagonal
-            length = _equal(query, q, i, target, t, j, min(size - i, width - j), back)
-            if length > run_length:
-                run_query, run_target, run_length = i, j, length
-            i, j = i + length, j + length
-            cells[here + diagonal] = j
-            if i + j > furthest:
-                furthest, furthest_j, furthest_diagonal = i + j, j, diagonal
-            if j == width:
-                lower, target_ended = diagonal + 1, True
-            if i == size:
-                upper, query_ended = diagonal - 1, True
+        lower, upper, furthest, ended, run = _row(query, q, size, target, t, width, back, cells, behind, here, first,
+                                                  last, floor, run)
         cells[here + last + 1 : here + last + 1 + EDGE] = ABSENT
+        if ended:
+            lower, upper, target_ended, query_ended = _narrowed(cells, here, first, last, size, width, target_ended,
+                                                                query_ended)
         table[distance, 0], table[distance, 1], table[distance, 2] = used + EDGE, first, last
         used += last - first + 1 + 2 * EDGE
         score, best = furthest * half - distance * cost, table[distance - 1, 3]
         if score >= best:
-            found[QUERY], found[TARGET] = furthest_j + furthest_diagonal, furthest_j
-            found[DIFFERENCES], found[_DIAGONAL] = distance, furthest_diagonal
-        table[distance, 3] = max(score, best)
+            diagonal = first
+            while cells[here + diagonal] < 0 or 2 * cells[here + diagonal] + diagonal != furthest:
+                diagonal += 1
+            found[QUERY], found[TARGET] = cells[here + diagonal] + diagonal, cells[here + diagonal]
+            found[DIFFERENCES], found[_DIAGONAL] = distance, diagonal
+            best = score
+        table[distance, 3] = best
         if lower > upper:
             break
         lower -= not target_ended
         upper += not query_ended
-    found[RUN_QUERY], found[RUN_TARGET], found[RUN_LENGTH] = run_query, run_target, run_length
+        if not with_run:
+            # One more difference costs more than the diagonal beside can reach further.
+            diagonal = min(max(size - width, lower), upper)
+            if min(2 * size - diagonal, 2 * width + diagonal) * half - (distance + 1) * cost < best:
+                break
+    found[RUN_LENGTH], found[RUN_QUERY], found[RUN_TARGET] = run
     return DONE
+
+
+@inline
+def _narrowed(cells, here, first, last, size, width, target_ended, query_ended):
+    """First and last diagonal that go on, where alignments of some have ended, and whether either sequence has."""
+    lower, upper = first, last
+    for diagonal in range(first, last + 1):
+        j = np.int64(cells[here + diagonal])
+        if j < 0:
+            lower += diagonal == lower
+            continue
+        upper = diagonal
+        if j == width:
+            lower, target_ended = diagonal + 1, True
+        if j + diagonal == size:
+            upper, query_ended = diagonal - 1, True
+    return lower, upper, target_ended, query_ended
 
 
 @kernel

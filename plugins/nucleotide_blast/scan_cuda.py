@@ -16,6 +16,7 @@ table word. Hits of several queries may share a diagonal; those of one follow ea
 from functools import cache
 from typing import Any
 
+import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64, uint64
 from seqloom.core.cuda.jit import kernel as kept_kernel
@@ -32,6 +33,21 @@ FOUND, KEPT, LOOKED_UP = range(3)
 SEGMENT = 8
 """Numbers of a segment: query, piece, starts in strands and piece, length, score, starts of the word hit in both."""
 GROUP = 4
+
+
+def extraction_runs(templates: list[np.ndarray], length: int) -> np.ndarray:
+    """i8[t, runs, 2]: shift and mask that bring each run of neighbouring places of a window to its bits of the word.
+
+    Templates that have fewer runs than others have empty masks behind theirs.
+    """
+    runs = [np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) for places in templates]
+    table = np.zeros((len(templates), max(map(len, runs)), 2), np.int64)
+    for number, places in enumerate(templates):
+        behind = len(places)
+        for at, run in enumerate(runs[number]):
+            behind -= len(run)
+            table[number, at] = 2 * (length - 1 - run[-1] - behind), (4 ** len(run) - 1) << 2 * behind
+    return table
 
 
 @cuda.jit(device=True)
@@ -60,7 +76,7 @@ def base_at(words, place):
 
 @cuda.jit(device=True)
 def word_in(window, runs, template, bits):
-    """The word of a template in a window; see ``discontiguous_cpu.extraction_runs``. runs: i8[templates, runs, 2]."""
+    """The word of a template in a window; see ``extraction_runs``. runs: i8[templates, runs, 2]."""
     word = uint64(template) << uint64(bits)
     for run in range(runs.shape[1]):
         word |= (window >> uint64(runs[template, run, 0])) & uint64(runs[template, run, 1])

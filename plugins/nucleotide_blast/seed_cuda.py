@@ -21,7 +21,7 @@ from seqloom.core.records import Records, Seeds
 from seqloom.core.stages import Footprint, SeedStage, Shape
 from seqloom.plugins.common.resident_cuda import on_devices
 from seqloom.plugins.common.resident_index_cuda import OnDevices
-from seqloom.plugins.nucleotide_blast.discontiguous_cpu import DiscontiguousWordHitsCpu, extraction_runs
+from seqloom.plugins.nucleotide_blast.discontiguous_cpu import DiscontiguousWordHitsCpu
 from seqloom.plugins.nucleotide_blast.discontiguous_reference import TEMPLATE_WORDS, DiscontiguousWordHits
 from seqloom.plugins.nucleotide_blast.hits_cuda import (
     BYTES_OF_COUNTERS,
@@ -39,6 +39,7 @@ from seqloom.plugins.nucleotide_blast.hits_cuda import (
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS, runs_of
 from seqloom.plugins.nucleotide_blast.packed_cuda import packed_targets
 from seqloom.plugins.nucleotide_blast.query_words_cpu import QueryWords
+from seqloom.plugins.nucleotide_blast.scan_cuda import extraction_runs
 from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu
 from seqloom.plugins.nucleotide_blast.seed_reference import (
     CHUNK,

@@ -139,13 +139,14 @@ def _trace_greedily(query, begin, size, target, low, width, hsp, scores, x_drop,
     match, mismatch, x_drop = reward * factor, -penalty * factor, x_drop * factor
     q, t = hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET]
     left, right = sides[LEFT], sides[RIGHT]
-    state = extend_greedily(query, begin + q, q, target, low + t, t, True, match, mismatch, x_drop, rows, left)
+    state = extend_greedily(query, begin + q, q, target, low + t, t, True, match, mismatch, x_drop, False,
+                            rows, left)
     if state != DONE:
         return state, 0
     # From the end back to the start is from left to right here.
     count = script_of(rows, left, script)
     state = extend_greedily(query, begin + q, size - q, target, low + t, width - t, False, match, mismatch, x_drop,
-                            rows, right)
+                            False, rows, right)
     if state != DONE:
         return state, 0
     own = script[count:]

@@ -8,7 +8,7 @@ import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
-from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, Shape
@@ -16,83 +16,28 @@ from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
 from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_groups
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS
-from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, four_at, packed_bases
-from seqloom.plugins.nucleotide_blast.scanned_cpu import OPPOSITE, PLACE
-from seqloom.plugins.nucleotide_blast.scanned_cpu import SHIFT as HIT_SHIFT
+from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, packed_bases
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
-from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
-    GROUP,
-    SHORTEST_APPROXIMATE_WORD,
     WIDEST_RISING,
     UngappedExtension,
     group_scores,
     packed,
     pair_reach,
 )
+from seqloom.plugins.nucleotide_blast.ungapped_scanned_cpu import (
+    DIAGONAL_OF,
+    PLACE_OF,
+    cells_of_diagonals,
+    extend_scanned,
+)
+from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import COLUMNS, CUTOFF, segment, write_segment
 
 DIAGONAL, TARGET, QUERY, LENGTH, SHIFT, MINUS_STRAND = range(6)
 """Columns of a hit on its way: places count in both strands of the query and in the chunk."""
-COLUMNS = (
-    "query", "target", "chunk", "query_frame", "query_pos", "target_pos", "length", "score", "word_query",
-    "word_target",
-)  # fmt: skip
-DIAGONAL_OF, PLACE_OF = len(COLUMNS), len(COLUMNS) + 1
-X_DROP, REDUCED, CUTOFF = range(3)
 EXPLORED, SAVED, WAITING = range(3)
 """What is known of a diagonal: see ``ungapped_reference.Diagonal``."""
-FEW_DIAGONALS = 1 << 18
-"""Diagonals of a query for which there is always room; beyond them there must be enough hits to make it worthwhile."""
-
-
-@inline
-def _approximate(scores, groups, size, bits, low, width, query, target, word_end, x_drop):
-    """Segment of whole groups of four: query, target, length, score.
-
-    groups: of the query's strands, which have ``size`` codes; its target has ``width`` bases from ``low`` on.
-    """
-    shift = -target % GROUP
-    query, target = query + shift, target + shift
-    score, start, gain = 0, query, 0
-    for group in range(1, min(query, target) // GROUP + 1):
-        q, t = query - GROUP * group, target - GROUP * group
-        gain += scores[groups[q] ^ four_at(bits, low + t)]
-        if gain > 0:
-            score, start, gain = score + gain, q, 0
-        if gain < -x_drop:
-            break
-    end, gain = query + 1, 0
-    for group in range(min(size - query, width - target) // GROUP):
-        q, t = query + GROUP * group, target + GROUP * group
-        gain += scores[groups[q] ^ four_at(bits, low + t)]
-        if gain > 0:
-            score, end, gain = score + gain, q + GROUP, 0
-        if gain < -x_drop:
-            break
-    begin = target - (query - start)
-    return start, begin, max(word_end - begin, end - start), score
-
-
-@kernel
-def _exact(matrix, strands, bits, low, width, query, target, x_drop):
-    """Best segment base by base: query, target, length, score."""
-    score, start, gain = 0, query, 0
-    for back in range(1, min(query, target) + 1):
-        gain += matrix[strands[query - back], base_at(bits, low + target - back)]
-        if gain > 0:
-            score, start, gain = score + gain, query - back, 0
-        elif gain < -x_drop:
-            break
-    end, floor, gain = query, -x_drop, 0
-    for ahead in range(min(len(strands) - query, width - target)):
-        gain += matrix[strands[query + ahead], base_at(bits, low + target + ahead)]
-        if gain > 0:
-            score, end, gain = score + gain, query + ahead + 1, 0
-            floor = max(-score, -x_drop)
-        elif gain < floor:
-            break
-    return start, target - (query - start), end - start, score
 
 
 @kernel
@@ -131,33 +76,6 @@ def _on_diagonals(hits, order, merged):
         else:
             merged[at] = order[right]
             right += 1
-
-
-@inline
-def _segment(rules, query, groups, bits, low, width, place, opposite, length, limit):
-    """The segment around a hit: query, target, length, score; exact if it is short or reaches the reduced cutoff.
-
-    rules: matrix and scores of groups. query, groups: ``laid_out_strands`` of one query and its groups.
-    """
-    matrix, scores = rules
-    if length >= SHORTEST_APPROXIMATE_WORD:
-        found = _approximate(scores, groups, len(query) - 1, bits, low, width, place, opposite, opposite + length,
-                             limit[X_DROP])
-        if found[3] < limit[REDUCED]:
-            return found
-    return _exact(matrix, query, bits, low, width, place, opposite, limit[X_DROP])
-
-
-@inline
-def _write(row, size, numbers, minus, found, place, opposite):
-    """A segment as a row of ``COLUMNS``. numbers: of query and target, and the begin of the chunk."""
-    chunk = numbers[2]
-    offset = size + 1 if minus else 0
-    start, word = found[0] - offset, place - offset
-    row[0], row[1], row[2], row[3] = numbers[0], numbers[1], chunk, MINUS if minus else PLUS
-    row[4] = size - start - found[2] if minus else start
-    row[5], row[6], row[7] = found[1] + chunk, found[2], found[3]
-    row[8], row[9] = size - word if minus else word, opposite + chunk
 
 
 @kernel
@@ -213,11 +131,11 @@ def _extend_group(rules, query, groups, bits, low, width, hits, order, limits, w
                 explored, saved = end, False
                 continue
         limit = limits[hit[MINUS_STRAND]]
-        found = _segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+        found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
         saved = found[3] >= limit[CUTOFF]
         explored = found[1] + found[2] if saved else end
         if saved:
-            _write(table[count], size, numbers, hit[MINUS_STRAND] != 0, found, hit[QUERY], hit[TARGET])
+            write_segment(table[count], size, numbers, hit[MINUS_STRAND] != 0, found, hit[QUERY], hit[TARGET])
             count += 1
     return count
 
@@ -280,7 +198,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
             alone = not double and not nearby
         if not alone:
             limit = limits[hit[MINUS_STRAND]]
-            found = _segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
+            found = segment(rules, query, groups, bits, low, width, hit[QUERY], hit[TARGET], hit[LENGTH], limit)
             if nearby or found[3] >= limit[CUTOFF]:
                 kept[at] = True
                 for part in range(4):
@@ -290,52 +208,7 @@ def _extend_nearby(rules, query, groups, bits, low, width, hits, order, limits, 
     for at in range(most):
         if kept[at]:
             hit = hits[order[at]]
-            _write(table[count], size, numbers, hit[MINUS_STRAND] != 0, segments[at], hit[QUERY], hit[TARGET])
-            count += 1
-    return count
-
-
-@kernel
-def _extend_scanned(rules, strands, groups, begins, bits, spans, hits, bounds, places, numbers, limits, window,
-                    length, explored, table):
-    """``_extend_group`` of every query and chunk whose hits come as a scan finds them; returns the number of segments.
-
-    Rows of ``table`` have the diagonal and the place of the hit behind their columns.
-
-    Args:
-        explored: i4, by the last bits of a diagonal: twice how far the last hit there was explored, and 1 if it was
-            saved. There are more than twice the bases of any query and ``window``: what hits of another diagonal with
-            these bits left behind lies before any place of this one.
-    """
-    count = 0
-    for group in range(len(places)):
-        place = places[group]
-        own = slice(begins[place], begins[place + 1])
-        query, fours = strands[own], groups[own]
-        size, low = (len(query) - 2) // 2, spans[group, 0]
-        width, before = spans[group, 1] - low, begins[place] - place
-        mask = np.int64(1)
-        while mask < len(query) + window:
-            mask *= 2
-        explored[:mask] = -2 * window
-        mask -= 1
-        for at in range(bounds[group], bounds[group + 1]):
-            q, t = np.int64(hits[at, PLACE]) - before, np.int64(hits[at, OPPOSITE])
-            known = np.int64(explored[(t - q) & mask])
-            start, end, minus = t - hits[at, HIT_SHIFT], t + length, q > size
-            if start < known >> 1:
-                continue
-            if window and (known & 1 or start + length > (known >> 1) + window):
-                explored[(t - q) & mask] = 2 * end
-                continue
-            limit = limits[place, np.int64(minus)]
-            found = _segment(rules, query, fours, bits, low, width, q, t, length, limit)
-            if found[3] < limit[CUTOFF]:
-                explored[(t - q) & mask] = 2 * end
-                continue
-            explored[(t - q) & mask] = 2 * (found[1] + found[2]) + 1
-            _write(table[count], size, numbers[group], minus, found, q, t)
-            table[count, DIAGONAL_OF], table[count, PLACE_OF] = t - q, t
+            write_segment(table[count], size, numbers, hit[MINUS_STRAND] != 0, segments[at], hit[QUERY], hit[TARGET])
             count += 1
     return count
 
@@ -413,6 +286,21 @@ def laid_out_strands(context: Context, residues: np.ndarray | None = None) -> tu
     strands = np.full(begins[-1], SENTINEL, np.uint8)
     _lay_out(residues, offsets, NUCLEOTIDE.complement, begins, strands)
     return strands, begins
+
+
+@kernel
+def _pack_fours(codes, fours):
+    for place in range(len(codes) - 3):
+        fours[place] = np.uint8(codes[place] << np.uint8(6) | codes[place + 1] << np.uint8(4)
+                                | codes[place + 2] << np.uint8(2) | codes[place + 3])
+
+
+def packed_fours(codes: np.ndarray) -> np.ndarray:
+    """``packed`` of the reference: u1[n] of u1[n] codes."""
+    fours = np.empty(len(codes), np.uint8)
+    _pack_fours(codes, fours)
+    fours[-3:] = packed(codes[-3:])
+    return fours
 
 
 @kernel
@@ -497,9 +385,7 @@ class UngappedExtensionCpu(UngappedExtension):
             return None
         hits, bounds, groups, chunks = make.unsorted.found
         places = groups[:, 0]
-        diagonals = 1 << int(2 * context.queries.lengths[places].max() + 1 + window).bit_length()
-        if diagonals > max(FEW_DIAGONALS, 4 * len(hits)):
-            return None
+        sizes = cells_of_diagonals(2 * context.queries.lengths[places] + 1 + window, np.diff(bounds))
         extension = self._extension(context)
         numbers = np.column_stack([context.queries.ordinals[places], chunks[groups[:, 1]]]).astype(np.int64)
         spans = extension.spans(numbers)
@@ -507,10 +393,11 @@ class UngappedExtensionCpu(UngappedExtension):
         def part(some: tuple[int, int]) -> np.ndarray:
             own, starts = slice(*some), bounds[some[0] : some[1] + 1]
             table = np.empty((int(starts[-1] - starts[0]), PLACE_OF + 1), np.int32)
-            count = _extend_scanned(
+            explored, keys = (np.empty(most, np.int32) for most in sizes[own].max(axis=0).tolist())
+            count = extend_scanned(
                 extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, spans[own],
                 hits, starts, places[own], numbers[own], extension.limits, window, make.unsorted.length,
-                np.empty(diagonals, np.int32), table)
+                sizes[own], explored, keys, table)
             context.advance(int(starts[-1] - starts[0]), len(hits))
             return table[:count].copy()
 
@@ -549,5 +436,5 @@ class UngappedExtensionCpu(UngappedExtension):
         scoring, bases = context.scoring, packed_bases(context)
         strands, begins = laid_out_strands(context)
         scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
-        return Extension((scoring.matrix, scores), strands, packed(strands), begins, bases.bits, bases.first,
+        return Extension((scoring.matrix, scores), strands, packed_fours(strands), begins, bases.bits, bases.first,
                          strand_limits(context), context.targets)

@@ -22,7 +22,6 @@ from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 from seqloom.plugins.nucleotide_blast.ungapped_cpu import (
-    COLUMNS,
     UngappedExtensionCpu,
     strand_limits,
     table_words,
@@ -32,6 +31,7 @@ from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     group_scores,
     pair_reach,
 )
+from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import COLUMNS
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 THREADS = 1 if SIMULATED else 128

@@ -9,7 +9,7 @@ large, block by block.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
@@ -27,7 +27,6 @@ from seqloom.core.kernels.simd import (
     store,
 )
 
-from .domains import Path
 from .exact_math import F32, Array32
 from .forward_cpu import SCALE, SPECIALS, STEP, WAYS, WIDE, WIDTHS, B, C, E, J, Matrices, N
 from .labels_cpu import LETTERS, SKIPPED, TENTH, tenths_of
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD = (LANES * n for n in range(8))
 _ZERO, _ONE, _NEVER = F32(0.0), F32(1.0), F32(-np.inf)
 _M, _I, _D, _FROM_B = 0, 1, 2, 3
-_LETTERS = np.frombuffer(b"MID", np.uint8)
 _FIRST_LANE = np.tile(np.array([-np.inf, 0, 0, 0], F32), WIDE // LANES)
 
 
@@ -233,6 +231,14 @@ _NULL2 = {lanes: _null2_kernels(lanes) for lanes in WIDTHS}
 
 
 @kernel
+def _decode_all(forward, backward, lanes, lengths, own_scales, loops, around, fits):
+    """``_decode`` of envelopes side by side; ``fits`` says where scaling did not overflow."""
+    for n in range(len(fits)):
+        fits[n] = not _decode(forward[4 * n :], backward[4 * n :], lanes, lengths[n], own_scales[n], loops[n],
+                              around[4 * n :])
+
+
+@kernel
 def _cell(k, slots, lanes):
     """Place of node k in M of a row."""
     return (k - 1) % slots * lanes + (k - 1) // slots
@@ -313,6 +319,30 @@ def _trace(transitions, slots, lanes, model_length, first, specials, around, cel
 
 
 @kernel
+def _trace_all(transitions, slots, lanes, model_length, first, specials, around, cells, tenths, fits, rooms, states,
+               labels, walks):
+    """``_trace`` of envelopes side by side that fit, of which each has its part of ``states`` and ``labels`` from i8[n]
+    ``rooms`` on; whether all have come to an end."""
+    ended = True
+    for n in range(len(fits)):
+        if fits[n]:
+            ended &= _trace(transitions, slots, lanes, model_length, first, specials[4 * n :], around[4 * n :],
+                            cells[4 * n :], tenths[4 * n :], states[rooms[n] :], labels[rooms[n] :], walks[n])
+    return ended
+
+
+@kernel
+def _turn(rooms, offsets, states, labels, letters, path, shown):
+    """Fill u1 ``path`` and ``shown`` with states, and the letters of their labels, up to the first match state, which
+    is the last one that there is; each envelope's from i8[n + 1] ``offsets`` on."""
+    for n in range(len(rooms)):
+        behind = rooms[n] + offsets[n + 1] - offsets[n] - 1
+        for place in range(offsets[n], offsets[n + 1]):
+            path[place] = states[behind - (place - offsets[n])]
+            shown[place] = letters[labels[behind - (place - offsets[n])]]
+
+
+@kernel
 def spread_to_degenerate(codes, n_members, members, odds):
     """Odds f4[28] of degenerate residues as the mean of their members, and 1 for codes without any."""
     for code in range(len(odds)):
@@ -331,15 +361,25 @@ def _logs(odds):
         odds[code] = np.float32(math.log(odds[code]))
 
 
-@kernel
-def _correct(logs, residues, begin, end, null2, keep):
-    """Fill ``null2`` f4[n] with the log odds of ``residues[begin:end]`` unless it is to be kept; its sum in order."""
-    total = _ZERO
-    for i in range(end - begin):
-        if not keep:
-            null2[i] = logs[residues[begin + i]]
-        total = null2[i] if i == 0 else total + null2[i]
-    return total
+class Aligned(NamedTuple):
+    """Paths of envelopes.
+
+    Attributes:
+        fits: bool[n], whether scaling did not overflow; else there is nothing.
+        places: i8[n, 4], residues of the first and last match state, 1-based in the envelope, and their nodes.
+        accuracies: f4[n], expected number of correctly assigned residues.
+        offsets: i8[n + 1]. path: u1, states from the first to the last match state, 0, 1, 2 for M, I, D, those of an
+            envelope from its offset on. shown: u1, letters that are their labels.
+        logs: f4[n, codes], null2 log odds from the expected use of each state if they were wanted.
+    """
+
+    fits: NDArray[np.bool_]
+    places: NDArray[np.int64]
+    accuracies: Array32
+    offsets: NDArray[np.int64]
+    path: NDArray[np.uint8]
+    shown: NDArray[np.uint8]
+    logs: Array32 | None
 
 
 class Alignments:
@@ -348,14 +388,15 @@ class Alignments:
     def __init__(self, matrices: Matrices) -> None:
         self._matrices = matrices
 
-    def run(self, count: int, wants_null2: bool) -> dict[int, tuple[Path, str, Array32 | None]]:
-        """Path of each of the first ``count`` envelopes, labels of its states, and log odds f4[28] by residue code from
-        the expected use of each state if they are wanted. Those whose scaling overflowed are missing."""
+    def run(self, count: int, wants_null2: bool) -> Aligned:
+        """Of the first ``count`` envelopes."""
         matrices = self._matrices
         odds, lanes, blocks = matrices.odds, matrices.lanes, matrices.blocks
         self._around = matrices.rooms.of("around", len(matrices.forward))
         self._specials = matrices.rooms.of("specials", len(matrices.forward))
-        fit = [number for number in range(count) if self._decoded(number)]
+        fits, lengths = np.empty(count, np.bool_), matrices.lengths[:count]
+        _decode_all(matrices.forward, matrices.backward, lanes, lengths, matrices.own_scales, matrices.loops,
+                    self._around, fits)
         use, working = np.zeros(2 * odds.slots * lanes, F32), np.empty(lanes, F32)
         scores: list[Array32] = []
         for block, (first, last) in enumerate(blocks):
@@ -363,7 +404,8 @@ class Alignments:
             if wants_null2:
                 _NULL2[lanes][0](odds.slots, matrices.lengths, first, last, matrices.cells, self._around, use, working)
             self._fill(block, scores)
-            scores.append(matrices.cells[(last - first) * matrices.row :][: matrices.row].copy())
+            if len(blocks) > 1:
+                scores.append(matrices.cells[(last - first) * matrices.row :][: matrices.row].copy())
         logs: Array32 | None = None
         if wants_null2:
             codes = odds.codes
@@ -371,32 +413,24 @@ class Alignments:
             _NULL2[lanes][1](odds.match, odds.slots, matrices.lengths, self._around, *residues_of(codes).arrays, use,
                              working, logs)
             _logs(logs.reshape(-1))
-        walks = {number: np.array([0, 0, 0, 0, 0, 0, matrices.lengths[number], -1, 0]) for number in fit}
-        states = {number: np.empty(int(matrices.lengths[number]) + odds.length + 1, np.uint8) for number in fit}
-        labels = {number: np.empty(len(states[number]), np.uint8) for number in fit}
+        walks = np.zeros((count, 9), np.int64)
+        walks[:, 6], walks[:, 7] = lengths, -1
+        rooms = np.cumsum(lengths + (odds.length + 1))
+        states, labels = np.empty((2, int(rooms[-1])), np.uint8)
+        rooms -= lengths + (odds.length + 1)
         for block in reversed(range(len(blocks))):
             if block + 1 < len(blocks):
                 matrices.fill(block)
                 self._fill(block, scores)
-            ended = [self._traced(number, blocks[block][0], states[number], labels[number], walks[number])
-                     for number in fit]
-            if all(ended):
+            if _trace_all(odds.transitions, odds.slots, lanes, odds.length, blocks[block][0], self._specials,
+                          self._around, matrices.cells, self._tenths, fits, rooms, states, labels, walks):
                 break
-        found: dict[int, tuple[Path, str, Array32 | None]] = {}
-        for number in fit:
-            start, end, model_start, model_end, steps = walks[number][:5].tolist()
-            text = _LETTERS[states[number][:steps][::-1]].tobytes().decode()
-            place = (int(matrices.lengths[number]) * SPECIALS + C) * lanes + LANES * number
-            path = Path(text, start, end, model_start, model_end, self._specials[place])
-            shown = LETTERS[labels[number][:steps][::-1]].tobytes().decode()
-            found[number] = path, shown, None if logs is None else logs[number]
-        return found
-
-    def _decoded(self, number: int) -> bool:
-        matrices, lane = self._matrices, LANES * number
-        return not _decode(matrices.forward[lane:], matrices.backward[lane:], matrices.lanes,
-                           int(matrices.lengths[number]), matrices.own_scales[number], matrices.loops[number],
-                           self._around[lane:])
+        offsets = np.zeros(count + 1, np.int64)
+        np.cumsum(walks[:, 4], out=offsets[1:])
+        path, shown = np.empty((2, int(offsets[-1])), np.uint8)
+        _turn(rooms, offsets, states, labels, LETTERS, path, shown)
+        finals = (lengths * SPECIALS + C) * lanes + LANES * np.arange(count)
+        return Aligned(fits, walks[:, [0, 1, 2, 3]], self._specials[finals], offsets, path, shown, logs)
 
     def _fill(self, block: int, scores: list[Array32]) -> None:
         """Scores and tenths in place of the cells of a block, those of ``scores`` behind the blocks before."""
@@ -406,16 +440,3 @@ class Alignments:
         self._tenths = matrices.rooms.of("tenths", (last - first + 1) * 2 * matrices.row // 3, np.uint8)
         _FILL[matrices.lanes](matrices.odds.ways, matrices.odds.slots, first, last, _FIRST_LANE, self._specials,
                               self._around, matrices.cells, self._tenths)
-
-    def _traced(self, number: int, first: int, states: NDArray[np.uint8], labels: NDArray[np.uint8],
-                walk: NDArray[np.int64]) -> bool:
-        matrices, lane = self._matrices, LANES * number
-        odds = matrices.odds
-        return bool(_trace(odds.transitions, odds.slots, matrices.lanes, odds.length, first, self._specials[lane:],
-                           self._around[lane:], matrices.cells[lane:], self._tenths[lane:], states, labels, walk))
-
-
-def correction(logs: Array32 | None, residues: NDArray[np.uint8], begin: int, end: int, null2: Array32) -> np.float32:
-    """f32 sum of the log odds of ``residues[begin:end]``, in order, which are put into ``null2``; without ``logs`` they
-    are there already."""
-    return _correct(null2 if logs is None else logs, residues, begin, end, null2, logs is None)

@@ -34,6 +34,28 @@ def _add_logs(scales, rows, room, logs, lengths, done, sums):
 
 
 @kernel
+def _completed(total, last, length):
+    """Score of a target, f4 nats, from the sum of its scales' logs and that of its last states."""
+    stay = np.float32(length) / np.float32(length + 1)
+    score = total + np.float32(math.log(np.float64(last)))
+    score = score + np.float32(length) * np.float32(math.log(stay))
+    return score + np.float32(math.log(_ONE - stay))
+
+
+@kernel
+def _complete(sums, lasts, lengths, scores):
+    for n in range(len(sums)):
+        scores[n] = _completed(sums[n], lasts[n], lengths[n])
+
+
+def completed(sums: np.ndarray, lasts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Null scores, f4[n] nats, from sums of logs of scales f4[n], sums of last states f4[n], and lengths i8[n]."""
+    scores = np.empty(len(sums), F32)
+    _complete(sums, lasts, lengths, scores)
+    return scores
+
+
+@kernel
 def _fill(odds, model_length, residues, begins, ends, order, room, scales, logs, scores):
     biased = np.float32(model_length) / _EIGHT
     returning, staying = splat(_ONE / (biased + _ONE), _LANES), splat(biased / (biased + _ONE), _LANES)
@@ -75,9 +97,7 @@ def _fill(odds, model_length, residues, begins, ends, order, room, scales, logs,
             composition = (background * leave + composition * staying) * load(of_composition, 0, _LANES)
             background = to_background
         for lane in range(targets):
-            score = sums[lane] + np.float32(math.log(np.float64(lasts[lane])))
-            score = score + np.float32(lengths[lane]) * np.float32(math.log(stays[lane]))
-            scores[order[group + lane]] = score + np.float32(math.log(leaves[lane]))
+            scores[order[group + lane]] = _completed(sums[lane], lasts[lane], lengths[lane])
 
 
 @kernel

@@ -22,7 +22,7 @@ from .random_numbers import RandomNumbers
 from .residues import CODE_OF_RESIDUE
 from .ssv_striped_cpu import LEAST_LENGTH, StripedScores
 from .ssv_striped_cpu import segment_scores as striped_scores
-from .viterbi_cpu import StripedWords, viterbi_scores
+from .viterbi_cpu import viterbi_scores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +79,7 @@ def _placed(codes: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.int
 def statistics(profile: SearchProfile, rate: float, targets: RandomTargets, tail: float) -> Statistics:
     """Calibrate a search profile whose lambda is ``rate``; ``tail`` is the mass of the exponential tail."""
     return fitted(rate, targets.sequences, _msv_scores(profile, targets),
-                  viterbi_scores(StripedWords(profile), *targets.viterbi),
+                  viterbi_scores(profile, *targets.viterbi),
                   forward_scores(StripedOdds(profile.floats), *targets.forward, Rooms()), tail)
 
 

@@ -152,17 +152,32 @@ def _consensus(traces, segments, labels, count, n_traces, residues, nodes, found
     return n_found
 
 
+@kernel
+def _envelopes(traces, segments, n_traces, residues, nodes, found, posteriors):
+    """Fill ``found`` and ``posteriors`` as ``_consensus`` does; their number, −1 if there is no room for them."""
+    n, size = len(segments), 2
+    while size <= 2 * n:
+        size *= 2
+    buckets, heads = np.full(size, -1, np.int64), np.full((2, residues + nodes + 1), -1, np.int64)
+    rooms = np.empty((6, n), np.int64)
+    count = _components(segments, nodes, buckets, rooms[0], rooms[1], rooms[2], heads, rooms[4:], rooms[3])
+    if count > len(found):
+        return -count
+    return _consensus(traces, segments, rooms[3], count, n_traces, residues, nodes, found, posteriors)
+
+
+_ROOM = 64
+
+
 def envelopes(traces: NDArray[np.int64], segments: NDArray[np.int64], n_traces: int, residues: int,
               nodes: int) -> list[Envelope]:
     """Envelopes of a region of some residues, from left to right, as ``clusters.envelopes``; segments in the order of
     their traces."""
-    n = len(segments)
-    buckets = np.full(1 << (2 * n).bit_length(), -1, np.int64)
-    heads = np.full((2, residues + nodes + 1), -1, np.int64)
-    kinds, waiting, first_like, labels = np.empty((4, n), np.int64)
-    count = _components(segments, nodes, buckets, first_like, kinds, waiting, heads,
-                        np.empty((2, n), np.int64), labels)
-    found, posteriors = np.empty((count, 2), np.int64), np.empty(count, np.float32)
-    kept = _consensus(traces, segments, labels, count, n_traces, residues, nodes, found, posteriors)
+    kept = -_ROOM
+    while kept < 0:
+        found, posteriors = np.empty((-kept, 2), np.int64), np.empty(-kept, np.float32)
+        kept = _envelopes(traces, segments, n_traces, residues, nodes, found, posteriors)
     rows = [Envelope(start, end, posteriors[row]) for row, (start, end) in enumerate(found[:kept].tolist())]
+    if len(rows) < 2:
+        return rows
     return without_dominated(sorted(rows, key=lambda envelope: envelope.start))

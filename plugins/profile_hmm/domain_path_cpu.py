@@ -1,4 +1,4 @@
-"""A domain's path as edit operations and counts on the CPU, as ``domain_path.py``."""
+"""Domains' paths as edit operations and counts on the CPU, as ``domain_path.py``."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from seqloom.core.kernels.jit import kernel
-from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH
-from seqloom.plugins.common.edit_path import PathCounts
+from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Ragged
 
-from .domains import Domain
 from .profile import SearchProfile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_M, _I, _D = b"MID"
+_M, _I, _D = 0, 1, 2
 
 
 @kernel
 def _describe(states, residues, place, node, consensus, match, runs, counts):
-    """Fill i8 ``runs`` with runs of operations and i8[6] ``counts``; how many runs."""
+    """Fill u4 ``runs`` with runs of operations and i8[6] ``counts``; how many runs."""
     n_runs, before = 0, -1
     counts[:] = 0
     counts[0] = len(states)
@@ -36,7 +34,7 @@ def _describe(states, residues, place, node, consensus, match, runs, counts):
             counts[4] += operation != before
             counts[5] += 1
         if operation == before:
-            runs[n_runs - 1] += 1 << 4
+            runs[n_runs - 1] += np.uint32(1 << 4)
         else:
             runs[n_runs] = 1 << 4 | operation
             n_runs += 1
@@ -47,23 +45,29 @@ def _describe(states, residues, place, node, consensus, match, runs, counts):
 
 
 @kernel
-def compensated_sum(values):
-    """Kahan-compensated f32 sum, in order."""
-    total = compensation = np.float32(0.0)
-    for value in values:
-        corrected = value - compensation
-        larger = total + corrected
-        compensation = (larger - total) - corrected
-        total = larger
-    return total
+def _describe_all(states, offsets, residues, places, nodes, consensus, match, runs, offsets_of_runs, counts):
+    """``_describe`` of paths, those of one behind those of the other."""
+    offsets_of_runs[0] = 0
+    for n in range(len(counts)):
+        begin = offsets_of_runs[n]
+        offsets_of_runs[n + 1] = begin + _describe(states[offsets[n] : offsets[n + 1]], residues, places[n], nodes[n],
+                                                   consensus, match, runs[begin:], counts[n])
 
 
-def describe_path(profile: SearchProfile, domain: Domain, residues: NDArray[np.uint8],
-                  begin: int) -> tuple[list[int], PathCounts]:
-    """Edit path (``length << 4 | operation``) and counts of a domain of the target that begins at ``begin``."""
-    path = domain.path
-    states = np.frombuffer(path.states.encode(), np.uint8)
-    runs, counts = np.empty(len(states), np.int64), np.empty(6, np.int64)
-    n_runs = _describe(states, residues, begin + domain.start + path.start - 2, path.model_start - 1,
-                       profile.model.alphabet.encode(profile.model.consensus), profile.match, runs, counts)
-    return runs[:n_runs].tolist(), PathCounts(*counts.tolist())
+def describe_paths(profile: SearchProfile, states: NDArray[np.uint8], offsets: NDArray[np.int64],
+                   residues: NDArray[np.uint8], places: NDArray[np.int64],
+                   nodes: NDArray[np.int64]) -> tuple[Ragged, NDArray[np.int64]]:
+    """Edit paths (``length << 4 | operation``) and counts i8[n, 6], in the order of ``PathCounts``.
+
+    Args:
+        profile: the query.
+        states: u1, 0, 1, 2 for M, I, D, those of path n from ``offsets[n]`` on; each from its first to its last match
+            state.
+        residues: u8 codes, of which the first one of path n is at ``places[n]``.
+        nodes: i8[n], 0-based, of the first match states.
+    """
+    runs, counts = np.empty(len(states), np.uint32), np.empty((len(nodes), 6), np.int64)
+    offsets_of_runs = np.empty(len(offsets), np.int64)
+    _describe_all(states, offsets, residues, places, nodes, profile.model.alphabet.encode(profile.model.consensus),
+                  profile.match, runs, offsets_of_runs, counts)
+    return Ragged(offsets_of_runs, runs[: int(offsets_of_runs[-1])]), counts

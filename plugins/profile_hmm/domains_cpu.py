@@ -1,6 +1,7 @@
 """Domain definition on the CPU: the steps of ``domains_reference.py`` for many targets of a model, each by a kernel.
 
-Whole targets, regions and envelopes are gone through side by side, those of about the same length together.
+Whole targets, regions and envelopes are gone through side by side, those of about the same length together. What is
+known of them stands in arrays, so that nothing but what decides the order of work is done one by one.
 """
 
 from __future__ import annotations
@@ -9,18 +10,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from seqloom.core.kernels.jit import kernel
 from seqloom.core.subnormals import flushed
 
-from .accuracy_cpu import Alignments, correction
+from .accuracy_cpu import Aligned, Alignments
 from .clusters_cpu import envelopes
-from .domains import Domain, Domains, Path
 from .domains_reference import TRACES
 from .exact_math import F32, Array32
 from .forward_cpu import STREAM_ROWS, WIDE, WIDTHS, Matrices, Rooms, StripedOdds, longest_first, narrowest
 from .profile import LANES
 from .random_numbers import RandomNumbers
 from .regions_cpu import regions_of
-from .regions_reference import Region
 from .traces_cpu import sampled
 
 if TYPE_CHECKING:
@@ -34,69 +34,105 @@ ALONE_BYTES = 16 << 20
 """Of the cells of a longer envelope that are held at once."""
 
 
-class _Scored(NamedTuple):
-    """What is known of an envelope by itself; ``logs`` f32[28], null2 log odds if they were wanted; ``labels`` of its
-    path."""
-
-    score: np.float32
-    path: Path
-    labels: str
-    logs: Array32 | None
-
-
-class _Target:
-    """What is found in one target: its regions and envelopes, from left to right.
+class Found(NamedTuple):
+    """Domains of n targets, and of d domains in all, those of one target behind those of the other, from left to right.
 
     Attributes:
-        begin: of the target in the residues. length: its residues.
-        score: Forward score in nats, f32.
-        expected: number of domains. regions: None where f32 overflowed.
-        states: f4[L + 1, 6], Forward's around the model, where they are known already.
-        found: of each region the envelopes, first and last residue, 1-based in the target, and the null2 log odds of
-            its residues if they come from sampled paths.
+        scores: f4[n], Forward scores in nats.
+        overflowed: bool[n], where f32 overflowed beyond repair: HMMER drops such a target as well.
+        expected: f4[n], number of domains. regions, clustered, overlaps, envelopes: i8[n], as of ``Domains``.
+        null2_sums: f4[n], of the null2 log odds over the target, compensated.
+        owners: i8[d], the target of each domain; starts, ends: i8[d], of its envelope, 1-based in the target.
+        domain_scores, corrections: f4[d], in nats, as of ``Domain``.
+        places, accuracies, offsets, path, shown: of ``Aligned``.
     """
 
-    def __init__(self, begin: int, length: int, states: Array32 | None) -> None:
-        self.begin, self.length, self.states = begin, length, states
-        self.score, self.expected = F32(np.nan), F32(0.0)
-        self.regions: list[Region] | None = None
-        self.found: list[tuple[list[tuple[int, int]], Array32 | None]] = []
+    scores: Array32
+    overflowed: NDArray[np.bool_]
+    expected: Array32
+    regions: NDArray[np.int64]
+    clustered: NDArray[np.int64]
+    overlaps: NDArray[np.int64]
+    envelopes: NDArray[np.int64]
+    null2_sums: Array32
+    owners: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    domain_scores: Array32
+    corrections: Array32
+    places: NDArray[np.int64]
+    accuracies: Array32
+    offsets: NDArray[np.int64]
+    path: NDArray[np.uint8]
+    shown: NDArray[np.uint8]
 
-    def domains(self, residues: NDArray[np.uint8], scored: dict[tuple[int, int], _Scored]) -> Domains | None:
-        """``scored``: envelopes by ``begin`` of the target and their first residue; those that overflowed are missing.
-        """
-        if self.regions is None:
-            return None
-        null2, domains, overlaps, count = np.zeros(self.length, F32), [], 0, 0
-        for region, (ends, logs) in zip(self.regions, self.found, strict=True):
-            if logs is not None:
-                null2[region.start - 1 : region.end] = logs
-            last_end = 0
-            for start, end in ends:
-                overlaps += start <= last_end
-                count += 1
-                one = scored.get((start, end))
-                if one is None:
+
+class _Stretches(NamedTuple):
+    """Parts of targets: i8[n], where they begin in the residues, their length, and that of the whole target."""
+
+    begins: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    wholes: NDArray[np.int64]
+
+    def take(self, index: NDArray[np.int64]) -> _Stretches:
+        return _Stretches(*(values[index] for values in self))
+
+
+class _Envelopes(NamedTuple):
+    """Stretches to be scored by themselves: i8[n], the region of each, and first and last residue, 1-based."""
+
+    regions: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
+@kernel
+def compensated_sum(values):
+    """Kahan-compensated f32 sum, in order."""
+    total = compensation = np.float32(0.0)
+    for value in values:
+        corrected = value - compensation
+        larger = total + corrected
+        compensation = (larger - total) - corrected
+        total = larger
+    return total
+
+
+@kernel
+def _correct(residues, begins, lengths, first_regions, regions, sampled_logs, first_logs, first_envelopes, starts, ends,
+             fits, logs, null2, corrections, overlaps, sums):
+    """Fill f4[e] ``corrections`` with the null2 log odds of each envelope, i8[n] ``overlaps`` with how many begin
+    before the last one that fits in their region has ended, and f4[n] ``sums`` with all null2 log odds of a target.
+
+    first_regions: i8[n + 1], of each target in i8[r, 3] ``regions``; first_envelopes: i8[r + 1], of each region.
+    sampled_logs: f4, from i8[r] ``first_logs`` on the log odds of each residue of a region with sampled paths.
+    logs: f4[e, codes], of the residues of envelopes of other regions. null2: f4[longest], working space.
+    """
+    for target in range(len(sums)):
+        begin = begins[target]
+        null2[: lengths[target]] = np.float32(0.0)
+        overlaps[target] = 0
+        for region in range(first_regions[target], first_regions[target + 1]):
+            first, last_end = regions[region, 0] - 1, 0
+            if regions[region, 2]:
+                for place in range(first, regions[region, 1]):
+                    null2[place] = sampled_logs[first_logs[region] + place - first]
+            for one in range(first_envelopes[region], first_envelopes[region + 1]):
+                overlaps[target] += starts[one] <= last_end
+                if not fits[one]:
                     continue
-                corrected = correction(one.logs if logs is None else None, residues, self.begin + start - 1,
-                                       self.begin + end, null2[start - 1 : end])
-                domains.append(Domain(start, end, one.score, corrected, one.path, one.labels))
-                last_end = end
-        return Domains(
-            domains=tuple(domains),
-            expected=self.expected,
-            regions=len(self.regions),
-            clustered=sum(region.multiple for region in self.regions),
-            overlaps=overlaps,
-            envelopes=count,
-            null2=null2,
-        )
+                total = np.float32(0.0)
+                for place in range(starts[one] - 1, ends[one]):
+                    if not regions[region, 2]:
+                        null2[place] = logs[one, residues[begin + place]]
+                    total = null2[place] if place == starts[one] - 1 else total + null2[place]
+                corrections[one], last_end = total, ends[one]
+        sums[target] = compensated_sum(null2[: lengths[target]])
 
 
 @flushed()
 def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64],
-                   seed: int, check: Callable[[], None], rooms: Rooms,
-                   known: Sequence[Array32 | None]) -> list[tuple[np.float32, Domains | None]]:
+                   seed: int, check: Callable[[], None], rooms: Rooms, known: Sequence[Array32 | None]) -> Found:
     """Forward scores and domains of targets ``residues[begins[n]:ends[n]]``.
 
     Args:
@@ -105,18 +141,45 @@ def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
         check: called now and then; it raises to stop.
         rooms: to work in, for this thread alone.
         known: of each target its states f4[L + 1, 6] around the model by multihit Forward, if they are known already.
-
-    Returns:
-        For each target its score in nats and its domains, None where f32 overflowed beyond repair (HMMER drops such a
-        target as well).
     """
-    finder = _Finder(odds, residues, check, rooms)
-    targets = [_Target(begin, end - begin, states)
-               for begin, end, states in zip(begins.tolist(), ends.tolist(), known, strict=True)]
-    finder.parse(targets)
-    finder.resolve(targets, seed)
-    scored = finder.rescore(targets)
-    return [(target.score, target.domains(residues, known)) for target, known in zip(targets, scored, strict=True)]
+    finder, lengths = _Finder(odds, residues, check, rooms), ends - begins
+    scores, expected, counts, regions = finder.parse(_Stretches(begins, lengths, lengths), known)
+    first_regions = np.concatenate([[0], np.cumsum(np.maximum(counts, 0))])
+    owners = np.repeat(np.arange(len(begins)), np.diff(first_regions))
+    of_regions = _Stretches(begins[owners] + regions[:, 0] - 1, regions[:, 1] - regions[:, 0] + 1, lengths[owners])
+    found, sampled_logs, first_logs = finder.resolve(of_regions, regions, seed)
+    owners_of_envelopes = owners[found.regions]
+    alone = regions[found.regions, 2] == 0
+    of_envelopes = _Stretches(begins[owners_of_envelopes] + found.starts - 1, found.ends - found.starts + 1,
+                              lengths[owners_of_envelopes])
+    domain_scores, aligned = finder.rescore(of_envelopes, alone)
+    corrections = np.zeros(len(alone), F32)
+    overlaps, null2_sums = np.empty(len(begins), np.int64), np.empty(len(begins), F32)
+    assert aligned.logs is not None
+    _correct(residues, begins, lengths, first_regions, regions, sampled_logs, first_logs,
+             np.searchsorted(found.regions, np.arange(len(regions) + 1)), found.starts, found.ends, aligned.fits,
+             aligned.logs, np.empty(int(lengths.max()), F32), corrections, overlaps, null2_sums)
+    kept = np.flatnonzero(aligned.fits)
+    return Found(
+        scores=scores,
+        overflowed=counts < 0,
+        expected=expected,
+        regions=np.diff(first_regions),
+        clustered=np.bincount(owners[regions[:, 2] != 0], minlength=len(begins)),
+        overlaps=overlaps,
+        envelopes=np.bincount(owners_of_envelopes, minlength=len(begins)),
+        null2_sums=null2_sums,
+        owners=owners_of_envelopes[kept],
+        starts=found.starts[kept],
+        ends=found.ends[kept],
+        domain_scores=domain_scores[kept],
+        corrections=corrections[kept],
+        places=aligned.places[kept],
+        accuracies=aligned.accuracies[kept],
+        offsets=np.concatenate([[0], aligned.offsets[1:][kept]]),
+        path=aligned.path,
+        shown=aligned.shown,
+    )
 
 
 class _Finder:
@@ -129,12 +192,10 @@ class _Finder:
                           for lanes in WIDTHS}
         self._alignments = {lanes: Alignments(matrices) for lanes, matrices in self._matrices.items()}
 
-    def _groups(self, stretches: list[tuple[_Target, int, int]], multihit: bool,
-                whole: bool) -> Iterator[tuple[Matrices, list[int]]]:
-        """Forward of stretches (target, first and last residue), and which of them are in the matrices."""
-        firsts = np.array([target.begin + first - 1 for target, first, _ in stretches], np.int64)
-        lengths = np.array([last - first + 1 for _, first, last in stretches], np.int64)
-        wholes = np.array([target.length for target, _, _ in stretches], np.int64)
+    def _groups(self, stretches: _Stretches, multihit: bool, whole: bool,
+                known: Sequence[Array32] = ()) -> Iterator[tuple[Matrices, NDArray[np.int64]]]:
+        """Forward of stretches, and which of them are in the matrices. known: of ``Matrices.run_forward``."""
+        lengths = stretches.lengths
         for lanes, some in self._dealt(lengths) if whole else [(WIDE, np.arange(len(lengths)))]:
             for group in longest_first(lengths[some], lanes // LANES, 0 if whole else STREAM_ROWS):
                 self._check()
@@ -142,10 +203,9 @@ class _Finder:
                 matrices = self._matrices[narrowest(len(chosen))]
                 for other in self._matrices.values():
                     other.clear()
-                known = [] if whole else [states for n in chosen if (states := stretches[n][0].states) is not None]
-                matrices.run_forward(self._residues, firsts[chosen], lengths[chosen], wholes[chosen], multihit, whole,
-                                     known)
-                yield matrices, chosen.tolist()
+                matrices.run_forward(self._residues, *stretches.take(chosen), multihit, whole,
+                                     [known[n] for n in chosen.tolist()] if known else ())
+                yield matrices, chosen
 
     def _dealt(self, lengths: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Places of stretches by the lanes of as many of them as may be gone through together."""
@@ -156,43 +216,63 @@ class _Finder:
         for each in reversed(WIDTHS):
             yield each, np.flatnonzero(lanes == each)
 
-    def parse(self, targets: list[_Target]) -> None:
-        """Find the regions of each target, and the envelopes of those that hold one domain."""
-        for some in ([t for t in targets if t.states is not None], [t for t in targets if t.states is None]):
-            for matrices, chosen in self._groups([(t, 1, t.length) for t in some], True, whole=False):
+    def parse(self, targets: _Stretches, known: Sequence[Array32 | None]) -> tuple[
+            Array32, Array32, NDArray[np.int64], NDArray[np.int64]]:
+        """Scores f4[n] of whole targets, expected domains f4[n], how many regions there are in each i8[n], −1 where f32
+        overflowed, and regions of ``regions_of``."""
+        count = len(targets.begins)
+        scores, expected, counts = np.empty(count, F32), np.zeros(count, F32), np.zeros(count, np.int64)
+        regions: list[NDArray[np.int64]] = [np.empty((0, 3), np.int64)] * count
+        there = np.array([states is not None for states in known], np.bool_)
+        for some in (np.flatnonzero(there), np.flatnonzero(~there)):
+            states = [one for n in some.tolist() if (one := known[n]) is not None]
+            for matrices, group in self._groups(targets.take(some), True, whole=False, known=states):
                 matrices.run_backward(whole=False)
-                for number, place in enumerate(chosen):
-                    target = some[place]
-                    target.score, target.states = matrices.scores[number], None
-                    found = regions_of(matrices, number)
-                    if found is not None:
-                        target.expected, target.regions = found
-                        target.found = [([] if r.multiple else [(r.start, r.end)], None) for r in target.regions]
+                chosen = some[group]
+                scores[chosen] = matrices.scores[: len(chosen)]
+                expected[chosen], counts[chosen], found = regions_of(matrices, len(chosen))
+                bounds = np.cumsum(np.maximum(counts[chosen], 0)).tolist()
+                for place, begin, end in zip(chosen.tolist(), [0, *bounds], bounds, strict=False):
+                    regions[place] = found[begin:end]
+        return scores, expected, counts, np.concatenate(regions)
 
-    def resolve(self, targets: list[_Target], seed: int) -> None:
-        """Sample paths through regions that may hold several domains, and cluster these to envelopes."""
-        regions = [(target, n, region) for target in targets for n, region in enumerate(target.regions or ())
-                   if region.multiple]
-        stretches = [(target, region.start, region.end) for target, _, region in regions]
-        for matrices, chosen in self._groups(stretches, True, whole=True):
-            for number, place in enumerate(chosen):
-                target, first, last = stretches[place]
-                traces, segments, logs = sampled(matrices, number, self._residues, target.begin + first - 1, TRACES,
-                                                 RandomNumbers(seed).state)
-                kept = envelopes(traces, segments, TRACES, last - first + 1, self._odds.length)
-                ends = [(envelope.start + first - 1, envelope.end + first - 1) for envelope in kept]
-                target.found[regions[place][1]] = ends, logs
+    def resolve(self, stretches: _Stretches, regions: NDArray[np.int64],
+                seed: int) -> tuple[_Envelopes, Array32, NDArray[np.int64]]:
+        """Envelopes of regions from left to right: the region, or where it may hold several domains, clusters of those
+        of sampled paths; null2 log odds f4 of the residues of these regions, and where they begin for each, i8[r]."""
+        several = np.flatnonzero(regions[:, 2])
+        found = [[(start, end)] for start, end, _ in regions.tolist()]
+        first_logs = np.cumsum(np.where(regions[:, 2] != 0, stretches.lengths, 0)) - stretches.lengths
+        logs = np.empty(int(stretches.lengths[several].sum()), F32)
+        for matrices, chosen in self._groups(stretches.take(several), True, whole=True):
+            for number, region in enumerate(several[chosen].tolist()):
+                first, length = int(regions[region, 0]), int(stretches.lengths[region])
+                traces, segments, of_region = sampled(matrices, number, self._residues, int(stretches.begins[region]),
+                                                      TRACES, RandomNumbers(seed).state)
+                logs[first_logs[region] :][:length] = of_region
+                kept = envelopes(traces, segments, TRACES, length, self._odds.length)
+                found[region] = [(envelope.start + first - 1, envelope.end + first - 1) for envelope in kept]
+        rows = np.array([(region, *ends) for region, some in enumerate(found) for ends in some], np.int64)
+        return _Envelopes(*rows.reshape(-1, 3).T.copy()), logs, first_logs
 
-    def rescore(self, targets: list[_Target]) -> list[dict[tuple[int, int], _Scored]]:
-        """Score every envelope by itself; those where f32 overflows are left out."""
-        scored: list[dict[tuple[int, int], _Scored]] = [{} for _ in targets]
-        envelopes_ = [(n, *ends, logs is None) for n, target in enumerate(targets)
-                      for ends_, logs in target.found for ends in ends_]
-        stretches = [(targets[n], start, end) for n, start, end, _ in envelopes_]
+    def rescore(self, stretches: _Stretches, alone: NDArray[np.bool_]) -> tuple[Array32, Aligned]:
+        """Scores f4[n] of envelopes by themselves, and their paths. alone: whether null2 comes from each one itself."""
+        count = len(alone)
+        scores, places, accuracies = np.empty(count, F32), np.zeros((count, 4), np.int64), np.zeros(count, F32)
+        fits, logs = np.zeros(count, np.bool_), np.zeros((count, self._odds.codes), F32)
+        texts: list[tuple[NDArray[np.uint8], NDArray[np.uint8]]] = [(np.empty(0, np.uint8),) * 2] * count
         for matrices, chosen in self._groups(stretches, False, whole=True):
             matrices.run_backward(whole=True)
-            wanted = any(envelopes_[place][3] for place in chosen)
-            for number, (path, labels, logs) in self._alignments[matrices.lanes].run(len(chosen), wanted).items():
-                n, start, end, _ = envelopes_[chosen[number]]
-                scored[n][start, end] = _Scored(matrices.scores[number], path, labels, logs)
-        return scored
+            found = self._alignments[matrices.lanes].run(len(chosen), bool(alone[chosen].any()))
+            scores[chosen], fits[chosen] = matrices.scores[: len(chosen)], found.fits
+            places[chosen], accuracies[chosen] = found.places, found.accuracies
+            if found.logs is not None:
+                logs[chosen] = found.logs[: len(chosen)]
+            bounds = found.offsets.tolist()
+            for place, begin, end in zip(chosen.tolist(), bounds, bounds[1:], strict=False):
+                texts[place] = found.path[begin:end], found.shown[begin:end]
+        offsets = np.cumsum([0, *(len(path) for path, _ in texts)])
+        nothing = np.empty(0, np.uint8)
+        path, shown = (np.concatenate([nothing, *parts]) for parts in zip(*texts, strict=True)) if texts else (
+            nothing, nothing)
+        return scores, Aligned(fits, places, accuracies, offsets, path, shown, logs)

@@ -23,7 +23,7 @@ class BiasFilter(ExtendStage):
     takes = (Pairs,)
     gives = Pairs
     gives_order = None
-    reads = (KIND,)
+    reads: ClassVar[tuple[str, ...]] = (KIND,)
     columns = PAIR_COLUMNS
     scoring: ClassVar[type[ProfileScoring]] = HmmScoring
     counts_queries = True

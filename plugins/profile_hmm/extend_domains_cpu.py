@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from seqloom.core.context import Context
-from seqloom.core.records import Hits, Records
+from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.edit_path import PathCounts
 
 from .chunks import Chunk, over_chunks
-from .domain_path_cpu import compensated_sum, describe_path
-from .domains_cpu import ALONE_BYTES, TOGETHER_BYTES, define_domains
+from .columns import DOMAIN_COLUMNS, HIT_COLUMNS, RAW_SCORE
+from .domain_path_cpu import describe_paths
+from .domains_cpu import ALONE_BYTES, TOGETHER_BYTES, Found, define_domains
 from .exact_math import F32
-from .extend_domains_reference import DefineDomains, Found, as_hits
+from .extend_domains_reference import DefineDomains
 from .forward_cpu import SPECIALS, STREAM_ROWS, WIDE, RoomsOfThreads, StripedOdds
 from .kept_states_cpu import kept_states
 from .profile import LANES
@@ -41,19 +45,48 @@ class DefineDomainsCpu(DefineDomains):
     def run(self, context: Context, records: Records) -> Hits:
         rooms_of_threads, states = RoomsOfThreads(), kept_states(context)
 
-        def look(chunk: Chunk) -> list[Found]:
-            odds, found = StripedOdds(chunk.profile.floats), []
+        def look(chunk: Chunk) -> Hits:
             known = [states.take(chunk.query, target) for target in records.target[chunk.rows].tolist()]
             with rooms_of_threads.lent() as rooms:
-                defined = define_domains(odds, chunk.residues, chunk.begins, chunk.ends, context.options.seed,
-                                         context.cancellation.check, rooms, known)
-            for row, begin, (score, domains) in zip(chunk.rows.tolist(), chunk.begins.tolist(), defined, strict=True):
-                paths, null2_sum = [], F32(0.0)
-                if domains is not None:
-                    null2_sum = F32(compensated_sum(domains.null2))
-                    paths = [describe_path(chunk.profile, d, chunk.residues, begin) for d in domains.domains]
-                found.append(Found(row, score, domains, null2_sum, paths))
-            return found
+                found = define_domains(StripedOdds(chunk.profile.floats), chunk.residues, chunk.begins, chunk.ends,
+                                       context.options.seed, context.cancellation.check, rooms, known)
+            return _as_hits(context, records, chunk, found)
 
-        chunks = over_chunks(context, records, np.arange(len(records)), look, _SHARE)
-        return as_hits(context, records, [found for chunk in chunks for found in chunk])
+        chunks = [hits for hits in over_chunks(context, records, np.arange(len(records)), look, _SHARE) if len(hits)]
+        if chunks:
+            return Hits.concat(chunks)
+        nothing = Alignments.empty((RAW_SCORE, *DOMAIN_COLUMNS))
+        return Hits.empty((RAW_SCORE, *HIT_COLUMNS)).with_alignments(nothing)
+
+
+def _as_hits(context: Context, records: Records, chunk: Chunk, found: Found) -> Hits:
+    """Hits of the targets of a chunk in which domains were found, with their domains as children."""
+    domains = np.bincount(found.owners, minlength=len(chunk.rows))
+    for what, there in (("overflowed", found.overflowed), ("without domains", (domains == 0) & ~found.overflowed)):
+        if there.any():
+            context.count(what, int(there.sum()))
+    kept = np.flatnonzero(domains)
+    rows, owners = chunk.rows[kept], found.owners
+    model_start, model_end = found.places[:, 2], found.places[:, 3]
+    first, last = found.starts + found.places[:, 0] - 1, found.starts + found.places[:, 1] - 1
+    paths, counts = describe_paths(chunk.profile, found.path, found.offsets, chunk.residues,
+                                   chunk.begins[owners] + first - 1, model_start - 1)
+    shown, bounds = found.shown.tobytes().decode("ascii"), found.offsets.tolist()
+    ones = np.ones(len(owners), np.int64)
+    children = Alignments({
+        "query": records.query[chunk.rows[owners]], "target": records.target[chunk.rows[owners]],
+        "score": found.domain_scores, "query_start": model_start - 1, "query_end": model_end,
+        "target_start": first - 1, "target_end": last, "query_frame": ones, "target_frame": ones,
+        "env_start": found.starts - 1, "env_end": found.ends,
+        "accuracy": found.accuracies / (found.ends - found.starts + 1).astype(F32),
+        "posterior": [shown[begin:end] for begin, end in pairwise(bounds)],
+        "null2_correction": found.corrections, "path": paths,
+        **dict(zip(PathCounts._fields, counts.T, strict=True)),
+    }, (RAW_SCORE, *DOMAIN_COLUMNS))
+    hits = Hits({
+        "query": records.query[rows], "target": records.target[rows], "score": found.scores[kept],
+        "null2_sum": found.null2_sums[kept], "expected_domains": found.expected[kept],
+        "regions": found.regions[kept], "clustered_regions": found.clustered[kept], "overlaps": found.overlaps[kept],
+        "envelopes": found.envelopes[kept], "domains": domains[kept],
+    }, (RAW_SCORE, *HIT_COLUMNS))
+    return hits.with_alignments(children)

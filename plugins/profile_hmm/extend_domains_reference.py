@@ -29,7 +29,7 @@ class DefineDomains(ExtendStage):
     takes = (Pairs,)
     gives = Hits
     gives_order = None
-    reads = (KIND,)
+    reads: ClassVar[tuple[str, ...]] = (KIND,)
     columns = (RAW_SCORE, *HIT_COLUMNS, *DOMAIN_COLUMNS)
     scoring: ClassVar[type[ProfileScoring]] = HmmScoring
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.kernels.jit import kernel
@@ -9,10 +11,17 @@ from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
 
 from .chunks import Chunk, over_chunks
+from .columns import by_query
+from .exact_math import F32, Array32
 from .extend_forward_reference import ForwardFilter
 from .forward_cpu import SPECIALS, WIDE, RoomsOfThreads, StripedOdds, forward_groups
+from .index_reference import profile_of
 from .kept_states_cpu import KEPT_BYTES, kept_states
 from .p_values_cpu import exponential
+from .profile import SearchProfile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @kernel
@@ -34,27 +43,40 @@ class ForwardFilterCpu(ForwardFilter):
 
     def run(self, context: Context, records: Records) -> Records:
         scores = np.full(len(records), -np.inf, np.float32)
-        p_values, rooms_of_threads = np.ones(len(records)), RoomsOfThreads()
+        self.score(context, records, np.arange(len(records)), scores)
+        p_values = np.empty(len(records), np.float64)
+        for query, rows in by_query(records):
+            p_values[rows] = _exponential_p_values(profile_of(context, query), scores[rows], records.filter_null[rows])
+        kept = np.flatnonzero((p_values <= context.options.largest_p("F3")) & np.isfinite(scores))
+        context.count("passed", len(kept))
+        return records.replace(score=scores, filter_p=p_values).take(kept)
+
+    def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
+              scores: NDArray[np.float32]) -> None:
+        """Put raw scores of the ``chosen`` rows of records into ``scores``, f4 of all rows; −∞ where one leaves the
+        range of f32. The states around the model of what passes are kept."""
+        rooms_of_threads = RoomsOfThreads()
         states, largest = kept_states(context), context.options.largest_p("F3")
 
         def look(chunk: Chunk) -> None:
-            model, targets = chunk.profile.model, records.target
+            targets = records.target
             with rooms_of_threads.lent() as rooms:
-                for matrices, chosen in forward_groups(StripedOdds(chunk.profile.floats), chunk.residues, chunk.begins,
-                                                       chunk.ends, rooms):
-                    found = matrices.scores[: len(chosen)]
+                for matrices, part in forward_groups(StripedOdds(chunk.profile.floats), chunk.residues, chunk.begins,
+                                                     chunk.ends, rooms):
+                    found, rows = matrices.scores[: len(part)], chunk.rows[part]
                     fits = ~np.isnan(found)
                     if not fits.all():
                         context.count("overflowed", len(found) - int(fits.sum()))
-                    rows, p = chunk.rows[chosen[fits]], np.empty(int(fits.sum()), np.float64)
-                    scores[rows] = found[fits]
-                    _p_values(scores[rows], records.filter_null[rows], model.forward_tau, model.forward_lambda, p)
-                    p_values[rows] = p
-                    for n in np.flatnonzero(fits & (p_values[chunk.rows[chosen]] <= largest)).tolist():
-                        states.keep(chunk.query, int(targets[chunk.rows[chosen[n]]]), int(matrices.lengths[n]),
+                    scores[rows] = np.where(fits, found, F32(-np.inf))
+                    p_values = _exponential_p_values(chunk.profile, scores[rows], records.filter_null[rows])
+                    for n in np.flatnonzero(fits & (p_values <= largest)).tolist():
+                        states.keep(chunk.query, int(targets[rows[n]]), int(matrices.lengths[n]),
                                     matrices.forward[matrices.firsts[n] :], matrices.lanes)
 
-        over_chunks(context, records, np.arange(len(records)), look)
-        kept = np.flatnonzero((p_values <= largest) & np.isfinite(scores))
-        context.count("passed", len(kept))
-        return records.replace(score=scores, filter_p=p_values).take(kept)
+        over_chunks(context, records, chosen, look)
+
+
+def _exponential_p_values(profile: SearchProfile, scores: Array32, nulls: Array32) -> NDArray[np.float64]:
+    p_values = np.empty(len(scores), np.float64)
+    _p_values(scores, nulls, profile.model.forward_tau, profile.model.forward_lambda, p_values)
+    return p_values

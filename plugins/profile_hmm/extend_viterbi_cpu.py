@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
 
 from .chunks import Chunk, over_chunks
+from .columns import by_query
 from .extend_viterbi_reference import ViterbiFilter
+from .index_reference import profile_of
 from .p_values_cpu import gumbel_p_values
-from .viterbi_cpu import StripedWords, viterbi_scores
+from .viterbi_cpu import viterbi_scores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class ViterbiFilterCpu(ViterbiFilter):
@@ -24,14 +31,21 @@ class ViterbiFilterCpu(ViterbiFilter):
     def run(self, context: Context, records: Records) -> Records:
         largest = context.options.largest_p("F2")
         scores, p_values = records.score.copy(), records.filter_p.copy()
-
-        def look(chunk: Chunk) -> None:
-            model, rows = chunk.profile.model, chunk.rows
-            scores[rows] = viterbi_scores(StripedWords(chunk.profile), chunk.residues, chunk.begins, chunk.ends)
+        chosen = np.flatnonzero(p_values > largest)
+        self.score(context, records, chosen, scores)
+        for query, subset in by_query(records.take(chosen)):
+            model, rows = profile_of(context, query).model, chosen[subset]
             p_values[rows] = gumbel_p_values(scores[rows], records.filter_null[rows], model.viterbi_mu,
                                              model.viterbi_lambda)
-
-        over_chunks(context, records, np.flatnonzero(p_values > largest), look)
         kept = np.flatnonzero(p_values <= largest)
         context.count("passed", len(kept))
         return records.replace(score=scores, filter_p=p_values).take(kept)
+
+    def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
+              scores: NDArray[np.float32]) -> None:
+        """Put raw scores of the ``chosen`` rows of records into ``scores``, f4 of all rows."""
+
+        def look(chunk: Chunk) -> None:
+            scores[chunk.rows] = viterbi_scores(chunk.profile, chunk.residues, chunk.begins, chunk.ends)
+
+        over_chunks(context, records, chosen, look)

@@ -65,7 +65,7 @@ BY_SLOT = 20
 WAYS = 32
 """Numbers of a slot in ``StripedOdds.ways``."""
 _ZERO, _ONE = F32(0.0), F32(1.0)
-_RESCALE_ABOVE, _OWN_SCALES_ABOVE = F32(1.0e4), F32(1.0e16)
+RESCALE_ABOVE, _OWN_SCALES_ABOVE = F32(1.0e4), F32(1.0e16)
 _NOTHING, _NORMAL = F32(2.0**-27), F32(2.0**-90)
 _CHECKED = 4
 """Slots after which it is checked whether a pass still matters."""
@@ -165,7 +165,7 @@ def _forward_kernel(lanes: int) -> Any:
         target. heads: the first target of each stream; following: the one behind each target, or −1. places, current,
         rows: i8[lanes / 4], room: f4[3 · lanes], working space.
         """
-        zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
+        zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(RESCALE_ABOVE, lanes)
         share, least = splat(_NOTHING, lanes), splat(_NORMAL, lanes)
         to_c, to_j = splat(end_move, lanes), splat(end_loop, lanes)
         targets, row = lanes // 4, 3 * slots * lanes
@@ -289,6 +289,30 @@ def _forward_kernel(lanes: int) -> Any:
 
 
 @kernel
+def _completed(total, last, move):
+    """Forward score from the logs of all scales and C behind the last residue; NaN where it leaves the range of f32."""
+    final = last * move
+    if final > _ZERO and final < np.float32(np.inf):
+        return np.float32(np.float64(total) + math.log(np.float64(final)))
+    return np.float32(np.nan)
+
+
+@kernel
+def _complete(totals, lasts, moves, scores):
+    for n in range(len(totals)):
+        scores[n] = _completed(totals[n], lasts[n], moves[n])
+
+
+@flushed()
+def completed(totals: Array32, lasts: Array32, lengths: NDArray[np.int64]) -> Array32:
+    """Multihit Forward scores f4[n] of targets from the sums of the logs of their scales and C behind their last
+    residues; NaN where one leaves the range of f32."""
+    scores = np.empty(len(totals), F32)
+    _complete(totals, lasts, F32(3.0) / (lengths.astype(F32) + F32(3.0)), scores)
+    return scores
+
+
+@kernel
 def _scores(specials, lanes, firsts, lengths, moves, scores):
     """Forward scores f4[targets] from the states around the model, which begin at ``firsts`` of each target; NaN where
     they leave the range of f32."""
@@ -298,10 +322,7 @@ def _scores(specials, lanes, firsts, lengths, moves, scores):
             scale = specials[at + (i * SPECIALS + SCALE) * lanes]
             if scale > _ONE:
                 total = np.float32(np.float64(total) + math.log(np.float64(scale)))
-        final = specials[at + (lengths[t] * SPECIALS + C) * lanes] * moves[t]
-        scores[t] = np.float32(np.nan)
-        if final > _ZERO and final < np.float32(np.inf):
-            scores[t] = np.float32(np.float64(total) + math.log(np.float64(final)))
+        scores[t] = _completed(total, specials[at + (lengths[t] * SPECIALS + C) * lanes], moves[t])
 
 
 def _backward_kernel(lanes: int) -> Any:
@@ -318,6 +339,17 @@ def _backward_kernel(lanes: int) -> Any:
         total = total + quads_pairs(total)
         return total + quads_halves(total)
 
+    @inline
+    def multiply(products, place, cell):
+        """Multiply Forward's cell by Backward's."""
+        store(products, place, load(products, place, lanes) * cell)
+
+    @inline
+    def complete(transitions, cells, q, partial, to_end, d):
+        """Match states of slot q, with their ways to E and to the delete states ``d`` of the nodes behind them."""
+        cell = load(cells, partial + q * lanes, lanes) + to_end
+        store(cells, q * lanes, cell + d * same_quads(transitions, q * STEP + _MD, lanes))
+
     @kernel
     def fill_backward(match, transitions, slots, residues, begins, lengths, moves, loops, tails, preceding, firsts,
                       end_move, end_loop, forward, first, last, products, cells, specials, own_scales, places, current,
@@ -328,17 +360,21 @@ def _backward_kernel(lanes: int) -> Any:
 
         A stream that is shorter than another one has nothing in its lanes until its last residue comes.
 
+        Each delete state waits for the one behind it. Meanwhile match states are completed with the delete state
+        behind them, from the slot on where extending deletions from lane to lane ended in the row before; those of
+        slots where it goes on are completed once more, from what they were, which a fourth row holds.
+
         tails: the last target of each stream; preceding: the one before each target; firsts: the row of each in which
-        it begins. cells: f4[3 · Q · lanes], first the row below ``last`` and in the end row ``first`` + 1. places,
-        current, rows: i8[lanes / 4], room: f4[3 · lanes], working space.
+        it begins. cells: f4[4 · Q · lanes], first the row below ``last`` and in the end row ``first`` + 1, then working
+        space. places, current, rows: i8[lanes / 4], room: f4[3 · lanes], working space.
         """
-        zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(_RESCALE_ABOVE, lanes)
+        zero, one, limit = splat(_ZERO, lanes), splat(_ONE, lanes), splat(RESCALE_ABOVE, lanes)
         share, least, own_limit = splat(_NOTHING, lanes), splat(_NORMAL, lanes), splat(_OWN_SCALES_ABOVE, lanes)
         from_c, from_j = splat(end_move, lanes), splat(end_loop, lanes)
         targets, row = lanes // 4, 3 * slots * lanes
-        deletes, inserts = slots * lanes, 2 * slots * lanes
+        deletes, inserts, partial = slots * lanes, 2 * slots * lanes, row
         n = j = c = zero
-        begun = False
+        begun, multiplied, reach = False, len(products) > 0, slots
         for t in range(targets):
             current[t], rows[t] = tails[t], firsts[tails[t]]
             inside = rows[t] + lengths[tails[t]] > last
@@ -383,15 +419,18 @@ def _backward_kernel(lanes: int) -> Any:
                 new = lanes_at(rows, i, room)
                 at_first = entered_at_first(match, transitions, slots, places, cells)
             next_match = quads_down(load(cells, 0, lanes) * quads(match, places, 0, lanes))
-            total = zero
+            total, below = zero, (i + 1 - first) * row
             for back in range(slots):
                 q = slots - 1 - back
                 t, place = q * STEP, q * lanes
-                emitted = load(cells, place, lanes) * quads(match, places, q * 4, lanes)
+                m, s = load(cells, place, lanes), load(cells, inserts + place, lanes)
+                if multiplied and i < last:
+                    multiply(products, below + place, m)
+                    multiply(products, below + inserts + place, s)
+                emitted = m * quads(match, places, q * 4, lanes)
                 total = total + emitted * same_quads(transitions, t + _ENTRY, lanes)
-                s = load(cells, inserts + place, lanes)
                 store(cells, deletes + place, next_match * same_quads(transitions, t + _OUT_DM, lanes))
-                store(cells, place, s * same_quads(transitions, t + _MI, lanes)
+                store(cells, partial + place, s * same_quads(transitions, t + _MI, lanes)
                       + next_match * same_quads(transitions, t + _OUT_MM, lanes))
                 store(cells, inserts + place, s * same_quads(transitions, t + _II, lanes)
                       + next_match * same_quads(transitions, t + _OUT_IM, lanes))
@@ -415,16 +454,23 @@ def _backward_kernel(lanes: int) -> Any:
             to_end = e
             if starting:
                 to_end, ending = choose_greater(started, zero, zero, e), choose_greater(started, zero, e, zero)
-                for place in range(0, inserts, lanes):
-                    store(cells, place, load(cells, place, lanes) + ending)
+                for place in range(0, deletes, lanes):
+                    store(cells, deletes + place, load(cells, deletes + place, lanes) + ending)
+                    store(cells, partial + place, load(cells, partial + place, lanes) + ending)
             following = quads_down(load(cells, deletes, lanes) + to_end)
             step = zero
-            for back in range(slots):
+            for back in range(reach):
                 q = slots - 1 - back
                 step = following * same_quads(transitions, q * STEP + _DD, lanes)
                 following = load(cells, deletes + q * lanes, lanes) + (step + to_end)
                 store(cells, deletes + q * lanes, following)
-            normal, matters = not greater_lanes(least, maximum(e, outside)), True
+            for back in range(reach, slots):
+                q = slots - 1 - back
+                complete(transitions, cells, q, partial, to_end, following)
+                step = following * same_quads(transitions, q * STEP + _DD, lanes)
+                following = load(cells, deletes + q * lanes, lanes) + (step + to_end)
+                store(cells, deletes + q * lanes, following)
+            normal, matters, extended_slots = not greater_lanes(least, maximum(e, outside)), True, 0
             for _ in range(3):
                 step = quads_down(step)
                 passed = 0
@@ -438,12 +484,14 @@ def _backward_kernel(lanes: int) -> Any:
                         store(cells, deletes + q * lanes, extended)
                     if normal:
                         matters = greater_lanes(step, extended * share) != np.uint64(0)
+                extended_slots = max(extended_slots, passed)
             d = quads_down(load(cells, deletes, lanes))
-            for back in range(slots):
+            extended_slots = min(extended_slots + 1, slots)
+            for back in range(max(reach, extended_slots)):
                 q = slots - 1 - back
-                cell = load(cells, q * lanes, lanes) + to_end
-                store(cells, q * lanes, cell + d * same_quads(transitions, q * STEP + _MD, lanes))
+                complete(transitions, cells, q, partial, to_end, d)
                 d = load(cells, deletes + q * lanes, lanes)
+            reach = extended_slots
             at = i * SPECIALS * lanes
             scale = choose_greater(outside, zero, one, load(forward, at + SCALE * lanes, lanes))
             scale = choose_greater(own, zero, choose_greater(b, limit, b, one), scale)
@@ -465,12 +513,10 @@ def _backward_kernel(lanes: int) -> Any:
             store(specials, at + C * lanes, c)
             store(specials, at + SCALE * lanes, scale)
             n = choose_greater(new, zero, zero, n)
-            if len(products):
-                to = (i - first) * row
-                for place in range(0, deletes, lanes):
-                    store(products, to + place, load(products, to + place, lanes) * load(cells, place, lanes))
-                for place in range(inserts, row, lanes):
-                    store(products, to + place, load(products, to + place, lanes) * load(cells, place, lanes))
+        if multiplied:
+            for place in range(0, deletes, lanes):
+                multiply(products, row + place, load(cells, place, lanes))
+                multiply(products, row + inserts + place, load(cells, inserts + place, lanes))
         store(room, 2 * lanes, own)
         for t in range(targets):
             places[t] = np.int64(residues[begins[current[t]]]) * slots * 4
@@ -523,7 +569,7 @@ class Matrices:
         self.row = 3 * odds.slots * lanes
         self.clear()
         self.blocks = [(0, 0)]
-        self._last = aligned(self.row, F32)
+        self._last, self._below_last = aligned(self.row, F32), aligned(self.row + odds.slots * lanes, F32)
         self._working = (*np.empty((3, self.together), np.int64), np.empty(3 * lanes, F32))
         self._above: list[Array32] = []
         self._below: list[tuple[Array32, NDArray[np.bool_]]] = []
@@ -575,7 +621,7 @@ class Matrices:
         self.backward = self.rooms.of("backward", len(self.forward))
         self._below = []
         for first, last in reversed(self.blocks):
-            self._below.insert(0, (self._last.copy(), self.own_scales.copy()))
+            self._below.insert(0, (self._below_last.copy(), self.own_scales.copy()))
             self._backward(first, last, self.cells[: self.row * (whole and len(self.blocks) == 1)])
 
     def fill(self, block: int) -> None:
@@ -587,7 +633,7 @@ class Matrices:
             self.cells[: self.row] = self._above[block]
         self._forward(first, last, self.cells, last - first + 1)
         if self._below:
-            self._last[:], self.own_scales[:] = self._below[block]
+            self._below_last[:], self.own_scales[:] = self._below[block]
             self._backward(first, last, self.cells)
 
     def _forward(self, first: int, last: int, cells: Array32, kept: int) -> None:
@@ -602,8 +648,8 @@ class Matrices:
         _BACKWARD[self.lanes](
             odds.match, odds.transitions, odds.slots, self._residues, self._begins, self.lengths, self.moves,
             self.loops, self._streams.tails, self._streams.preceding, self._streams.firsts, self.end_move,
-            self.end_loop, self.forward, first, last, products, self._last, self.backward, self.own_scales,
-            *self._working)
+            self.end_loop, self.forward, first, last, products, self._below_last, self.backward,
+            self.own_scales, *self._working)
 
 
 _ROOM = 6 << 20

@@ -45,6 +45,9 @@ def seqloom_stages() -> list[Deferred]:
     return deferred(__package__, {
         **_on_both(_STAGES),
         "msv cuda": "seed_msv_cuda.MsvFilterCuda",
+        "bias-filter cuda": "extend_bias_cuda.BiasFilterCuda",
+        "viterbi-filter cuda": "extend_viterbi_cuda.ViterbiFilterCuda",
+        "forward-filter cuda": "extend_forward_cuda.ForwardFilterCuda",
         "domain-statistics reference": "score_domains_reference.DomainStatistics",
         "domain-statistics cpu": "reduce_cpu.DomainStatisticsCpu",
         "rank-hmm-targets reference": "sort_rank_reference.RankTargets",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from seqloom.core.kernels.jit import kernel
 
-from .exact_math import F32
+from .exact_math import F32, Array32
 from .forward_cpu import SCALE, SPECIALS, B, C, E, J, Matrices, N
-from .regions_reference import EXTEND, MULTIPLE, TRIGGER, Region
+from .regions_reference import EXTEND, MULTIPLE, TRIGGER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,16 +56,30 @@ def _regions(begins, ends, inside, found):
     return count
 
 
-def regions_of(matrices: Matrices, number: int) -> tuple[np.float32, list[Region]] | None:
-    """Expected number of domains of a whole target and its regions from left to right; None if scaling overflowed.
+@kernel
+def _regions_of_all(forward, backward, lanes, firsts, lengths, own_scales, loops, expected, counts, found, working):
+    """Fill f4[n] ``expected`` with the expected number of domains of targets and i8[n] ``counts`` with how many regions
+    each has, −1 where scaling overflowed; ``found`` as ``_regions`` does, those of one target behind those of the
+    other. working: f4[3, longest + 1]."""
+    begins, ends, inside = working[0], working[1], working[2]
+    behind = 0
+    for n in range(len(expected)):
+        rows = lengths[n] + 1
+        counts[n] = -1
+        if not _occupancy(forward[firsts[n] :], backward[firsts[n] :], lanes, lengths[n], own_scales[n], loops[n],
+                          begins[:rows], ends[:rows], inside[:rows]):
+            expected[n] = begins[lengths[n]]
+            counts[n] = _regions(begins[:rows], ends[:rows], inside[:rows], found[behind:])
+            behind += counts[n]
 
-    ``number``: of the target in the matrices, multihit.
-    """
-    length, at = int(matrices.lengths[number]), matrices.firsts[number]
-    begins, ends, inside = np.empty((3, length + 1), F32)
-    if _occupancy(matrices.forward[at:], matrices.backward[at:], matrices.lanes, length,
-                  matrices.own_scales[number], matrices.loops[number], begins, ends, inside):
-        return None
-    found: NDArray[np.int64] = np.empty((length // 2 + 1, 3), np.int64)
-    count = _regions(begins, ends, inside, found)
-    return begins[-1], [Region(start, end, bool(multiple)) for start, end, multiple in found[:count].tolist()]
+
+def regions_of(matrices: Matrices, targets: int) -> tuple[Array32, NDArray[np.int64], NDArray[np.int64]]:
+    """Expected number of domains f4[n] of the first n ``targets`` in the matrices, whole and multihit; how many regions
+    each has, −1 where scaling overflowed; and the regions i8[k, 3], those of one target behind those of the other:
+    first and last residue, 1-based, and whether it may hold several domains."""
+    lengths = matrices.lengths[:targets]
+    expected, counts = np.zeros(targets, F32), np.empty(targets, np.int64)
+    found = np.empty((int((lengths // 2 + 1).sum()), 3), np.int64)
+    _regions_of_all(matrices.forward, matrices.backward, matrices.lanes, matrices.firsts, lengths, matrices.own_scales,
+                    matrices.loops, expected, counts, found, np.empty((3, int(lengths.max()) + 1), F32))
+    return expected, counts, found[: int(counts[counts > 0].sum())]

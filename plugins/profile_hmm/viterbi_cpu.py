@@ -1,14 +1,21 @@
-"""The Viterbi filter in sixteen-bit lanes: two targets at a time, the model striped over the lanes of a vector.
+"""The Viterbi filter in sixteen-bit lanes: some targets at a time, the model striped over the lanes of a vector.
 
 Node k sits in slot q = (k − 1) mod Q of lane r = (k − 1) div Q, so that the node before is in the slot before, and
 only at slot 0 a lane further down (Farrar 2007). The way from delete state to delete state is gone from lane to lane
-only where it can be worth it: where a delete state can lead to anything that entering the model anew wouldn't.
+only where it can be worth it: where the delete state that comes to slot 0 can lead to anything that entering the model
+anew wouldn't.
 
-Two targets of about the same length share the transitions that are loaded for them. The greatest cell of a row decides
-how the next row is entered; it is looked for only where a cell is greater than all before.
+Targets of about the same length share the transitions that are loaded for them. The greatest cell of a row decides how
+the next row is entered; it is looked for only where a cell is greater than all before.
+
+Insert and delete states are held with the step to the next match state already added, where the model allows it. Sums
+are cut off at −32768, and so this can change what is less than that; such ways lead to less than entering anew does
+unless entering or that step is dear beyond all use.
 """
 
 import math
+from functools import cache
+from typing import Any
 
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
@@ -23,17 +30,23 @@ from seqloom.core.kernels.simd import (
     splat,
     store,
 )
+from seqloom.core.kernels.unroll import specialise
 
 from .exact_math import F32
-from .profile import MINUS_INFINITY, WORD_BASE, WORD_SCALE, SearchProfile
+from .profile import MINUS_INFINITY, WORD_BASE, WORD_SCALE, SearchProfile, WordProfile
 
 LANES = BYTE_LANES // 2
 END = -500
 """E → C and E → J of a multihit model: half a chance each, in 1/500 bits."""
+LONGEST, DEAREST = 1 << 20, -23_000
+"""Residues of a target, at most, and words of entering and of D → M together, at least, where steps to match states can
+be added beforehand. A sum cut off at −32768 is at most the greatest cell − 32768 − D → M then; entering anew is worth
+that cell − 500 (E → J) − 9,210 (J → B at this length) + entry, or more."""
 _LOWEST, _OVERFLOW = np.int16(MINUS_INFINITY), np.int64(1 << 40)
 _SCALE, _BASE, _THREE = F32(WORD_SCALE), F32(WORD_BASE), F32(3.0)
-TRANSITIONS = 9
-_ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MD, _MI, _II, _DD, _WORTH = range(TRANSITIONS)
+TARGETS, FOLDED = 2, 1
+"""Targets at a time, and of the template whether words are ``folded``."""
+_ENTRY, _INTO_MM, _MD, _DD, _MI, _II, _INTO_IM, _INTO_DM = range(8)
 
 
 class StripedWords:
@@ -41,28 +54,39 @@ class StripedWords:
 
     Attributes:
         slots: Q.
-        match: i2[28, Q, LANES]; transitions: i2[Q, 9, LANES] in the order in which the kernel needs them, both flat.
-            The last ones say of node k what the delete state of k + 1 can gain, at most, by going on to a delete state
-            and sometime to a match state, over entering the model there.
+        match: i2[28, Q, LANES]; transitions: i2[Q, 6, LANES], or 8 where ``folded`` isn't, in the order in which the
+            kernel needs them, both flat.
+        folded: whether insert and delete states are held with the step to the next match state added.
+        worth: i2[LANES], of the node in the last slot of each lane, k: what the delete state of k + 1 can gain, at
+            most, by going on to a delete state and sometime to a match state, over entering the model there.
     """
 
-    def __init__(self, profile: SearchProfile) -> None:
+    def __init__(self, profile: SearchProfile, longest: int) -> None:
         words = profile.words
         self.length = profile.length
         self.slots = max(2, -(-self.length // LANES))
         self.match = aligned(words.match.shape[0] * self.slots * LANES, np.int16)
         self.match[:] = self._striped(words.match).reshape(-1)
-        worth = np.empty(self.length, np.int16)
-        _worth(words.entry, words.into_dm, words.dd, worth)
-        parts = (words.entry, words.into_mm, words.into_im, words.into_dm, words.md, words.mi, words.ii, words.dd,
-                 worth)
-        self.transitions = aligned(self.slots * TRANSITIONS * LANES, np.int16)
+        worth = worths(words)
+        into_m, into_d = np.zeros((2, self.length + 1), np.int32)
+        into_m[:-2], into_d[:-2] = words.into_im[1:], words.into_dm[1:]
+        gains = worth - into_d[1:]
+        self.folded = bool(longest <= LONGEST and words.entry.min() + into_d.min() > DEAREST and gains.max() < 32768)
+        parts = [words.entry, words.into_mm]
+        if self.folded:
+            parts += [words.md + into_d[1:], words.dd + into_d[1:] - into_d[:-1], words.mi + into_m[:-1], words.ii]
+        else:
+            parts += [words.md, words.dd, words.mi, words.ii, words.into_im, words.into_dm]
+            gains = worth
+        self.transitions = aligned(self.slots * len(parts) * LANES, np.int16)
         self.transitions[:] = np.stack([self._striped(part) for part in parts], axis=1).reshape(-1)
+        self.worth = aligned(LANES, np.int16)
+        self.worth[:] = self._striped(gains)[-1]
 
     def _striped(self, values: np.ndarray) -> np.ndarray:
-        """i2[..., Q, LANES] of [..., M]; −32768 beyond the model."""
+        """i2[..., Q, LANES] of [..., M], not less than −32768; −32768 beyond the model."""
         padded = np.full((*values.shape[:-1], LANES * self.slots), MINUS_INFINITY, np.int16)
-        padded[..., : self.length] = values
+        padded[..., : self.length] = np.maximum(values, MINUS_INFINITY)
         return np.ascontiguousarray(np.swapaxes(padded.reshape(*values.shape[:-1], LANES, self.slots), -1, -2))
 
 
@@ -78,6 +102,14 @@ def _worth(entry, into_dm, dd, worth):
         worth[k - 1] = gain
 
 
+def worths(words: WordProfile) -> np.ndarray:
+    """i2[M]: what the delete state of the next node can gain, at most, by going on to a delete state and sometime to a
+    match state, over entering the model there."""
+    worth = np.empty(len(words.dd), np.int16)
+    _worth(words.entry, words.into_dm, words.dd, worth)
+    return worth
+
+
 @kernel
 def _moves(lengths, moves):
     """N, J, C → move, i8[n], for targets of some lengths, multihit."""
@@ -87,10 +119,11 @@ def _moves(lengths, moves):
         moves[n] = np.int64(max(-math.floor(0.5 - scaled), np.float64(MINUS_INFINITY)))
 
 
-@inline
-def _entered(entering, m, inserted, deleted, entry, into_mm, into_im, into_dm, emission):
-    """Match states of a slot from B, M, I and D of the nodes and row before."""
-    return maximum(maximum(entering + entry, m + into_mm), maximum(inserted + into_im, deleted + into_dm)) + emission
+def word_moves(lengths: np.ndarray) -> np.ndarray:
+    """N, J, C → move, i8[n], for targets of some lengths, multihit."""
+    moves = np.empty(len(lengths), np.int64)
+    _moves(lengths, moves)
+    return moves
 
 
 @inline
@@ -107,10 +140,11 @@ def _begin(best, move):
 
 
 @kernel
-def _extend_deletes(transitions, slots, rows, deletes, carried):
+def _extend_deletes(transitions, kinds, slots, rows, deletes, step, carried):
     """From delete state to delete state on through the lanes until nothing gets better.
 
-    deletes: where the delete states begin. carried: i2[LANES], what comes to those of slot 0.
+    deletes, step: where the delete states begin, and from slot to slot. carried: i2[LANES], what comes to those of
+    slot 0.
     """
     carry, q = load(carried, 0, LANES), slots
     for lane in range(LANES):
@@ -120,18 +154,18 @@ def _extend_deletes(transitions, slots, rows, deletes, carried):
             carry = shift_in(carry, _LOWEST)
         q = 0
         while q < slots:
-            place = deletes + q * LANES
+            place = deletes + q * step
             before = load(rows, place, LANES)
             if not greater_lanes(carry, before):
                 break
             better = maximum(carry, before)
             store(rows, place, better)
-            carry = better + load(transitions, (q * TRANSITIONS + _DD) * LANES, LANES)
+            carry = better + load(transitions, (q * kinds + _DD) * LANES, LANES)
             q += 1
 
 
 @kernel
-def _score(best_j, move):
+def raw_score(best_j, move):
     """Raw score, f4 nats; +inf for overflow, −inf without a path."""
     if best_j == _OVERFLOW:
         return np.float32(np.inf)
@@ -141,90 +175,118 @@ def _score(best_j, move):
 
 
 @kernel
-def _scores(match, transitions, slots, moves, residues, begins, ends, order, rows, carried, scores):
-    """Raw scores, f4[n] nats, of targets ``residues[begins[n]:ends[n]]``; +inf for overflow, −inf without a path.
+def _raw_scores(best, moves, scores):
+    for n in range(len(best)):
+        scores[n] = raw_score(np.int64(best[n]) + END, moves[n])
 
-    match, transitions, slots: of ``StripedWords``. moves: i8[n], N, J, C → move of each. order: i8[n], the targets,
-    the longest first. rows: i2[6 · Q · LANES], match, insert and delete states of a row of two targets, and carried:
-    i2[LANES], working space.
+
+def raw_scores(best: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    """f4[n], raw scores in nats of targets by their best match states, i4[n], that don't overflow, and moves, i8[n]."""
+    scores = np.empty(len(best), np.float32)
+    _raw_scores(best, moves, scores)
+    return scores
+
+
+def registers(count):  # pragma: no cover - names for the template
+    raise NotImplementedError
+
+
+def unrolled(count):  # pragma: no cover
+    raise NotImplementedError
+
+
+def fill_scores(match, transitions, kinds, worth, slots, moves, residues, begins, ends, order, rows, carried, scores):
+    """Template: raw scores, f4[n] nats, of targets ``residues[begins[n]:ends[n]]``; +inf for overflow, −inf without a
+    path.
+
+    match, transitions, kinds (of these in a slot), worth, slots: of ``StripedWords``. moves: i8[n], N, J, C → move of
+    each. order: i8[n], the targets, the longest first. rows: i2[TARGETS · 3 · Q · LANES], match, insert and delete
+    states of a slot of each target, and carried: i2[LANES], working space.
     """
-    lowest = splat(_LOWEST, LANES)
-    inserts, deletes, last, other = slots * LANES, 2 * slots * LANES, (slots - 1) * LANES, 3 * slots * LANES
-    for pair in range(0, len(order), 2):
-        one, two = order[pair], order[min(pair + 1, len(order) - 1)]
-        for place in range(0, 2 * other, LANES):
+    lowest, gain, step = splat(_LOWEST, LANES), load(worth, 0, LANES), 3 * TARGETS * LANES
+    last = (slots - 1) * step
+    target = registers(TARGETS)
+    length = registers(TARGETS)
+    best = registers(TARGETS)
+    entering = registers(TARGETS)
+    reached = registers(TARGETS)
+    emission = registers(TARGETS)
+    m = registers(TARGETS)
+    s = registers(TARGETS)
+    d = registers(TARGETS)
+    top = registers(TARGETS)
+    deleted = registers(TARGETS)
+    for first in range(0, len(order), TARGETS):
+        for place in range(0, slots * step, LANES):
             store(rows, place, lowest)
-        best1 = best2 = np.int64(_LOWEST)
-        entering1, entering2 = _begin(best1, moves[one]), _begin(best2, moves[two])
-        reached1 = reached2 = splat(np.int16(best1 - END), LANES)
-        length1, length2 = ends[one] - begins[one], ends[two] - begins[two]
-        i = 0
-        while i < length1 and (best1 != _OVERFLOW or (i < length2 and best2 != _OVERFLOW)):
-            emission1 = np.int64(residues[begins[one] + i]) * slots * LANES
-            emission2 = np.int64(residues[begins[two] + min(i, length2 - 1)]) * slots * LANES
-            m1 = shift_in(load(rows, last, LANES), _LOWEST)
-            s1 = shift_in(load(rows, inserts + last, LANES), _LOWEST)
-            d1 = shift_in(load(rows, deletes + last, LANES), _LOWEST)
-            m2 = shift_in(load(rows, other + last, LANES), _LOWEST)
-            s2 = shift_in(load(rows, other + inserts + last, LANES), _LOWEST)
-            d2 = shift_in(load(rows, other + deletes + last, LANES), _LOWEST)
-            carried1, highest1, opened1 = lowest, lowest, lowest
-            carried2, highest2, opened2 = lowest, lowest, lowest
+        for n in unrolled(TARGETS):
+            target[n] = order[min(first + n, len(order) - 1)]
+            length[n] = ends[target[n]] - begins[target[n]]
+            best[n] = np.int64(_LOWEST)
+            entering[n] = _begin(best[n], moves[target[n]])
+            reached[n] = splat(np.int16(best[n] - END), LANES)
+        i, going = 0, True
+        while going:
+            for n in unrolled(TARGETS):
+                emission[n] = np.int64(residues[begins[target[n]] + min(i, length[n] - 1)]) * slots * LANES
+                m[n] = shift_in(load(rows, last + 3 * n * LANES, LANES), _LOWEST)
+                s[n] = shift_in(load(rows, last + (3 * n + 1) * LANES, LANES), _LOWEST)
+                d[n] = shift_in(load(rows, last + (3 * n + 2) * LANES, LANES), _LOWEST)
+                top[n] = deleted[n] = lowest
             for q in range(slots):
-                place, t = q * LANES, q * TRANSITIONS * LANES
+                place, t = q * step, q * kinds * LANES
                 entry, into_mm = load(transitions, t, LANES), load(transitions, t + _INTO_MM * LANES, LANES)
-                into_im = load(transitions, t + _INTO_IM * LANES, LANES)
-                into_dm = load(transitions, t + _INTO_DM * LANES, LANES)
-                here1 = _entered(entering1, m1, s1, d1, entry, into_mm, into_im, into_dm,
-                                 load(match, emission1 + place, LANES))
-                here2 = _entered(entering2, m2, s2, d2, entry, into_mm, into_im, into_dm,
-                                 load(match, emission2 + place, LANES))
-                highest1, highest2 = maximum(highest1, here1), maximum(highest2, here2)
-                m1, s1 = load(rows, place, LANES), load(rows, inserts + place, LANES)
-                d1, m2 = load(rows, deletes + place, LANES), load(rows, other + place, LANES)
-                s2, d2 = load(rows, other + inserts + place, LANES), load(rows, other + deletes + place, LANES)
-                store(rows, place, here1)
-                store(rows, other + place, here2)
-                store(rows, deletes + place, carried1)
-                store(rows, other + deletes + place, carried2)
-                md, worth = load(transitions, t + _MD * LANES, LANES), load(transitions, t + _WORTH * LANES, LANES)
-                new1, new2, dd = here1 + md, here2 + md, load(transitions, t + _DD * LANES, LANES)
-                carried1, carried2 = maximum(new1, carried1 + dd), maximum(new2, carried2 + dd)
-                opened1, opened2 = maximum(opened1, new1 + worth), maximum(opened2, new2 + worth)
+                md, dd = load(transitions, t + _MD * LANES, LANES), load(transitions, t + _DD * LANES, LANES)
                 mi, ii = load(transitions, t + _MI * LANES, LANES), load(transitions, t + _II * LANES, LANES)
-                store(rows, inserts + place, maximum(m1 + mi, s1 + ii))
-                store(rows, other + inserts + place, maximum(m2 + mi, s2 + ii))
-            # The delete state of slot 0 is that of the last slot, a lane down.
-            carried1, carried2 = shift_in(carried1, _LOWEST), shift_in(carried2, _LOWEST)
-            if best1 != _OVERFLOW:
-                # Seldom is a cell higher than all before; else the next row, entered as this one, doesn't wait for it.
-                if greater_lanes(highest1, reached1):
-                    best1 = _best(best1, highest1)
-                    entering1, reached1 = _begin(best1, moves[one]), splat(np.int16(best1 - END), LANES)
-                if greater_lanes(opened1, entering1):
-                    store(carried, 0, carried1)
-                    _extend_deletes(transitions, slots, rows, deletes, carried)
-                else:
-                    store(rows, deletes, carried1)
-            if i < length2 and best2 != _OVERFLOW:
-                if greater_lanes(highest2, reached2):
-                    best2 = _best(best2, highest2)
-                    entering2, reached2 = _begin(best2, moves[two]), splat(np.int16(best2 - END), LANES)
-                if greater_lanes(opened2, entering2):
-                    store(carried, 0, carried2)
-                    _extend_deletes(transitions, slots, rows, other + deletes, carried)
-                else:
-                    store(rows, other + deletes, carried2)
-            i += 1
-        scores[one], scores[two] = _score(best1, moves[one]), _score(best2, moves[two])
+                for n in unrolled(TARGETS):
+                    if not FOLDED:
+                        s[n] = s[n] + load(transitions, t + _INTO_IM * LANES, LANES)
+                        d[n] = d[n] + load(transitions, t + _INTO_DM * LANES, LANES)
+                    cell = maximum(maximum(entering[n] + entry, m[n] + into_mm), maximum(s[n], d[n]))
+                    cell = cell + load(match, emission[n] + q * LANES, LANES)
+                    top[n] = maximum(top[n], cell)
+                    m[n] = load(rows, place + 3 * n * LANES, LANES)
+                    s[n] = load(rows, place + (3 * n + 1) * LANES, LANES)
+                    d[n] = load(rows, place + (3 * n + 2) * LANES, LANES)
+                    store(rows, place + 3 * n * LANES, cell)
+                    store(rows, place + (3 * n + 1) * LANES, maximum(m[n] + mi, s[n] + ii))
+                    store(rows, place + (3 * n + 2) * LANES, deleted[n])
+                    deleted[n] = maximum(cell + md, deleted[n] + dd)
+            i, going = i + 1, False
+            for n in unrolled(TARGETS):
+                if i <= length[n] and best[n] != _OVERFLOW:
+                    # Seldom is a cell higher than all before; else the next row, entered as this one, doesn't wait.
+                    if greater_lanes(top[n], reached[n]):
+                        best[n] = _best(best[n], top[n])
+                        entering[n] = _begin(best[n], moves[target[n]])
+                        reached[n] = splat(np.int16(best[n] - END), LANES)
+                    # The delete state of slot 0 is that of the last slot, a lane down.
+                    if greater_lanes(deleted[n] + gain, entering[n]):
+                        store(carried, 0, shift_in(deleted[n], _LOWEST))
+                        _extend_deletes(transitions, kinds, slots, rows, (3 * n + 2) * LANES, step, carried)
+                    else:
+                        store(rows, (3 * n + 2) * LANES, shift_in(deleted[n], _LOWEST))
+                    going |= i < length[n] and best[n] != _OVERFLOW
+        for n in unrolled(TARGETS):
+            scores[target[n]] = raw_score(best[n], moves[target[n]])
 
 
-def viterbi_scores(words: StripedWords, residues: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+@cache
+def _kernel(folded: bool) -> Any:
+    return kernel(specialise(fill_scores, TARGETS=TARGETS, FOLDED=int(folded)))
+
+
+def viterbi_scores(profile: SearchProfile, residues: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Raw Viterbi filter scores, f4[n] nats, of targets ``residues[begins[n]:ends[n]]``; +inf for overflow, −inf where
     no path exists."""
-    moves, scores = np.empty(len(begins), np.int64), np.empty(len(begins), np.float32)
-    _moves(ends - begins, moves)
-    rows, carried = aligned(6 * words.slots * LANES, np.int16), aligned(LANES, np.int16)
-    order = np.argsort(begins - ends, kind="stable")
-    _scores(words.match, words.transitions, words.slots, moves, residues, begins, ends, order, rows, carried, scores)
+    lengths = ends - begins
+    moves, scores = word_moves(lengths), np.empty(len(begins), np.float32)
+    if not len(begins):
+        return scores
+    words = StripedWords(profile, int(lengths.max()))
+    rows, carried = aligned(3 * TARGETS * words.slots * LANES, np.int16), aligned(LANES, np.int16)
+    order = np.argsort(-lengths, kind="stable")
+    kinds, score = len(words.transitions) // (words.slots * LANES), _kernel(words.folded)
+    score(words.match, words.transitions, kinds, words.worth, words.slots, moves, residues, begins, ends, order, rows,
+          carried, scores)
     return scores

@@ -49,6 +49,7 @@ class DatabaseSource:
         self._lengths = database.lengths()
         self._starts, self._longest = offsets_of(self._lengths), longest_of_runs(self._lengths)
         self._indexes: dict[int, StoredIndex] = {}
+        self._told: TargetInfo | None = None
 
     def fingerprints(self) -> list[dict[str, Any]]:
         return [{"path": str(self._database.path.resolve()), "fingerprint": self._database.fingerprint,
@@ -105,6 +106,12 @@ class DatabaseSource:
 
     def info(self, numbers: np.ndarray) -> TargetInfo:
         numbers = np.asarray(numbers, np.int64)
+        told = self._told  # batch after batch of queries may find the same few targets
+        if told is None or not np.array_equal(told.numbers, numbers):
+            told = self._told = self._info(numbers)
+        return told
+
+    def _info(self, numbers: np.ndarray) -> TargetInfo:
         wanted, back = ranked(numbers)
         rows = self._database.rows(wanted)
         return TargetInfo(numbers, rows["name"][back].tolist(), rows["description"][back].tolist(),

@@ -61,6 +61,17 @@ def test_searches_take_what_is_stored_and_give_the_same_rows(files):
         assert mum("one.duckdb", "two.duckdb", **cut)[0] == wanted, cut
 
 
+def test_many_queries_are_looked_up_in_an_index_of_their_own(files, monkeypatch):
+    build_index("one.duckdb")
+    rows, slot = mum("one.duckdb")
+    assert slot["plugin"] == "fm-index"
+    monkeypatch.setattr("seqloom.indexes.MANY_RESIDUES", 1000)
+    found, slot = mum("one.duckdb")
+    assert found == rows and slot["plugin"] == "minimizer-index"
+    found, slot = mum("one.duckdb", stages=["index.references=fm-index", "seed.matches=fm-matches"])
+    assert found == rows and slot["plugin"] == "fm-index"
+
+
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
 def test_residues_that_nobody_looks_at_are_not_read(files, monkeypatch, backend):
     with seqloom.Database.open("one.duckdb") as database:

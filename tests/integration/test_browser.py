@@ -14,7 +14,7 @@ from seqloom.core.records import MATCH, MISMATCH, Alignments, Hits, Ragged
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.formats.writer_html import Html
 
-from tests.browsers import browser, until
+from tests.browsers import browser, findings, show_as, until
 from tests.plugins.formats.blast_json import MemoryReport
 
 __all__ = ["browser"]  # a fixture
@@ -71,8 +71,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(browser: Any) -> Iterator[Callable[..., Any]]:
     """Opens a page at a width; nothing may have been said on the console when the test is over."""
     def open_page(path: Path, width: int = 1200) -> Any:
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
-            "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500})
+        show_as(browser, width)
         browser.get("about:blank")
         browser.get(path.as_uri())
         assert browser.execute_script("return document.documentElement.dataset.ready") == "yes"
@@ -182,6 +181,14 @@ def test_the_keyboard_and_screen_readers_reach_everything(shown: Callable, page:
     assert {node["role"]["value"] for node in some} >= {"link", "button", "searchbox", "table", "region"}
     assert not [node["role"]["value"] for node in some
                 if node["role"]["value"] != "article" and not node.get("name", {}).get("value", "").strip()]
+
+
+def test_nothing_keeps_people_from_what_the_script_makes(shown: Callable, page: Path) -> None:
+    browser = shown(page)
+    browser.execute_script("document.querySelector('#r1q1 table.hits a[href=\"#r1q1h55\"]').click()")
+    until(lambda: browser.find_elements("css selector", "#r1q1h55.chosen"))
+    browser.find_element("css selector", "#r1q1 table.hits thead button").click()
+    assert findings(browser) == []
 
 
 def test_the_page_does_nothing_that_it_is_not_allowed_to(shown: Callable, browser: Any, page: Path) -> None:

@@ -98,7 +98,7 @@ class Client:
             run = self.get(path).json
             if run["state"] in (states or ("complete",)):
                 return run
-            assert time.monotonic() < end and run["state"] not in ("failed", "cancelled"), run
+            assert time.monotonic() < end and run["state"] not in ("failed", "cancelled", "stopped"), run
             time.sleep(0.05)
 
 
@@ -107,9 +107,9 @@ class Served:
 
     def __init__(self, folder: Path, *words: str, **more: str) -> None:
         named = [word for name in ("small.fasta", "proteins.fasta") for word in ("-d", name)]
-        self.process = subprocess.Popen(
+        self.process = subprocess.Popen(  # in a session with a share of the processors of its own
             [*COMMAND, "serve", *named, "--port", "0", *words], cwd=folder, env=environment(**more), text=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
         assert self.process.stderr
         said = []
         for line in self.process.stderr:

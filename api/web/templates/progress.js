@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const status = document.getElementById("status"), bar = document.getElementById("bar");
-  const ended = ["complete", "failed", "cancelled"];
+  const ended = ["complete", "failed", "cancelled", "stopped"];
   async function look() {
     try {
       const answer = await fetch(status.dataset.run, { headers: { Accept: "application/json" } });

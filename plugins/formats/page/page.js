@@ -128,24 +128,24 @@
     return element;
   }
 
-  function list(name, alignments) {
+  function list(label, name, alignments) {
     const heads = ["#", "Query", "Target", "Strand", "Length", "Identity", "Score", "E-value"];
-    return made("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": `Alignments with ${name}` },
+    return made("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": `Alignments of ${label} with ${name}` },
       made("table", { class: "data list" },
         made("thead", {}, made("tr", {}, ...heads.map((head) => made("th", { scope: "col" }, head)))),
         made("tbody", {}, ...alignments.map(([cells], n) => made("tr", {}, made("th", { scope: "row" }, String(n + 1)),
           ...cells.map((cell) => made("td", {}, cell)))))));
   }
 
-  function article([id, rank, heading, length, alignments, left], pairs) {
+  function article([id, rank, heading, length, alignments, left], label, pairs) {
     const more = left ? ` · the first ${count(alignments.length)} of ${count(alignments.length + left)} alignments` : "";
     const parts = [made("h5", {}, `${rank}. ${heading}`), made("p", { class: "sub" }, `Length ${count(length)}${more}`)];
     const several = alignments.length > 1;
-    if (several) parts.push(list(heading, alignments));
+    if (several) parts.push(list(label, heading, alignments));
     alignments.forEach(([, facts, rows, cut], n) => {
       if (rows || !several) {
-        const label = several ? [made("b", {}, `${n + 1}. `)] : [];
-        parts.push(made("p", { class: "said" }, ...label, facts));
+        const place = several ? [made("b", {}, `${n + 1}. `)] : [];
+        parts.push(made("p", { class: "said" }, ...place, facts));
       }
       if (rows) parts.push(made("pre", { tabindex: "0", "aria-label": `Alignment ${n + 1} with ${heading}` }, textOf(rows, pairs)));
       if (cut) parts.push(made("p", { class: "note" }, `${count(cut)} further columns are left out.`));
@@ -162,7 +162,7 @@
       const box = document.querySelector(`.alignments[data-query="${hit[1]}"]`);
       const packed = box && (await unpack(box)).get(id);
       if (packed) {
-        found = document.getElementById(id) || article(packed, pairsOf(box.closest(".run")));
+        found = document.getElementById(id) || article(packed, box.closest(".query").getAttribute("aria-label"), pairsOf(box.closest(".run")));
         const next = [...box.querySelectorAll("article")].find((other) => order(other.id) > order(id));
         if (!found.parentNode) box.insertBefore(found, next || box.querySelector(".packed-note"));
       } else {

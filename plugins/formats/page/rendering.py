@@ -20,7 +20,7 @@ from ....core.ports import Report
 from ....core.terminal import printable
 from ..figures import SHADES
 from .alignments import COLUMNS, Alignment, packed, plain_data, text_of
-from .comparison import LISTED, Comparison
+from .comparison import LISTED, ComparisonView
 from .figures import arch_lines, bars_of, dot_figure
 from .queries import QueryView, by_rank
 from .runs import NAMED, RunView
@@ -37,12 +37,13 @@ def page(reports: Sequence[Report], size: int, site: str = "") -> str:
 
     Args:
         size: bytes that it may have, about; it says how many hits and alignments are left out for want of room.
-        site: where a server has the run, to the rest of which the page leads; "" for a page that stands alone.
+        site: where a server has its runs, to the rest of which the page leads; "" for a page that stands alone.
     """
     templates = environment()
-    runs = [RunView(report, number, int(size * TABLES) // len(reports)) for number, report in enumerate(reports, 1)]
+    runs = [RunView(report, number, int(size * TABLES) // len(reports), several=len(reports) > 1)
+            for number, report in enumerate(reports, 1)]
     parts = {"style": _read("page.css"), "script": _read("page.js")}
-    compared = Comparison(runs[0], runs[1]) if len(runs) == 2 else None
+    compared = ComparisonView(runs[0], runs[1]) if len(runs) == 2 else None
     context = {
         "runs": runs, "comparison": compared, "policy": _policy(**parts), "shades": SHADES, "compared": LISTED,
         "named": NAMED, "site": site, **parts}
@@ -113,11 +114,13 @@ def _alignments(templates: Environment, runs: Sequence[RunView], room: int) -> d
     """Alignments of all queries by the name of their place, as far as there is room: of the best hits first."""
     article = templates.get_template("article.html")
     found = {view.id: Alignments() for run in runs for view in run.views}
+    labels = {view.id: f"{view.name}{run.of}" for run in runs for view in run.views}
     made = list(_made(runs))
     texts: list[str] = []
     taken = 0
     for view, rank, alignments in made:
-        texts.append(article.render(hit=view.hits[rank], found=alignments, left=view.left_out(rank)))
+        texts.append(article.render(hit=view.hits[rank], found=alignments, left=view.left_out(rank),
+                                    label=labels[view.id]))
         taken += len(texts[-1].encode())
         if taken > min(PLAIN, room):
             break

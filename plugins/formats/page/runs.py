@@ -72,10 +72,15 @@ class RunView:
         number: among the runs of the page, from 1.
         room: characters that the tables of hits may take, about.
         best: so many hits of the first query that has some, without residues, whatever the room is; 0 for all queries.
+        several: whether the page has other runs, too.
+
+    Attributes:
+        of: what the names of its parts end with, so that they are told from those of other runs.
     """
 
-    def __init__(self, report: Report, number: int, room: int, best: int = 0) -> None:
+    def __init__(self, report: Report, number: int, room: int, best: int = 0, several: bool = False) -> None:
         self.report, self.run, self.number, self.prefix = report, report.run, number, f"r{number}"
+        self.of = f" of {self.name}" if several else ""
         self.models_are_targets, self.kind = self.run.get("target_type") == "model", kind_of(self.run)
         self.totals = Totals.of(report.blocks())
         self.scale = Scale.of(self.totals.bits, self.totals.scores)

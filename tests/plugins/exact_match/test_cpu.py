@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import seed_reference, strands_cpu, suffix_array_cpu
+from seqloom.plugins.exact_match import (
+    minimizer_index_cpu,
+    minimizers,
+    seed_reference,
+    strands_cpu,
+    suffix_array_cpu,
+)
 from seqloom.plugins.exact_match.index_cpu import SuffixArrayCpu
 from seqloom.plugins.exact_match.index_reference import SuffixArray, SuffixArrayOptions
 from seqloom.plugins.exact_match.minimizer_index_cpu import MinimizerIndexCpu
 from seqloom.plugins.exact_match.minimizer_index_reference import MinimizerIndex
+from seqloom.plugins.exact_match.minimizers import word_codes, words_of
 from seqloom.plugins.exact_match.options import MatchOptions
 from seqloom.plugins.exact_match.repeats_cpu import longest_matches
 from seqloom.plugins.exact_match.suffix_array_cpu import Keys, by_induction, suffix_array, survey
@@ -184,6 +191,22 @@ def test_repetitive_texts_have_the_same_matches(given_, mode, length, volume):
         for route in ((), FM_INDEX):
             assert_same_hits(wanted, run_pipeline("mum", queries, targets, options, route, backend="cpu",
                                                   volume_residues=volume), route)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text("ACGTN", max_size=90), min_size=1, max_size=6), st.integers(1, 70), st.booleans())
+def test_minimizers_of_queries_are_those_of_windows_inside_of_them(queries, length, acgt_only):
+    symbols, words = strands_cpu.strand_of(nucleotides(queries), -1, acgt_only).symbols, words_of(NUCLEOTIDE, length)
+    places, hashes = minimizers.minimizers(symbols, word_codes(NUCLEOTIDE), words)
+    for threads in (1, 2):
+        found = minimizer_index_cpu.minimizers(symbols, word_codes(NUCLEOTIDE), words, threads)
+        assert np.array_equal(found[0], places) and np.array_equal(found[1], hashes)
+    span, usable = words.window + words.residues - 1, symbols != 255
+    windows = [first for first in range(len(symbols) - span + 1) if usable[first : first + span].all()]
+    for first in windows:
+        assert ((first <= places) & (places < first + words.window)).any()
+    assert all(hashes[n] == 0 or any(first <= place < first + words.window for first in windows)
+               for n, place in enumerate(places.tolist()))
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=["minimizers", "suffix array"])

@@ -3,9 +3,12 @@
 import random
 from itertools import pairwise
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.plugins.nucleotide_blast import greedy_cpu
 from seqloom.plugins.nucleotide_blast.gap_cleanup import clean_gaps, joined
 from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR, GreedyAligner, equal_bases, extend
 
@@ -68,6 +71,47 @@ def test_score_without_x_drop_is_that_of_dynamic_programming(seed, length, rate,
     assert differences(found.script, query, target) == found.differences
     run = slice(found.run_query, found.run_query + found.run_length)
     assert query[run] == target[found.run_target : found.run_target + found.run_length]
+
+
+def of_kernel(query: bytes, target: bytes, back: bool, with_run: bool, match: int, mismatch: int, x_drop: int):
+    """What ``greedy_cpu.extend`` finds of sequences that lie within others, and its edit script."""
+    pads = [bytes([3] * size) for size in (5, 9)]
+    one, other = (greedy_cpu.sequence(np.frombuffer(pad + (text[::-1] if back else text) + pad, np.uint8))
+                  for text, pad in zip((query, target), pads, strict=True))
+    rows = greedy_cpu.rows_room(1 << 16, 1 << 10)
+    found, script = np.zeros(7, np.int64), np.empty((1 << 10, 2), np.int32)
+    q, t = (len(pad) + (len(text) if back else 0) for text, pad in zip((query, target), pads, strict=True))
+    state = greedy_cpu.extend(one, q, len(query), other, t, len(target), back, match, mismatch, x_drop, with_run, rows,
+                              found)
+    assert state == greedy_cpu.DONE
+    runs = greedy_cpu.script_of(rows, found, script) if found[greedy_cpu.DIFFERENCES] else 0
+    return found.tolist(), script[:runs][::-1].tolist()
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 250), st.sampled_from([0.02, 0.1, 0.3]), st.booleans(),
+       st.sampled_from([(2, 4, 28), (2, 4, 108), (4, 5, 60), (2, 6, 400)]))
+def test_kernel_finds_what_the_reference_does(seed, length, rate, back, costs):
+    source = random.Random(seed)
+    query = random_bases(source, length)
+    target = relative(source, query, rate) + random_bases(source, source.choice([0, 3, 100]))
+    query, target = codes(query), codes(target)
+    expected = extend(query, target, *costs, trace=True)
+    ends = [expected.query, expected.target, expected.differences]
+    found, script = of_kernel(query, target, back, True, *costs)
+    assert found[:6] == [*ends, expected.run_query, expected.run_target, expected.run_length]
+    assert not expected.differences or script == expected.script
+    shorter, same = of_kernel(query, target, back, False, *costs)
+    assert (shorter[:3], same) == (ends, script)
+
+
+@pytest.mark.parametrize("room", [(40, 100), (1 << 16, 3)])
+def test_kernel_says_what_there_is_too_little_of(room):
+    query, target = (greedy_cpu.sequence(np.frombuffer(codes(text * 10), np.uint8))
+                     for text in ("ACGTTGCA", "AGGTTCCA"))
+    state = greedy_cpu.extend(query, 0, 80, target, 0, 80, False, 2, 4, 200, True, greedy_cpu.rows_room(*room),
+                              np.zeros(7, np.int64))
+    assert state == (greedy_cpu.MORE_ROWS if room[1] == 3 else greedy_cpu.MORE_CELLS)
 
 
 def test_x_drop_ends_the_extension():

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common import xdrop_cpu
 from seqloom.plugins.common.xdrop_cpu import PADDING, both_ways
 from seqloom.plugins.nucleotide_blast import packed_cpu
 from seqloom.plugins.nucleotide_blast.discontiguous_cpu import DiscontiguousWordHitsCpu, DiscontiguousWordsCpu
 from seqloom.plugins.nucleotide_blast.discontiguous_reference import DiscontiguousOptions
+from seqloom.plugins.nucleotide_blast.gapped_cpu import set_out
 from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideBasesCpu, NucleotideWordsCpu
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, NucleotideBases
 from seqloom.plugins.nucleotide_blast.packed_cpu import parts_by_target, real_residues, stretches
@@ -126,3 +128,25 @@ def test_parts_are_cut_by_target_where_that_is_few(monkeypatch):
     assert parts_by_target(bounds, 1, low) == [(0, 2), (2, 4), (4, 5)]
     monkeypatch.setattr(packed_cpu, "MOST_PARTS", 1)
     assert parts_by_target(bounds, 1, low) == [(0, 5)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([22, 60, 115]))
+def test_rows_of_two_bits_are_those_of_bytes(seed, x_drop):
+    random = np.random.default_rng(seed)
+    bases = random.integers(0, 4, 400).astype(np.uint8)
+    others = bases.copy()
+    changed = random.random(400) < 0.15
+    others[changed] = random.integers(0, 4, int(changed.sum()))
+    row, column = random.integers(150, 250, 2).tolist()
+    matrix = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
+    rows, columns = (xdrop_cpu.both_ways(codes, np.array([0, 400]), np.arange(1)).residues for codes in (bases, others))
+    bits = (bases.reshape(-1, 4) << np.array([6, 4, 2, 0], np.uint8)).sum(axis=1, dtype=np.uint8).reshape(1, -1)
+    found = []
+    for source in (rows, bits):
+        space = xdrop_cpu.workspace(400, 400, np.int8)
+        set_out(space.passes, source, 0, row, row, 400 - row, columns, 0, column, column, 400 - column)
+        costs = xdrop_cpu.Costs.of(matrix, 5, 2, x_drop)
+        assert xdrop_cpu.extend(source, columns, costs, None, space, False, None, None)
+        found.append(space.passes[:, [xdrop_cpu.TOP, xdrop_cpu.TOP_ROW, xdrop_cpu.TOP_COLUMN]].tolist())
+    assert found[0] == found[1]

@@ -6,7 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
-from seqloom.plugins.common.nucleotide_statistics import residue_scores
+from seqloom.plugins.common.nucleotide_statistics import SENTINEL, residue_scores
+from seqloom.plugins.nucleotide_blast import ungapped_cpu, ungapped_scanned_cpu
+from seqloom.plugins.nucleotide_blast.packed_cpu import packed_bits
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring, QueryScoring, StrandScoring
 from seqloom.plugins.nucleotide_blast.strands import both_strands
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
@@ -19,6 +21,7 @@ from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     packed,
     pair_reach,
 )
+from seqloom.plugins.nucleotide_blast.ungapped_scanned_cpu import cells_of_diagonals
 
 from tests.plugins.nucleotide_blast.sequences import random_bases, relative
 
@@ -139,3 +142,30 @@ def test_the_first_of_two_hits_may_lie_on_a_diagonal_nearby():
     # with company it is kept, whatever it scores
     assert [(hit.target, segment.score) for hit, segment in found] == [(13, 24)]
     assert (pair_reach(40, 5, 12), pair_reach(14, 5, 12), pair_reach(8, 5, 12)) == (5, 2, 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0, 40]), st.booleans())
+def test_few_hits_of_long_queries_are_kept_by_diagonal_as_many_are(seed, window, related):
+    generator, length, least = np.random.default_rng(seed), 12, 14
+    codes = generator.integers(0, 4, (2, 500)).astype(np.uint8)
+    if related:
+        codes[1, 100:400] = codes[0, 100:400]
+    strands = np.append(both_strands(codes[0]), np.uint8(SENTINEL))
+    hits = np.array([(q, t, 0) for t in sorted(generator.integers(0, 488, 60).tolist())
+                     for q in (t, int(generator.integers(0, 488)))], np.int32)
+    tables = []
+    for cells in ([1024, 0], [256, 256]):
+        table = np.zeros((len(hits), ungapped_scanned_cpu.PLACE_OF + 1), np.int32)
+        count = ungapped_scanned_cpu.extend_scanned(
+            (SCORING.matrix, np.array(group_scores(2, -3))), strands, ungapped_cpu.packed_fours(strands),
+            np.array([0, len(strands)]), packed_bits(codes[1]), np.array([[0, 500]]), hits, np.array([0, len(hits)]),
+            np.zeros(1, np.int64), np.zeros((1, 3), np.int64), np.array([[[20, least, least]] * 2]), window, length,
+            np.array([cells]), np.empty(1024, np.int32), np.empty(cells[1], np.int32), table)
+        tables.append(table[:count].tolist())
+    assert tables[0] == tables[1]
+    assert tables[0] or not related
+
+
+def test_hits_are_kept_by_diagonal_where_they_are_few():
+    assert cells_of_diagonals(np.array([1000, 1000]), np.array([500, 10])).tolist() == [[1024, 0], [32, 32]]

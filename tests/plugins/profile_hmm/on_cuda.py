@@ -5,14 +5,24 @@
 """
 
 import argparse
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.options import build_options
+from seqloom.core.records import Records
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.plugins.common import diagonal_scan_cuda
+from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
+from seqloom.plugins.profile_hmm.extend_bias_cuda import BiasFilterCuda
+from seqloom.plugins.profile_hmm.extend_forward_cpu import ForwardFilterCpu
+from seqloom.plugins.profile_hmm.extend_forward_cuda import ForwardFilterCuda
+from seqloom.plugins.profile_hmm.extend_viterbi_cpu import ViterbiFilterCpu
+from seqloom.plugins.profile_hmm.extend_viterbi_cuda import ViterbiFilterCuda
 from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
 from seqloom.plugins.profile_hmm.index_reference import profile_of
 from seqloom.plugins.profile_hmm.msv_cpu import decided, scores_and_p_values
@@ -54,6 +64,17 @@ def drawn(seed: int, lengths: list[int], sizes: list[int]) -> tuple[ModelBatch, 
     return batch(*models), SequenceBatch.of(PROTEIN, targets)
 
 
+def residues_of(targets: SequenceBatch) -> list[np.ndarray]:
+    return [targets.searched()[begin:end] for begin, end in pairwise(targets.offsets.tolist())]
+
+
+FILTERS: dict[str, tuple[Any, Any]] = {
+    "bias": (BiasFilterCpu, BiasFilterCuda),
+    "viterbi": (ViterbiFilterCpu, ViterbiFilterCuda),
+    "forward": (ForwardFilterCpu, ForwardFilterCuda),
+}
+
+
 def check_pairs() -> None:
     """Models of one tile and of several, at thresholds that few pass, most and all."""
     lengths, sizes = ([5, 19], [9, 0, 21, 13]) if SIMULATED else ([10, 120, 700, 2400], [0, *range(30, 1500, 9)])
@@ -62,6 +83,36 @@ def check_pairs() -> None:
     assert 0 < found < len(lengths) * len(sizes), found
     for first in (0.5, 1.0):
         assert same(context_of(context.queries, context.targets, F1=first)) >= found
+
+
+def same_scores(context: Context, pairs: Records, at_host: dict[str, int]) -> None:
+    """Check that filters on the device give what the CPU's give, and that the CPU is asked so often, at most."""
+    everything = np.arange(len(pairs))
+    for name, (on_cpu, on_device) in FILTERS.items():
+        expected, found = (np.full(len(pairs), np.nan, np.float32) for _ in range(2))
+        on_cpu().score(context, pairs, everything, expected)
+        context.counters.clear()
+        on_device().score(context, pairs, everything, found)
+        assert found.tobytes() == expected.tobytes(), (name, np.flatnonzero(found != expected), found, expected)
+        assert context.counters["by the host"] <= at_host[name], (name, dict(context.counters))
+        if not SIMULATED:  # else ``check_pipeline`` runs them
+            assert_same_records(on_cpu().run(context, pairs), on_device().run(context, pairs))
+
+
+def check_filters() -> None:
+    """All pairs of models of one slot and of several with targets of all kinds, by all filters behind MSV."""
+    if SIMULATED:
+        context = context_of(*drawn(3, [5, 101], [9, 0, 7]), F1=1.0, F3=1.0)
+    else:
+        lengths, sizes = [1, 10, 64, 65, 120, 700, 2400, 9000], [0, *range(1, 1500, 9), 35_000]
+        context = context_of(*drawn(3, lengths, sizes), F1=1.0, F3=1.0)
+    copy = profile_of(context, len(context.queries) - 1).model.consensus[20:38]  # enough for sums to be scaled
+    odd = [PROTEIN.encode(letters) for letters in ("*", "*****", "XX*A", copy)]
+    context = replace(context, targets=SequenceBatch.of(PROTEIN, [*residues_of(context.targets), *odd]))
+    pairs = MsvFilterCpu().run(context, None)
+    assert len(pairs) == len(context.queries) * np.count_nonzero(context.targets.lengths)
+    # Left to the CPU: the longest model, what scores nearly too much or hardly anything, and what has no path.
+    same_scores(context, pairs, {"bias": len(pairs) // 100, "viterbi": len(pairs) // 2, "forward": len(pairs) // 3})
 
 
 def may_pass(profile: SearchProfile, targets: Targets, score: int) -> np.ndarray:
@@ -110,7 +161,7 @@ def check_random(residues: int, seed: int = 0) -> None:
     print(f"{done:,} residues of random targets, {seed} cases")
 
 
-CHECKS = {"pairs": check_pairs, "cutoffs": check_cutoffs, "pipeline": check_pipeline}
+CHECKS = {"pairs": check_pairs, "filters": check_filters, "cutoffs": check_cutoffs, "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -27,6 +27,7 @@ from seqloom.plugins.profile_hmm.extend_viterbi_cpu import ViterbiFilterCpu
 from seqloom.plugins.profile_hmm.extend_viterbi_reference import ViterbiFilter
 from seqloom.plugins.profile_hmm.forward_cpu import StripedOdds
 from seqloom.plugins.profile_hmm.forward_reference import backward, forward
+from seqloom.plugins.profile_hmm.hmmfile import DM
 from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
 from seqloom.plugins.profile_hmm.index_reference import HmmProfiles
 from seqloom.plugins.profile_hmm.logs_cpu import log_f32 as log_f32_cpu
@@ -40,6 +41,8 @@ from seqloom.plugins.profile_hmm.scoring import hmm_scoring
 from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu
 from seqloom.plugins.profile_hmm.seed_msv_reference import MsvFilter
 from seqloom.plugins.profile_hmm.traces_reference import _cumulative
+from seqloom.plugins.profile_hmm.viterbi_cpu import StripedWords, viterbi_scores
+from seqloom.plugins.profile_hmm.viterbi_reference import viterbi_score
 from seqloom.testing import assert_same_hits
 
 from tests.plugins.profile_hmm.models import batch, random_model, random_target
@@ -123,6 +126,29 @@ def test_filters_of_long_models_and_of_the_shortest():
         equal(pairs, MsvFilter().run(context, None))
         again = pairs.replace(filter_p=np.full(len(pairs), 2.0))
         equal(ViterbiFilterCpu().run(context, again), ViterbiFilter().run(context, again))
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(3, 150), st.integers(0, 10**6), st.floats(0.0, 0.2), st.floats(0.0, 30.0))
+def test_viterbi_of_models_with_dear_and_missing_transitions(size, seed, missing, dear):
+    model, random = random_model(size, seed), np.random.default_rng(seed)
+    model.transitions[1:] *= np.exp(-dear * random.random((size, 7)) ** 4) * (random.random((size, 7)) >= missing)
+    context = context_of([model], some_targets([model], seed), EVERYTHING)
+    pairs = MsvFilter().run(context, None)
+    pairs = pairs.replace(filter_p=np.full(len(pairs), 2.0))
+    equal(ViterbiFilterCpu().run(context, pairs), ViterbiFilter().run(context, pairs))
+
+
+def test_steps_into_match_states_are_added_beforehand_only_where_that_changes_nothing():
+    profile = search_profile(random_model(80, 1))
+    assert StripedWords(profile, 400).folded and not StripedWords(profile, 1 << 21).folded
+    dear = replace(profile, transitions=profile.transitions.copy())
+    dear.transitions[40, DM] = -30.0
+    assert not StripedWords(dear, 400).folded
+    residues = np.concatenate([random_target(90, 3, profile.model), random_target(70, 4)])
+    begins, ends = np.array([0, 90]), np.array([90, 160])
+    expected = [viterbi_score(dear.words, residues[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+    assert viterbi_scores(dear, residues, begins, ends).tolist() == expected
 
 
 def test_filters_do_not_depend_on_threads_and_pieces(monkeypatch):

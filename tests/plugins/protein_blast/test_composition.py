@@ -17,6 +17,7 @@ from seqloom.plugins.common.matrices import (
 )
 from seqloom.plugins.protein_blast import composition_cpu, near_identity_cpu
 from seqloom.plugins.protein_blast.composition import (
+    ADJUSTED_SCORES,
     NO_SCORES,
     PLACES,
     RELATIVE_ENTROPY,
@@ -102,10 +103,21 @@ def test_nothing_but_unknown_residues_has_no_matrix():
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(ADJUSTABLE), st.sampled_from(MODES), st.sampled_from([20, 100, 1000]))
 def test_kernels_make_the_same_matrices(seed, name, mode, bias):
-    adjuster = Adjuster.of(name, mode)
+    assert_same_matrices(Adjuster.of(name, mode), drawn(seed, bias), drawn(seed + 1, bias))
+
+
+def test_frequencies_may_be_subnormal_on_the_way():
+    counts = zip("ARNDCQEGHILKMFPSTWYV", (21, 13, 14, 14, 7, 17, 18, 6, 10, 23, 28, 21, 9, 17, 13, 20, 17, 6, 7, 24),
+                 strict=True)
+    target = "".join(residue * count for residue, count in counts)
+    codes = [PROTEIN.encode(text) for text in ("P" * 226 + "S" * 234, target)]
+    assert assert_same_matrices(Adjuster.of("BLOSUM80", CONDITIONAL), *codes) == ADJUSTED_SCORES
+
+
+def assert_same_matrices(adjuster: Adjuster, query: np.ndarray, target: np.ndarray) -> int:
+    """How the matrix of these codes is made."""
     rules = composition_cpu.Rules.of(adjuster)
     room, shares, made = composition_cpu.room(rules), np.empty((2, 20)), np.empty((28, 28), np.int32)
-    query, target = drawn(seed, bias), drawn(seed + 1, bias)
     counted = [composition_cpu.composition(codes, 0, len(codes), shares[place])
                for place, codes in enumerate((query, target))]
     there = composition_cpu.adjusted(rules, room, shares[0], counted[0], len(query), shares[1], counted[1],
@@ -114,6 +126,7 @@ def test_kernels_make_the_same_matrices(seed, name, mode, bias):
     assert there == way and (way == NO_SCORES) == (wanted is None)
     if wanted is not None:
         assert np.array_equal(made, wanted)
+    return way
 
 
 @pytest.mark.parametrize("text", ["ACGT" * 200, "A" * 500 + "CGT" * 50, "W" * 900 + "C" * 100])

@@ -1,0 +1,172 @@
+"""hmmsearch on CUDA devices: what kernels take to compile, each filter beside the CPU's, whole commands.
+
+    python -m benchmarks.profile_hmm_gpu FASTA MODELS [--parts compile filters command core] [--copies 60]
+                                         [--threads 16]
+
+Targets are the proteins of a FASTA file and copies of them with their residues shuffled. The parts:
+
+    compile   the first search on a machine, and the second, of FASTA alone, with kernels kept in a folder of their own
+    filters   MSV, and each filter on the pairs that the one before leaves, on the device and on threads of the host,
+              kernels compiled and targets on the device before; in FASTA and as many copies as suit one volume, both
+              held to the same pairs
+    command   whole commands on the device and on all threads, which must write the same rows
+    core      the whole command on one thread, in FASTA alone; ``--copies`` times that is what all would take at most
+"""
+
+import argparse
+import gzip
+import io
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.options import build_options
+from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.testing import assert_same_records
+
+from .smith_waterman_gpu import records, show, shuffled_copies, write_fasta
+from .timing import Timing, seconds_of
+
+PARTS = ("compile", "filters", "command", "core")
+_VOLUME_COPIES = 12
+
+
+def models_of(path: str) -> ModelBatch:
+    from seqloom.plugins.profile_hmm.hmmfile import read_models
+    from seqloom.plugins.profile_hmm.reader import model_batch
+
+    return model_batch([model for model, *_ in read_models(io.StringIO(_text(path)), path)])
+
+
+def _text(path: str) -> str:
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
+        return str(file.read())
+
+
+def filters(models: ModelBatch, targets: SequenceBatch, threads: int) -> Iterator[Timing]:
+    """Each filter on both back ends, the second time."""
+    from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
+    from seqloom.plugins.profile_hmm.extend_bias_cuda import BiasFilterCuda
+    from seqloom.plugins.profile_hmm.extend_forward_cpu import ForwardFilterCpu
+    from seqloom.plugins.profile_hmm.extend_forward_cuda import ForwardFilterCuda
+    from seqloom.plugins.profile_hmm.extend_viterbi_cpu import ViterbiFilterCpu
+    from seqloom.plugins.profile_hmm.extend_viterbi_cuda import ViterbiFilterCuda
+    from seqloom.plugins.profile_hmm.index_cpu import HmmProfilesCpu
+    from seqloom.plugins.profile_hmm.options import ProfileOptions
+    from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu
+    from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda
+
+    index = HmmProfilesCpu().run(Context(queries=models), models)
+    context = Context(queries=models, targets=targets, threads=threads, options=build_options(ProfileOptions, {}),
+                      indexes={index.kind: index})
+    pairs: Any = None
+    for on_cpu, on_device in ((MsvFilterCpu, MsvFilterCuda), (BiasFilterCpu, BiasFilterCuda),
+                              (ViterbiFilterCpu, ViterbiFilterCuda), (ForwardFilterCpu, ForwardFilterCuda)):
+        given, found = pairs, []
+        for back_end, stage in (("cuda", on_device()), ("cpu", on_cpu())):
+            stage.run(context, given)
+            context.counters.clear()
+            begin, before = time.perf_counter(), time.process_time()
+            pairs = stage.run(context, given)
+            seconds, used = time.perf_counter() - begin, time.process_time() - before
+            found.append(pairs)
+            cells = _cells(context, given)
+            note = f"{used:.2f} s of the processor; {cells / seconds / 1e9:.0f} · 10⁹ cells a second"
+            if back_end == "cuda" and given is not None:
+                note += f"; {context.counters['by the host']} of {len(given)} pairs by the host"
+            yield Timing(f"{stage.name} on {back_end}", seconds, note)
+        assert_same_records(*found)
+
+
+def _cells(context: Context, pairs: Any) -> float:
+    if pairs is None:
+        return float(context.queries.lengths.sum()) * context.targets.total_residues
+    lengths = context.targets.lengths[context.targets.locate(pairs.target)]
+    return float((lengths * context.queries.lengths[np.searchsorted(context.queries.ordinals, pairs.query)]).sum())
+
+
+class Commands:
+    """``seqloom hmmsearch`` of models against databases in a folder."""
+
+    def __init__(self, folder: Path, models: str) -> None:
+        self.folder = folder
+        (folder / "models.hmm").write_text(_text(models))
+
+    def create(self, name: str, targets: SequenceBatch) -> None:
+        write_fasta(self.folder / f"{name}.fasta", targets)
+        seconds_of(self.folder, "db", "create", f"{name}.duckdb", f"{name}.fasta")
+
+    def search(self, what: str, name: str, back_end: str, threads: int) -> Timing:
+        before = _processor()
+        seconds = seconds_of(self.folder, "hmmsearch", "models.hmm", f"{name}.duckdb", "--backend", back_end, "-p",
+                             str(threads), "--no-store", "--quiet", "--noali", "-o", f"{name}.{back_end}.txt",
+                             "--domtblout", f"{name}.{back_end}.domtblout")
+        return Timing(f"{what}: {back_end}, {threads} threads", seconds,
+                      f"{_processor() - before:.1f} s of the processor")
+
+    def same(self, name: str) -> Timing:
+        rows = [[line for line in (self.folder / f"{name}.{back_end}.domtblout").read_text().splitlines()
+                 if line[:1] != "#"] for back_end in ("cuda", "cpu")]
+        if rows[0] != rows[1]:
+            raise SystemExit("rows of cuda and cpu differ")
+        return Timing(f"{len(rows[0])} domains of cuda and cpu", 0.0, "equal")
+
+
+def _processor() -> float:
+    """Seconds of the processor that commands have taken so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def compiling(commands: Commands) -> Iterator[Timing]:
+    with tempfile.TemporaryDirectory() as kept:
+        former = os.environ.get("NUMBA_CACHE_DIR")
+        os.environ["NUMBA_CACHE_DIR"] = kept
+        try:
+            yield commands.search("first on cpu", "few", "cpu", 1)
+            for what in ("first on cuda, those of the host compiled", "second"):
+                yield commands.search(what, "few", "cuda", 1)
+        finally:
+            os.environ.pop("NUMBA_CACHE_DIR")
+            if former is not None:
+                os.environ["NUMBA_CACHE_DIR"] = former
+
+
+def measure(fasta: str, models: str, parts: list[str], copies: int, threads: int) -> Iterator[Timing]:
+    generator, texts = np.random.default_rng(1), records(fasta)
+    if "filters" in parts:
+        yield from filters(models_of(models), shuffled_copies(texts, min(copies, _VOLUME_COPIES), generator), threads)
+    with tempfile.TemporaryDirectory() as name:
+        commands = Commands(Path(name), models)
+        commands.create("few", shuffled_copies(texts, 1, generator))
+        if "compile" in parts:
+            yield from compiling(commands)
+        if "command" in parts:
+            commands.create("many", shuffled_copies(texts, copies, generator))
+            for back_end in ("cuda", "cuda", "cuda", "cpu"):
+                yield commands.search(f"{copies} copies", "many", back_end, threads)
+            yield commands.same("many")
+        if "core" in parts:
+            for _ in range(2):
+                yield commands.search("one copy", "few", "cpu", 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fasta")
+    parser.add_argument("models")
+    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
+    parser.add_argument("--copies", type=int, default=60)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    show(measure(given.fasta, given.models, given.parts, given.copies, given.threads))
+
+
+if __name__ == "__main__":
+    main()

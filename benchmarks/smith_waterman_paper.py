@@ -1,0 +1,175 @@
+"""The experiments of Munekawa, Ino & Hagihara (2010, section 6.2) on a CUDA device of today, their kernels and ours.
+
+    python -m benchmarks.smith_waterman_paper FASTA [--copies 60] [--volumes 16] [--images FOLDER]
+
+Targets are the proteins of a FASTA file and copies of them with their residues shuffled. Prints table 3 of the paper
+(time and cells a second by length of the query), table 4 (operations and bytes a second that kernels do without the
+savings of the method, 10 and 42 a cell, and bytes that they fetch from memory) and both halves of figure 8: what a
+search takes where volumes are loaded, sent and searched one after the other, and where loading runs beside searching,
+held to the model of section 5.4. Draws both figures in a folder.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from seqloom.core.alphabet import PROTEIN
+from seqloom.core.engine.memory import MemorySource
+from seqloom.core.sequences import SequenceBatch
+
+from .charts import save_bars, save_chart
+from .smith_waterman_gpu import (
+    asked,
+    best_of,
+    compiled,
+    proteins,
+    records,
+    resident,
+    scoring,
+    search,
+    shuffled_copies,
+    unit,
+)
+
+LENGTHS = tuple(range(63, 512, 64))
+PAPER_GCUPS = (2.81, 5.55, 7.52, 8.32, 7.68, 7.96, 8.00, 8.12)
+"""Of its table 3, on a GeForce GTX 280."""
+OPERATIONS, BYTES = 10, 42
+"""Of a cell, as section 4 counts them."""
+FETCHED = {"single cells": 1.0, "4 × 4 cells": 4 / 16}
+"""Bytes of residues that a cell takes from the device's memory."""
+WIDTHS = {"single cells": 1, "4 × 4 cells": 4}
+
+
+def kernel_seconds(targets: SequenceBatch, queries: Sequence[np.ndarray]) -> dict[str, list[float]]:
+    """Seconds of the paper's kernels and of ours with all targets on the device, by length of the query."""
+    from numba import cuda
+    from seqloom.plugins.smith_waterman.antidiagonal_cuda import AntidiagonalTargets
+
+    order = np.argsort(-targets.lengths, kind="stable")
+    pairs = AntidiagonalTargets(cuda.to_device(targets.residues), targets.total_residues, targets.offsets[order],
+                                targets.lengths[order])
+    costs = scoring()
+    found = {name: [best_of(lambda q=query, w=width: pairs.scores(q, costs, w)) for query in queries]
+             for name, width in WIDTHS.items()}
+    with resident(targets) as device:
+        found["ours"] = [best_of(lambda q=query: device.scores([asked(q)], costs)) for query in queries]
+    return found
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a search of some volumes takes: seconds of a volume, and of the whole.
+
+    Attributes:
+        kernels, rest, loading: T1, T2 and T3 of the paper, of a volume.
+        volumes: their number.
+        one_by_one, overlapped: measured.
+    """
+
+    kernels: float
+    rest: float
+    loading: float
+    volumes: int
+    one_by_one: float
+    overlapped: float
+
+    @property
+    def foretold(self) -> float:
+        """Section 5.4: the longer of computing and loading counts, but for the first and the last."""
+        return ((self.volumes - 1) * (max(self.kernels, self.loading) + self.rest)
+                + self.kernels + self.rest + self.loading)
+
+
+def steps(targets: SequenceBatch, query: np.ndarray, volumes: int) -> Steps:
+    """A search in its steps, one after the other, then by the engine."""
+    from seqloom.core.cuda.transfer import synchronize
+    from seqloom.plugins.common.resident_cuda import device_memory
+
+    batch = SequenceBatch.of(PROTEIN, [PROTEIN.decode(query)])
+    source = MemorySource(replace(targets, names=range(len(targets))))
+    size = -(-targets.total_residues // volumes)
+    spans = source.plan(size)
+    loading, whole, kernels = [], [], []
+    for span in spans:
+        begin = time.perf_counter()
+        volume = source.read(span)
+        with device_memory().volume(volume, None) as held:
+            held.sending.wait()
+            synchronize(held.queue)
+            middle = time.perf_counter()
+            unit(batch, volume, source)
+            end = time.perf_counter()
+        loading.append(middle - begin)
+        whole.append(end - middle)
+        if len(kernels) < 3:
+            with resident(volume) as device:
+                kernels.append(best_of(lambda d=device: d.scores([asked(query)], scoring())))
+    t1, t3 = float(np.median(kernels)), float(np.median(loading))
+    t2 = max(0.0, float(np.median(whole)) - t1)
+    overlapped = search(batch, targets, 1, rounds=3, volume_residues=size, score_only=True).seconds
+    return Steps(t1, t2, t3, len(spans), sum(loading) + sum(whole), overlapped)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fasta")
+    parser.add_argument("--copies", type=int, default=60)
+    parser.add_argument("--volumes", type=int, default=16, help="of the search in steps")
+    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
+    parser.add_argument("--images", type=Path, metavar="FOLDER", help="where the figures are drawn")
+    arguments = parser.parse_args()
+    generator = np.random.default_rng(7)
+    print(f"kernels compiled in {compiled(arguments.lengths, [], os.cpu_count() or 1):.1f} s", flush=True)
+    targets = shuffled_copies(records(arguments.fasta), arguments.copies, generator)
+    queries = proteins(arguments.lengths, generator)
+    found = kernel_seconds(targets, queries)
+    cells = [len(query) * targets.total_residues for query in queries]
+    rates = {name: [count / seconds / 1e9 for count, seconds in zip(cells, times, strict=True)]
+             for name, times in found.items()}
+    print(f"\n{targets.total_residues:,} residues\n\n| query | single cells, s | GCUPS | 4 × 4 cells, s | GCUPS | "
+          "ours, s | GCUPS |\n| --- | --- | --- | --- | --- | --- | --- |")
+    for n, query in enumerate(queries):
+        row = [f"{found[name][n]:.4f} | {rates[name][n]:,.0f}" for name in found]
+        print(" | ".join([f"| {len(query)}", *row]), "|")
+    print("\n| query | kernel | GIPS | GB/s | fetched, GB/s |\n| --- | --- | --- | --- | --- |")
+    for n, query in enumerate(queries):
+        for name in WIDTHS:
+            rate = rates[name][n]
+            print(f"| {len(query)} | {name} | {OPERATIONS * rate:,.0f} | {BYTES * rate:,.0f} | "
+                  f"{FETCHED[name] * rate:,.0f} |")
+    print("\n| query | T1 | T2 | T3, ms a volume | one by one, s | side by side, s | saved | foretold, s | off by |\n"
+          "| --- | --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    measured = []
+    for query in queries:
+        taken = steps(targets, query, arguments.volumes)
+        measured.append(taken)
+        print(f"| {len(query)} | {taken.kernels * 1e3:.1f} | {taken.rest * 1e3:.1f} | {taken.loading * 1e3:.1f} | "
+              f"{taken.one_by_one:.3f} | {taken.overlapped:.3f} | {1 - taken.overlapped / taken.one_by_one:.0%} | "
+              f"{taken.foretold:.3f} | {taken.overlapped / taken.foretold - 1:+.0%} |", flush=True)
+    if arguments.images:
+        draw(arguments.images, arguments.lengths, rates, measured)
+
+
+def draw(folder: Path, lengths: Sequence[int], rates: dict[str, list[float]], measured: Sequence[Steps]) -> None:
+    """The chart of cells a second, and that of a search's steps."""
+    lines = {name: [(float(n), rate) for n, rate in zip(lengths, some, strict=True)] for name, some in rates.items()}
+    if len(lengths) == len(PAPER_GCUPS):
+        lines["GeForce GTX 280 (2010)"] = [(float(n), rate) for n, rate in zip(lengths, PAPER_GCUPS, strict=True)]
+    save_chart(folder / "sw_paper_rates.svg", "Cells a second by length of the query", "residues of the query",
+               "10⁹ cells a second", lines)
+    count = measured[0].volumes
+    parts = {"kernels (T1)": [count * some.kernels for some in measured],
+             "other work of the host (T2)": [count * some.rest for some in measured],
+             "loading and sending (T3)": [count * some.loading for some in measured]}
+    save_bars(folder / "sw_paper_steps.svg", "A search one step after the other, and with loading beside it",
+              "residues of the query", "seconds", [str(n) for n in lengths], parts,
+              {"measured, with loading beside it": [some.overlapped for some in measured]})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Ungapped extension of word hits as a scan finds them, which keeps in mind how far each diagonal is done."""
+
+from __future__ import annotations
+
+import numpy as np
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.plugins.nucleotide_blast.scanned_cpu import OPPOSITE, PLACE, SHIFT
+from seqloom.plugins.nucleotide_blast.ungapped_reference import SHORTEST_APPROXIMATE_WORD
+from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import (
+    COLUMNS,
+    CUTOFF,
+    REDUCED,
+    X_DROP,
+    most_of_approximate,
+    segment,
+    write_segment,
+)
+
+DIAGONAL_OF, PLACE_OF = len(COLUMNS), len(COLUMNS) + 1
+"""Columns of a table behind those of segments: of the word hit."""
+DIAGONALS_PER_CELL = 8
+"""Diagonals are hashed where that takes so many times fewer cells than one for each."""
+_SPREADING, _NONE = 0x9E3779B1, np.iinfo(np.int32).min
+
+
+@inline
+def _cell_of(keys, mask, diagonal):
+    """Where a diagonal is kept: by its last bits if there are no keys, else where its key stands, or none yet."""
+    if keys is None:
+        return diagonal & mask
+    cell = (diagonal * _SPREADING) >> 16 & mask
+    while keys[cell] != diagonal and keys[cell] != _NONE:
+        cell = (cell + 1) & mask
+    keys[cell] = diagonal
+    return cell
+
+
+@kernel
+def _extend_in_turn(rules, query, groups, bits, low, width, hits, before, limits, window, length, numbers, mask,
+                    explored, keys, table, count):
+    """``ungapped_cpu._extend_group`` of hits as a scan finds them; returns the number of rows.
+
+    before: what places count from. mask, explored, keys: see ``_cell_of`` and ``extend_scanned``; keys may be None.
+    """
+    size = (len(query) - 2) // 2
+    for at in range(len(hits)):
+        q, t = np.int64(hits[at, PLACE]) - before, np.int64(hits[at, OPPOSITE])
+        cell = _cell_of(keys, mask, t - q)
+        known = np.int64(explored[cell])
+        start, end, minus = t - hits[at, SHIFT], t + length, q > size
+        if start < known >> 1:
+            continue
+        if window and (known & 1 or start + length > (known >> 1) + window):
+            explored[cell] = 2 * end
+            continue
+        limit = limits[np.int64(minus)]
+        if length >= SHORTEST_APPROXIMATE_WORD:
+            most = most_of_approximate(rules[1], groups, len(query) - 1, bits, low, width, q, t, limit[X_DROP])
+            if 0 <= most < min(limit[REDUCED], limit[CUTOFF]):
+                explored[cell] = 2 * end
+                continue
+        found = segment(rules, query, groups, bits, low, width, q, t, length, limit)
+        if found[3] < limit[CUTOFF]:
+            explored[cell] = 2 * end
+            continue
+        explored[cell] = 2 * (found[1] + found[2]) + 1
+        write_segment(table[count], size, numbers, minus, found, q, t)
+        table[count, DIAGONAL_OF], table[count, PLACE_OF] = t - q, t
+        count += 1
+    return count
+
+
+@kernel
+def extend_scanned(rules, strands, groups, begins, bits, spans, hits, bounds, places, numbers, limits, window,
+                    length, sizes, explored, keys, table):
+    """``_extend_in_turn`` of every query and chunk; returns the number of segments.
+
+    Rows of ``table`` have the diagonal and the place of the hit behind their columns.
+
+    Args:
+        sizes: i8[g, 2], how many cells each query and chunk takes of ``explored``, and of ``keys``: as many or none.
+        explored: i4, of diagonals: twice how far the last hit there was explored, and 1 if it was saved. Without keys
+            there are more cells than twice the bases of the query and ``window``: what hits of another diagonal with
+            the same last bits left behind lies before any place of this one.
+        keys: i4, diagonals.
+    """
+    count = 0
+    for group in range(len(places)):
+        place, low = places[group], spans[group, 0]
+        own, some = slice(begins[place], begins[place + 1]), slice(bounds[group], bounds[group + 1])
+        width, before, cells = spans[group, 1] - low, begins[place] - place, sizes[group, 0]
+        explored[:cells] = -2 * window
+        if sizes[group, 1]:
+            keys[:cells] = _NONE
+            count = _extend_in_turn(rules, strands[own], groups[own], bits, low, width, hits[some], before,
+                                    limits[place], window, length, numbers[group], cells - 1, explored, keys, table,
+                                    count)
+        else:
+            count = _extend_in_turn(rules, strands[own], groups[own], bits, low, width, hits[some], before,
+                                    limits[place], window, length, numbers[group], cells - 1, explored, None, table,
+                                    count)
+    return count
+
+
+def cells_of_diagonals(diagonals: np.ndarray, hits: np.ndarray) -> np.ndarray:
+    """``sizes`` of ``extend_scanned``: a cell for every diagonal, or where hits are few, twice as many as these.
+
+    Args:
+        diagonals, hits: i8[g], how many cells diagonals need at least, and hits, of each query and chunk.
+    """
+    by_diagonal, by_hit = (1 << np.frexp(counts)[1].astype(np.int64) for counts in (diagonals, 2 * hits))
+    hashed = by_hit < by_diagonal // DIAGONALS_PER_CELL
+    return np.stack([np.where(hashed, by_hit, by_diagonal), np.where(hashed, by_hit, 0)], axis=1)

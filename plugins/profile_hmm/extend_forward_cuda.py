@@ -1,0 +1,88 @@
+"""``forward-filter`` on CUDA devices; the CPU ends each sum, and scores what the device leaves to it
+(``forward_cuda.py``). States around the model aren't kept: the few targets that pass are gone through again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from seqloom.core.context import Context
+from seqloom.core.cuda.jit import kernel as kept_kernel
+from seqloom.core.cuda.jit import launching
+from seqloom.core.cuda.transfer import clear
+from seqloom.core.records import Records
+from seqloom.core.stages import Footprint, Shape
+from seqloom.plugins.common.resident_cuda import Volume, Workspace
+from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
+
+from .extend_forward_cpu import ForwardFilterCpu
+from .extend_forward_reference import ForwardFilter
+from .forward_cpu import completed
+from .forward_cuda import MOST_TARGETS, WARP, DeviceOdds, shared_bytes, sum_paths, table_words
+from .pairs_cuda import CODES, Begun, Layout, Work, blocks, over_works, runs_of, working_bytes, works_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WHAT = "the Forward filter on the device"
+_ALONE_CELLS = 1 << 22
+"""Cells of a pair from which on the host is asked: four lanes of a device take a fifth of a second and more for it."""
+
+
+class ForwardFilterCuda(OnDevices, ForwardFilterCpu):
+    __doc__ = ForwardFilter.__doc__
+    reads = (*ForwardFilter.reads, KIND)
+
+    def footprint(self, shape: Shape) -> Footprint:
+        return Footprint(host=super().footprint(shape).host,
+                         device=working_bytes(table_words(CODES, shape.longest_query)))
+
+    def score(self, context: Context, records: Records, chosen: NDArray[np.int64],
+              scores: NDArray[np.float32]) -> None:
+        lengths = context.targets.lengths[context.targets.locate(records.target)]
+        sizes = context.queries.lengths[np.searchsorted(context.queries.ordinals, records.query)]
+        alone = lengths[chosen] * sizes[chosen] > _ALONE_CELLS
+        works = works_of(context, records, chosen[~alone])
+        odds = {id(work.profile): DeviceOdds(work.profile) for work in works}
+        # Of about as many slots together: so many targets of each find room in equal blocks.
+        fitting = sorted((work for work in works if odds[id(work.profile)].fits),
+                         key=lambda work: odds[id(work.profile)].slots)
+        left = [chosen[alone], *(work.rows for work in works if not odds[id(work.profile)].fits)]
+        for rows, (totals, lasts) in over_works(context, fitting, lambda work: odds[id(work.profile)].words,
+                                                partial(_begin, odds), WHAT, MOST_TARGETS):
+            scores[rows] = completed(totals, lasts, lengths[rows])
+            left.append(rows[np.isnan(scores[rows])])
+        again = np.sort(np.concatenate(left))
+        context.count("by the host", len(again))
+        super().score(context, records, again, scores)
+
+
+def _begin(odds: dict[int, DeviceOdds], works: Sequence[Work], volume: Volume, space: Workspace, slot: int) -> Begun:
+    """Queue the scoring of a group of works."""
+    stream, order, layout = space.streams[slot], volume.target_order, Layout.of(works, MOST_TARGETS)
+    of_works = [odds[id(work.profile)] for work in works]
+    begins = np.cumsum([0, *(model.words for model in of_works)]).tolist()
+    facts = [model.facts(begin) for model, begin in zip(of_works, begins, strict=False)]
+    tables = space.send(f"tables {slot}", np.concatenate([model.table() for model in of_works]))
+    facts_there = space.send(f"facts {slot}", np.array(facts, np.int32).reshape(-1))
+    places, models = space.send(f"places {slot}", layout.places), space.send(f"models {slot}", layout.models)
+    launches = runs_of([model.slots.bit_length() for model in of_works])
+    counters = space.room(f"counters {slot}", len(launches), np.int32)
+    totals, lasts = (space.room(f"{name} {slot}", len(layout.rows), np.float32) for name in ("totals", "lasts"))
+    clear(counters, len(launches), stream)
+    for number, (begin, end) in enumerate(launches):
+        longest, first = of_works[end - 1], int(layout.firsts[begin])
+        count = int(layout.firsts[end]) - first
+        with launching:
+            _kernel()[min(4 * blocks(), count // longest.targets), WARP, stream,
+                      shared_bytes(longest.slots, longest.targets)](
+                tables, facts_there, models, np.int32(longest.targets), volume.residues, order.begins, order.ends,
+                places, np.int32(first), np.int32(count), counters, np.int32(number), totals, lasts)
+    return Begun(layout.rows, len(works), slot, (totals, lasts))
+
+
+@cache
+def _kernel() -> Any:
+    return kept_kernel()(sum_paths)

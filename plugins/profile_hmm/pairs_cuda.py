@@ -1,0 +1,176 @@
+"""Pairs of models and targets as work for CUDA devices, group by group, in the volume that is there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import cuda as _cuda
+from seqloom.core.backends import device_count
+from seqloom.core.context import Context
+from seqloom.core.engine.threads import short_switch_interval
+from seqloom.core.kernels.packed16 import SIMULATED
+from seqloom.core.records import Records
+from seqloom.plugins.common.resident_cuda import Volume, WorkSize, Workspace, device_memory, on_devices
+
+from .columns import by_query
+from .index_reference import profile_of
+from .profile import SearchProfile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+cuda: Any = _cuda  # numba's types don't know what code on the device may do
+PAIRS = 1 << 16
+"""Of a group, at most."""
+WORDS = 1 << 20
+"""Of the tables of a group's models, unless one has more."""
+CODES = 29
+"""Residue codes of a model, at most."""
+_BYTES_PER_PAIR = 32
+
+
+class Work(NamedTuple):
+    """Pairs of one query: their ``rows`` in the records and ``places`` of the targets in the volume, longest first."""
+
+    profile: SearchProfile
+    rows: NDArray[np.int64]
+    places: NDArray[np.int64]
+
+
+class Begun(NamedTuple):
+    """A group of works that is at work on the device.
+
+    Attributes:
+        rows: of its pairs in the records, in the order in which the device has them; −1 for what is no pair.
+        works: how many there are in it.
+        results: arrays on the device, of which the first items are those of the rows.
+    """
+
+    rows: NDArray[np.int64]
+    works: int
+    slot: int
+    results: Sequence[Any]
+
+
+Begin = Callable[[Sequence[Work], Volume, Workspace, int], Begun]
+"""Queues a group of works on the stream of a slot."""
+
+
+def works_of(context: Context, records: Records, chosen: NDArray[np.int64]) -> list[Work]:
+    """The ``chosen`` rows of records as works of ``PAIRS`` at most."""
+    works = []
+    for query, subset in by_query(records.take(chosen)):
+        rows = chosen[subset]
+        places = context.targets.locate(records.target[rows])
+        order = np.argsort(-context.targets.lengths[places], kind="stable")
+        for first in range(0, len(rows), PAIRS):
+            part = order[first : first + PAIRS]
+            works.append(Work(profile_of(context, query), rows[part], places[part]))
+    return works
+
+
+class Layout(NamedTuple):
+    """The pairs of a group of works in the order in which the device takes them.
+
+    Attributes:
+        rows: i8, of the pairs in the records.
+        places, models: i4, place of the target and number of the work of each.
+        firsts: i8[works + 1], where each work begins. It is filled up with pairs of row and place −1.
+    """
+
+    rows: NDArray[np.int64]
+    places: NDArray[np.int32]
+    models: NDArray[np.int32]
+    firsts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, works: Sequence[Work], together: int) -> Layout:
+        """Works of whole multiples of ``together`` pairs."""
+        counts = np.array([_filled(work, together) for work in works])
+        firsts = np.concatenate([[0], np.cumsum(counts)])
+        rows, places = np.full((2, firsts[-1]), -1, np.int64)
+        for first, work in zip(firsts.tolist(), works, strict=False):
+            rows[first : first + len(work.rows)] = work.rows
+            places[first : first + len(work.rows)] = work.places
+        models = np.repeat(np.arange(len(works), dtype=np.int32), counts)
+        return cls(rows, places.astype(np.int32), models, firsts)
+
+
+def _filled(work: Work, together: int) -> int:
+    return -(-len(work.rows) // together) * together
+
+
+def runs_of(classes: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last but one of each run of equal numbers."""
+    cuts = [0, *(n for n in range(1, len(classes)) if classes[n] != classes[n - 1]), len(classes)]
+    return list(pairwise(cuts)) if classes else []
+
+
+def working_bytes(words: int) -> int:
+    """Device memory that groups take, beside the volume, whose largest model has tables of so many words."""
+    return 2 * (PAIRS * _BYTES_PER_PAIR + 4 * 2 * max(WORDS, words) + 4 * PAIRS) // 16 * 17
+
+
+def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work], int], begin: Begin, what: str,
+               together: int = 1) -> list[tuple[NDArray[np.int64], list[NDArray[Any]]]]:
+    """Rows and results of all groups of works, which devices share.
+
+    Args:
+        words_of: of tables that a work brings with it.
+        begin: what the device is to do with a group.
+        what: for people.
+        together: pairs that are taken together, all of one work.
+    """
+    devices = device_count()
+    most = max((words_of(work) for work in works), default=0)
+    need = WorkSize(PAIRS, 0, 0, 2, max(WORDS, most)).rounded()
+
+    def on_one(part: Sequence[Work]) -> list[tuple[NDArray[np.int64], list[NDArray[Any]]]]:
+        memory, found, waiting = device_memory(), [], deque[Begun]()
+        budget = context.device_memory
+        with (memory.volume(context.targets, budget) as volume,
+              memory.workspace(need, (0, 0), lambda columns: working_bytes(most), budget, what) as space):
+            volume.arrived(space.streams)
+            for number, group in enumerate(_groups(part, words_of, together)):
+                context.cancellation.check()
+                if len(waiting) == len(space.streams):
+                    found.append(_finished(context, waiting.popleft(), space, len(works)))
+                waiting.append(begin(group, volume, space, number % len(space.streams)))
+            while waiting:
+                found.append(_finished(context, waiting.popleft(), space, len(works)))
+        return found
+
+    with short_switch_interval():
+        parts = on_devices(on_one, [works[d::devices] for d in range(devices)], range(devices))
+    return [result for part in parts for result in part]
+
+
+def _groups(works: Sequence[Work], words_of: Callable[[Work], int], together: int) -> list[list[Work]]:
+    groups: list[list[Work]] = []
+    pairs = words = 0
+    for work in works:
+        pairs, words = pairs + _filled(work, together), words + words_of(work)
+        if not groups or pairs > PAIRS or words > WORDS:
+            groups.append([])
+            pairs, words = _filled(work, together), words_of(work)
+        groups[-1].append(work)
+    return groups
+
+
+def _finished(context: Context, begun: Begun, space: Workspace, works: int
+              ) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
+    results = [space.fetch(array, 0, len(begun.rows), begun.slot).copy() for array in begun.results]
+    context.advance(begun.works, works)
+    kept = begun.rows >= 0
+    return begun.rows[kept], [result[kept] for result in results]
+
+
+@cache
+def blocks() -> int:
+    """Blocks that fill the device, or more; warps fetch their work, so the number changes no result."""
+    return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT) * 8
