@@ -316,6 +316,19 @@ def test_the_package_hands_on_all_that_kernels_are_written_with() -> None:
 
 
 @kernel
+def _words(values, places, results):
+    store(results, 0, words_at(values, load(places, 0, FLOATS)))
+
+
+def test_words_of_bytes_from_any_places_on() -> None:
+    random = np.random.default_rng(3)
+    values = random.integers(0, 256, 100).astype(np.uint8)
+    places, results = random.integers(0, 97, FLOATS).astype(np.int32), np.empty(FLOATS, np.uint32)
+    _words(values, places, results)
+    assert results.tolist() == [int.from_bytes(values[place : place + 4].tobytes(), "little") for place in places]
+
+
+@kernel
 def _picked(numbers, masks, found):
     for k in range(len(numbers)):
         found[k] = picked_bits(numbers[k], masks[k])
@@ -330,16 +343,3 @@ def test_picked_bits_stand_side_by_side(rows):
     for number, mask, bits in zip(numbers.tolist(), masks.tolist(), found.tolist(), strict=True):
         wanted = "".join(a for a, b in zip(f"{number:064b}", f"{mask:064b}", strict=True) if b == "1")
         assert bits == int(wanted or "0", 2)
-
-
-@kernel
-def _words(values, places, results):
-    store(results, 0, words_at(values, load(places, 0, FLOATS)))
-
-
-def test_words_of_bytes_from_any_places_on() -> None:
-    random = np.random.default_rng(3)
-    values = random.integers(0, 256, 100).astype(np.uint8)
-    places, results = random.integers(0, 97, FLOATS).astype(np.int32), np.empty(FLOATS, np.uint32)
-    _words(values, places, results)
-    assert results.tolist() == [int.from_bytes(values[place : place + 4].tobytes(), "little") for place in places]
