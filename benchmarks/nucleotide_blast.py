@@ -3,7 +3,7 @@
 Searches genomes from `../shared/data/genomes`: a piece of 100,000 bases, a piece of human chromosome 1 and a query of
 500 bases by three tasks; by `megablast` a genome of *E. coli* and twenty thousand reads against another such genome.
 Times are seconds of the processor, which other work on the machine changes less than those of the clock; notes have the
-most memory. Then what two threads gain, and a million reads of 100 bases beside blastn and minimap2.
+most memory. Then what two threads gain, a million reads of 100 bases beside blastn and minimap2, and the scan alone.
 """
 
 import gzip
@@ -12,10 +12,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.context import Context
+from seqloom.core.pipeline import compose
+from seqloom.core.sequences import SequenceBatch
+from seqloom.installed import registry
 
 from .timing import SEQLOOM, SHARED, Timing, alone, medians, pinned, used
 
@@ -29,6 +36,8 @@ SEARCHES = (
 )  # fmt: skip
 """Task, queries and database."""
 ROUNDS = 3
+QUERY, SCANNED = 10_000, 64_000_000
+"""Bases of the query and of the targets of which the scan alone is timed."""
 MILLION, READ, WRONG = 1_000_000, 100, 0.01
 """Reads, their bases, and the share of them that are replaced."""
 
@@ -106,12 +115,35 @@ def of_a_million(folder: Path) -> Iterator[Timing]:
         yield Timing("million: minimap2", seconds, f"{MILLION / seconds:,.0f} reads a second; {memory} MiB")
 
 
+def scans() -> Iterator[Timing]:
+    """The seed stage of each task alone: a random query, and random targets that nothing is like."""
+    names, random = registry(), np.random.default_rng(2)
+    queries, targets = (SequenceBatch.of(NUCLEOTIDE, [random.integers(0, 4, count).astype(np.uint8)])
+                        for count in (QUERY, SCANNED))
+    for task in TASKS:
+        plan = compose(names, names.pipeline(task), {}, "cpu")
+        context = Context(queries=queries, targets=targets, options=plan.options)
+        made = [filled.stage.run(context, queries if filled.stage.side == "query" else targets)
+                for filled in plan.indexes("query") + plan.indexes("target")]
+        context = replace(context, indexes={index.kind: index for index in made})
+        [stage] = [filled.stage for filled in plan.stages if filled.slot.name == "seed.words"]
+        taken = []
+        for _ in range(1 + ROUNDS):
+            begin = time.thread_time()
+            seeds = stage.run(context, None)
+            taken.append(time.thread_time() - begin)
+        seconds = min(taken)
+        yield Timing(f"{task}: scan for {QUERY:,} bases", seconds,
+                     f"{SCANNED / seconds / 1e9:.2f} G bases/s; {len(seeds):,} hits")
+
+
 def measure() -> Iterator[Timing]:
     """Whole commands of both programs, two threads, and many reads."""
     if not (GENOMES.is_dir() and shutil.which("blastn") and shutil.which("makeblastdb")):
         print("benchmark nucleotide_blast needs ../shared/data/genomes, blastn and makeblastdb", file=sys.stderr)
         return
     print(f"load of the machine before: {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores", file=sys.stderr)
+    yield from scans()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         prepare(folder)
