@@ -156,7 +156,10 @@ def check_random(residues: int, seed: int = 0) -> None:
         generator = np.random.default_rng(seed)
         lengths = generator.integers(1, 1200, generator.integers(1, 6)).tolist()
         models, targets = drawn(100 * seed, lengths, generator.integers(0, 1200, 300).tolist())
-        same(context_of(models, targets, F1=float(generator.choice([0.02, 0.02, 0.3]))))
+        context = context_of(models, targets, F1=float(generator.choice([0.02, 0.3, 1.0])))
+        same(context)
+        pairs = MsvFilterCpu().run(context, None)
+        same_scores(context, pairs, dict.fromkeys(FILTERS, len(pairs)))
         done, seed = done + targets.total_residues, seed + 1
     print(f"{done:,} residues of random targets, {seed} cases")
 
