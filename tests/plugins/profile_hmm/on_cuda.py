@@ -17,6 +17,7 @@ from seqloom.core.options import build_options
 from seqloom.core.records import Records
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.plugins.common import diagonal_scan_cuda
+from seqloom.plugins.profile_hmm import pairs_cuda
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
 from seqloom.plugins.profile_hmm.extend_bias_cuda import BiasFilterCuda
 from seqloom.plugins.profile_hmm.extend_forward_cpu import ForwardFilterCpu
@@ -38,6 +39,7 @@ if SIMULATED:
     diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
     diagonal_scan_cuda.SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_ROOM = 2, 2, 4
+    pairs_cuda.PAIRS = 8
 
 
 def context_of(models: ModelBatch, targets: SequenceBatch, **options: float) -> Context:
