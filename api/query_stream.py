@@ -13,6 +13,7 @@ import numpy as np
 
 from . import inputs
 from .core.alphabet import alphabet
+from .core.engine.planning import query_batches
 from .core.errors import ResumeError
 from .core.progress import Cancellation, Progress
 from .core.sequences import SequenceBatch
@@ -89,13 +90,16 @@ class QueryStream:
     Attributes:
         files: what is read.
         part: of the files, what was read for the portions that were given.
+        more: whether others follow behind those that were read.
     """
 
     part: float | None = None
+    more = True
 
     def __init__(self, files: QueryFiles, cancellation: Cancellation | None = None) -> None:
         self.files, self._progress = files, Progress(cancellation)
-        self._residues, self._queries = files.residues, files.queries
+        self._residues, self._queries = max(1, files.residues // BATCHES), max(1, files.queries // BATCHES)
+        self._wider = 1
         self._size = files.bytes
         self._portions: Iterator[tuple[SequenceBatch, float | None]] = self._read()
         self._ready: queue.SimpleQueue[tuple[SequenceBatch | None, float | None, BaseException | None]]
@@ -107,13 +111,9 @@ class QueryStream:
         portion, self.part = next(self._portions, (None, self.part))
         return portion
 
-    def is_full(self, portion: SequenceBatch) -> bool:
-        """Whether others may follow behind a portion."""
-        return portion.total_residues >= self.files.residues or len(portion) >= self.files.queries
-
     def widen(self) -> None:
         """Have portions hold more from now on: each has all volumes read anew."""
-        self._residues, self._queries = WIDER * self.files.residues, WIDER * self.files.queries
+        self._wider = WIDER
 
     def read_ahead(self) -> None:
         """Have the next portion read, by a thread of its own."""
@@ -149,22 +149,27 @@ class QueryStream:
             self._ready.put((None, None, error))
 
     def _read(self) -> Iterator[tuple[SequenceBatch, float | None]]:
-        """Portions, and what part of the files was read with each."""
+        """Portions, and what part of the files was read with each. All but the last are whole batches of the engine's:
+        a batch of a few queries takes about as long as a full one."""
         held: list[SequenceBatch] = []
         first = residues = queries = 0
         for batch in self._batches():
-            low = 0
-            while low < len(batch):
-                high = min(len(batch), low + max(1, self._queries - queries))
-                held.append(batch.take(low, high))
-                low, queries, residues = high, queries + len(held[-1]), residues + held[-1].total_residues
-                if residues >= self._residues or queries >= self._queries:
-                    whole = _numbered(held, first)
-                    first += len(whole)
-                    held, residues, queries = [], 0, 0
-                    yield whole, self._read_part()
+            held.append(batch)
+            residues, queries = residues + batch.total_residues, queries + len(batch)
+            while residues >= BATCHES * self._wider * self._residues or queries > BATCHES * self._wider * self._queries:
+                whole = SequenceBatch.concat(held)
+                ends = [end for _, end in query_batches(whole, self._queries, self._residues)]
+                if len(ends) <= BATCHES * self._wider:
+                    held = [whole]
+                    break
+                end = ends[BATCHES * self._wider - 1]
+                held = [whole.take(end, len(whole))]
+                residues, queries = held[0].total_residues, len(held[0])
+                yield _numbered(whole.take(0, end), first), self._read_part()
+                first += end
+        self.more = False
         if held:
-            yield _numbered(held, first), self._read_part()
+            yield _numbered(SequenceBatch.concat(held), first), self._read_part()
 
     def _batches(self) -> Iterator[SequenceBatch]:
         files = self.files
@@ -177,9 +182,8 @@ class QueryStream:
         return min(1.0, self._progress.done / self._size) if self._size else None
 
 
-def _numbered(parts: Sequence[SequenceBatch], first: int) -> SequenceBatch:
-    whole = SequenceBatch.concat(parts)
-    return whole.renumbered(np.arange(first, first + len(whole), dtype=np.int64))
+def _numbered(portion: SequenceBatch, first: int) -> SequenceBatch:
+    return portion.renumbered(np.arange(first, first + len(portion), dtype=np.int64))
 
 
 class RestOfQueries(QueryStream):

@@ -163,10 +163,10 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         check_queries(plan, loaded, source)
         searched = cut_source(source, plan.family.target_location(plan.options))
         space = space_of(searched)
-        if cluster is None and pays_on_devices(plan, loaded.total_residues * space.total_residues):
+        residues = residues_of(loaded, stream)
+        if cluster is None and pays_on_devices(plan, residues * space.total_residues):
             plan = compose(plugins, chosen, options, "cuda", stages, settings)
-        many = stream.files.bytes if stream else None
-        plan = indexes.with_stored(plan, searched, max(loaded.total_residues, many or 0))
+        plan = indexes.with_stored(plan, searched, residues)
         use = replace(use, memory=_data_budget(budget), explain=numbers_of(source, explain))
         provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
                       "pick": asdict(pick) if pick else None,
@@ -195,7 +195,12 @@ def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, bu
                                        use.memory), progress.cancellation)
     first = stream.first()
     assert first is not None
-    return first, stream if stream.is_full(first) else None
+    return first, stream if stream.more else None
+
+
+def residues_of(loaded: Queries, stream: QueryStream | None) -> int:
+    """Of all queries, about: where they are read in portions, the bytes of their files, if these say how many."""
+    return max(loaded.total_residues, stream.files.bytes or 0) if stream else loaded.total_residues
 
 
 def pays_on_devices(plan: Plan, cells: int) -> bool:

@@ -307,7 +307,7 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
 
         data = replace(pipeline, slots=plan.pipeline.slots, defaults={**pipeline.defaults, **options}).as_dict()
         with opened(values["export_search_strategy"], [*values["query"], *values["db"]]) as stream:
-            stream.write(to_toml({**data, "defaults": {n: v for n, v in data["defaults"].items() if v is not None}}))
+            stream.write(to_toml(data))
     say_what_is_slow(plan, values["quiet"])
     tell_of_compiling(plan, values["quiet"])
     begin = time.perf_counter()

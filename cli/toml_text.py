@@ -18,5 +18,5 @@ def to_toml(data: dict[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    """Text, number or truth value as TOML; JSON's escapes are TOML's."""
-    return json.dumps(value, ensure_ascii=False)
+    """Text, number or truth value as TOML; JSON's escapes are TOML's. An option that is absent is "none", as typed."""
+    return json.dumps("none" if value is None else value, ensure_ascii=False)

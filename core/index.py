@@ -1,7 +1,9 @@
 """What was prepared for looking things up."""
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +28,23 @@ class Index:
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     objects: Mapping[str, Any] = field(default_factory=dict)
+
+    def kept(self, name: Hashable, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives: made once, and there under its name as long as the index is. For what takes a while to
+        make of the index or its targets, and batch after batch of queries needs."""
+        with self._making:
+            made: dict[Hashable, Any] = self._kept
+            if name not in made:
+                made[name] = make()
+            return made[name]
+
+    @cached_property
+    def _kept(self) -> dict[Hashable, Any]:
+        return {}
+
+    @cached_property
+    def _making(self) -> Any:
+        return threading.RLock()
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.arrays[name]

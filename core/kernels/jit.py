@@ -34,6 +34,7 @@ _CHOICES = ("", "seqloom", "numba")
 _CONTIGUOUS, _FORTRAN, _ALIGNED_OR_WRITEABLE = 0x1, 0x2, 0x500
 _MOVED = (ImportError, AttributeError)
 """What is raised where a part of numba or llvmlite isn't where it was."""
+_OF_PARTS = (np.ndarray, tuple)
 _lock = threading.RLock()
 _by_numba = os.environ.get("SEQLOOM_JIT", "") == "numba"
 if os.environ.get("SEQLOOM_JIT", "") not in _CHOICES:
@@ -78,15 +79,32 @@ class Kernel(_Compiled):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._entries: dict[Any, Callable[..., Any]] = {}
+        self._entry_of: dict[Any, Callable[..., Any]] = {}
 
     def __call__(self, *arguments: Any) -> Any:
-        kinds = tuple([_kind(argument) for argument in arguments])
-        entry = self._entries.get(kinds)
+        told: list[Any] = []  # what _kind tells of each and a bit more, in less time
+        tell, array = told.append, np.ndarray
+        for argument in arguments:
+            if type(argument) is array:
+                tell(argument.dtype)
+                tell(argument.ndim)
+                tell(argument.flags.num)
+            elif isinstance(argument, _OF_PARTS):
+                tell(_kind(argument))
+            else:
+                tell(type(argument))
+        seen = tuple(told)
+        entry = self._entry_of.get(seen)
         if entry is None:
-            with _lock:
-                entry = self._entries.get(kinds) or self._entry(kinds, arguments)
-                self._entries[kinds] = entry
+            entry = self._entry_of[seen] = self._entry_for(arguments)
         return entry(*arguments)
+
+    def _entry_for(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        kinds = tuple([_kind(argument) for argument in arguments])
+        with _lock:
+            if kinds not in self._entries:
+                self._entries[kinds] = self._entry(kinds, arguments)
+            return self._entries[kinds]
 
     def _made(self) -> Any:
         if _by_numba:

@@ -19,12 +19,16 @@ import inspect
 import sys
 import tempfile
 import textwrap
+import threading
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..user_cache import Unsafe, check_safe, kernel_cache, read_safely, refuse, trusted_owners, write_safely
+
+_making = threading.RLock()
+"""Held while a function is made: threads may ask for the same one."""
 
 
 class _Specialiser(ast.NodeTransformer):
@@ -118,18 +122,19 @@ def specialise(template: Callable[..., Any], functions: Mapping[str, Any] | None
              for p in (str(home.__file__), __file__, Path(__file__).with_name("packed16.py"))]
     fixed = [template.__name__, label, *(f"{name}={value!r}" for name, value in sorted(constants.items()))]
     digest = hashlib.blake2b("\n".join([*fixed, *texts]).encode(), digest_size=8).hexdigest()
-    path = _kept(f"{template.__name__}_{digest}.py",
-                 lambda: f"# {template.__name__}: {label}\n{_source(template, constants)}\n")
-    name = f"seqloom_generated_{path.stem}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec and spec.loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        module.__dict__.update({k: v for k, v in vars(home).items() if not k.startswith("__")})
-        module.__dict__.update(functions or {})
-        spec.loader.exec_module(module)
-    return getattr(sys.modules[name], template.__name__)
+    with _making:
+        path = _kept(f"{template.__name__}_{digest}.py",
+                     lambda: f"# {template.__name__}: {label}\n{_source(template, constants)}\n")
+        name = f"seqloom_generated_{path.stem}"
+        if name not in sys.modules:
+            spec = importlib.util.spec_from_file_location(name, path)
+            assert spec and spec.loader
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[name] = module
+            module.__dict__.update({k: v for k, v in vars(home).items() if not k.startswith("__")})
+            module.__dict__.update(functions or {})
+            spec.loader.exec_module(module)
+        return getattr(sys.modules[name], template.__name__)
 
 
 def _source(template: Callable[..., Any], constants: Mapping[str, Any]) -> str:

@@ -18,9 +18,10 @@ import numpy as np
 from seqloom.core.alphabet import Alphabet
 from seqloom.core.distinct import distinct
 from seqloom.core.index import Index
+from seqloom.core.sequences import SequenceBatch
 
 from .suffix_array import occurrence_counts, transform
-from .symbols import end, residues_in_order
+from .symbols import end, residues_in_order, target_text
 
 KIND = "fm-index"
 BASES = "ACGT"
@@ -79,6 +80,12 @@ def tables_of(index: Index) -> Tables:
     """The tables of an index of kind ``fm-index``, stored or fresh."""
     return Tables(shift=np.uint64(index.parameters["bucket"].bit_length() - 1),
                   packed=bool((index["symbols"][:, CODE] >= 0).any()), **index.arrays)
+
+
+def text_of(index: Index, targets: SequenceBatch) -> np.ndarray:
+    """u1[n]: the symbols that an index was made of, from its targets; kept with it."""
+    text: np.ndarray = index.kept("text", lambda: target_text(targets, acgt_only=False)[0])
+    return text
 
 
 def symbol_codes(residues: Alphabet) -> np.ndarray:

@@ -19,11 +19,12 @@ import numpy as np
 from seqloom.core.backends import with_capacity
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
+from seqloom.core.index import Index
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.kernels.simd import prefetch
 from seqloom.core.stages import Footprint, Shape
 
-from .fm_index import CODE, KIND, SMALLER, Tables, tables_of
+from .fm_index import CODE, KIND, SMALLER, Tables, tables_of, text_of
 from .fm_search_cpu import (
     extended,
     is_plain,
@@ -36,7 +37,7 @@ from .fm_search_cpu import (
 from .fm_seed_reference import FmMatches
 from .seed_reference import MOST_WORK, RESIDUES, Strand, most_work
 from .strands_cpu import strand_of
-from .symbols import NEVER, separator, target_text
+from .symbols import NEVER, separator
 
 _U64 = np.uint64
 _LANES = 16  # parts of the query that a thread searches in turns
@@ -235,10 +236,13 @@ class FmMatchesCpu(FmMatches):
         return Footprint(host=5 * queries + 2 * text + sieve)
 
     def matches(self, context: Context, strands: Sequence[Strand]) -> list[np.ndarray]:
-        fm, text = tables_of(context.index(KIND)), target_text(context.targets, acgt_only=False)[0]
+        index = context.index(KIND)
+        fm, text = tables_of(index), text_of(index, context.targets)
         length, unique = np.uint64(context.options.length), context.options.mode() != "maxmatch"
         residues = sum(len(strand.symbols) for strand in strands)
-        sieve, words = _Sieve(fm, text, int(length), residues), word_table(fm, int(length), residues)
+        sieve = index.kept(("sieve", int(length), 8 * residues < len(text)),
+                           lambda: _Sieve(fm, text, int(length), residues))
+        words = word_table(index, int(length), residues)
 
         def part(task: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, bool]:
             query, possible, bounds = task
@@ -357,14 +361,18 @@ class _Sieve:
         return possible
 
 
-def word_table(fm: Tables, length: int, residues: int) -> tuple[np.uint64, np.ndarray]:
-    """Residues and rows of the words whose look-up pays for a query of so many residues."""
-    size = 0
+def word_table(index: Index, length: int, residues: int) -> tuple[np.uint64, np.ndarray]:
+    """Residues and rows of the words whose look-up pays for a query of so many residues; kept with the index."""
+    size, fm = 0, tables_of(index)
     most = min(residues, int(fm.symbols[-1, SMALLER])) // 16
     while fm.packed and size < min(length, _LONGEST_WORD) and 4 ** (size + 1) <= most:
         size += 1
-    ranges = np.empty((4**size, 2), fm.samples.dtype)
-    if size:
-        coded = np.argsort(fm.symbols[:, CODE], kind="stable")[-4:].astype(np.uint64)
-        word_ranges(fm.symbols, fm.blocks, fm.odd_rows, fm.shift, fm.packed, coded, size, ranges)
-    return np.uint64(size), ranges
+
+    def made() -> np.ndarray:
+        ranges = np.empty((4**size, 2), fm.samples.dtype)
+        if size:
+            coded = np.argsort(fm.symbols[:, CODE], kind="stable")[-4:].astype(np.uint64)
+            word_ranges(fm.symbols, fm.blocks, fm.odd_rows, fm.shift, fm.packed, coded, size, ranges)
+        return ranges
+
+    return np.uint64(size), index.kept(("words", size), made)

@@ -6,17 +6,16 @@ from seqloom.core.context import Context
 from seqloom.core.engine.threads import by_threads
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import kernel
-from seqloom.core.kernels.simd import greater_lanes, highest_bit, load, lowest_bit, splat
 
 from .minimizer_index_cpu import bucket_of, minimizers
 from .minimizer_seed_reference import MinimizerMatches
 from .minimizers import Words, table_bits, word_codes
+from .same_symbols_cpu import same_before, same_behind
 from .seed_reference import MOST_WORK, RESIDUES, Strand, most_work
 from .strands_cpu import strand_of
 
 _U64 = np.uint64
 _FLIGHT = 64  # minimizers whose memory is fetched together
-_LANES = 32  # symbols that are compared together
 
 
 @kernel
@@ -28,43 +27,6 @@ def _sift(value, sieve, bits, chosen):
         chosen[count] = j
         count += _U64((sieve[b >> _U64(3)] >> np.uint8(b & _U64(7))) & 1)
     return count
-
-
-@kernel
-def _differ(text, r, query, p):
-    """u8 with a bit for each of ``_LANES`` symbols from two places on that are not the same."""
-    return greater_lanes(load(text, r, _LANES) ^ load(query, p, _LANES), splat(np.uint8(0), _LANES))
-
-
-@kernel
-def _same_before(text, r, query, p, most):
-    """How many symbols before two places are the same, up to ``most``, which stand before both."""
-    same = _U64(0)
-    while same < most:
-        if min(p, r) - same >= _U64(_LANES):
-            differ = _differ(text, r - same - _U64(_LANES), query, p - same - _U64(_LANES))
-            if differ:
-                return min(most, same + _U64(_LANES - 1) - highest_bit(differ))
-            same += _U64(_LANES)
-        elif text[r - same - _U64(1)] == query[p - same - _U64(1)]:
-            same += _U64(1)
-        else:
-            return same
-    return most
-
-
-@kernel
-def _same_behind(text, r, query, p):
-    """How many symbols from two places on are the same; behind a strand stand more than ``_LANES`` that match none."""
-    same = _U64(0)
-    while r + same + _U64(_LANES) <= _U64(len(text)):
-        differ = _differ(text, r + same, query, p + same)
-        if differ:
-            return same + lowest_bit(differ)
-        same += _U64(_LANES)
-    while text[r + same] == query[p + same]:
-        same += _U64(1)
-    return same
 
 
 @kernel
@@ -153,7 +115,7 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
             if np.int64(r) - np.int64(p) == diagonal and p < end:
                 left = min(window, p - start)
             else:
-                left = _same_before(text, r, query, p, min(window, min(p, r)))
+                left = same_before(text, r, query, p, min(window, min(p, r)))
                 open_ |= left < window
                 work += RESIDUES * np.float64(left)
             lefts[x - low] = left
@@ -163,7 +125,7 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
             left, r = lefts[x - low], _U64(places[x])
             if left == window or (np.int64(r) - np.int64(p) == diagonal and p < end):  # an earlier window has the match
                 continue
-            right = _same_behind(text, r, query, p)
+            right = same_behind(text, r, query, p)
             work += RESIDUES * np.float64(right)
             if work > most_work:
                 break

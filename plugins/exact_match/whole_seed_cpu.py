@@ -9,9 +9,10 @@ from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.stages import Footprint, Shape
 
-from .fm_index import KIND, Tables, tables_of
+from .fm_index import KIND, SMALLER, Tables, tables_of, text_of
 from .fm_search_cpu import extended, is_plain, locate, mapped_base
 from .fm_seed_cpu import codes_of, word_table
+from .same_symbols_cpu import same_before
 from .seed_reference import Strand
 from .strands_cpu import strand_of
 from .symbols import NEVER
@@ -20,14 +21,19 @@ from .whole_seed_reference import WholeQueries
 _U64 = np.uint64
 _LANES = 16  # queries that a thread looks up in turns
 _QUERIES = 1 << 14  # queries of a piece of work
+_MANY = 1 << 16  # residues of queries below which no text is read for them
+_NOTHING = np.empty(0, np.uint8)
+_NOWHERE = np.uint64(2**64 - 1)
 
 
 @kernel
-def _search(fm, codes, query, residues, ranges, starts, lengths, number, work, lows, highs):
+def _search(fm, codes, text, query, residues, ranges, starts, lengths, number, work, lows, highs, alone):
     """Fill the rows of each query; equal where it doesn't occur.
 
-    residues, ranges: of the words in the table, and their rows; 0 residues without one. codes: see ``codes_of``.
-    number, work: i8[lanes] and u8[3, lanes], working space for as many queries at a time.
+    text: where it is given, what is left of a query is compared with it as soon as one row is left: ``alone`` then gets
+    the place in the text, and there are no rows. residues, ranges: of the words in the table, and their rows; 0
+    residues without one. codes: see ``codes_of``. number, work: i8[lanes] and u8[3, lanes], working space for as many
+    queries at a time.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
     place, low, high = work[0], work[1], work[2]
@@ -42,6 +48,12 @@ def _search(fm, codes, query, residues, ranges, starts, lengths, number, work, l
             if n == len(starts):
                 continue
             if n >= 0 and low[lane] < high[lane] and place[lane] > starts[n]:
+                if high[lane] - low[lane] == _U64(1) and len(text):
+                    at, left_over = locate(fm, low[lane]), place[lane] - starts[n]
+                    if same_before(text, at, query, place[lane], min(at, left_over)) == left_over:
+                        alone[n] = at - left_over
+                    high[lane] = low[lane]
+                    continue
                 place[lane] -= _U64(1)
                 symbol = query[place[lane]]
                 code = codes[symbol]
@@ -75,34 +87,49 @@ def _search(fm, codes, query, residues, ranges, starts, lengths, number, work, l
 
 
 @kernel
-def _places(fm, lows, highs, numbers, places):
-    """Fill the number of the query and the place in the text of every row."""
+def _places(fm, lows, highs, alone, numbers, places):
+    """Fill the number of the query and the place in the text of every row, and of places that are known already."""
     found = 0
     for n in range(len(lows)):
+        if len(alone) and alone[n] != _NOWHERE:
+            numbers[found], places[found] = n, alone[n]
+            found += 1
         for row in range(lows[n], highs[n]):
             numbers[found], places[found] = n, locate(fm, row)
             found += 1
 
 
-def rows_of(fm: Tables, codes: np.ndarray, query: np.ndarray, starts: np.ndarray, lengths: np.ndarray,
-            words: tuple[np.uint64, np.ndarray] | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """u8[n]: the first row of each of some stretches of a query, u8 places and lengths, and the row behind the last.
+def rows_of(fm: Tables, codes: np.ndarray, query: np.ndarray, starts: np.ndarray,
+            lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """u8[n]: the first row of each of some stretches of a query, u8 places and lengths, and the row behind the last."""
+    return _found(fm, codes, _NOTHING, query, starts, lengths, (_U64(0), np.empty((1, 2), fm.samples.dtype)))[:2]
 
-    Args:
-        words: of ``word_table``, if there is one.
-    """
-    residues, ranges = words or (_U64(0), np.empty((1, 2), fm.samples.dtype))
+
+def _found(fm: Tables, codes: np.ndarray, text: np.ndarray, query: np.ndarray, starts: np.ndarray,
+           lengths: np.ndarray, words: tuple[np.uint64, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """As of ``rows_of``, with the words of ``word_table``; and u8[n] places of stretches that occur once in the text,
+    of which no rows are looked up, ``_NOWHERE`` for others; none without a text."""
     lows, highs = np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.uint64)
-    _search(fm, codes, query, residues, ranges, starts, lengths, np.empty(_LANES, np.int64),
-            np.empty((3, _LANES), np.uint64), lows, highs)
-    return lows, highs
+    alone = np.full(len(starts) if len(text) else 0, _NOWHERE)
+    _search(fm, codes, text, query, *words, starts, lengths, np.empty(_LANES, np.int64),
+            np.empty((3, _LANES), np.uint64), lows, highs, alone)
+    return lows, highs, alone
 
 
-def located(fm: Tables, lows: np.ndarray, highs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """i8[n] numbers of ranges of rows, and places in the text of all rows of each; u8 ``lows`` and ``highs``."""
-    numbers, places = (np.empty(int((highs - lows).sum()), np.int64) for _ in range(2))
-    _places(fm, lows, highs, numbers, places)
+def located(fm: Tables, lows: np.ndarray, highs: np.ndarray,
+            alone: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """i8[n] numbers of ranges of rows, and places in the text of all rows of each; u8 ``lows`` and ``highs``, and
+    ``alone`` as of ``_found``."""
+    alone = np.empty(0, np.uint64) if alone is None else alone
+    count = int((highs - lows).sum()) + int((alone != _NOWHERE).sum())
+    numbers, places = (np.empty(count, np.int64) for _ in range(2))
+    _places(fm, lows, highs, alone, numbers, places)
     return numbers, places
+
+
+def _pays(residues: int, text: int) -> bool:
+    """Whether to read the text, and not its index alone, pays for so many residues of queries."""
+    return residues >= max(_MANY, text // 8)
 
 
 class WholeQueriesCpu(WholeQueries):
@@ -111,19 +138,24 @@ class WholeQueriesCpu(WholeQueries):
     strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:
-        return Footprint(host=8 * shape.query_residues + 64 * shape.queries)
+        text = shape.target_residues + shape.targets
+        # Residues as they are stored, and in symbols twice, where they are looked at.
+        compared = 3 * text if _pays(2 * shape.query_residues, text) else 0
+        return Footprint(host=8 * shape.query_residues + 64 * shape.queries + compared)
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
-        fm, lengths = tables_of(context.index(KIND)), context.queries.lengths.astype(np.uint64)
-        codes = codes_of(fm)
-        words = word_table(fm, int(lengths.max(initial=0)), context.queries.total_residues * len(strands))
+        index, lengths = context.index(KIND), context.queries.lengths.astype(np.uint64)
+        fm, residues = tables_of(index), context.queries.total_residues * len(strands)
+        codes, words, text = codes_of(fm), word_table(index, int(lengths.max(initial=0)), residues), _NOTHING
+        if _pays(residues, int(fm.symbols[-1, SMALLER])):
+            text = text_of(index, context.targets)
 
         def part(task: tuple[Strand, int]) -> tuple[np.ndarray, np.ndarray]:
             strand, first = task
             context.cancellation.check()
             starts = strand.starts[first : first + _QUERIES].astype(np.uint64)
-            lows, highs = rows_of(fm, codes, strand.symbols, starts, lengths[first : first + _QUERIES], words)
-            numbers, places = located(fm, lows, highs)
+            rows = _found(fm, codes, text, strand.symbols, starts, lengths[first : first + _QUERIES], words)
+            numbers, places = located(fm, *rows)
             return numbers + first, places
 
         firsts = range(0, len(lengths), _QUERIES)

@@ -89,6 +89,7 @@ def _find(codes, offsets, wanted, level, window, linker, triplets, pairs, shorte
             continue
         longest, first, triplet = min(window - 2, size), count, 0
         counts[:] = 0
+        alike = np.int64(0)
         begin = end = np.int64(-1)
         for place in range(-2, size):
             code = codes[low + place + 2]
@@ -96,12 +97,22 @@ def _find(codes, offsets, wanted, level, window, linker, triplets, pairs, shorte
             if place < 0:
                 continue
             triplets[place] = triplet
+            alike += counts[triplet]
             counts[triplet] += 1
             if place >= longest:
-                counts[triplets[place - longest]] -= 1
+                old = triplets[place - longest]
+                counts[old] -= 1
+                alike -= counts[old]
             if counts[triplet] <= enough:
                 continue
-            start = _furthest(triplets, place, longest, level, behind)
+            # An interval has no more pairs than the window, and no more triplets than these are enough for.
+            most = min(longest, (10 * alike - 1) // level + 1)
+            same = 0
+            for other in range(max(0, place - most + 1), place + 1):
+                same += triplets[other] == triplet
+            if same <= enough:
+                continue
+            start = _furthest(triplets, place, most, level, behind)
             if start < 0:
                 continue
             if end >= 0 and place - longest < end:  # a later interval may still begin in this stretch

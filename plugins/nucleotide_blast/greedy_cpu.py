@@ -194,7 +194,8 @@ def extend(query, q, size, target, t, width, back, match, mismatch, x_drop, with
 
     Returns DONE, or what there is too little of.
 
-    with_run: whether the longest run is wanted; else the extension ends where nothing can reach the best score again.
+    with_run: whether the longest run is wanted. The extension ends where nothing can reach the best score again, nor
+    give a longer run.
     """
     reach = _equal(query, q, 0, target, t, 0, min(size, width), back)
     found[QUERY] = found[TARGET] = found[RUN_LENGTH] = reach
@@ -245,10 +246,15 @@ def extend(query, q, size, target, t, width, back, match, mismatch, x_drop, with
             break
         lower -= not target_ended
         upper += not query_ended
-        if not with_run:
-            # One more difference costs more than the diagonal beside can reach further.
-            diagonal = min(max(size - width, lower), upper)
-            if min(2 * size - diagonal, 2 * width + diagonal) * half - (distance + 1) * cost < best:
+        # One more difference costs more than the diagonal beside can reach further.
+        diagonal = min(max(size - width, lower), upper)
+        if min(2 * size - diagonal, 2 * width + diagonal) * half - (distance + 1) * cost < best:
+            if not with_run:
+                break
+            # From the floor on there may be no longer run either.
+            before = table[distance + 1 - look_back, 3] if distance + 1 >= look_back else np.int64(0)
+            floor = -(-(before + cost * (distance + 1) - x_drop) // half)
+            if 2 * run[0] >= min(2 * size - floor - lower, 2 * width - floor + upper):
                 break
     found[RUN_LENGTH], found[RUN_QUERY], found[RUN_TARGET] = run
     return DONE

@@ -84,7 +84,8 @@ GROUP, ROW, COUNT, USED = range(4)
 """How far a kernel has come: group, preliminary alignment, and alignments and runs that were made."""
 AHEAD, MORE_RUNS, MORE_CODES = 10, 11, 12
 FIRST_RUNS = 16
-"""Room for runs to begin with, for each alignment."""
+FIRST_STEPS = 32
+"""Room for runs, and for steps of edit paths, to begin with, for each alignment."""
 
 
 @kernel
@@ -318,7 +319,7 @@ def _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths
     for at in range(len(order)):
         row, span = rows[order[at]], spans[order[at]]
         group = groups[row[GROUP_OF]]
-        own = paths[offsets[at] : offsets[at + 1]] if len(paths) else paths
+        own = paths[min(offsets[at], len(paths)) :]
         offsets[at + 1] = offsets[at] + edit_path(
             runs[span[0] : span[0] + span[1]], real, group[BEGIN] + row[QUERY_START], residues,
             group[LOW] + row[TARGET_START], group[TURNED] != 0, own, counts[at])
@@ -459,11 +460,12 @@ def paths_and_counts(real: np.ndarray, residues: np.ndarray, groups: np.ndarray,
         groups, rows, spans, runs: see ``Made``.
     """
     offsets, counts = np.zeros(len(order) + 1, np.int64), np.empty((len(order), len(PathCounts._fields)), np.int64)
-    paths = np.empty(0, np.uint32)
-    for _ in range(2):
+    paths = np.empty(FIRST_STEPS * len(order), np.uint32)
+    _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths, counts)
+    if offsets[-1] > len(paths):
+        paths = np.empty(offsets[-1], np.uint32)
         _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths, counts)
-        paths = paths if len(paths) else np.empty(offsets[-1], np.uint32)
-    return Ragged(offsets, paths), counts
+    return Ragged(offsets, paths[: offsets[-1]].copy()), counts
 
 
 def _in_sequence(rows: np.ndarray, spans: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -75,19 +75,30 @@ def _alignment_kernel(lanes: int) -> Any:
         from_delete = minimum(d, same_quads(ways, t + _INTO_DM, lanes))
         return maximum(maximum(from_begin, from_match), maximum(from_insert, from_delete))
 
+    @inline
+    def use_once_more(use, place, posterior, inside, short, zero):
+        """Add a posterior in the lanes of envelopes that are ``inside`` still; all are unless some are ``short``."""
+        if short:
+            posterior = choose_greater(inside, zero, posterior, zero)
+        store(use, place, load(use, place, lanes) + posterior)
+
     @kernel
-    def fill(ways, slots, first, last, first_lane, specials, around, cells, tenths):
+    def fill(ways, slots, first, last, first_lane, specials, around, cells, tenths, lengths, use, room):
         """Optimal accuracy scores of rows ``first`` + 1 to ``last`` into ``cells`` of rows from ``first`` on, in place
         of what posteriors are made of, and ``specials``; unihit, a way that doesn't exist counts 0. Row ``first`` holds
-        scores already, unless it is 0. Of the posteriors of M and I u1[rows, 2, Q, lanes] ``tenths`` are kept.
+        scores already, unless it is 0. Of the posteriors of M and I u1[rows, 2, Q, lanes] ``tenths`` are kept, and they
+        are added to f4[2 · Q · lanes] ``use`` unless that is empty.
 
         No score of a match or delete state is below 0 behind the first residue, so that the less of a score and 0 or ∞
         is the score of a way that exists, or 0. N, J and C can loop, as every target has a residue.
 
-        ways: of ``StripedOdds``. around: posteriors of N, J, C, and each row's factor.
+        ways: of ``StripedOdds``. around: posteriors of N, J, C, and each row's factor. room: f4[lanes], working space.
         """
         row, deletes, inserts = 3 * slots * lanes, slots * lanes, 2 * slots * lanes
         zero, never, only = splat(_ZERO, lanes), splat(_NEVER, lanes), load(first_lane, 0, lanes)
+        used, inside, shortest = len(use) > 0, splat(_ONE, lanes), lengths[0]
+        for t in range(lanes // 4):
+            shortest = min(shortest, lengths[t])
         if first == 0:
             for place in range(0, row, lanes):
                 store(cells, place, never)
@@ -103,6 +114,11 @@ def _alignment_kernel(lanes: int) -> Any:
             here, above, at = (i - first) * row, (i - first - 1) * row, i * SPECIALS * lanes
             of_matches, of_inserts = 2 * (i - first) * deletes, (2 * (i - first) + 1) * deletes
             factor = load(around, at + SCALE * lanes, lanes)
+            if i > shortest:
+                for t in range(lanes // 4):
+                    for lane in range(4 * t, 4 * t + 4):
+                        room[lane] = _ONE if i <= lengths[t] else _ZERO
+                inside = load(room, 0, lanes)
             # Lane 0 gets 0 from the left, where nothing is: −∞.
             m = quads_up(load(cells, above + deletes - lanes, lanes)) + only
             d = quads_up(load(cells, above + inserts - lanes, lanes)) + only
@@ -118,6 +134,8 @@ def _alignment_kernel(lanes: int) -> Any:
                 t, place = q * WAYS, q * lanes
                 posterior = load(cells, here + place, lanes) * factor
                 store(tenths, of_matches + place, tenths_of(posterior, lanes))
+                if used:
+                    use_once_more(use, place, posterior, inside, i > shortest, zero)
                 cell = best_match(ways, q, b, m, s, d) + posterior
                 m, d = load(cells, above + place, lanes), load(cells, above + deletes + place, lanes)
                 s = load(cells, above + inserts + place, lanes)
@@ -126,6 +144,8 @@ def _alignment_kernel(lanes: int) -> Any:
                 store(cells, here + place, cell)
                 posterior = load(cells, here + inserts + place, lanes) * factor
                 store(tenths, of_inserts + place, tenths_of(posterior, lanes))
+                if used:
+                    use_once_more(use, deletes + place, posterior, inside, i > shortest, zero)
                 store(cells, here + inserts + place, inserted + posterior)
                 deleted = maximum(carry, opened)
                 store(cells, here + deletes + place, deleted)
@@ -162,35 +182,8 @@ def _alignment_kernel(lanes: int) -> Any:
     return fill
 
 
-def _null2_kernels(lanes: int) -> Any:
-    """Kernels for vectors of ``lanes`` lanes."""
-
-    @kernel
-    def add_use(slots, lengths, first, last, cells, around, use, room):
-        """Add the posteriors of rows ``first`` + 1 to ``last`` to f4[2 · Q · lanes] ``use``, of M and I.
-
-        cells, around: what posteriors are made of. room: f4[lanes], working space.
-        """
-        row, inserts, half = 3 * slots * lanes, 2 * slots * lanes, slots * lanes
-        zero, inside, shortest = splat(_ZERO, lanes), splat(_ONE, lanes), lengths[0]
-        for t in range(lanes // 4):
-            shortest = min(shortest, lengths[t])
-        for i in range(first + 1, last + 1):
-            here = (i - first) * row
-            factor = load(around, (i * SPECIALS + SCALE) * lanes, lanes)
-            if i > shortest:
-                for t in range(lanes // 4):
-                    for lane in range(4 * t, 4 * t + 4):
-                        room[lane] = _ONE if i <= lengths[t] else _ZERO
-                inside = load(room, 0, lanes)
-            for place in range(0, half, lanes):
-                of_match = load(cells, here + place, lanes) * factor
-                of_insert = load(cells, here + inserts + place, lanes) * factor
-                if i > shortest:
-                    of_match = choose_greater(inside, zero, of_match, zero)
-                    of_insert = choose_greater(inside, zero, of_insert, zero)
-                store(use, place, load(use, place, lanes) + of_match)
-                store(use, half + place, load(use, half + place, lanes) + of_insert)
+def _null2_kernel(lanes: int) -> Any:
+    """Kernel for vectors of ``lanes`` lanes."""
 
     @kernel
     def null2(match, slots, lengths, around, codes, n_members, members, use, room, odds):
@@ -223,11 +216,11 @@ def _null2_kernels(lanes: int) -> Any:
         for t in range(envelopes):
             spread_to_degenerate(codes, n_members, members, odds[t])
 
-    return add_use, null2
+    return null2
 
 
 _FILL = {lanes: _alignment_kernel(lanes) for lanes in WIDTHS}
-_NULL2 = {lanes: _null2_kernels(lanes) for lanes in WIDTHS}
+_NULL2 = {lanes: _null2_kernel(lanes) for lanes in WIDTHS}
 
 
 @kernel
@@ -382,8 +375,14 @@ class Aligned(NamedTuple):
     logs: Array32 | None
 
 
-class Alignments:
-    """Optimal accuracy paths and null2 of unihit envelopes side by side, of which there are Forward and Backward."""
+def aligned(matrices: Matrices, count: int, wants_null2: bool) -> Aligned:
+    """Optimal accuracy paths and null2 of the first ``count`` unihit envelopes, of which there are Forward and
+    Backward."""
+    return _Alignments(matrices).run(count, wants_null2)
+
+
+class _Alignments:
+    """Room for what is filled in block by block."""
 
     def __init__(self, matrices: Matrices) -> None:
         self._matrices = matrices
@@ -397,21 +396,19 @@ class Alignments:
         fits, lengths = np.empty(count, np.bool_), matrices.lengths[:count]
         _decode_all(matrices.forward, matrices.backward, lanes, lengths, matrices.own_scales, matrices.loops,
                     self._around, fits)
-        use, working = np.zeros(2 * odds.slots * lanes, F32), np.empty(lanes, F32)
+        use, self._working = np.zeros(2 * odds.slots * lanes * wants_null2, F32), np.empty(lanes, F32)
         scores: list[Array32] = []
         for block, (first, last) in enumerate(blocks):
             matrices.fill(block)
-            if wants_null2:
-                _NULL2[lanes][0](odds.slots, matrices.lengths, first, last, matrices.cells, self._around, use, working)
-            self._fill(block, scores)
+            self._fill(block, scores, use)
             if len(blocks) > 1:
                 scores.append(matrices.cells[(last - first) * matrices.row :][: matrices.row].copy())
         logs: Array32 | None = None
         if wants_null2:
             codes = odds.codes
             logs = np.empty((matrices.together, codes), F32)
-            _NULL2[lanes][1](odds.match, odds.slots, matrices.lengths, self._around, *residues_of(codes).arrays, use,
-                             working, logs)
+            _NULL2[lanes](odds.match, odds.slots, matrices.lengths, self._around, *residues_of(codes).arrays, use,
+                          self._working, logs)
             _logs(logs.reshape(-1))
         walks = np.zeros((count, 9), np.int64)
         walks[:, 6], walks[:, 7] = lengths, -1
@@ -421,7 +418,7 @@ class Alignments:
         for block in reversed(range(len(blocks))):
             if block + 1 < len(blocks):
                 matrices.fill(block)
-                self._fill(block, scores)
+                self._fill(block, scores, use[:0])
             if _trace_all(odds.transitions, odds.slots, lanes, odds.length, blocks[block][0], self._specials,
                           self._around, matrices.cells, self._tenths, fits, rooms, states, labels, walks):
                 break
@@ -432,11 +429,12 @@ class Alignments:
         finals = (lengths * SPECIALS + C) * lanes + LANES * np.arange(count)
         return Aligned(fits, walks[:, [0, 1, 2, 3]], self._specials[finals], offsets, path, shown, logs)
 
-    def _fill(self, block: int, scores: list[Array32]) -> None:
-        """Scores and tenths in place of the cells of a block, those of ``scores`` behind the blocks before."""
+    def _fill(self, block: int, scores: list[Array32], use: Array32) -> None:
+        """Scores and tenths in place of the cells of a block, those of ``scores`` behind the blocks before; posteriors
+        are added to ``use`` unless it is empty."""
         matrices, (first, last) = self._matrices, self._matrices.blocks[block]
         if block:
             matrices.cells[: matrices.row] = scores[block - 1]
         self._tenths = matrices.rooms.of("tenths", (last - first + 1) * 2 * matrices.row // 3, np.uint8)
         _FILL[matrices.lanes](matrices.odds.ways, matrices.odds.slots, first, last, _FIRST_LANE, self._specials,
-                              self._around, matrices.cells, self._tenths)
+                              self._around, matrices.cells, self._tenths, matrices.lengths, use, self._working)

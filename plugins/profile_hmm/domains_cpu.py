@@ -13,7 +13,7 @@ import numpy as np
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.subnormals import flushed
 
-from .accuracy_cpu import Aligned, Alignments
+from .accuracy_cpu import Aligned, aligned
 from .clusters_cpu import envelopes
 from .domains_reference import TRACES
 from .exact_math import F32, Array32
@@ -152,14 +152,14 @@ def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
     alone = regions[found.regions, 2] == 0
     of_envelopes = _Stretches(begins[owners_of_envelopes] + found.starts - 1, found.ends - found.starts + 1,
                               lengths[owners_of_envelopes])
-    domain_scores, aligned = finder.rescore(of_envelopes, alone)
+    domain_scores, paths = finder.rescore(of_envelopes, alone)
     corrections = np.zeros(len(alone), F32)
     overlaps, null2_sums = np.empty(len(begins), np.int64), np.empty(len(begins), F32)
-    assert aligned.logs is not None
+    assert paths.logs is not None
     _correct(residues, begins, lengths, first_regions, regions, sampled_logs, first_logs,
-             np.searchsorted(found.regions, np.arange(len(regions) + 1)), found.starts, found.ends, aligned.fits,
-             aligned.logs, np.empty(int(lengths.max()), F32), corrections, overlaps, null2_sums)
-    kept = np.flatnonzero(aligned.fits)
+             np.searchsorted(found.regions, np.arange(len(regions) + 1)), found.starts, found.ends, paths.fits,
+             paths.logs, np.empty(int(lengths.max()), F32), corrections, overlaps, null2_sums)
+    kept = np.flatnonzero(paths.fits)
     return Found(
         scores=scores,
         overflowed=counts < 0,
@@ -174,11 +174,11 @@ def define_domains(odds: StripedOdds, residues: NDArray[np.uint8], begins: NDArr
         ends=found.ends[kept],
         domain_scores=domain_scores[kept],
         corrections=corrections[kept],
-        places=aligned.places[kept],
-        accuracies=aligned.accuracies[kept],
-        offsets=np.concatenate([[0], aligned.offsets[1:][kept]]),
-        path=aligned.path,
-        shown=aligned.shown,
+        places=paths.places[kept],
+        accuracies=paths.accuracies[kept],
+        offsets=np.concatenate([[0], paths.offsets[1:][kept]]),
+        path=paths.path,
+        shown=paths.shown,
     )
 
 
@@ -187,22 +187,30 @@ class _Finder:
 
     def __init__(self, odds: StripedOdds, residues: NDArray[np.uint8], check: Callable[[], None],
                  rooms: Rooms) -> None:
-        self._odds, self._residues, self._check = odds, residues, check
-        self._matrices = {lanes: Matrices(odds, lanes, ALONE_BYTES if lanes == LANES else TOGETHER_BYTES, rooms)
-                          for lanes in WIDTHS}
-        self._alignments = {lanes: Alignments(matrices) for lanes, matrices in self._matrices.items()}
+        self._odds, self._residues, self._check, self._rooms = odds, residues, check, rooms
+        self._matrices: dict[int, Matrices] = {}
+
+    def _matrices_of(self, stretches: int) -> Matrices:
+        """Those that are as wide as is needed, while no others hold anything."""
+        lanes = narrowest(stretches)
+        for other in self._matrices.values():
+            other.clear()
+        if lanes not in self._matrices:
+            most = ALONE_BYTES if lanes == LANES else TOGETHER_BYTES
+            self._matrices[lanes] = Matrices(self._odds, lanes, most, self._rooms)
+        return self._matrices[lanes]
 
     def _groups(self, stretches: _Stretches, multihit: bool, whole: bool,
                 known: Sequence[Array32] = ()) -> Iterator[tuple[Matrices, NDArray[np.int64]]]:
         """Forward of stretches, and which of them are in the matrices. known: of ``Matrices.run_forward``."""
         lengths = stretches.lengths
+        if not len(lengths):
+            return
         for lanes, some in self._dealt(lengths) if whole else [(WIDE, np.arange(len(lengths)))]:
             for group in longest_first(lengths[some], lanes // LANES, 0 if whole else STREAM_ROWS):
                 self._check()
                 chosen = some[group]
-                matrices = self._matrices[narrowest(len(chosen))]
-                for other in self._matrices.values():
-                    other.clear()
+                matrices = self._matrices_of(len(chosen))
                 matrices.run_forward(self._residues, *stretches.take(chosen), multihit, whole,
                                      [known[n] for n in chosen.tolist()] if known else ())
                 yield matrices, chosen
@@ -214,7 +222,9 @@ class _Finder:
         for more in WIDTHS[1:]:
             lanes[bytes_of_lane * more <= TOGETHER_BYTES] = more
         for each in reversed(WIDTHS):
-            yield each, np.flatnonzero(lanes == each)
+            some = np.flatnonzero(lanes == each)
+            if len(some):
+                yield each, some
 
     def parse(self, targets: _Stretches, known: Sequence[Array32 | None]) -> tuple[
             Array32, Array32, NDArray[np.int64], NDArray[np.int64]]:
@@ -263,7 +273,7 @@ class _Finder:
         texts: list[tuple[NDArray[np.uint8], NDArray[np.uint8]]] = [(np.empty(0, np.uint8),) * 2] * count
         for matrices, chosen in self._groups(stretches, False, whole=True):
             matrices.run_backward(whole=True)
-            found = self._alignments[matrices.lanes].run(len(chosen), bool(alone[chosen].any()))
+            found = aligned(matrices, len(chosen), bool(alone[chosen].any()))
             scores[chosen], fits[chosen] = matrices.scores[: len(chosen)], found.fits
             places[chosen], accuracies[chosen] = found.places, found.accuracies
             if found.logs is not None:

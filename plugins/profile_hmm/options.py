@@ -106,13 +106,16 @@ class HmmscanOptions(HmmsearchOptions):
 
 
 @dataclass(frozen=True)
-class PhmmerOptions(ProfileOptions):
-    """Pipeline options of phmmer.
+class PhmmerOptions(HmmsearchOptions):
+    """Pipeline options of phmmer. Its profiles state no cutoffs: those are all 0 bits, as the peer has them.
 
     ``mxfile`` is read when the options are made, and holds the matrix from then on (``matrix_file.matrix_text``), so
     that a run can be resumed and written without the file.
     """
 
+    cut_ga: bool = option(False, "report and include what scores 0 bits, the cutoff of profiles made here", group=_CUT)
+    cut_nc: bool = option(False, "the same as --cut_ga", group=_CUT)
+    cut_tc: bool = option(False, "the same as --cut_ga", group=_CUT)
     popen: float = option(0.02, "probability to open a gap, below 0.5", minimum=0, group=_SCORING)
     pextend: float = option(0.4, "probability to extend a gap, below 1", minimum=0, group=_SCORING)
     mx: str = option("BLOSUM62", "substitution matrix", choices=NAMES, group=_SCORING)

@@ -63,7 +63,7 @@ def _unusual(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, what in _THRESHOLDS.items():
         if name in given:
             yield what, f"{'E-value <=' if name.endswith('E') else 'score >='} {given[name]:g}"
-    yield from (_FLAGS[name] for name in _FLAGS if name in given)
+    yield from (_FLAGS[name] for name in _FLAGS if name in given and not ("popen" in options and name[:4] == "cut_"))
     yield from ((what, f"<= {given[name]:g}") for name, what in _FILTERS.items() if name in given)
     yield from ((what, "off") for name, what in _OFF.items() if name in given)
     yield from ((what, f"{given[name]:.0f}") for name, what in _SIZES.items() if name in given)

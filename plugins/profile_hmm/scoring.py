@@ -12,7 +12,7 @@ from seqloom.core.errors import OptionError
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 
 from .hmmfile import ProfileHmm
-from .options import HmmsearchOptions, ProfileOptions
+from .options import HmmsearchOptions, PhmmerOptions, ProfileOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,9 +77,11 @@ class ScanScoring(ProfileScoring):
     """Scoring of a batch of sequences that are queries, whose targets are models."""
 
 
-def sequence_scoring(queries: SequenceBatch, space: SearchSpace, options: ProfileOptions) -> HmmScoring:
-    """Scoring of a batch of sequences, which have no cutoffs of their own."""
-    return _scoring(dict.fromkeys(queries.ordinals.tolist(), given_thresholds(options)), space, options)
+def sequence_scoring(queries: SequenceBatch, space: SearchSpace, options: PhmmerOptions) -> HmmScoring:
+    """Scoring of a batch of sequences; where cutoffs of models are asked for, those of theirs are 0 bits."""
+    zero = Threshold(None)
+    rules = Thresholds(zero, zero, zero, zero) if _asked(options) else given_thresholds(options)
+    return _scoring(dict.fromkeys(queries.ordinals.tolist(), rules), space, options)
 
 
 def hmm_scoring(queries: ModelBatch, space: SearchSpace, options: HmmsearchOptions) -> HmmScoring:

@@ -116,12 +116,12 @@ class Imaged:
             self._forsake(image)
         return found
 
-    def unpacked(self, stretches: list[tuple[int, np.ndarray]]) -> bool:
-        """Fill arrays u8[n] with codes from places on of the row of all bases, from the image; whether it has them."""
+    def unpacked(self, spans: np.ndarray, codes: np.ndarray) -> bool:
+        """As ``PackedImage.unpack``, from the image, if there is one; whether it has the bases."""
         image = self.packed_image()
         if image is None:
             return False
-        if not image.unpack(stretches):
+        if not image.unpack(spans, codes):
             self._forsake(image)
             return False
         return True

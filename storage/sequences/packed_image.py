@@ -6,18 +6,16 @@ asks for it, who may write to it: the pages that are written to become the proce
 
 import os
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ...core.sequences import PackedResidues
+from . import residue_image
 from .residue_image import PAGE, Image, ImageWriter, mapped_file
 
-_RUN = np.dtype([("start", "<i8"), ("end", "<i8"), ("code", "<i8")])
-"""One run of equal ambiguities: its first place in the row of all bases, the place behind it, its code."""
+_BYTES_OF_RUN = 24
 _TURNED = np.array([(byte & 3) << 6 | (byte & 12) << 2 | byte >> 2 & 12 | byte >> 6 for byte in range(256)], np.uint8)
-_QUADS = np.array([[byte >> shift & 3 for shift in (6, 4, 2, 0)] for byte in range(256)], np.uint8).view("<u4").ravel()
 
 
 def turned(data: np.ndarray) -> np.ndarray:
@@ -29,7 +27,8 @@ class PackedImage(Image):
     """The image of nucleotides.
 
     Attributes:
-        runs: records of ``_RUN``, in rising order.
+        runs: i8[m, 3], of each run of equal ambiguities, in rising order, its first place in the row of all bases, the
+            place behind it, and its code.
     """
 
     kind = "packed"
@@ -40,10 +39,10 @@ class PackedImage(Image):
 
     @staticmethod
     def fits(extra: int) -> bool:
-        return extra >= PackedResidues.SPARE and (extra - PackedResidues.SPARE) % _RUN.itemsize == 0
+        return extra >= PackedResidues.SPARE and (extra - PackedResidues.SPARE) % _BYTES_OF_RUN == 0
 
     def _know(self, extra: bytes, file: int) -> None:
-        self.runs = np.frombuffer(extra, _RUN, offset=PackedResidues.SPARE)
+        self.runs = np.frombuffer(extra, "<i8", offset=PackedResidues.SPARE).reshape(-1, 3).astype(np.int64)
         self._file = os.dup(file)  # whatever has its name later
         weakref.finalize(self, os.close, self._file)
 
@@ -62,31 +61,29 @@ class PackedImage(Image):
 
     def _runs_in(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Starts, ends and codes, i8[m] each, of runs within bases ``first`` … ``last`` − 1."""
-        own = self.runs[np.searchsorted(self.runs["end"], first, "right") : np.searchsorted(self.runs["start"], last)]
-        return np.maximum(own["start"], first), np.minimum(own["end"], last), own["code"].copy()
+        own = self.runs[np.searchsorted(self.runs[:, 1], first, "right") : np.searchsorted(self.runs[:, 0], last)]
+        return np.maximum(own[:, 0], first), np.minimum(own[:, 1], last), own[:, 2].copy()
 
-    def unpack(self, stretches: Sequence[tuple[int, np.ndarray]]) -> bool:
-        """Fill arrays u8[n] with codes from places on of the row of all bases; whether these match their checksums."""
-        places = np.array([place for place, _ in stretches], np.int64)
-        ends = places + np.array([len(out) for _, out in stretches], np.int64)
-        if not all(map(self.sound, (places // 4).tolist(), (-(-ends // 4)).tolist())):
+    def unpack(self, spans: np.ndarray, codes: np.ndarray) -> bool:
+        """Fill stretches of u1 ``codes`` with codes of bases; whether these match their checksums.
+
+        spans: i8[s, 3], place of the first base in the row of all, place in ``codes``, bases.
+        """
+        from .unpacking_cpu import mark_runs, unpack_spans
+
+        begins, ends = spans[:, 0] // 4, (spans[:, 0] + spans[:, 2] + 3) // 4
+        size = residue_image.BLOCK
+        blocks = {*zip((begins // size).tolist(), (-(-ends // size)).tolist(), strict=True)}
+        if not all(self.sound(first * size, last * size) for first, last in blocks):
             return False
-        for place, out in stretches:
-            begin = place // 4
-            quads = np.take(_QUADS, self.body[begin : -(-(place + len(out)) // 4)], mode="clip")
-            out[:] = quads.view(np.uint8)[place - 4 * begin : place - 4 * begin + len(out)]
-        low = np.searchsorted(self.runs["end"], places, "right")
-        high = np.searchsorted(self.runs["start"], ends)
-        for at in np.flatnonzero(low < high).tolist():
-            place, out = stretches[at]
-            for start, end, code in self.runs[low[at] : high[at]].tolist():
-                out[max(0, start - place) : end - place] = code
+        unpack_spans(self.body, spans, codes, codes[: len(codes) & ~3].view(np.uint32))
+        mark_runs(self.runs, spans, codes)
         return True
 
     def wrong(self, first: int, codes: np.ndarray) -> str:
         """What is wrong with bases from ``first`` on, which are u8[n] ``codes`` in the database; "" if nothing."""
         own = np.empty(len(codes), np.uint8)
-        if not self.unpack([(first, own)]):
+        if not self.unpack(np.array([[first, 0, len(codes)]], np.int64), own):
             return f"{self.path.name}: bases from {first + 1:,} on don't match their checksum"
         if not np.array_equal(own, codes):
             return f"{self.path.name}: bases from {first + 1:,} on are not those of the database"
@@ -98,21 +95,17 @@ class PackedImageWriter(ImageWriter):
 
     def __init__(self, database: "str | Path") -> None:
         super().__init__(database, PackedImage)
-        self._residues, self._runs = 0, [np.empty(0, _RUN)]
+        self._residues, self._runs = 0, [np.empty((0, 3), np.int64)]
 
     def add_chunk(self, residues: int, data: np.ndarray, runs: np.ndarray) -> None:
         """Write so many residues of the next chunk. All but the last chunk have whole bytes."""
         self.add(turned(data))
-        own = np.empty(len(runs), _RUN)
-        own["start"] = runs["start"]
-        own["start"] += self._residues
-        own["end"] = own["start"] + runs["length"]
-        own["code"] = runs["code"]
-        self._runs.append(own)
+        starts = runs["start"].astype(np.int64) + self._residues
+        self._runs.append(np.stack([starts, starts + runs["length"], runs["code"]], axis=1).astype(np.int64))
         self._residues += residues
 
     def finish(self, about: str, extra: bytes = b"") -> bool:
-        return super().finish(about, bytes(PackedResidues.SPARE) + np.concatenate(self._runs).tobytes())
+        return super().finish(about, bytes(PackedResidues.SPARE) + np.concatenate(self._runs).astype("<i8").tobytes())
 
 
 __all__ = ["PackedImage", "PackedImageWriter", "turned"]

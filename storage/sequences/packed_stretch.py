@@ -52,21 +52,22 @@ def packed_stretch(database: SequenceDatabase, first: int, last: int, threads: i
                           found["code"][inside].astype(np.int64))
 
 
-def unpack_stretches(database: SequenceDatabase, stretches: list[tuple[int, np.ndarray]]) -> None:
-    """Fill arrays u8[n] with codes from places on of the row of all nucleotides.
+def unpack_stretches(database: SequenceDatabase, spans: np.ndarray, codes: np.ndarray) -> None:
+    """Fill stretches of u8 ``codes`` with those of the row of all nucleotides.
 
     Args:
-        stretches: places and arrays, in rising order, so that each chunk is read once.
+        spans: i8[s, 3], where each stretch begins in that row and in ``codes``, and its residues, in rising order, so
+            that each chunk is read once.
 
     Raises:
         DamagedError: a chunk is missing or doesn't match its checksum.
     """
-    if database.unpacked(stretches):
+    if database.unpacked(spans, codes):
         return
     size = database.chunk_residues
     pieces = []
-    for first, out in stretches:
-        last = first + len(out)
+    for first, at, count in spans.tolist():
+        last, out = first + count, codes[at : at + count]
         for chunk in range(first // size, -(-last // size)):
             low, high = max(first, chunk * size), min(last, (chunk + 1) * size)
             pieces.append((chunk, low - chunk * size, out[low - first : high - first]))

@@ -127,13 +127,15 @@ class FetchedBatch(UnreadBatch):
     def _read(self, codes: np.ndarray, blocks: np.ndarray) -> None:
         """Read bool[b] blocks into codes."""
         edges = np.flatnonzero(np.diff(blocks.astype(np.int8), prepend=0, append=0)) * BLOCK
+        low, high = np.minimum(edges, len(codes)).reshape(-1, 2).T
         begins, ends, starts = self._pieces
-        stretches = []
-        for low, high in np.minimum(edges, len(codes)).reshape(-1, 2).tolist():
-            for piece in range(int(np.searchsorted(ends, low, "right")), int(np.searchsorted(begins, high, "left"))):
-                own = slice(max(low, int(begins[piece])), min(high, int(ends[piece])))
-                stretches.append((int(starts[piece] - begins[piece]) + own.start, codes[own]))
-        unpack_stretches(self._database, stretches)
+        first, last = np.searchsorted(ends, low, "right"), np.searchsorted(begins, high)
+        parts = last - first
+        part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+        piece = np.repeat(first, parts) + part
+        own = np.maximum(np.repeat(low, parts), begins[piece])
+        size = np.minimum(np.repeat(high, parts), ends[piece]) - own
+        unpack_stretches(self._database, np.stack([starts[piece] - begins[piece] + own, own, size], axis=1), codes)
 
 
 def _pieces(starts: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

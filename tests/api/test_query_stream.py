@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.errors import Cancelled, InputError, ResumeError, StoreError
+from seqloom.core.progress import Cancellation
 from seqloom.core.sequences import SequenceBatch
 from seqloom.outputs import Output
+from seqloom.query_stream import QueryFiles, QueryStream
 from seqloom.results import Results
 from seqloom.run import Run
-from seqloom.searches import resume, search
+from seqloom.searches import residues_of, resume, search
 
 from tests.stopping import StopAtPart
 
@@ -168,6 +170,25 @@ def test_other_queries_are_refused(queries: Path, database: str, tmp_path: Path,
     queries.write_text(change(queries.read_text()))
     with pytest.raises(ResumeError, match=message):
         resume(run, tmp_path / "store.duckdb")
+
+
+@pytest.mark.parametrize("batch", [590, 1200, 10**6])
+def test_portions_are_whole_batches(queries: Path, batch: int) -> None:
+    stream = QueryStream(QueryFiles.of("nucleotide", [str(queries)], "error", batch, 30, None))
+    portions = [stream.first()]
+    while (portion := stream.next(Cancellation())) is not None:
+        portions.append(portion)
+    sizes = [len(portion) for portion in portions]
+    assert sum(sizes) == READS and sizes[:-1] == [4 * min(30, batch // 60)] * (len(sizes) - 1)
+    assert np.concatenate([portion.ordinals for portion in portions]).tolist() == list(range(READS))
+    assert len(sizes) > 1 and not stream.more
+
+
+def test_the_size_of_files_tells_how_many_queries_there_are(queries: Path, genome: str) -> None:
+    batch = SequenceBatch.of(NUCLEOTIDE, [genome])
+    stream = QueryStream(QueryFiles.of("nucleotide", [str(queries)], "error", 1200, 30, None))
+    assert residues_of(batch, stream) == queries.stat().st_size
+    assert residues_of(batch, None) == len(genome)
 
 
 def test_memory_is_the_same_for_many_queries_as_for_some(genome: str, database: str, tmp_path: Path) -> None:

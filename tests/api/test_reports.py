@@ -10,18 +10,26 @@ import pytest
 import seqloom
 from seqloom import Database, Run
 from seqloom.core.errors import StoreError, UsageError
+from seqloom.installed import registry
 from seqloom.reports import write_report
 from seqloom.taxonomy import Taxids
 
 from tests.html_pages import Element, parsed
+from tests.plugins.profile_hmm.model_text import model_text
 from tests.taxa import dump
 
 SAMPLE = Path(seqloom.__file__).parent / "sample"
 GLOBINS = ("MYG_ESCGI", "HBB_MANSP", "HBA_PONPY")
 SEARCHES = {
     "blastp": {"evalue": 10.0}, "sw": {"evalue": 1e-20}, "megablast": {}, "mum": {"length": 12}, "hmmsearch": {},
-    "hmmscan": {}, "phmmer": {"EmN": 5, "EvN": 5, "EfN": 5}}
-"""Pipelines, one of each kind of results, and options."""
+    "hmmscan": {}, "phmmer": {"EmN": 5, "EvN": 5, "EfN": 5}, "blastp-fast": {}, "blastp-short": {}, "blastn": {},
+    "blastn-short": {}, "dc-megablast": {}, "sw-nucleotide": {}, "exact": {"both": True}, "exact-protein": {},
+    "mum-protein": {"length": 5}, "hmmsearch-nucleotide": {}, "hmmscan-nucleotide": {}}
+"""All pipelines, and options."""
+TABLES = {"hits": "qnumber, rank", "hsps": "qnumber, rank, number", "coverage": "qnumber", "run_slots": "position"}
+"""Views and tables of the store, and in which order the page has their rows."""
+KINDS = ("blastp", "sw", "megablast", "mum", "hmmsearch", "hmmscan", "phmmer")
+"""Those of them that make one kind of results each."""
 
 
 def sample(name: str) -> dict[str, str]:
@@ -38,23 +46,40 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     some = "".join(f">{n} a <b>globin</b> & more\n{proteins[n]}\n" for n in GLOBINS)
     (made / "globins.fasta").write_text(some)
     (made / "orang.fasta").write_text("".join(f">{n}\n{residues[:1500]}\n" for n, residues in orang.items()))
+    [bases] = orang.values()
+    (made / "bases.hmm").write_text(model_text(kind="DNA", letters="ACGT", preferred=bases[600:660]))
     return made
 
 
 @pytest.fixture(scope="module")
 def runs(folder: Path) -> dict[str, Run]:
     """A run of each pipeline, kept in one store."""
-    human = next(iter(sample("mito_human.fasta").values()))
     proteins = sample("proteins.fasta")
+    [human], [orang] = sample("mito_human.fasta").values(), sample("mito_orang.fasta").values()
     done = {}
     for name, options in SEARCHES.items():
-        dna = name in ("megablast", "mum")
-        queries = {"human": human[577:1277], "none": "ACGT" * 10} if dna else {
-            "query <1>": proteins[GLOBINS[0]][:70], "nothing": "W" * 20}
-        found = SAMPLE / "globins4.hmm" if name == "hmmsearch" else queries
-        base = SAMPLE / "globins4.hmm" if name == "hmmscan" else folder / ("orang.fasta" if dna else "globins.fasta")
-        done[name] = seqloom.search(name, found, base, results=folder / "kept.duckdb", backend="reference", **options)
+        kinds = registry().family(registry().pipeline(name).family)
+        dna = "nucleotide" in (kinds.query, kinds.target) or name == "hmmsearch-nucleotide"
+        whole = orang[630:700] if dna else proteins[GLOBINS[1]][20:60]
+        queries = {"query <1>": human[577:1277] if dna else proteins[GLOBINS[0]][:70], "whole": whole,
+                   "nothing": "ACGT" * 10 if dna else "W" * 20}
+        models = folder / "bases.hmm" if dna else SAMPLE / "globins4.hmm"
+        asked = models if kinds.query == "model" else queries
+        base = models if kinds.target == "model" else folder / ("orang.fasta" if dna else "globins.fasta")
+        done[name] = seqloom.search(name, asked, base, results=folder / "kept.duckdb", backend="reference", **options)
     return done
+
+
+@pytest.fixture(scope="module")
+def stored(folder: Path, runs: dict[str, Run]) -> dict[str, dict[str, list[dict]]]:
+    """Rows of hits, alignments, coverage and slots of each pipeline, as SQL finds them in the store."""
+    results, names = seqloom.Results(folder / "kept.duckdb"), {run.id: name for name, run in runs.items()}
+    found: dict[str, dict[str, list[dict]]] = {name: {table: [] for table in TABLES} for name in runs}
+    for table, order in TABLES.items():
+        for row in results.sql(f"SELECT id::VARCHAR AS run_id, t.* FROM {table} t JOIN runs USING (run) "
+                               f"ORDER BY {order}").to_pylist():
+            found[names[row["run_id"]]][table].append(row)
+    return found
 
 
 @cache
@@ -68,14 +93,16 @@ def number(text: str) -> float:
     return float(text.replace(",", "").removesuffix("%").strip())
 
 
+def test_all_pipelines_are_among_them() -> None:
+    assert SEARCHES.keys() == {pipeline.name for pipeline in registry().pipelines()}
+
+
 @pytest.mark.parametrize("name", SEARCHES)
-def test_numbers_on_the_page_are_those_in_the_store(name: str, runs: dict[str, Run]) -> None:
-    run = runs[name]
-    page = page_of(run)
-    hits, hsps = run.hits.to_pylist(), run.alignments.to_pylist()
+def test_numbers_on_the_page_are_those_in_the_store(name: str, runs: dict[str, Run], stored: dict) -> None:
+    page = page_of(runs[name])
+    hits, hsps, covered, slots = stored[name].values()
     assert hits
-    coverage = {(row["qnumber"], row["snumber"]): row["qcovered"] / row["qlen"] for row in
-                run.sql("SELECT qnumber, snumber, qcovered, qlen FROM coverage").to_pylist()}
+    coverage = {(row["qnumber"], row["snumber"]): row["qcovered"] / row["qlen"] for row in covered}
     shown = [(int(table_id[3:].partition("q")[2] or table_id.partition("q")[2]), row)
              for section in page.all("section", class_="query") for table_id in [section.attributes["id"]]
              for row in section.one("table", class_="hits").rows()]
@@ -96,7 +123,6 @@ def test_numbers_on_the_page_are_those_in_the_store(name: str, runs: dict[str, R
         assert number(row["Coverage %"]) == pytest.approx(100 * coverage[hit["qnumber"], hit["snumber"]], abs=1)
     facts = {div.one("dt").text: div.one("dd").text for div in page.one("dl").all("div")}
     assert facts["Hits"].startswith(f"{len(hits):,}, with {len(hsps):,} alignment")
-    slots = run.slots.to_pylist()
     times = page.one("section", id="r1-time").one("table").rows()
     assert [(row["Slot"], int(row["Records out"].replace(",", ""))) for row in times] == [
         (slot["slot"], slot["records_out"]) for slot in slots]
@@ -155,7 +181,7 @@ def test_two_runs_are_compared(runs: dict[str, Run]) -> None:
         write_report([runs["blastp"], runs["sw"]], io.StringIO(), "6")
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", KINDS)
 def test_links_lead_somewhere_and_tables_say_what_they_are(name: str, runs: dict[str, Run]) -> None:
     page = page_of(runs[name])
     places = {element.attributes["id"] for element in page.all() if "id" in element.attributes}

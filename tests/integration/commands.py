@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..forked import Forked, forked, preload
+
 COMMAND = [sys.executable, "-c", "from seqloom.cli import run; run()"]
 
 
@@ -22,7 +24,15 @@ def seqloom(folder: Path, *words: Any, check: bool = True, **more: str) -> subpr
     return done
 
 
-def started(folder: Path, *words: Any) -> subprocess.Popen:
+def started(folder: Path, *words: Any) -> Forked:
     """Start a command in ``folder`` and go on."""
-    return subprocess.Popen([*COMMAND, *map(str, words)], cwd=folder, env=environment(), stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL)
+    return forked(_command, ["seqloom", *map(str, words)], folder, environment(), Path(os.devnull))
+
+
+def _command() -> None:
+    from seqloom.cli import run
+
+    run()
+
+
+preload("tests.imported")

@@ -11,8 +11,8 @@ from seqloom.storage.results.store import ResultStore
 from tests.integration.commands import seqloom, started
 from tests.integration.samples import SAMPLE
 
-SEARCH = ["blastp", "-q", "queries.fasta", "-d", "p.duckdb", "--evalue", "10", "--volume-residues", "9000",
-          "--batch-queries", "5", "--quiet"]
+SEARCH = ["blastp", "-q", "queries.fasta", "-d", "p.duckdb", "--evalue", "10", "--volume-residues", "5000",
+          "--batch-queries", "3", "--quiet"]
 HITS = "SELECT qseqid, sseqid, rank, score, evalue FROM hits WHERE run = {} ORDER BY ALL"
 HSPS = ("SELECT qseqid, sseqid, qstart, qend, sstart, send, score, evalue, cigar FROM hsps WHERE run = {} "
         "ORDER BY ALL")
@@ -21,8 +21,8 @@ HSPS = ("SELECT qseqid, sseqid, qstart, qend, sstart, send, score, evalue, cigar
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     records = ("\n" + (SAMPLE / "proteins.fasta").read_text()).split("\n>")[1:]
-    (tmp_path / "queries.fasta").write_text("".join(f">{r}\n" for r in records[:20]))
-    (tmp_path / "targets.fasta").write_text("".join(f">{r}\n" for r in records[:120]))
+    (tmp_path / "queries.fasta").write_text("".join(f">{r}\n" for r in records[:12]))
+    (tmp_path / "targets.fasta").write_text("".join(f">{r}\n" for r in records[:36]))
     seqloom(tmp_path, "db", "create", "p.duckdb", "targets.fasta")
     return tmp_path
 

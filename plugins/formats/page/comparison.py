@@ -20,12 +20,11 @@ class Shown(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A table: its key and title, the number of its hits, and the best of them as (query, target, hits of either run).
-    """
+    """A table: its key and title, how many hits it has, and the best of them as (query, target, hits of either run)."""
 
     key: str
     title: str
-    hits: int
+    whole: int
     lines: Sequence[tuple[str, str, Sequence[Shown]]]
 
 

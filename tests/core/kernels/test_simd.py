@@ -24,6 +24,7 @@ from seqloom.core.kernels.simd import (
     maximum,
     minimum,
     not_greater_lanes,
+    picked_bits,
     quads,
     quads_down,
     quads_halves,
@@ -325,3 +326,20 @@ def test_words_of_bytes_from_any_places_on() -> None:
     places, results = random.integers(0, 97, FLOATS).astype(np.int32), np.empty(FLOATS, np.uint32)
     _words(values, places, results)
     assert results.tolist() == [int.from_bytes(values[place : place + 4].tobytes(), "little") for place in places]
+
+
+@kernel
+def _picked(numbers, masks, found):
+    for k in range(len(numbers)):
+        found[k] = picked_bits(numbers[k], masks[k])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 2)), min_size=1, max_size=20))
+def test_picked_bits_stand_side_by_side(rows):
+    numbers, masks = np.array(rows, np.uint64).T.copy()
+    found = np.empty_like(numbers)
+    _picked(numbers, masks, found)
+    for number, mask, bits in zip(numbers.tolist(), masks.tolist(), found.tolist(), strict=True):
+        wanted = "".join(a for a, b in zip(f"{number:064b}", f"{mask:064b}", strict=True) if b == "1")
+        assert bits == int(wanted or "0", 2)

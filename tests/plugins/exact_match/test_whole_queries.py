@@ -1,5 +1,7 @@
 """Short queries found whole: every place, as plain text search finds them."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN
 from seqloom.core.errors import InputError, OptionError
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.exact_match import whole_seed_cpu
 from seqloom.testing import check_pipeline, run_pipeline
 
 sequences = st.sampled_from(["A", "AC", "ACGT", "ACGTN", "ACGTRYN"]).flatmap(
@@ -42,20 +45,24 @@ def rows(hits) -> list[tuple]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(sequences, strands, st.booleans(), st.sampled_from([10**6, 50, 1]), st.sampled_from([1, 3]))
-def test_every_place_is_found(given_, strand, acgt_only, volume, threads):
+@given(sequences, strands, st.booleans(), st.sampled_from([10**6, 50, 1]), st.sampled_from([1, 3]),
+       st.sampled_from([0, 10**6]))
+def test_every_place_is_found(given_, strand, acgt_only, volume, threads, many):
     queries, targets = given_
     queries = [*queries, targets[0][3:20]]
     batches = [SequenceBatch.of(NUCLEOTIDE, texts) for texts in (queries, targets)]
     frames = {"both": (1, -1), "reverse": (-1,)}.get(next(iter(strand), ""), (1,))
     wanted = text_search(queries, targets, frames, acgt_only)
     for backend in ("reference", "cpu"):
-        hits = run_pipeline("exact", *batches, {"acgt_only": acgt_only, **strand}, backend=backend, threads=threads,
-                            volume_residues=volume)
+        with patch.object(whole_seed_cpu, "_MANY", many):  # what is left is compared with the text, or looked up
+            hits = run_pipeline("exact", *batches, {"acgt_only": acgt_only, **strand}, backend=backend, threads=threads,
+                                volume_residues=volume)
         assert rows(hits) == wanted
 
 
-def test_reads_are_found_however_the_work_is_cut():
+@pytest.mark.parametrize("many", [0, 10**6], ids=["by the text", "by the index alone"])
+def test_reads_are_found_however_the_work_is_cut(many, monkeypatch):
+    monkeypatch.setattr(whole_seed_cpu, "_MANY", many)
     rng = np.random.default_rng(3)
     genome = "".join(rng.choice(list("ACGT"), 60_000))
     targets = [genome, genome[500:900] * 2 + "N" * 9, genome[::-1]]

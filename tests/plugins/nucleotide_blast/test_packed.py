@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
@@ -11,13 +12,18 @@ from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common import xdrop_cpu
 from seqloom.plugins.common.xdrop_cpu import PADDING, both_ways
 from seqloom.plugins.nucleotide_blast import packed_cpu
+from seqloom.plugins.nucleotide_blast.discontiguous_cpu import DiscontiguousWordHitsCpu, DiscontiguousWordsCpu
+from seqloom.plugins.nucleotide_blast.discontiguous_reference import DiscontiguousOptions
 from seqloom.plugins.nucleotide_blast.gapped_cpu import set_out
-from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideBasesCpu
+from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideBasesCpu, NucleotideWordsCpu
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, NucleotideBases
 from seqloom.plugins.nucleotide_blast.packed_cpu import parts_by_target, real_residues, stretches
+from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions
+from seqloom.plugins.nucleotide_blast.seed_cpu import WordHitsCpu
 from seqloom.storage.sequences import stored_batch, writing
 from seqloom.storage.sequences.database import SequenceDatabase
 from seqloom.storage.sequences.sources import DatabaseSource
+from seqloom.testing import assert_same_records
 
 
 def sequences(seed: int, lengths: list[int]) -> SequenceBatch:
@@ -65,6 +71,34 @@ def test_a_database_gives_the_same_bases_and_residues(tmp_path: Path, monkeypatc
             spans = stretches(plain.offsets[:-1], plain.offsets[1:])
             found = real_residues(Context(options=None, targets=stored, indexes={BASES: index}), spans)
             assert not stored.loaded and np.array_equal(found.codes, plain.residues)
+
+
+WORDS_OF = [
+    (NucleotideBlastOptions(word_size=28), NucleotideWordsCpu, WordHitsCpu),
+    (NucleotideBlastOptions(word_size=11), NucleotideWordsCpu, WordHitsCpu),
+    *((DiscontiguousOptions(template_length=length, template_type="coding_and_optimal"), DiscontiguousWordsCpu,
+       DiscontiguousWordHitsCpu) for length in (16, 21)),
+]
+
+
+@pytest.mark.parametrize(("options", "words", "hits"), WORDS_OF, ids=["28", "11", "templates-16", "templates-21"])
+def test_hits_are_the_same_wherever_in_a_byte_a_volume_begins(options, words, hits):
+    targets = sequences(4, [700, 1300, 40, 0, 9])
+    queries = SequenceBatch.of(NUCLEOTIDE, [targets[1][100:900].copy(), targets[0][20:333].copy()])
+    context = Context(queries=queries, targets=targets, options=options)
+    index, whole = words().run(context, queries), packed_cpu.packed_of(targets)
+    seeds = []
+    for first in range(4):
+        residues = np.concatenate([np.full(first, 2, np.uint8), targets.residues])
+        moved = NucleotideBasesCpu()._of(whole._replace(bits=packed_cpu.packed_bits(residues), first=first), targets)
+        assert np.array_equal(moved.packed.whole_bytes[: len(whole.bits) - 16],
+                              packed_cpu.packed_bits(moved["bases"])[:-16])
+        context = Context(queries=queries, targets=targets, options=options,
+                          indexes={index.kind: index, BASES: moved})
+        seeds.append(hits().run(context, None))
+    assert len(seeds[0]) > 30
+    for other in seeds[1:]:
+        assert_same_records(seeds[0], other)
 
 
 def test_few_residues_of_long_targets_are_read(tmp_path: Path, monkeypatch):

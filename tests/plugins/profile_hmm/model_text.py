@@ -10,9 +10,11 @@ _LAST = "0.05129  2.99573        *  0.69315  0.69315  0.00000        *"
 
 def model_text(
     version: str = "f", length: int = 3, composition: bool = True, extra: str = "", end: str = "//\n",
-    kind: str = "amino", letters: str = MODEL_RESIDUES
+    kind: str = "amino", letters: str = MODEL_RESIDUES, preferred: str = ""
 ) -> str:
-    """A model of ``length`` nodes; ``extra`` lines go into the header."""
+    """A model of ``length`` nodes, all alike, or of those that have these ``preferred`` letters; ``extra`` lines go
+    into the header."""
+    length = len(preferred) or length
     emissions = "  ".join([f"{math.log(len(letters)):.5f}"] * len(letters))
     if version == "a":
         statistics = "STATS LOCAL VLAMBDA 0.70000\nSTATS LOCAL VMU -8.0\nFTAU -4.0\n"
@@ -29,6 +31,12 @@ def model_text(
     text += f"  COMPO   {emissions}\n" if composition else ""
     text += f"          {emissions}\n          {_TRANSITIONS}\n"
     for node in range(1, length + 1):
-        text += f"      {node}   {emissions}   {annotation}\n          {emissions}\n"
+        own = _preferring(preferred[node - 1], letters) if preferred else emissions
+        text += f"      {node}   {own}   {annotation}\n          {emissions}\n"
         text += f"          {_LAST if node == length else _TRANSITIONS}\n"
     return text + end
+
+
+def _preferring(letter: str, letters: str) -> str:
+    others = 0.1 / (len(letters) - 1)
+    return "  ".join(f"{-math.log(0.9 if one == letter else others):.5f}" for one in letters)

@@ -27,6 +27,8 @@ from seqloom.plugins.profile_hmm.substitution import (
 )
 from seqloom.testing import check_pipeline, run_pipeline
 
+from tests.integration.samples import proteins
+
 FEW = {"EmN": 20, "EmL": 40, "EvN": 10, "EvL": 30, "EfN": 10, "EfL": 20}
 """Options that make calibration of the ``reference`` back end quick."""
 QUERY = "MKTAYIAKQRQISFVKSHFSRQLEERLGLIEVQAPILSRVGDGTQDNLSGAEKAVQVKVK"
@@ -148,6 +150,18 @@ def test_evalues_are_the_peers():
                         backend="cpu")
     assert [f"{e:.2g} {s:.1f}" for e, s in zip(hits.evalue, hits.bit_score, strict=True)] == [
         "4.3e-37 111.0", "6.5e-37 110.5"]  # of phmmer 3.3.2
+
+
+@pytest.mark.parametrize("more, wanted", [({}, (28, 12)), ({"cut_tc": True}, (6, 3))])  # of phmmer 3.3.2
+def test_profiles_made_here_have_cutoffs_of_0_bits(more, wanted):
+    hits = run_pipeline("phmmer", SequenceBatch.of(PROTEIN, [RBFA]), proteins().take(0, 40),
+                        {"max": True, "Z": 1.0, **more}, backend="cpu")
+    assert (len(hits), len(hits.alignments)) == wanted
+
+
+def test_cutoffs_exclude_thresholds():
+    with pytest.raises(OptionError, match="--cut_ga sets all thresholds; leave -T out"):
+        build_options(PhmmerOptions, {"cut_ga": True, "T": 1.0})
 
 
 @pytest.mark.skipif(not THERE, reason="other processors aren't told to make such numbers 0")

@@ -65,11 +65,9 @@ def test_lengths(length: int) -> None:
     query = drawn(generator, length, AMINO)
     found = [query, query[::-1], query[length // 2 :], drawn(generator, 7), drawn(generator, 300, AMINO), "", "W",
              query[: length // 3] + "PPPP" + query[length // 3 :]]
-    for cutoff in (1, 25, 41, 255):
+    for cutoff in (1, 25, 41, 255) if length < 5000 else (41,):  # the reference takes seconds for each
         context = context_of([query], found, cutoff=cutoff)
-        pairs = same(UngappedScan, UngappedScanCpu, context)
-        if length < 5000 or cutoff == 41:
-            same(SegmentDiagonals, SegmentDiagonalsCpu, context, pairs)
+        same(SegmentDiagonals, SegmentDiagonalsCpu, context, same(UngappedScan, UngappedScanCpu, context))
 
 
 def test_masked_residues_score_as_x_and_invalid_queries_are_left_out() -> None:

@@ -19,6 +19,7 @@ from seqloom.storage.results.run_file import RunFile
 from seqloom.storage.results.store import ResultStore
 from seqloom.testing import assert_same_hits
 
+from ...forked import SERVER, preload
 from .. import toy_runs
 
 ROWS = len(toy_runs.expected_hits()), len(toy_runs.expected_hits().alignments)
@@ -86,8 +87,8 @@ def test_busy_store_is_not_waited_for(store):
 
 def hold(path: Path):
     """Have another process open ``path`` for writing; returns what makes it let go."""
-    ours, theirs = CONTEXT.Pipe()
-    process = CONTEXT.Process(target=_hold, args=(path, theirs))
+    ours, theirs = SERVER.Pipe()
+    process = SERVER.Process(target=_hold, args=(path, theirs))
     process.start()
     ours.recv()
 
@@ -145,8 +146,8 @@ def test_states(store):
 
 
 def hold_new_run(store: ResultStore):
-    ours, theirs = CONTEXT.Pipe()
-    process = CONTEXT.Process(target=_hold_new_run, args=(store.path, theirs))
+    ours, theirs = SERVER.Pipe()
+    process = SERVER.Process(target=_hold_new_run, args=(store.path, theirs))
     process.start()
     ours.recv()
 
@@ -323,12 +324,11 @@ def test_store_that_is_something_else(store):
 
 # ---- killed processes, and many of them
 
-CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["tests.storage.toy_runs"])
+preload("tests.storage.toy_runs")
 
 
 def start(store: ResultStore, resume: bool) -> multiprocessing.Process:
-    process = CONTEXT.Process(target=toy_runs.process, args=(store.path, resume))
+    process = SERVER.Process(target=toy_runs.process, args=(store.path, resume))
     process.start()
     return process
 
@@ -376,8 +376,8 @@ def at_once(path: Path, barrier, results) -> None:
 def test_fifty_searches_that_end_at_once(store):
     """All of them succeed, and all runs are merged without anyone coming back for them."""
     count = 50
-    barrier, results = CONTEXT.Barrier(count), CONTEXT.Queue()
-    processes = [CONTEXT.Process(target=at_once, args=(store.path, barrier, results)) for _ in range(count)]
+    barrier, results = SERVER.Barrier(count), SERVER.Queue()
+    processes = [SERVER.Process(target=at_once, args=(store.path, barrier, results)) for _ in range(count)]
     for process in processes:
         process.start()
     outcomes = [results.get(timeout=60) for _ in range(count)]
