@@ -17,6 +17,7 @@ from seqloom.core.options import build_options
 from seqloom.core.records import Records
 from seqloom.core.sequences import ModelBatch, SequenceBatch
 from seqloom.plugins.common import diagonal_scan_cuda
+from seqloom.plugins.profile_hmm import pairs_cuda
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
 from seqloom.plugins.profile_hmm.extend_bias_cuda import BiasFilterCuda
 from seqloom.plugins.profile_hmm.extend_forward_cpu import ForwardFilterCpu
@@ -38,6 +39,7 @@ if SIMULATED:
     diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
     diagonal_scan_cuda.SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_ROOM = 2, 2, 4
+    pairs_cuda.PAIRS = 8
 
 
 def context_of(models: ModelBatch, targets: SequenceBatch, **options: float) -> Context:
@@ -156,7 +158,10 @@ def check_random(residues: int, seed: int = 0) -> None:
         generator = np.random.default_rng(seed)
         lengths = generator.integers(1, 1200, generator.integers(1, 6)).tolist()
         models, targets = drawn(100 * seed, lengths, generator.integers(0, 1200, 300).tolist())
-        same(context_of(models, targets, F1=float(generator.choice([0.02, 0.02, 0.3]))))
+        context = context_of(models, targets, F1=float(generator.choice([0.02, 0.3, 1.0])))
+        same(context)
+        pairs = MsvFilterCpu().run(context, None)
+        same_scores(context, pairs, dict.fromkeys(FILTERS, len(pairs)))
         done, seed = done + targets.total_residues, seed + 1
     print(f"{done:,} residues of random targets, {seed} cases")
 
