@@ -25,6 +25,8 @@ BLOCK = 16 << 20
 _OX = re.compile(r"(?:^| )OX=([0-9]{1,10})(?= |$)")
 _NUMBER = re.compile("[0-9]{1,10}", re.ASCII)
 _VERSION = re.compile(r"\.[0-9]+$")
+_RETURN = re.compile(rb"\r(?!\r*(?:\n|\Z))")
+"""A carriage return within a line, which Arrow takes for the end of one."""
 
 
 class Taxids:
@@ -205,6 +207,8 @@ def _parsed(stream: IO[bytes], kind: str, where: str) -> "pyarrow.Table":
             fields = block.split(b"\n", 1)[0].count(b"\t")
             names = [*(word for name in columns for word in (name, f"{name}|")), *map(str, range(fields))][: fields + 1]
         try:
+            if _RETURN.search(block):
+                raise pa.ArrowInvalid("carriage return within a line")
             part = csv.read_csv(pa.BufferReader(block), csv.ReadOptions(column_names=names), parse, convert)
         except (pa.ArrowInvalid, KeyError) as error:
             raise _broken(block, lines, len(names), kind, where, error) from None
@@ -233,7 +237,7 @@ def _broken(block: bytes, before: int, fields: int, kind: str, where: str, error
     numbers = [2 * place for place, name in enumerate(_COLUMNS[kind]) if name in ("taxid", "parent")]
     for line, text in enumerate(block.split(b"\n"), before + 1):
         words = text.decode("latin-1").rstrip("\r").split("\t")
-        right = fields == len(words) >= 2 * len(_COLUMNS[kind]) and all(
+        right = not _RETURN.search(text) and fields == len(words) >= 2 * len(_COLUMNS[kind]) and all(
             _NUMBER.fullmatch(words[n]) and int(words[n]) <= LARGEST for n in numbers)
         if text.strip() and not right:
             return InputError(f"{where}: line {line}: not of NCBI's {kind}, whose fields stand between tab, bar and "

@@ -178,7 +178,8 @@ class _Reading:
             _clear_lines(raw, starts[raw[starts] != _HEADER], newlines)
         index = np.searchsorted(newlines, headers)
         ends = np.append(newlines, len(raw))[index]
-        if not self._batch.names and raw[: headers[0] if len(headers) else len(raw)].tobytes().strip():
+        before = raw[: headers[0] if len(headers) else len(raw)].tobytes()
+        if not self._batch.names and before.translate(None, _BLANK):
             self._begin_unnamed(raw)
         batch = self._batch
         names, descriptions = _blank_out(raw, headers, ends)
@@ -211,7 +212,7 @@ class _Reading:
     def _begin_unnamed(self, raw: np.ndarray) -> None:
         """Residues before the first header: a query without one, else no FASTA."""
         text = raw.tobytes()
-        line = self._line + text.count(b"\n", 0, len(text) - len(text.lstrip()))
+        line = self._line + text.count(b"\n", 0, len(text) - len(text.lstrip(_BLANK)))
         if not self._on_bad.as_query:
             raise InputError(f"{self._where}: line {line}: not FASTA: a header line that begins with '>' is expected; "
                              "check the file's format")

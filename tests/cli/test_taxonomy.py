@@ -130,6 +130,7 @@ def text_of(path: Path, old: str, new: str) -> str:
 
 @pytest.mark.parametrize(("file", "old", "new", "said"), [
     ("nodes", "\n9606\t", "\nx\t", "nodes.dmp: line 24: not of NCBI's nodes.dmp"),
+    ("nodes", "\n9606\t", "\r9606\t", "nodes.dmp: line 23: not of NCBI's nodes.dmp"),
     ("nodes", "\n9606\t|\t9605\t", "\n9606\t|\t960\t", "taxid 9606 doesn't hang together with the root"),
     ("nodes", "\n561\t|\t91347\t", "\n561\t|\t562\t", "taxid 561 doesn't hang together with the root"),
     ("nodes", "\n9606\t", "\n9605\t", "taxid 9605 is there twice"),
@@ -141,7 +142,7 @@ def test_a_broken_dump_is_refused_and_changes_nothing(seqloom: Callable, made: P
                                                       old: str, new: str, said: str) -> None:
     before = asked(made, "FROM taxa ORDER BY ALL")
     path = tmp_path / f"{file}.dmp"
-    path.write_text(text_of(path, old, new))
+    path.write_text(text_of(path, old, new), newline="")
     done = seqloom("db", "taxonomy", "p.duckdb", "nodes.dmp", "names.dmp")
     assert done.status and said in done.err and done.err.count("\n") == 1
     assert asked(made, "FROM taxa ORDER BY ALL") == before

@@ -115,6 +115,7 @@ class Query(Note):
 @pytest.mark.parametrize("data, found", [
     (b"MKVLA\nMK\n", [("Query_1", "", "MKVLAMK", 1)]),
     (b"\n;old comment\nMKVLA\n>b\nMK\n", [("Query_1", "", "MKVLA", 3), ("b", "", "MK", 4)]),
+    (b"\r\n \t\r\n>b\r\nMK\r\n", [("b", "", "MK", 3)]),
     (b">\nMKV\n>  \nMK\n> x y\nMV\n", [("Query_1", "", "MKV", 1), ("Query_2", "", "MK", 3), ("x", "y", "MV", 5)]),
 ])
 def test_queries_without_header_or_name_are_numbered(monkeypatch, data, found):
@@ -169,6 +170,8 @@ def test_old_codes_of_nucleotides():
      "x.fa: line 1: not FASTA: a header line that begins with '>' is expected; check the file's format"),
     (b"\n\nMKV\n>a\nMKV\n", PROTEIN,
      "x.fa: line 3: not FASTA: a header line that begins with '>' is expected; check the file's format"),
+    (b"\n\x0b\n>a\nMKV\n", PROTEIN,
+     "x.fa: line 2: not FASTA: a header line that begins with '>' is expected; check the file's format"),
     (b">a\nMKV\n>b two\n\n>c\nMKV\n", PROTEIN,
      "x.fa: line 3: record 'b' has no sequence; add its sequence or remove the record"),
     (b">a\nMKV\nMK1V\n", PROTEIN,
