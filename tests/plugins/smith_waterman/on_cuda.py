@@ -24,6 +24,7 @@ from seqloom.core.kernels.packed16 import ORDINARY, PACKED, SIMULATED, SINGLE, A
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.common import resident_cuda, target_order_cuda
 from seqloom.plugins.common.stretches_cpu import Stretches
+from seqloom.plugins.common.workspace_cuda import WorkSize
 from seqloom.plugins.smith_waterman import (
     antidiagonal_cuda,
     extend_cuda,
@@ -256,7 +257,7 @@ def check_streaming() -> None:
     memory = resident_cuda.device_memory()
     made, usual = [], resident_cuda.Workspace
     resident_cuda.Workspace = lambda *arguments: made.append(arguments) or usual(*arguments)
-    need = resident_cuda.WorkSize(1, 40, 40, 1, 4).rounded()
+    need = WorkSize(1, 40, 40, 1, 4).rounded()
     # Room for what a unit needs and the volume behind it, but not for another one.
     budget = targets_cuda.working_bytes(need) + 2 * resident_cuda.VolumeSize.of(40, 1).nbytes
     volumes = [targets.take(n, n + 1) for n in range(4)]
@@ -277,8 +278,8 @@ def check_streaming() -> None:
 def check_side_by_side() -> None:
     """Units find room side by side, and volumes ahead of them make room, with what is planned for and no more."""
     volumes = [batch(["A" * n, "CW" * n]) for n in range(40, 46)]
-    need = resident_cuda.WorkSize(2, 135, 90, 1, 4).rounded()
-    work, columns = targets_cuda.working_bytes(need), targets_cuda.border_columns(need)
+    need, kind = WorkSize(2, 135, 90, 1, 4).rounded(), targets_cuda._EXACT
+    work = targets_cuda.working_bytes(need)
     flight, extent = 3, resident_cuda.VolumeSize.of(135, 2).nbytes
     memory, budget = resident_cuda.DeviceMemory(1 << 30), (flight + 1) * extent + flight * work
     together = threading.Barrier(flight)
@@ -286,7 +287,7 @@ def check_side_by_side() -> None:
     def unit(volume: SequenceBatch) -> bool:
         with memory.volume(volume, budget) as held:
             together.wait(30)  # all of them have a volume when they ask for working space
-            with memory.workspace(need, columns, lambda room: targets_cuda.working_bytes(need, room), budget, "work"):
+            with memory.workspace(kind, need, budget):
                 assert memory._used <= budget
                 return residues_of(held, volume.total_residues).tolist() == volume.residues.tolist()
 

@@ -132,6 +132,6 @@ def test_tiles_cover_a_query(length: int, together: int) -> None:
 @given(st.integers(1, 1 << 40))
 def test_room_grows_by_steps_of_a_sixteenth_at_most(number: int) -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.plugins.common.resident_cuda import rounded
+    from seqloom.plugins.common.workspace_cuda import rounded
 
     assert number <= rounded(number) <= number + number // 16 and rounded(rounded(number)) == rounded(number)
