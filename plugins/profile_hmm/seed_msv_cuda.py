@@ -72,6 +72,7 @@ class Lengths(NamedTuple):
 class MsvFilterCuda(OnDevices, MsvFilterCpu):
     __doc__ = MsvFilter.__doc__
     reads = (*MsvFilter.reads, KIND)
+    cells_per_second = 1e11  # of one thread of many that share a device
 
     def footprint(self, shape: Shape) -> Footprint:
         need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.longest_query)
