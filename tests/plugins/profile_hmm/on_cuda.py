@@ -145,12 +145,14 @@ def check_cutoffs() -> None:
 
 
 def check_pipeline() -> None:
-    """The whole search gives the hits of the CPU."""
+    """The whole search gives the hits of the CPU, with units side by side and pairs for host and device."""
     models, targets = drawn(11, [18, 23], [30, 41, 26] if SIMULATED else list(range(40, 400, 3)))
     options = {"E": 1e6, "domE": 1e6, "F1": 0.3, "F2": 1.0, "F3": 1.0}
     wanted = run_pipeline("hmmsearch", models, targets, options, backend="cpu")
     assert len(wanted)
-    assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, backend="cuda"))
+    extend_forward_cuda._WORTH = 2
+    assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, backend="cuda", threads=3,
+                                          volume_residues=targets.total_residues // 2))
 
 
 def check_random(residues: int, seed: int = 0) -> None:
