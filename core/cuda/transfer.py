@@ -68,9 +68,9 @@ if os.environ.get("SEQLOOM_COPY", "") not in _CHOICES:
     raise ImportError(f"SEQLOOM_COPY must be one of {', '.join(_CHOICES[1:])}, not '{os.environ['SEQLOOM_COPY']}'")
 _BRIEF = 1 << 19
 """Bytes from which on others may have the interpreter while they are copied."""
-_ATTENTIVE, _PAUSE = 100, 50
-"""How often a stream is asked whether it is done before whoever waits sleeps in between, and for how many microseconds:
-a tenth of a millisecond and more, as the driver's own waiting keeps a processor busy that other units have work for."""
+_ATTENTIVE, _LEAST_PAUSE, _LONGEST_PAUSE = 100, 20, 500
+"""How often a stream is asked whether it is done before whoever waits sleeps in between, and for how many microseconds,
+a quarter more each time. The driver's own waiting keeps a processor busy that other units have work for."""
 
 
 class _Device:
@@ -182,11 +182,15 @@ def make_ready(threads: int) -> None:
 @kernel
 def _done(functions, host, stream):
     """Wait until a stream has done all that it has. 0, or an error's code, as from those that follow."""
-    asked, error = 0, call(functions[QUERY], (stream,))
+    error = call(functions[QUERY], (stream,))
+    for _ in range(_ATTENTIVE):
+        if error != NOT_READY:
+            return error
+        error = call(functions[QUERY], (stream,))
+    pause = np.uint64(_LEAST_PAUSE)
     while error == NOT_READY:
-        asked += 1
-        if asked > _ATTENTIVE:
-            call(host[SLEEP], (np.uint64(_PAUSE),))
+        call(host[SLEEP], (pause,))
+        pause = min(pause + (pause >> np.uint64(2)), np.uint64(_LONGEST_PAUSE))
         error = call(functions[QUERY], (stream,))
     return error
 

@@ -138,8 +138,9 @@ def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work
     need = WorkSize(PAIRS, 0, 0, 2, max(WORDS, most)).rounded()
 
     def on_one(given: tuple[Sequence[Work], Callable[[], None]]) -> Results:
-        (part, host_work), memory, found, waiting = given, device_memory(), [], deque[Begun]()
-        budget = context.device_memory
+        (part, host_work), memory, budget = given, device_memory(), context.device_memory
+        found: Results = []
+        waiting = deque[Begun]()
         if not part:
             host_work()
             return found
