@@ -11,12 +11,18 @@ from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.context import Context
+from seqloom.core.context import Context, SearchSpace
+from seqloom.core.engine.engine import Engine
+from seqloom.core.engine.memory import MemorySink, MemorySource
+from seqloom.core.engine.planning import Planner, Settings
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.options import build_options
+from seqloom.core.pipeline import compose
 from seqloom.core.records import Records
 from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.installed import registry
 from seqloom.plugins.common import diagonal_scan_cuda
+from seqloom.plugins.common.resident_cuda import device_memory
 from seqloom.plugins.profile_hmm import extend_forward_cuda, pairs_cuda
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
 from seqloom.plugins.profile_hmm.extend_bias_cuda import BiasFilterCuda
@@ -155,6 +161,27 @@ def check_pipeline() -> None:
                                           volume_residues=targets.total_residues // 2))
 
 
+def check_budget() -> None:
+    """Units side by side find room in what is planned for two of them, whichever filters they are in."""
+    if SIMULATED:
+        pairs_cuda.WORDS = diagonal_scan_cuda._GROUP_WORDS = 1 << 8
+        diagonal_scan_cuda.ROOM = 64
+    models, targets = drawn(11, [18, 9], [30, 41, 26])
+    options = {"E": 1e6, "domE": 1e6, "F1": 0.3, "F2": 1.0, "F3": 1.0}
+    wanted = run_pipeline("hmmsearch", models, targets, options, backend="cpu")
+    names, source, sink = registry(), MemorySource(targets), MemorySink()
+    space = SearchSpace(source.total_residues, source.sequences, source.longest)
+    plan = compose(names, names.pipeline("hmmsearch"), options, "cuda")
+    settings = Settings(threads=3, volume_residues=45)
+    planner = Planner(plan, models, source, space, settings)
+    units = planner.units()
+    need = planner.need(units.batches, units.volumes, 2).device
+    assert len(units.volumes) == 3 and need < planner.need(units.batches, units.volumes, 3).device
+    Engine(plan, names, models, source, space, replace(settings, device_memory=need)).run(sink)
+    assert len(wanted) and device_memory()._used <= need
+    assert_same_hits(wanted, sink.hits)
+
+
 def check_random(residues: int, seed: int = 0) -> None:
     """Random cases, until the targets had so many residues."""
     done = 0
@@ -170,7 +197,8 @@ def check_random(residues: int, seed: int = 0) -> None:
     print(f"{done:,} residues of random targets, {seed} cases")
 
 
-CHECKS = {"pairs": check_pairs, "filters": check_filters, "cutoffs": check_cutoffs, "pipeline": check_pipeline}
+CHECKS = {"pairs": check_pairs, "filters": check_filters, "cutoffs": check_cutoffs, "pipeline": check_pipeline,
+          "budget": check_budget}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
