@@ -1,7 +1,7 @@
 """hmmsearch on CUDA devices: what kernels take to compile, each filter beside the CPU's, whole commands.
 
-    python -m benchmarks.profile_hmm_gpu FASTA MODELS [--parts compile filters command core] [--copies 60]
-                                         [--threads 16]
+    python -m benchmarks.profile_hmm_gpu FASTA MODELS [--parts compile filters slots command core]
+                                         [--copies 60] [--threads 16]
 
 Targets are the proteins of a FASTA file and copies of them with their residues shuffled. The parts:
 
@@ -9,6 +9,8 @@ Targets are the proteins of a FASTA file and copies of them with their residues 
     filters   MSV, and each filter on the pairs that the one before leaves, on the device and on threads of the host,
               kernels compiled and targets on the device before; in FASTA and as many copies as suit one volume, both
               held to the same pairs
+    slots     the search of all copies on the device, twice in one process: seconds of each slot, of all units together,
+              and its counters, of which some say how long units waited for a turn and for the device
     command   whole commands on the device and on all threads, which must write the same rows
     core      the whole command on one thread, in FASTA alone; ``--copies`` times that is what all would take at most
 """
@@ -16,6 +18,7 @@ Targets are the proteins of a FASTA file and copies of them with their residues 
 import argparse
 import gzip
 import io
+import json
 import os
 import resource
 import tempfile
@@ -33,7 +36,7 @@ from seqloom.testing import assert_same_records
 from .smith_waterman_gpu import records, show, shuffled_copies, write_fasta
 from .timing import Timing, seconds_of
 
-PARTS = ("compile", "filters", "command", "core")
+PARTS = ("compile", "filters", "slots", "command", "core")
 _VOLUME_COPIES = 12
 
 
@@ -124,6 +127,23 @@ def _processor() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def slots(commands: Commands, name: str, threads: int) -> Iterator[Timing]:
+    """What the slots of a search take, waiting included, the second time; whole searches beside them."""
+    import seqloom
+
+    for turn in ("first", "second"):
+        begin, before = time.perf_counter(), time.process_time()
+        run = seqloom.search("hmmsearch", str(commands.folder / "models.hmm"), str(commands.folder / f"{name}.duckdb"),
+                             backend="cuda", threads=threads, store=False)
+        seconds, used = time.perf_counter() - begin, time.process_time() - before
+        yield Timing(f"{turn} search in a process: cuda, {threads} threads", seconds, f"{used:.1f} s of the processor")
+    for slot in run.slots.to_pylist():
+        counters = json.loads(slot["counters"] or "{}")
+        note = ", ".join([f"{slot['records_in']} in", f"{slot['records_out']} out",
+                          *(f"{number} {what}" for what, number in counters.items())])
+        yield Timing(f"  {slot['slot']} ({slot['backend']})", slot["seconds"], note)
+
+
 def compiling(commands: Commands) -> Iterator[Timing]:
     with tempfile.TemporaryDirectory() as kept:
         former = os.environ.get("NUMBA_CACHE_DIR")
@@ -147,8 +167,11 @@ def measure(fasta: str, models: str, parts: list[str], copies: int, threads: int
         commands.create("few", shuffled_copies(texts, 1, generator))
         if "compile" in parts:
             yield from compiling(commands)
-        if "command" in parts:
+        if {"slots", "command"} & set(parts):
             commands.create("many", shuffled_copies(texts, copies, generator))
+        if "slots" in parts:
+            yield from slots(commands, "many", threads)
+        if "command" in parts:
             for back_end in ("cuda", "cuda", "cuda", "cpu"):
                 yield commands.search(f"{copies} copies", "many", back_end, threads)
             yield commands.same("many")

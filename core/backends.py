@@ -12,6 +12,9 @@ from .errors import BackendError
 from .records import Hits, Ragged, Records
 
 _mine = threading.local()
+_QUEUES = "32"
+"""Of a device, which streams are spread over: as many as there are, in place of eight, so that a kernel doesn't wait
+for one of another stream. The driver reads it when it is opened."""
 _opening = threading.Lock()
 """Held by whoever calls the driver first: numba takes it for open as soon as one thread has begun to open it."""
 
@@ -44,6 +47,7 @@ def open_ahead() -> None:
                 driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
     if _driver_in_sight() and not simulated():
+        os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", _QUEUES)
         threading.Thread(target=open_device, name="open", daemon=True).start()
 
 

@@ -22,11 +22,13 @@ cuda: Any = _cuda  # numba's types don't know what code on the device may do
 intrinsic: Any = _intrinsic
 BUFFER = 2 << 20
 """Bytes of a buffer."""
-ENTER, SEND, RECEIVE, RECORD, WAIT, SYNCHRONIZE, WAIT_EVENT, ASK, QUERY, CLEAR = range(10)
+ENTER, SEND, RECEIVE, RECORD, WAIT, WAIT_EVENT, ASK, QUERY, CLEAR = range(9)
 _FUNCTIONS = ("cuCtxSetCurrent", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize",
-              "cuStreamSynchronize", "cuStreamWaitEvent", "cuEventQuery", "cuStreamQuery", "cuMemsetD32Async")
-SEMAPHORE_WAIT, SEMAPHORE_POST, COPY_MEMORY = range(3)
-_HOST_FUNCTIONS = ("sem_wait", "sem_post", "memcpy")  # of the C library
+              "cuStreamWaitEvent", "cuEventQuery", "cuStreamQuery", "cuMemsetD32Async")
+NOT_READY = 600
+"""What the driver answers while work is being done."""
+SEMAPHORE_WAIT, SEMAPHORE_POST, COPY_MEMORY, SLEEP = range(4)
+_HOST_FUNCTIONS = ("sem_wait", "sem_post", "memcpy", "usleep")  # of the C library
 _VERSION = 12000
 """Of the driver's functions: that of CUDA 12.0."""
 
@@ -53,7 +55,7 @@ def new_pinned_pair() -> PinnedPair:
 
 
 def driver_functions() -> tuple[np.ndarray, np.uint64]:
-    """u8[10], addresses of the driver's functions; and the current context."""
+    """u8[9], addresses of the driver's functions; and the current context."""
     from cuda.bindings import driver
 
     found = [driver.cuGetProcAddress(name.encode(), _VERSION, 0)[:2] for name in _FUNCTIONS]
@@ -66,7 +68,7 @@ library = ctypes.PyDLL(None)
 
 @cache
 def host_functions() -> np.ndarray:
-    """u8[3], addresses."""
+    """u8[4], addresses."""
     return np.array([ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in _HOST_FUNCTIONS],
                     np.uint64)
 

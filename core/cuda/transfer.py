@@ -40,11 +40,12 @@ from .driver import (
     CLEAR,
     COPY_MEMORY,
     ENTER,
+    NOT_READY,
     QUERY,
     RECEIVE,
     RECORD,
     SEND,
-    SYNCHRONIZE,
+    SLEEP,
     WAIT_EVENT,
     PinnedPair,
     call,
@@ -67,6 +68,9 @@ if os.environ.get("SEQLOOM_COPY", "") not in _CHOICES:
     raise ImportError(f"SEQLOOM_COPY must be one of {', '.join(_CHOICES[1:])}, not '{os.environ['SEQLOOM_COPY']}'")
 _BRIEF = 1 << 19
 """Bytes from which on others may have the interpreter while they are copied."""
+_ATTENTIVE, _LEAST_PAUSE, _LONGEST_PAUSE = 100, 20, 500
+"""How often a stream is asked whether it is done before whoever waits sleeps in between, and for how many microseconds,
+a quarter more each time. The driver's own waiting keeps a processor busy that other units have work for."""
 
 
 class _Device:
@@ -176,9 +180,25 @@ def make_ready(threads: int) -> None:
 
 
 @kernel
+def _done(functions, host, stream):
+    """Wait until a stream has done all that it has. 0, or an error's code, as from those that follow."""
+    error = call(functions[QUERY], (stream,))
+    for _ in range(_ATTENTIVE):
+        if error != NOT_READY:
+            return error
+        error = call(functions[QUERY], (stream,))
+    pause = np.uint64(_LEAST_PAUSE)
+    while error == NOT_READY:
+        call(host[SLEEP], (pause,))
+        pause = min(pause + (pause >> np.uint64(2)), np.uint64(_LONGEST_PAUSE))
+        error = call(functions[QUERY], (stream,))
+    return error
+
+
+@kernel
 def _synchronized(functions, host, context, stream):
-    """Wait for a stream. 0, or an error's code, as from those that follow."""
-    return call(functions[ENTER], (context,)) or call(functions[SYNCHRONIZE], (stream,))
+    """Wait for a stream."""
+    return call(functions[ENTER], (context,)) or _done(functions, host, stream)
 
 
 def _made_wait(driver: Driver, event: Any, stream: Any, waiting: Iterable[Any]) -> int:
@@ -202,9 +222,9 @@ def _sent_through(driver: Driver, locked: int, there: int, size: int, event: Any
 @kernel
 def _received_through(functions, host, context, there, locked, here, size, stream, behind):
     """The way back, when a stream has done what it has now."""
-    error = call(functions[ENTER], (context,)) or call(functions[SYNCHRONIZE], (behind,))
+    error = call(functions[ENTER], (context,)) or _done(functions, host, behind)
     error = error or call(functions[RECEIVE], (locked, there, size, stream))
-    error = error or call(functions[SYNCHRONIZE], (stream,))
+    error = error or _done(functions, host, stream)
     call(host[COPY_MEMORY], (here, locked, size))
     return error
 

@@ -49,7 +49,8 @@ from seqloom.core.kernels.unroll import specialise
 from seqloom.core.sequences import SequenceBatch
 
 from .grouping import group_starts
-from .resident_cuda import Volume, WorkSize, Workspace, device_memory, on_devices
+from .resident_cuda import Volume, device_memory, on_devices
+from .workspace_cuda import Count, WorkKind, WorkSize, Workspace
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 
@@ -473,21 +474,25 @@ def working_bytes(need: WorkSize) -> int:
     return (need.groups * each + need.stretches + (1 << 16)) // 16 * 17
 
 
+_SCAN = WorkKind(WHAT, lambda need, columns: working_bytes(need))
+
+
 def _good_on_device(targets: SequenceBatch, classes: np.ndarray | None, budget: int | None, check: Callable[[], None],
-                    done: Callable[[int], None], longest: int, part: tuple[Sequence[Asked], tuple[int, int]]
-                    ) -> list[np.ndarray]:
+                    done: Callable[[int], None], count: Count, longest: int,
+                    part: tuple[Sequence[Asked], tuple[int, int]]) -> list[np.ndarray]:
     """Keys that one device finds for some queries in its share of the targets."""
     asked, share = part
     memory = device_memory()
     need = work_size(len(targets), targets.total_residues, targets.longest, longest)
     with (memory.volume(targets, budget) as volume,
-          memory.workspace(need, (0, 0), lambda columns: working_bytes(need), budget, WHAT) as space):
+          memory.workspace(_SCAN, need, budget, count) as space):
         return DeviceScan(volume, targets, share, longest, space, budget, check, classes).diagonals(asked, done)
 
 
 def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int | None = None,
                    check: Callable[[], None] = lambda: None, done: Callable[[int], None] = lambda count: None,
-                   classes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+                   classes: np.ndarray | None = None, count: Count = lambda what, number: None
+                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Diagonals on which some segment scores a query's cutoff or more; at cutoffs beyond ``CEILING``, at least that.
 
     Several devices share the work: many queries by query, few by target.
@@ -498,6 +503,7 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
         check: raises if the work is to end.
         done: called with the number of queries that are through.
         classes: u1[targets], of each, where cutoffs differ by class.
+        count: as of ``DeviceMemory.workspace``.
 
     Returns:
         Number i8[n] of the query, place i8[n] of the target and diagonal i8[n] (target minus query position), sorted,
@@ -507,7 +513,7 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
     longest = max((query.length for query in asked), default=0)
     by_query = len(asked) >= 2 * devices
     parts = [(asked[d::devices], (0, 1)) if by_query else (asked, (d, devices)) for d in range(devices)]
-    work = partial(_good_on_device, targets, classes, budget, check, done, longest)
+    work = partial(_good_on_device, targets, classes, budget, check, done, count, longest)
     found = [keys for part in on_devices(work, parts, range(devices)) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
     if devices > 1:

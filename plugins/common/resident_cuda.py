@@ -11,6 +11,7 @@ its own work, and for that of all other threads.
 
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,19 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda as _cuda
 from seqloom.core.backends import current_device, device_count, on_device
-from seqloom.core.cuda.transfer import (
-    begin_to_device,
-    make_ready,
-    make_wait,
-    receive_through,
-    send_through,
-    synchronize,
-)
+from seqloom.core.cuda.transfer import begin_to_device, make_ready, make_wait
 from seqloom.core.errors import BackendError, BudgetError
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import SequenceBatch
 
 from .target_order_cuda import BYTES_PER_COLUMN, BYTES_PER_STRETCH, TargetOrder
+from .workspace_cuda import BufferPool, Count, WorkKind, WorkSize, Workspace, rounded
 
 cuda: Any = _cuda
 COPIERS = min(8, os.cpu_count() or 1)
@@ -45,15 +40,10 @@ _SHARE = 0.9
 """Of the memory that is free at first use: the budget when none is given."""
 _WORD, _LEAST_RESIDUES = 8, 256
 """Residues behind the last that may be read, and those that there is room for at least: whole words of residues."""
-_AT_WORK = 3
-"""Stages that are at work on a device at a time: enough to fill it while some are at work on the host, few enough that
-their streams have queues of the device for themselves, of which there are eight."""
-
-
-def rounded(number: int) -> int:
-    """A number that is at most a sixteenth larger and has five leading bits: what grows a little fits the same room."""
-    unit = 1 << max(0, number.bit_length() - 5)
-    return -(-number // unit) * unit
+_FILLING, _BESIDE = 3, 12
+"""Stages that are at work on a device at a time: of those that fill it, enough that it has work while some are at work
+on the host; of those that don't, as many as the queues of the device suffice for (``core/backends.py``), since each of
+these waits for its longest target rather than for the others. Stages of one kind don't take turns from the other."""
 
 
 @lru_cache(8)
@@ -87,95 +77,6 @@ class VolumeSize(NamedTuple):
     def holds(self, other: "VolumeSize") -> bool:
         """Whether a volume of that extent finds room here."""
         return other.residues <= self.residues and other.stretches <= self.stretches
-
-
-class BufferPool:
-    """Arrays by name, kept for what comes next.
-
-    Args:
-        new: makes one of a length and a type; on the device, when left out.
-    """
-
-    def __init__(self, new: Callable[[int, Any], Any] = lambda size, dtype: cuda.device_array(size, dtype)) -> None:
-        self._new, self._arrays = new, dict[str, Any]()
-
-    def array(self, name: str, size: int, dtype: Any) -> Any:
-        """One of that length or more; that of the same name is gone, if it was shorter."""
-        array = self._arrays.get(name)
-        if array is None or len(array) < size:
-            array = self._arrays[name] = self._new(rounded(max(1, size)), dtype)
-        return array
-
-
-class WorkSize(NamedTuple):
-    """Size of the work on a device that working space is for.
-
-    Attributes:
-        stretches, residues, longest: of targets; residues of all of them and of the longest.
-        queries, query: number of queries; residues of the longest.
-    """
-
-    stretches: int
-    residues: int
-    longest: int
-    queries: int
-    query: int
-
-    @property
-    def groups(self) -> int:
-        """Groups of queries that are on the device at a time: while one is at work, the next is sent."""
-        return 2 if self.queries > 1 else 1
-
-    def rounded(self) -> "WorkSize":
-        return WorkSize(*map(rounded, self))
-
-    def within(self, other: "WorkSize") -> bool:
-        return all(mine <= theirs for mine, theirs in zip(self, other, strict=True))
-
-
-class Workspace:
-    """Streams and arrays of a stage at work on one device.
-
-    Attributes:
-        what: what it is for, for people.
-        need: what there is room for.
-        size: bytes that it takes at most.
-        columns: whose borders there is room for.
-        streams: for kernels, one for each group of queries.
-        there, back: for copies to and from the device, which then don't wait for kernels. The first one is that of
-            volumes: the device would do all that is queued there before it turned to another one.
-    """
-
-    def __init__(self, what: str, need: WorkSize, size: int, columns: int, there: Any, back: Any) -> None:
-        self.what, self.need, self.size, self.columns = what, need, size, columns
-        self._room, self._locked = BufferPool(), BufferPool(lambda size, dtype: cuda.pinned_array(size, dtype))
-        self.streams: list[Any] = [0 if SIMULATED else cuda.stream() for _ in range(need.groups)]
-        self.there, self.back = there, back
-
-    def room(self, name: str, size: int, dtype: Any) -> Any:
-        """As ``BufferPool.array``."""
-        return self._room.array(name, size, dtype)
-
-    def send(self, name: str, array: np.ndarray, more: int = 0) -> Any:
-        """The room of that name with a copy of ``array``, and room for ``more`` behind it.
-
-        Nothing that is queued uses it any more; what will be queued for a group waits for the copy.
-        """
-        there = self.room(name, len(array) + more, array.dtype)
-        if len(array):
-            # From memory elsewhere the driver would send piece by piece, each behind residues that are on their way.
-            send_through(self._locked.array(name, len(array), array.dtype), array, there, self.there, self.streams)
-        return there
-
-    def fetch(self, array: Any, first: int, last: int, slot: int = 0) -> np.ndarray:
-        """Items first … last − 1 of a device array on the host, when all is done that is queued for a group."""
-        locked = self._locked.array(f"fetched {array.dtype}", last - first, array.dtype)
-        return receive_through(locked, array, first, last, self.back, self.streams[slot])
-
-    def wait(self, slot: int | None = None) -> None:
-        """Until all is done that is queued on a stream, or on all of them."""
-        for stream in self.streams if slot is None else (self.streams[slot],):
-            synchronize(stream)
 
 
 class Upload:
@@ -262,7 +163,7 @@ class DeviceMemory:
         self._idle: list[Workspace] = []
         self._used = 0
         self._working = 0
-        self._turns = threading.Semaphore(_AT_WORK)
+        self._turns = {True: threading.Semaphore(_FILLING), False: threading.Semaphore(_BESIDE)}
         self.copies = 0
 
     @contextmanager
@@ -283,40 +184,38 @@ class DeviceMemory:
             self._release(size)
 
     @contextmanager
-    def workspace(self, need: WorkSize, columns: tuple[int, int], size: Callable[[int], int], budget: int | None,
-                  what: str) -> Iterator[Workspace]:
-        """Working space for work of that size: some that was used before, if there is.
+    def workspace(self, kind: WorkKind, need: WorkSize, budget: int | None, count: Count = lambda what, number: None
+                  ) -> Iterator[Workspace]:
+        """Working space for work of a kind and size: some that was used before, if there is.
 
         Waits while there are others enough at work.
 
         Args:
-            columns: whose borders have to find room, and how many there are.
-            size: the bytes that it takes at most, with borders of so many columns.
+            count: told the milliseconds that were spent waiting, and how often memory was asked for.
 
         Raises:
             BudgetError: as ``working_space``.
         """
-        with self._turns, self._space(need, columns, size, budget, what) as space:
-            yield space
+        begin = time.perf_counter()
+        with self._turns[kind.fills], self._space(kind, need, budget, count) as space:
+            count("ms waiting for a turn", round(1000 * (time.perf_counter() - begin)))
+            space.waited = 0.0
+            try:
+                yield space
+            finally:
+                count("ms waiting for the device", round(1000 * space.waited))
 
     @contextmanager
-    def _space(self, need: WorkSize, columns: tuple[int, int], size: Callable[[int], int], budget: int | None,
-               what: str) -> Iterator[Workspace]:
+    def _space(self, kind: WorkKind, need: WorkSize, budget: int | None, count: Count) -> Iterator[Workspace]:
         with self._changed:
-            space = next((idle for idle in self._idle if idle.what == what and need.within(idle.need)), None)
-            if space:
-                self._idle.remove(space)
-            elif self._idle:
-                self._used -= self._idle.pop(0).size  # too small: the larger one that follows serves both
-            # A quarter of what nobody uses, so that others and the next volume find room.
-            in_use = self._used - sum(held.extent.nbytes for held in self._held if not held.users)
-            plenty = (self._limit(budget) - in_use) // 4 // need.groups // BYTES_PER_COLUMN
+            space = self._suitable(kind, need, budget)
+            room_for = self._columns(kind, need, budget)
             there, back = self._queue, self._back
         if space is None:
-            least, most = columns
-            room_for = min(most, max(least, plenty))
-            self._reserve(size(room_for), budget, what)
-            space = Workspace(what, need, size(room_for), room_for, there, back)
+            size = kind.size(need, room_for)
+            self._reserve(size, budget, kind.what)
+            space = Workspace(kind, need, size, room_for, there, back)
+            count("working spaces made", 1)
         with self._changed:
             self._working += 1
         try:
@@ -329,6 +228,36 @@ class DeviceMemory:
                 self._working -= 1
                 self._idle.append(space)
                 self._changed.notify_all()
+
+    def _suitable(self, kind: WorkKind, need: WorkSize, budget: int | None) -> Workspace | None:
+        """Working space of that kind that nobody uses: the smallest that suffices, or the largest, which grows.
+
+        So there is no more of it than was ever used at a time, and none goes that the next unit of work will want.
+        Where there is no room to grow it goes, rather than wait for others who may wait for it.
+        """
+        idle = sorted((space for space in self._idle if space.kind == kind), key=lambda space: space.size)
+        space = next((space for space in idle if need.within(space.need)), idle[-1] if idle else None)
+        if space is None:
+            return None
+        self._idle.remove(space)
+        if not need.within(space.need):
+            need = need.joined(space.need)
+            columns = max(space.columns, self._columns(kind, need, budget))
+            size = max(space.size, kind.size(need, columns))
+            if self._used + size - space.size > self._limit(budget):
+                self._used -= space.size
+                return None
+            self._used += size - space.size
+            space.grow(need, size, columns)
+        return space
+
+    def _columns(self, kind: WorkKind, need: WorkSize, budget: int | None) -> int:
+        """Whose borders new working space has room for: a quarter of what nobody uses may be theirs, so that others
+        and the next volume find room."""
+        unused = sum(held.extent.nbytes for held in self._held if not held.users) + sum(i.size for i in self._idle)
+        plenty = (self._limit(budget) - self._used + unused) // 4 // need.groups // BYTES_PER_COLUMN
+        least, most = kind.columns(need)
+        return min(most, max(least, plenty))
 
     def release_idle(self) -> None:
         """Give back all working space that nobody uses, now rather than in the midst of the next search."""
@@ -344,10 +273,10 @@ class DeviceMemory:
         """Take ``size`` bytes of the budget, or the place of a volume that nobody uses and that holds ``extent``.
 
         The smallest such place is taken if the budget is used up, since a device gives memory back when all its work is
-        done only; otherwise one that isn't mostly more than needed. What nobody uses goes until there is room: volumes,
-        longest unused first and those that somebody is going to use last, then working space, which the next unit of
-        work will want. What comes ``ahead`` of its use takes no place from what is going to be used before, as long as
-        somebody is at work who will leave one.
+        done only; otherwise one that isn't mostly more than needed. What nobody uses goes until there is room: volumes
+        that nobody is going to use, longest unused first, then working space, then other volumes. What comes ``ahead``
+        of its use takes no place from what is going to be used before, as long as somebody is at work who will leave
+        one.
 
         Raises:
             BudgetError: as ``working_space``.
@@ -369,7 +298,7 @@ class DeviceMemory:
                 if not full:
                     self._used += size
                     return None
-                if unused:
+                if unused and not (self._idle and _wanted(unused[0])):
                     self._drop(unused[0])
                 elif self._idle:
                     self._used -= self._idle.pop(0).size

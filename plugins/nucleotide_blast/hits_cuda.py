@@ -21,7 +21,8 @@ from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.sequences import offsets_of
 from seqloom.plugins.common import radix_cuda
 from seqloom.plugins.common.grouping import group_starts
-from seqloom.plugins.common.resident_cuda import Volume, device_memory, rounded
+from seqloom.plugins.common.resident_cuda import Volume, device_memory
+from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast import scan_cuda
 from seqloom.plugins.nucleotide_blast.packed_cuda import PackedTargets
 from seqloom.plugins.nucleotide_blast.scan_cuda import FOUND, KEPT, LOOKED_UP, look_up_kernel, scan_kernel

@@ -15,7 +15,7 @@ from seqloom.core.context import Context
 from seqloom.core.cuda.jit import launching
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Seeds
-from seqloom.plugins.common.resident_cuda import rounded
+from seqloom.plugins.common.workspace_cuda import rounded
 from seqloom.plugins.nucleotide_blast.hits_cuda import DeviceHits, SeedsOnDevices
 from seqloom.plugins.nucleotide_blast.scan_cuda import SEGMENT, extend_kernel
 from seqloom.plugins.nucleotide_blast.scanned_cpu import BLOCK

@@ -13,8 +13,9 @@ from seqloom.core.cuda.jit import launching
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.resident_cuda import Volume, Workspace
+from seqloom.plugins.common.resident_cuda import Volume
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
+from seqloom.plugins.common.workspace_cuda import Workspace
 
 from .bias_cpu import completed
 from .bias_cuda import TABLE, bias_table, sum_logs
@@ -25,7 +26,6 @@ from .pairs_cuda import Begun, Layout, Work, over_works, working_bytes, works_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WHAT = "the bias filter on the device"
 _THREADS = 4 if SIMULATED else 64
 
 
@@ -40,7 +40,7 @@ class BiasFilterCuda(OnDevices, BiasFilterCpu):
               nulls: NDArray[np.float32]) -> None:
         lengths = context.targets.lengths[context.targets.locate(records.target)]
         works, left = works_of(context, records, chosen), [np.empty(0, np.int64)]
-        for rows, (sums, lasts) in over_works(context, works, lambda work: TABLE, partial(_begin, context), WHAT):
+        for rows, (sums, lasts) in over_works(context, works, lambda work: TABLE, partial(_begin, context)):
             nulls[rows] = completed(sums, lasts, lengths[rows])
             left.append(rows[np.isnan(sums)])
         again = np.sort(np.concatenate(left))
@@ -56,7 +56,7 @@ def _begin(context: Context, works: Sequence[Work], volume: Volume, space: Works
     tables = space.send(f"tables {slot}", np.concatenate([bias_table(work.profile) for work in works]))
     models, places = (space.send(f"{name} {slot}", values[ranked])
                       for name, values in (("models", layout.models), ("places", layout.places)))
-    sums, lasts = (space.room(f"{name} {slot}", len(ranked), np.float32) for name in ("sums", "lasts"))
+    sums, lasts = (space.room(f"{name} {slot}", len(ranked), np.float32) for name in ("results", "lasts"))
     with launching:
         _kernel()[-(-len(ranked) // _THREADS), _THREADS, space.streams[slot]](
             tables, models, volume.residues, order.begins, order.ends, places, np.int32(len(ranked)), sums, lasts)

@@ -14,8 +14,9 @@ from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.transfer import clear
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.resident_cuda import Volume, Workspace
+from seqloom.plugins.common.resident_cuda import Volume
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
+from seqloom.plugins.common.workspace_cuda import Workspace
 
 from .extend_forward_cpu import ForwardFilterCpu
 from .extend_forward_reference import ForwardFilter
@@ -26,9 +27,8 @@ from .pairs_cuda import CODES, Begun, Layout, Work, blocks, over_works, runs_of,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WHAT = "the Forward filter on the device"
-_ALONE_CELLS = 1 << 22
-"""Cells of a pair from which on the host is asked: four lanes of a device take a fifth of a second and more for it."""
+_WORTH = 128
+"""Pairs that a thread of the host goes through while four lanes of a device are busy with one like them."""
 
 
 class ForwardFilterCuda(OnDevices, ForwardFilterCpu):
@@ -43,20 +43,39 @@ class ForwardFilterCuda(OnDevices, ForwardFilterCpu):
               scores: NDArray[np.float32]) -> None:
         lengths = context.targets.lengths[context.targets.locate(records.target)]
         sizes = context.queries.lengths[np.searchsorted(context.queries.ordinals, records.query)]
-        alone = lengths[chosen] * sizes[chosen] > _ALONE_CELLS
+        alone = longest_pairs(lengths[chosen] * sizes[chosen], _WORTH)
         works = works_of(context, records, chosen[~alone])
         odds = {id(work.profile): DeviceOdds(work.profile) for work in works}
         # Of about as many slots together: so many targets of each find room in equal blocks.
         fitting = sorted((work for work in works if odds[id(work.profile)].fits),
                          key=lambda work: odds[id(work.profile)].slots)
-        left = [chosen[alone], *(work.rows for work in works if not odds[id(work.profile)].fits)]
-        for rows, (totals, lasts) in over_works(context, fitting, lambda work: odds[id(work.profile)].words,
-                                                partial(_begin, odds), WHAT, MOST_TARGETS):
+        own = np.sort(np.concatenate([chosen[alone], *(work.rows for work in works
+                                                       if not odds[id(work.profile)].fits)]))
+        on_host, left = super().score, [np.empty(0, np.int64)]
+        for rows, (totals, lasts) in over_works(
+                context, fitting, lambda work: odds[id(work.profile)].words, partial(_begin, odds), MOST_TARGETS,
+                lambda: on_host(context, records, own, scores)):
             scores[rows] = completed(totals, lasts, lengths[rows])
             left.append(rows[np.isnan(scores[rows])])
         again = np.sort(np.concatenate(left))
-        context.count("by the host", len(again))
-        super().score(context, records, again, scores)
+        context.count("by the host", len(own) + len(again))
+        on_host(context, records, again, scores)
+
+
+def longest_pairs(cells: NDArray[np.int64], worth: int) -> NDArray[np.bool_]:
+    """Pairs for the host, of pairs of so many cells: it is done with them when the device is with the longest other.
+
+    The device has all its pairs at work at a time, each of them slowly.
+
+    Args:
+        worth: cells that a thread of the host goes through while the device goes through one of a pair.
+    """
+    order = np.argsort(-cells, kind="stable")
+    falling = cells[order]
+    longer = np.cumsum(falling) > worth * falling
+    chosen = np.zeros(len(cells), np.bool_)
+    chosen[order[: int(np.argmax(longer)) if longer.any() else len(cells)]] = True
+    return chosen
 
 
 def _begin(odds: dict[int, DeviceOdds], works: Sequence[Work], volume: Volume, space: Workspace, slot: int) -> Begun:
@@ -70,7 +89,7 @@ def _begin(odds: dict[int, DeviceOdds], works: Sequence[Work], volume: Volume, s
     places, models = space.send(f"places {slot}", layout.places), space.send(f"models {slot}", layout.models)
     launches = runs_of([model.slots.bit_length() for model in of_works])
     counters = space.room(f"counters {slot}", len(launches), np.int32)
-    totals, lasts = (space.room(f"{name} {slot}", len(layout.rows), np.float32) for name in ("totals", "lasts"))
+    totals, lasts = (space.room(f"{name} {slot}", len(layout.rows), np.float32) for name in ("results", "lasts"))
     clear(counters, len(launches), stream)
     for number, (begin, end) in enumerate(launches):
         longest, first = of_works[end - 1], int(layout.firsts[begin])

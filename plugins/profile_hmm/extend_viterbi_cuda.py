@@ -14,8 +14,9 @@ from seqloom.core.cuda.transfer import clear
 from seqloom.core.kernels.packed16 import PACKED, SIMULATED, packed_arithmetic
 from seqloom.core.records import Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.resident_cuda import Volume, Workspace
+from seqloom.plugins.common.resident_cuda import Volume
 from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
+from seqloom.plugins.common.workspace_cuda import Workspace
 
 from .extend_viterbi_cpu import ViterbiFilterCpu
 from .extend_viterbi_reference import ViterbiFilter
@@ -25,8 +26,6 @@ from .viterbi_cuda import LANES, DeviceWords, score_targets, shared_bytes, table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-WHAT = "the Viterbi filter on the device"
 
 
 class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
@@ -54,7 +53,7 @@ class ViterbiFilterCuda(OnDevices, ViterbiFilterCpu):
         for work in fitting:
             bounds[work.rows] = words[id(work.profile)].floor, words[id(work.profile)].ceiling
         for rows, (best,) in over_works(context, fitting, lambda work: words[id(work.profile)].words,
-                                        partial(_begin, words, context.targets.lengths), WHAT):
+                                        partial(_begin, words, context.targets.lengths)):
             told = (best > bounds[rows, 0]) & (best < bounds[rows, 1])
             scores[rows[told]] = raw_scores(best[told], word_moves(lengths[rows[told]]))
             left.append(rows[~told])
@@ -76,7 +75,7 @@ def _begin(words: dict[int, DeviceWords], lengths: NDArray[np.int64], works: Seq
     moves = space.send(f"moves {slot}", word_moves(lengths[layout.places]).astype(np.int32))
     launches = runs_of([model.slots.bit_length() for model in of_works])
     best, counters = (space.room(f"{name} {slot}", size, np.int32)
-                      for name, size in (("best", len(layout.rows)), ("counters", len(launches))))
+                      for name, size in (("results", len(layout.rows)), ("counters", len(launches))))
     clear(counters, len(launches), stream)
     for number, (begin, end) in enumerate(launches):
         room, first = of_works[end - 1].slots, int(layout.firsts[begin])

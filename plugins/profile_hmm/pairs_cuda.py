@@ -15,7 +15,8 @@ from seqloom.core.context import Context
 from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Records
-from seqloom.plugins.common.resident_cuda import Volume, WorkSize, Workspace, device_memory, on_devices
+from seqloom.plugins.common.resident_cuda import Volume, device_memory, on_devices
+from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace, rounded
 
 from .columns import by_query
 from .index_reference import profile_of
@@ -57,6 +58,8 @@ class Begun(NamedTuple):
     results: Sequence[Any]
 
 
+Results = list[tuple["NDArray[np.int64]", list["NDArray[Any]"]]]
+"""Rows of groups of pairs and what they gave."""
 Begin = Callable[[Sequence[Work], Volume, Workspace, int], Begun]
 """Queues a group of works on the stream of a slot."""
 
@@ -113,41 +116,65 @@ def runs_of(classes: Sequence[int]) -> list[tuple[int, int]]:
 
 def working_bytes(words: int) -> int:
     """Device memory that groups take, beside the volume, whose largest model has tables of so many words."""
-    return 2 * (PAIRS * _BYTES_PER_PAIR + 4 * 2 * max(WORDS, words) + 4 * PAIRS) // 16 * 17
+    return 2 * (PAIRS * _BYTES_PER_PAIR + 4 * 2 * rounded(max(WORDS, words)) + 4 * PAIRS) // 16 * 17
 
 
-def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work], int], begin: Begin, what: str,
-               together: int = 1) -> list[tuple[NDArray[np.int64], list[NDArray[Any]]]]:
+_FILTERS = WorkKind("the filters of pairs on the device", lambda need, columns: working_bytes(need.query), fills=False)
+"""They have one kind of working space, and a slot's groups use it in turns."""
+
+
+def over_works(context: Context, works: Sequence[Work], words_of: Callable[[Work], int], begin: Begin,
+               together: int = 1, meanwhile: Callable[[], None] = lambda: None) -> Results:
     """Rows and results of all groups of works, which devices share.
 
     Args:
         words_of: of tables that a work brings with it.
         begin: what the device is to do with a group.
-        what: for people.
         together: pairs that are taken together, all of one work.
+        meanwhile: called once, when the first groups are at work.
     """
     devices = device_count()
     most = max((words_of(work) for work in works), default=0)
     need = WorkSize(PAIRS, 0, 0, 2, max(WORDS, most)).rounded()
 
-    def on_one(part: Sequence[Work]) -> list[tuple[NDArray[np.int64], list[NDArray[Any]]]]:
-        memory, found, waiting = device_memory(), [], deque[Begun]()
-        budget = context.device_memory
+    def on_one(given: tuple[Sequence[Work], Callable[[], None]]) -> Results:
+        (part, host_work), memory, budget = given, device_memory(), context.device_memory
+        found: Results = []
+        waiting = deque[Begun]()
+        if not part:
+            host_work()
+            return found
         with (memory.volume(context.targets, budget) as volume,
-              memory.workspace(need, (0, 0), lambda columns: working_bytes(most), budget, what) as space):
+              memory.workspace(_FILTERS, need, budget, context.count) as space):
+            for slot in range(len(space.streams)):
+                _prepare(space, slot)
             volume.arrived(space.streams)
-            for number, group in enumerate(_groups(part, words_of, together)):
+            groups, slots = _groups(part, words_of, together), len(space.streams)
+            for number, group in enumerate(groups):
                 context.cancellation.check()
-                if len(waiting) == len(space.streams):
+                if len(waiting) == slots:
                     found.append(_finished(context, waiting.popleft(), space, len(works)))
-                waiting.append(begin(group, volume, space, number % len(space.streams)))
+                waiting.append(begin(group, volume, space, number % slots))
+                if number + 1 == min(slots, len(groups)):
+                    host_work()
             while waiting:
                 found.append(_finished(context, waiting.popleft(), space, len(works)))
         return found
 
     with short_switch_interval():
-        parts = on_devices(on_one, [works[d::devices] for d in range(devices)], range(devices))
+        parts = on_devices(on_one, [(works[d::devices], (lambda: None) if d else meanwhile) for d in range(devices)],
+                           range(devices))
     return [result for part in parts for result in part]
+
+
+def _prepare(space: Workspace, slot: int) -> None:
+    """Have all the room that a group may ask for, so that none is made, and none given back, in the midst of work."""
+    space.prepare(f"tables {slot}", space.need.query, np.int32)
+    for name in ("places", "models", "moves"):
+        space.prepare(f"{name} {slot}", PAIRS, np.int32)
+    for name in ("results", "lasts"):
+        space.room(f"{name} {slot}", PAIRS, np.float32)
+    space.prepare("fetched", PAIRS, np.float32)
 
 
 def _groups(works: Sequence[Work], words_of: Callable[[Work], int], together: int) -> list[list[Work]]:

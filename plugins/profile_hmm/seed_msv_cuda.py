@@ -8,10 +8,12 @@ CPU's.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from seqloom.core.context import Context
-from seqloom.core.distinct import distinct
+from seqloom.core.distinct import distinct, ranked
 from seqloom.core.engine.threads import run_tasks, short_switch_interval
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
@@ -27,7 +29,7 @@ from seqloom.plugins.common.resident_index_cuda import KIND, OnDevices
 
 from .columns import PAIR_COLUMNS
 from .index_reference import profile_of
-from .msv_cpu import decided, scores_and_p_values
+from .msv_cpu import decided, length_costs, scores_and_p_values
 from .profile import SearchProfile
 from .seed_msv_cpu import MsvFilterCpu, Targets, passing
 from .seed_msv_reference import MsvFilter, candidates
@@ -36,9 +38,41 @@ _SCORES, _NEVER = 256, 1024
 """Of best segments, whose eight bits saturate at the last; more than any has."""
 
 
+class Lengths(NamedTuple):
+    """What the lengths of a volume's targets cost, the same for all models.
+
+    Attributes:
+        numbers: i8[n], global numbers of the targets that aren't empty. costs: i2[n], of each.
+        kinds: costs i2[k] and null scores f4[k] of one target of each length.
+        classes: u1 of all targets, costs of those that aren't empty.
+    """
+
+    numbers: NDArray[np.int64]
+    costs: NDArray[np.int16]
+    kinds: tuple[NDArray[np.int16], NDArray[np.float32]]
+    classes: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, context: Context) -> Lengths:
+        """Of the volume; kept with what is on the device of it, where something is."""
+        index = context.indexes.get(KIND)
+        return index.kept("costs of lengths", lambda: cls._made(context)) if index else cls._made(context)
+
+    @classmethod
+    def _made(cls, context: Context) -> Lengths:
+        numbers, classes = candidates(context, 0, None), np.zeros(len(context.targets), np.uint8)
+        places = context.targets.locate(numbers)
+        lengths, kind = ranked(context.targets.lengths[places])
+        kinds = length_costs(lengths)
+        costs = kinds[0][kind]
+        classes[places] = costs
+        return cls(numbers, costs, kinds, classes)
+
+
 class MsvFilterCuda(OnDevices, MsvFilterCpu):
     __doc__ = MsvFilter.__doc__
     reads = (*MsvFilter.reads, KIND)
+    cells_per_second = 1e11  # of one thread of many that share a device
 
     def footprint(self, shape: Shape) -> Footprint:
         need = work_size(shape.targets, shape.target_residues, shape.longest_target, shape.longest_query)
@@ -48,9 +82,7 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
         if records is not None or not can_scan():
             return super().run(context, records)
         queries = [int(number) for number in context.queries.ordinals]
-        numbers = candidates(context, 0, None)
-        whole = Targets(context, numbers, ())
-        found = _on_devices(context, queries, whole)
+        found = _on_devices(context, queries, Lengths.of(context))
 
         def of_query(task: tuple[int, NDArray[np.int64]]) -> Pairs:
             query, chosen = task
@@ -63,11 +95,9 @@ class MsvFilterCuda(OnDevices, MsvFilterCpu):
         return pairs
 
 
-def _on_devices(context: Context, queries: list[int], targets: Targets) -> list[NDArray[np.int64]]:
+def _on_devices(context: Context, queries: list[int], targets: Lengths) -> list[NDArray[np.int64]]:
     """Global numbers, ascending, of the targets that may pass, for each query."""
-    asked, always = [], []
-    total, classes = len(queries), np.zeros(len(context.targets), np.uint8)
-    classes[context.targets.locate(targets.numbers)] = targets.costs
+    asked, always, total = [], [], len(queries)
     for number, query in enumerate(queries):
         profile = profile_of(context, query)
         cutoffs, without_segment = least_segments(profile, targets, context.options.largest_p("F1"))
@@ -77,13 +107,14 @@ def _on_devices(context: Context, queries: list[int], targets: Targets) -> list[
             asked.append(Asked(number, scores_profile(scores), profile.length, cutoffs))
     with short_switch_interval():
         numbers, places, _ = good_diagonals(asked, context.targets, context.device_memory, context.cancellation.check,
-                                            lambda count: context.advance(count, total), classes)
+                                            lambda count: context.advance(count, total), targets.classes,
+                                            context.count)
     bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
     return [distinct(np.concatenate([others, context.targets.ordinals[places[bounds[n] : bounds[n + 1]]]]))
             for n, others in enumerate(always)]
 
 
-def least_segments(profile: SearchProfile, targets: Targets, largest: float) -> tuple[NDArray[np.int64],
+def least_segments(profile: SearchProfile, targets: Lengths, largest: float) -> tuple[NDArray[np.int64],
                                                                                      NDArray[np.bool_]]:
     """The least score of a best segment with which MSV has to look at a target, or P is at most ``largest``.
 

@@ -43,7 +43,7 @@ def found_on_devices(context: Context, residues: np.ndarray, tasks: list[Task]) 
     with short_switch_interval():
         numbers, places, diagonals = good_diagonals(
             asked, targets, context.device_memory, context.cancellation.check,
-            lambda count: context.advance(count, total))
+            lambda count: context.advance(count, total), count=context.count)
     bounds = np.searchsorted(numbers, np.arange(len(queries) + 1))
     found = [(places[first:last], diagonals[first:last]) for first, last in pairwise(bounds)]
     return [found[number] if scoring.filter_cutoff(number) > 0 else

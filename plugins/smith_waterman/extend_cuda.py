@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.resident_cuda import WorkSize
 from seqloom.plugins.common.stretches_cpu import Stretches
+from seqloom.plugins.common.workspace_cuda import WorkSize
 
 from .extend_cpu import SmithWatermanTracebackCpu
 from .recurrence_cpu import Profile, Workers

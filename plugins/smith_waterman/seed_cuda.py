@@ -16,8 +16,9 @@ from seqloom.core.context import Context
 from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.records import Pairs, Records
 from seqloom.core.stages import Footprint, Shape
-from seqloom.plugins.common.resident_cuda import WorkSize, ascending, device_memory, on_devices, prepare_devices
+from seqloom.plugins.common.resident_cuda import ascending, device_memory, on_devices, prepare_devices
 from seqloom.plugins.common.stretches_cpu import LEAST_PIECE, Stretches
+from seqloom.plugins.common.workspace_cuda import WorkSize
 from seqloom.plugins.smith_waterman import all_scores
 
 from .reach import reach_of

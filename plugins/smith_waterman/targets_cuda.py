@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +27,10 @@ from seqloom.core.cuda.jit import launching
 from seqloom.core.cuda.transfer import clear, make_wait
 from seqloom.core.kernels.packed16 import SIMULATED, Arithmetic, has_packed_maxima, packed_arithmetic
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.common.resident_cuda import Volume, WorkSize, Workspace, device_memory
+from seqloom.plugins.common.resident_cuda import Volume, device_memory
 from seqloom.plugins.common.stretches_cpu import Stretches
 from seqloom.plugins.common.target_order_cuda import BYTES_PER_COLUMN, Borders, Pieces, TargetOrder
+from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize, Workspace
 
 from .recurrence_cuda import (
     BEST,
@@ -547,6 +548,8 @@ def _profiles(query: bytes, matrix: bytes, size: int, arithmetic: Arithmetic) ->
     return query_profiles(np.frombuffer(query, np.uint8), scores, shape, arithmetic)
 
 
+_EXACT = WorkKind("exact Smith–Waterman on the device", lambda need, columns: working_bytes(need, columns),
+                  lambda need: border_columns(need))
 _alone: Any = threading.RLock() if SIMULATED else nullcontext()
 """The simulator runs one kernel at a time."""
 
@@ -564,7 +567,7 @@ def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.nda
     Raises:
         BudgetError: residues and working space don't fit ``budget`` bytes.
     """
-    memory, what = device_memory(), "exact Smith–Waterman on the device"
+    memory = device_memory()
     with _alone, memory.volume(batch, budget) as volume:
         pieces, count = None, len(chosen)
         if stretches.whole and count == len(stretches):
@@ -577,7 +580,7 @@ def on_device_targets(batch: SequenceBatch, stretches: Stretches, chosen: np.nda
             lengths = stretches.lengths[chosen]
             residues, longest = int(lengths.sum()), int(lengths.max(initial=0))
         need = WorkSize(count, residues, longest, queries, longest_query).rounded()
-        with memory.workspace(need, border_columns(need), partial(working_bytes, need), budget, what) as space:
+        with memory.workspace(_EXACT, need, budget) as space:
             yield DeviceTargets(volume, stretches, chosen, residues, space, check, pieces)
 
 

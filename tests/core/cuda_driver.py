@@ -16,10 +16,11 @@ class Driver:
     def __init__(self) -> None:
         self.entered, self.queued, self.done, self.recorded, self.failing, self.most = False, [], 0, {}, False, SIZE
         self.followed: dict[int, int] = {}
+        self.busy = 0
+        """How often a stream says that it is at work before it has done all."""
         self.lock = threading.Lock()  # workers call it side by side
-        shapes = ((self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1), (self.synchronize,
-                                                                                                      1),
-                  (self.make_wait, 3), (self.ask, 1))
+        shapes = ((self.enter, 1), (self.copy, 4), (self.copy, 4), (self.record, 2), (self.wait, 1),
+                  (self.make_wait, 3), (self.ask, 1), (self.query, 1))
         self._kept = [ctypes.CFUNCTYPE(ctypes.c_int32, *[WORD] * words)(function) for function, words in shapes]
         self.functions = np.array([ctypes.cast(f, ctypes.c_void_p).value for f in self._kept], np.uint64)
 
@@ -51,6 +52,13 @@ class Driver:
         with self.lock:
             self.followed[stream] = self.recorded[event]
         return 0
+
+    def query(self, stream: int) -> int:
+        assert self.entered
+        if self.busy:
+            self.busy -= 1
+            return 600
+        return 700 if self.failing else self.synchronize(stream)
 
     def synchronize(self, stream: int) -> int:
         with self.lock:

@@ -1,5 +1,6 @@
 """Where records are: transfers (in numba's simulator of CUDA) and producers of unknown amounts."""
 
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -83,10 +84,14 @@ def test_the_driver_is_opened_ahead(monkeypatch: pytest.MonkeyPatch, code: int) 
             return lambda *arguments: called.append(name) or code
 
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+    monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "16")
+    if code:
+        del os.environ["CUDA_DEVICE_MAX_CONNECTIONS"]
     monkeypatch.setattr(backends, "_driver_in_sight", lambda: True)
     monkeypatch.setattr(backends.ctypes, "CDLL", Driver)
     backends.open_ahead.__wrapped__()
     for thread in threading.enumerate():
         if thread.name == "open":
             thread.join(10)
+    assert os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] == ("32" if code else "16")
     assert called == ["libcuda.so.1", "cuInit", *([] if code else ["cuDeviceGet", "cuDevicePrimaryCtxRetain"])]

@@ -111,6 +111,12 @@ def test_a_stream_is_waited_for() -> None:
     driver.entered = True
     driver.copy(there.ctypes.data, source.ctypes.data, SIZE, STREAM)
     assert not there.any() and copies._synchronized(*known(driver), STREAM) == 0 and there.all()
+    there[:] = 0
+    driver.copy(there.ctypes.data, source.ctypes.data, SIZE, STREAM)
+    driver.busy = copies._ATTENTIVE + 10
+    assert copies._synchronized(*known(driver), STREAM) == 0 and there.all() and not driver.busy
+    driver.busy, driver.failing = 1, True
+    assert copies._synchronized(*known(driver), STREAM) == 700
 
 
 @settings(deadline=None)

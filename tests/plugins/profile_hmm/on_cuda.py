@@ -11,13 +11,19 @@ from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.context import Context
+from seqloom.core.context import Context, SearchSpace
+from seqloom.core.engine.engine import Engine
+from seqloom.core.engine.memory import MemorySink, MemorySource
+from seqloom.core.engine.planning import Planner, Settings
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.options import build_options
+from seqloom.core.pipeline import compose
 from seqloom.core.records import Records
 from seqloom.core.sequences import ModelBatch, SequenceBatch
+from seqloom.installed import registry
 from seqloom.plugins.common import diagonal_scan_cuda
-from seqloom.plugins.profile_hmm import pairs_cuda
+from seqloom.plugins.common.resident_cuda import device_memory
+from seqloom.plugins.profile_hmm import extend_forward_cuda, pairs_cuda
 from seqloom.plugins.profile_hmm.extend_bias_cpu import BiasFilterCpu
 from seqloom.plugins.profile_hmm.extend_bias_cuda import BiasFilterCuda
 from seqloom.plugins.profile_hmm.extend_forward_cpu import ForwardFilterCpu
@@ -30,7 +36,7 @@ from seqloom.plugins.profile_hmm.msv_cpu import decided, scores_and_p_values
 from seqloom.plugins.profile_hmm.options import ProfileOptions
 from seqloom.plugins.profile_hmm.profile import SearchProfile
 from seqloom.plugins.profile_hmm.seed_msv_cpu import MsvFilterCpu, Targets
-from seqloom.plugins.profile_hmm.seed_msv_cuda import MsvFilterCuda, least_segments
+from seqloom.plugins.profile_hmm.seed_msv_cuda import Lengths, MsvFilterCuda, least_segments
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
 from .models import batch, random_model, random_target
@@ -40,6 +46,7 @@ if SIMULATED:
     diagonal_scan_cuda.SPREAD, diagonal_scan_cuda.WARPS = 4, 1
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.LEAST_ROOM = 2, 2, 4
     pairs_cuda.PAIRS = 8
+extend_forward_cuda._WORTH = 0  # the host leaves all pairs to the device
 
 
 def context_of(models: ModelBatch, targets: SequenceBatch, **options: float) -> Context:
@@ -53,7 +60,7 @@ def same(context: Context) -> int:
     expected, counters = MsvFilterCpu().run(context, None), dict(context.counters)
     context.counters.clear()
     assert_same_records(expected, MsvFilterCuda().run(context, None))
-    assert counters == dict(context.counters)
+    assert counters == {name: number for name, number in context.counters.items() if name in counters}
     context.counters.clear()
     return len(expected)
 
@@ -129,10 +136,11 @@ def may_pass(profile: SearchProfile, targets: Targets, score: int) -> np.ndarray
 def check_cutoffs() -> None:
     """No target passes with a segment below the least one of its cost, and for each cost some does with that."""
     context = context_of(*drawn(5, [12, 90, 400], [*range(1, 900, 7), 5000]))
-    whole = Targets(context, context.targets.ordinals, ())
+    whole, costs = Targets(context, context.targets.ordinals, ()), Lengths.of(context)
+    assert np.array_equal(costs.costs, whole.costs) and np.array_equal(costs.classes, whole.costs)
     for query in range(len(context.queries)):
         profile = profile_of(context, query)
-        cutoffs, always = least_segments(profile, whole, 0.02)
+        cutoffs, always = least_segments(profile, costs, 0.02)
         assert not always.all()
         for cost in np.unique(whole.costs[~always]).tolist():
             same, least = whole.costs == cost, int(cutoffs[cost])
@@ -143,12 +151,35 @@ def check_cutoffs() -> None:
 
 
 def check_pipeline() -> None:
-    """The whole search gives the hits of the CPU."""
+    """The whole search gives the hits of the CPU, with units side by side and pairs for host and device."""
     models, targets = drawn(11, [18, 23], [30, 41, 26] if SIMULATED else list(range(40, 400, 3)))
     options = {"E": 1e6, "domE": 1e6, "F1": 0.3, "F2": 1.0, "F3": 1.0}
     wanted = run_pipeline("hmmsearch", models, targets, options, backend="cpu")
     assert len(wanted)
-    assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, backend="cuda"))
+    extend_forward_cuda._WORTH = 2
+    assert_same_hits(wanted, run_pipeline("hmmsearch", models, targets, options, backend="cuda", threads=3,
+                                          volume_residues=targets.total_residues // 2))
+
+
+def check_budget() -> None:
+    """Units side by side find room in what is planned for two of them, whichever filters they are in."""
+    if SIMULATED:
+        pairs_cuda.WORDS = diagonal_scan_cuda._GROUP_WORDS = 1 << 8
+        diagonal_scan_cuda.ROOM = 64
+    models, targets = drawn(11, [18, 9], [30, 41, 26])
+    options = {"E": 1e6, "domE": 1e6, "F1": 0.3, "F2": 1.0, "F3": 1.0}
+    wanted = run_pipeline("hmmsearch", models, targets, options, backend="cpu")
+    names, source, sink = registry(), MemorySource(targets), MemorySink()
+    space = SearchSpace(source.total_residues, source.sequences, source.longest)
+    plan = compose(names, names.pipeline("hmmsearch"), options, "cuda")
+    settings = Settings(threads=3, volume_residues=45)
+    planner = Planner(plan, models, source, space, settings)
+    units = planner.units()
+    need = planner.need(units.batches, units.volumes, 2).device
+    assert len(units.volumes) == 3 and need < planner.need(units.batches, units.volumes, 3).device
+    Engine(plan, names, models, source, space, replace(settings, device_memory=need)).run(sink)
+    assert len(wanted) and device_memory()._used <= need
+    assert_same_hits(wanted, sink.hits)
 
 
 def check_random(residues: int, seed: int = 0) -> None:
@@ -166,7 +197,8 @@ def check_random(residues: int, seed: int = 0) -> None:
     print(f"{done:,} residues of random targets, {seed} cases")
 
 
-CHECKS = {"pairs": check_pairs, "filters": check_filters, "cutoffs": check_cutoffs, "pipeline": check_pipeline}
+CHECKS = {"pairs": check_pairs, "filters": check_filters, "cutoffs": check_cutoffs, "pipeline": check_pipeline,
+          "budget": check_budget}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

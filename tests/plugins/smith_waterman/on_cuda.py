@@ -24,6 +24,7 @@ from seqloom.core.kernels.packed16 import ORDINARY, PACKED, SIMULATED, SINGLE, A
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.plugins.common import resident_cuda, target_order_cuda
 from seqloom.plugins.common.stretches_cpu import Stretches
+from seqloom.plugins.common.workspace_cuda import WorkKind, WorkSize
 from seqloom.plugins.smith_waterman import (
     antidiagonal_cuda,
     extend_cuda,
@@ -256,7 +257,7 @@ def check_streaming() -> None:
     memory = resident_cuda.device_memory()
     made, usual = [], resident_cuda.Workspace
     resident_cuda.Workspace = lambda *arguments: made.append(arguments) or usual(*arguments)
-    need = resident_cuda.WorkSize(1, 40, 40, 1, 4).rounded()
+    need = WorkSize(1, 40, 40, 1, 4).rounded()
     # Room for what a unit needs and the volume behind it, but not for another one.
     budget = targets_cuda.working_bytes(need) + 2 * resident_cuda.VolumeSize.of(40, 1).nbytes
     volumes = [targets.take(n, n + 1) for n in range(4)]
@@ -277,8 +278,8 @@ def check_streaming() -> None:
 def check_side_by_side() -> None:
     """Units find room side by side, and volumes ahead of them make room, with what is planned for and no more."""
     volumes = [batch(["A" * n, "CW" * n]) for n in range(40, 46)]
-    need = resident_cuda.WorkSize(2, 135, 90, 1, 4).rounded()
-    work, columns = targets_cuda.working_bytes(need), targets_cuda.border_columns(need)
+    need, kind = WorkSize(2, 135, 90, 1, 4).rounded(), targets_cuda._EXACT
+    work = targets_cuda.working_bytes(need)
     flight, extent = 3, resident_cuda.VolumeSize.of(135, 2).nbytes
     memory, budget = resident_cuda.DeviceMemory(1 << 30), (flight + 1) * extent + flight * work
     together = threading.Barrier(flight)
@@ -286,7 +287,7 @@ def check_side_by_side() -> None:
     def unit(volume: SequenceBatch) -> bool:
         with memory.volume(volume, budget) as held:
             together.wait(30)  # all of them have a volume when they ask for working space
-            with memory.workspace(need, columns, lambda room: targets_cuda.working_bytes(need, room), budget, "work"):
+            with memory.workspace(kind, need, budget):
                 assert memory._used <= budget
                 return residues_of(held, volume.total_residues).tolist() == volume.residues.tolist()
 
@@ -295,6 +296,41 @@ def check_side_by_side() -> None:
         assert all(units.map(unit, volumes * 2, timeout=50))
         for reading in ahead:
             reading.result()
+
+
+def check_working_space() -> None:
+    """Stages of a kind hand working space on; it grows where there is room, and none of another kind goes."""
+    memory, counts = resident_cuda.DeviceMemory(1 << 30), Counter()
+    kinds = [WorkKind(what, lambda need, columns: 1000 * need.stretches, fills=what == "a") for what in "ab"]
+    made, device_array = Counter(), resident_cuda.cuda.device_array
+
+    def count(what: str, number: int) -> None:
+        counts[what] += number
+
+    def used(kind: WorkKind, stretches: int, residues: int = 0, budget: int | None = None) -> tuple[int, int]:
+        """What there is room for in the working space that is found for so much."""
+        with memory.workspace(kind, WorkSize(stretches, residues, 0, 2, 0), budget, count) as space:
+            space.room("numbers", stretches, np.int32)[:1].copy_to_device(np.array([7], np.int32))
+            assert space.fetch(space.room("numbers", 1, np.int32), 0, 1).tolist() == [7]
+            assert len(space.streams) == 2
+            return space.need[:2]
+
+    with mock.patch.object(resident_cuda.cuda, "device_array",
+                           lambda *arguments: made.update(arrays=1) or device_array(*arguments)):
+        for kind in kinds * 3:
+            assert used(kind, 2) == (2, 0)
+        assert memory._used == 4000 and counts["working spaces made"] == made["arrays"] == 2
+        assert used(kinds[0], 1, 5) == (2, 5) and used(kinds[0], 2) == (2, 5)  # it has grown for both
+        assert used(kinds[0], 6) == (6, 5) and memory._used == 8000 and counts["working spaces made"] == 2
+        with memory.workspace(kinds[0], WorkSize(6, 0, 0, 2, 0), None):
+            assert used(kinds[0], 3) == (3, 0) and memory._used == 11_000  # one is in use, so that there are two
+        assert used(kinds[0], 1) == (3, 0)  # the smallest that suffices
+        # Without room to grow it goes, and then that of others that nobody uses.
+        assert used(kinds[0], 8, 0, 11_000) == (8, 0) and memory._used <= 11_000
+        assert used(kinds[1], 4, 0, 11_000) == (4, 0) and memory._used <= 11_000
+    assert {"ms waiting for a turn", "ms waiting for the device"} < set(counts)
+    memory.release_idle()
+    assert not memory._used
 
 
 def check_shares() -> None:
@@ -322,6 +358,7 @@ CHECKS = {
     "letters": check_residues,
     "streaming": check_streaming,
     "side-by-side": check_side_by_side,
+    "working-space": check_working_space,
     "shares": check_shares,
 }
 

@@ -15,7 +15,8 @@ from tests.simulator import simulated
 
 
 @pytest.mark.parametrize("check", [
-    "packed-linear", "pieces", "overflow", "pipelines", "memory", "letters", "streaming", "side-by-side", "shares",
+    "packed-linear", "pieces", "overflow", "pipelines", "memory", "letters", "streaming", "side-by-side",
+    "working-space", "shares",
     *(pytest.param(name, marks=pytest.mark.gold) for name in ("packed", "packed-flat", "ordinary", "single")),
 ])
 def test_in_the_simulator(check: str) -> None:
@@ -132,6 +133,6 @@ def test_tiles_cover_a_query(length: int, together: int) -> None:
 @given(st.integers(1, 1 << 40))
 def test_room_grows_by_steps_of_a_sixteenth_at_most(number: int) -> None:
     pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-    from seqloom.plugins.common.resident_cuda import rounded
+    from seqloom.plugins.common.workspace_cuda import rounded
 
     assert number <= rounded(number) <= number + number // 16 and rounded(rounded(number)) == rounded(number)
