@@ -8,6 +8,7 @@ too long, and kernels are taken only from folders that nobody else may write to.
 import hashlib
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from ..kernels.stamps import stamp
 from ..user_cache import Unsafe, check_safe, kernel_cache, refuse, trusted_owners
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
+warnings.filterwarnings("ignore", r"Grid size \d+ will likely result in GPU under-utilization")
+"""Which kernels are small because their work is: nobody who searches can do anything about it."""
 launching = threading.Lock()
 """Held by whoever starts a kernel: two threads don't load one at a time, and the simulator runs one at a time."""
 

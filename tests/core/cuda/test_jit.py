@@ -1,6 +1,7 @@
 """CUDA kernels that are kept are stamped with the text of the modules that they take functions from."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,3 +62,18 @@ def test_kernels_are_not_taken_from_a_folder_that_others_may_write_to(tmp_path: 
 def test_kernels_that_cant_be_kept_are_compiled_all_the_same(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("seqloom.core.cuda.jit._has_a_place", lambda source: False)
     assert type(compiled(tmp_path, TEXT)._cache).__name__ == "NullCache"
+
+
+def test_small_kernels_are_not_warned_of() -> None:
+    text = """
+from seqloom.core.cuda import jit
+from numba.cuda import dispatcher
+
+dispatcher.warn(dispatcher.errors.NumbaPerformanceWarning(
+    "Grid size 66 will likely result in GPU under-utilization due to low occupancy."))
+dispatcher.warn("something else")
+"""
+    done = subprocess.run([sys.executable, "-c", text],
+                          env={name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"},
+                          capture_output=True, text=True)
+    assert "something else" in done.stderr and "Grid size" not in done.stderr
