@@ -30,7 +30,7 @@ _ALL = _U32(0xFFFFFFFF)
 
 
 @kernel
-def _code(text, tables, first, size, coded):
+def _code(text, codes, tables, first, size, coded):
     """Codes of ``size`` symbols of the text from ``first`` on; those of the table for all from its last one on."""
     done = 0
     while done < size and first + done + BYTE_LANES <= len(text):
@@ -38,7 +38,7 @@ def _code(text, tables, first, size, coded):
         store(coded, done, lookup(tables, 0, symbols))
         done += BYTE_LANES
     for i in range(_U64(done), _U64(size)):
-        coded[i] = tables[min(text[_U64(first) + i], _U8(LOOKUP_ENTRIES - 1))]
+        coded[i] = codes[min(text[_U64(first) + i], _U8(LOOKUP_ENTRIES - 1))]
 
 
 @kernel
@@ -145,10 +145,11 @@ def bucket_of(value, bits):
 
 
 @kernel
-def _minimizers(text, tables, bits, residues, window, begin, end, place, value):
+def _minimizers(text, codes, tables, bits, residues, window, begin, end, place, value):
     """Write places and hashes of the window minima of ``text`` among words begin … end − 1, ties all; their number.
 
-    Windows that hold ``NEVER`` don't count. tables: u1, of ``lookup_tables``, the code of each symbol.
+    Windows that hold ``NEVER`` don't count. codes, tables: u1, the code of each symbol, plainly and of
+    ``lookup_tables``.
     """
     span = _CHUNK + 3 * window + residues + 2 * BYTE_LANES
     hashes, x, y, coded = np.empty(span, _U32), np.empty(span, _U32), np.empty(span, _U32), np.empty(span, _U8)
@@ -159,7 +160,7 @@ def _minimizers(text, tables, bits, residues, window, begin, end, place, value):
         first, stop = max(0, start - (window - 1)), min(start + _CHUNK, end)
         last = min(stop + window - 1, words)
         size = last - first
-        _code(text, tables, first, size + residues - 1, coded)
+        _code(text, codes, tables, first, size + residues - 1, coded)
         x, y = _pack(coded, bits, residues, size, x, y)
         _scramble(x, hashes, y, size)
         x, y = _window_minimum(y, x, size, window)
@@ -194,7 +195,7 @@ def minimizers(text: np.ndarray, codes: np.ndarray, words: Words, threads: int =
         place, value = np.empty(size, place_type(text)), np.empty(size, np.uint32)
         places, values = [place[:0]], [value[:0]]
         for begin in range(first, last, _PART):
-            count = _minimizers(text, tables, *words, begin, min(begin + _PART, last), place, value)
+            count = _minimizers(text, codes, tables, *words, begin, min(begin + _PART, last), place, value)
             places.append(place[:count].copy())
             values.append(value[:count].copy())
         return places, values

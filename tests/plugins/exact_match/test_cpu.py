@@ -193,13 +193,17 @@ def test_repetitive_texts_have_the_same_matches(given_, mode, length, volume):
                                                   volume_residues=volume), route)
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.text("ACGTN", max_size=90), min_size=1, max_size=6), st.integers(1, 70), st.booleans())
-def test_minimizers_of_queries_are_those_of_windows_inside_of_them(queries, length, acgt_only):
-    symbols, words = strands_cpu.strand_of(nucleotides(queries), -1, acgt_only).symbols, words_of(NUCLEOTIDE, length)
-    places, hashes = minimizers.minimizers(symbols, word_codes(NUCLEOTIDE), words)
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from([(NUCLEOTIDE, "ACGTN", -1), (PROTEIN, PROTEIN.letters, 1)]), st.data(), st.integers(1, 70),
+       st.booleans())
+def test_minimizers_of_queries_are_those_of_windows_inside_of_them(kind, data, length, acgt_only):
+    alphabet, letters, strand = kind
+    queries = SequenceBatch.of(alphabet, data.draw(st.lists(st.text(letters, max_size=90), min_size=1, max_size=6)))
+    symbols, words = strands_cpu.strand_of(queries, strand, acgt_only).symbols, words_of(alphabet, length)
+    codes = word_codes(alphabet)
+    places, hashes = minimizers.minimizers(symbols, codes, words)
     for threads in (1, 2):
-        found = minimizer_index_cpu.minimizers(symbols, word_codes(NUCLEOTIDE), words, threads)
+        found = minimizer_index_cpu.minimizers(symbols, codes, words, threads)
         assert np.array_equal(found[0], places) and np.array_equal(found[1], hashes)
     span, usable = words.window + words.residues - 1, symbols != 255
     windows = [first for first in range(len(symbols) - span + 1) if usable[first : first + span].all()]
