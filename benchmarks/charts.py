@@ -11,10 +11,16 @@ COLOURS = ("#1f6fb4", "#d9480f", "#2b8a3e", "#862e9c", "#e8a400", "#0b7285", "#c
 def save_chart(path: Path, title: str, across: str, up: str,
                series: Mapping[str, Sequence[tuple[float, float]]]) -> None:
     """Draw points (x, y), both above 0, joined by lines; ``across`` and ``up`` say what the axes are."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     with _chart(path, title, across, up) as axes:
         for n, (name, points) in enumerate(series.items()):
             axes.loglog(*zip(*points, strict=True), marker="o", markersize=4, color=COLOURS[n % len(COLOURS)],
                         label=name)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+            axis.set_minor_formatter(NullFormatter())
 
 
 def save_bars(path: Path, title: str, across: str, up: str, names: Sequence[str],
@@ -27,6 +33,12 @@ def save_bars(path: Path, title: str, across: str, up: str, names: Sequence[str]
             below = [low + height for low, height in zip(below, heights, strict=True)]
         for name, heights in marks.items():
             axes.plot(names, heights, "k_", markersize=22, markeredgewidth=2, label=name)
+
+
+def _short(value: float) -> str:
+    """A number for an axis: 0.05, 20, 5 k."""
+    unit, size = next(((unit, size) for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)) if value >= size), ("", 1))
+    return f"{value / size:g} {unit}".rstrip()
 
 
 @contextmanager

@@ -265,7 +265,7 @@ def main() -> None:
         series = {}
         for count, length in settings:
             for back_end, rate in largest.compare(reads_of(largest.targets, count, generator, length)):
-                series.setdefault(back_end, []).append((length if across.startswith("letters") else count, rate))
+                series.setdefault(back_end, []).append((length if name == "reads_by_length" else count, rate))
         title = f"{largest.targets.total_residues:,} residues of reference, both strands"
         save_chart(folder / f"{name}.svg", title, across, "reads per second", series)
 

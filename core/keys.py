@@ -1,10 +1,12 @@
-"""Columns as byte keys: bytes whose plain order is the wanted order, so that one kind of sorter sorts everything."""
+"""Columns as keys whose plain order is the wanted one: as bytes, which every sorter sorts, or as numbers."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from .records import Ragged
+
+_MOST = 1 << 62  # combinations of values that one number tells apart
 
 
 def byte_keys(columns: Sequence[np.ndarray], descending: Sequence[bool] = ()) -> Ragged:
@@ -38,3 +40,20 @@ def byte_keys(columns: Sequence[np.ndarray], descending: Sequence[bool] = ()) ->
         parts.append(raw.astype(unsigned.newbyteorder(">")).view(np.uint8).reshape(len(values), unsigned.itemsize))
     table = np.concatenate(parts, axis=1) if parts else np.empty((0, 0), np.uint8)
     return Ragged.even(table)
+
+
+def stable_order(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """i8[n]: rows in order of integer columns, the first column first; rows that are equal in all stay as they stand.
+
+    Columns of small ranges are sorted as one number: in a fraction of the time of one column after the other, and the
+    less the longer stretches are in order before.
+    """
+    key, combinations = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns if len(key) else ():
+        least, most = int(column.min()), int(column.max())
+        combinations *= most - least + 1
+        if combinations > _MOST or most > _MOST:
+            return np.lexsort(columns[::-1])
+        key *= most - least + 1
+        key += column.astype(np.int64) - least
+    return np.argsort(key, kind="stable")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from seqloom.core.kernels.jit import kernel
+from seqloom.core.keys import stable_order
 
 from .fm_index import IndexPart, Tables
 from .fm_seed_cpu import codes_of
@@ -73,6 +74,12 @@ def _read_on(text, query, places, begin, length, rows):
         rows[n, 0], rows[n, 1], rows[n, 2] = start, first, last - first
 
 
+def distinct_matches(rows: np.ndarray) -> np.ndarray:
+    """i8[m, 3]: the different ones of i8[n, 3] ``rows``, by place in the query, then in the text."""
+    rows = rows[stable_order([rows[:, 0], rows[:, 1], rows[:, 2]])]
+    return rows[(np.diff(rows, axis=0, prepend=-1) != 0).any(axis=1)]
+
+
 def joined_matches(rows: np.ndarray, fm: Tables, query: np.ndarray, unique: bool) -> np.ndarray:
     """i8[m, 3]: matches of a text from those of its parts, some of which may be there twice.
 
@@ -81,11 +88,10 @@ def joined_matches(rows: np.ndarray, fm: Tables, query: np.ndarray, unique: bool
         unique: of matches with one query interval the first two in order of their suffixes stay, and none that a longer
             one covers; else all.
     """
-    rows = np.unique(rows, axis=0)
+    rows = distinct_matches(rows)
     if not unique or not len(rows):
         return rows
-    ends = rows[:, 0] + rows[:, 2]
-    rows = rows[np.lexsort([rows[:, 1], -ends, rows[:, 0]])]
+    rows = rows[stable_order([rows[:, 0], -rows[:, 2]])]
     first = np.flatnonzero((np.diff(rows[:, [0, 2]], axis=0, prepend=-1) != 0).any(axis=1))
     intervals, sizes = rows[first], np.diff(first, append=len(rows))
     ends = intervals[:, 0] + intervals[:, 2]

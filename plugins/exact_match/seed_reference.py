@@ -13,6 +13,7 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.errors import DamagedError
 from seqloom.core.index import Index
+from seqloom.core.keys import stable_order
 from seqloom.core.records import Records, Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Footprint, SeedStage, Shape
@@ -174,7 +175,7 @@ def in_order(rows: np.ndarray) -> np.ndarray:
     """i8[n, 3] matches by place in the strand, then in the text; mostly they are in this order."""
     before, behind = rows[:-1], rows[1:]
     descends = (before[:, 0] > behind[:, 0]) | ((before[:, 0] == behind[:, 0]) & (before[:, 1] > behind[:, 1]))
-    return rows[np.lexsort([rows[:, 1], rows[:, 0]])] if descends.any() else rows
+    return rows[stable_order([rows[:, 0], rows[:, 1]])] if descends.any() else rows
 
 
 def strands_together(parts: Sequence[Seeds]) -> Seeds:

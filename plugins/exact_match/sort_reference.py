@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 from seqloom.core.context import Context, Scoring
-from seqloom.core.keys import byte_keys
+from seqloom.core.keys import byte_keys, stable_order
 from seqloom.core.records import Alignments, Hits, Records
 from seqloom.core.stages import Scope, SortStage
 
@@ -113,7 +113,7 @@ def _order(stage: SortStage, context: Context, columns: Sequence[np.ndarray], de
         return np.arange(len(columns[0]))
     if len(columns[0]) > _FEW:
         return stage.order(context, byte_keys(columns, descending))
-    return np.lexsort(signed[::-1])
+    return stable_order(signed)
 
 
 def _in_order(columns: Sequence[np.ndarray]) -> bool:

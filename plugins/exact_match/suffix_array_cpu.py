@@ -28,7 +28,7 @@ from seqloom.plugins.common.sort_words_cpu import (
 )
 
 from .suffix_array import suffix_type
-from .suffix_names_cpu import named, pays
+from .suffix_names_cpu import named, named_by_table, pays
 
 _ROUNDS = 4  # words compared before doubling, at most
 _REPETITIVE = 16  # SA-IS if more than a 16th of the suffixes still tie with a neighbour
@@ -361,27 +361,40 @@ def by_induction(text: np.ndarray) -> np.ndarray:
     used = np.flatnonzero(sizes)
     ranks = np.zeros(len(sizes), kind)
     ranks[used] = np.arange(len(used))
-    codes = np.empty(count, np.uint8 if len(used) <= 128 else kind)
-    leftmost = np.empty(count // 2 + 1, kind)
-    leftmost = leftmost[len(leftmost) - _classify(text, ranks, codes, leftmost) :]
-    sizes = sizes[used].astype(kind)
-    if pays(len(leftmost), len(used)):
-        ranked, reduced, different = named(codes, leftmost, len(used))
+    codes = np.empty(count, _code_type(len(used), kind))
+    bounds = np.empty(count // 2 + 2, kind)
+    bounds[-1] = count
+    bounds = bounds[len(bounds) - 1 - _classify(text, ranks, codes, bounds[:-1]) :]
+    sizes, leftmost = sizes[used].astype(kind), bounds[:-1]
+    found = named_by_table(codes, bounds, len(used))
+    if found:
+        ranked = by_induction(found[0])
     else:
-        ranked, reduced, different = _named_by_induction(codes, sizes, leftmost)
-    if different < len(leftmost):
-        ranked = by_induction(reduced)
-    del reduced
+        by_words = pays(len(leftmost), len(used))
+        ranked, reduced, different = (named(codes, bounds, len(used)) if by_words
+                                      else _named_by_induction(codes, sizes, leftmost))
+        if different < len(leftmost):
+            ranked = by_induction(reduced)
     order = np.empty(count, kind)
-    _induce(codes, sizes, leftmost[ranked], order, np.empty(0, kind))
+    _seed(codes, sizes, leftmost, ranked, order)
+    _induce(codes, sizes, order, np.empty(0, kind))
     return order
+
+
+def _code_type(symbols: int, kind: np.dtype) -> np.dtype:
+    """The narrowest type that holds twice the rank of each of some symbols."""
+    types = np.dtype(np.uint8), np.dtype(np.uint16), kind
+    return next(one for one in types if 2 * symbols <= 1 << 8 * one.itemsize)
 
 
 def _named_by_induction(codes: np.ndarray, sizes: np.ndarray,
                         leftmost: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     """As ``named``, by sorting the leftmost rising suffixes as if each ended where the next one begins."""
+    if not len(leftmost):
+        return leftmost, leftmost, 0
     order, seeds = np.empty(len(codes), leftmost.dtype), np.empty_like(leftmost)
-    _induce(codes, sizes, leftmost, order, seeds)
+    _seed(codes, sizes, leftmost, leftmost[:0], order)
+    _induce(codes, sizes, order, seeds)
     del order
     names = np.empty(len(codes) // 2 + 1, leftmost.dtype)
     different = int(_name(codes, leftmost, seeds, names))
@@ -422,40 +435,61 @@ def _classify(text, ranks, codes, leftmost):
 
 
 @kernel
-def _induce(codes, sizes, seeds, order, leftmost):
-    """Sort all suffixes from the order of ``seeds``, the leftmost rising ones, among themselves.
+def _seed(codes, sizes, leftmost, ranked, order):
+    """Put the leftmost rising suffixes at the ends of their symbols' stretches of ``order``, and −1 elsewhere.
 
-    ``leftmost`` takes those ones in their new order, unless it is empty.
+    ranked: their numbers in order; where there are none, they come as they stand in the text.
+    """
+    order[:] = -1
+    count = len(leftmost)
+    behind = np.zeros_like(sizes)  # how many have each symbol, then where the stretch of the next one begins
+    for n in range(count):
+        behind[codes[leftmost[n]] >> 1] += 1
+    if not len(ranked):
+        place = 0
+        for symbol in range(len(sizes)):
+            place += sizes[symbol]
+            behind[symbol] = place
+        for n in range(count - 1, -1, -1):
+            symbol = codes[leftmost[n]] >> 1
+            behind[symbol] -= 1
+            order[behind[symbol]] = leftmost[n]
+        return
+    place, n = 0, 0
+    for symbol in range(len(sizes)):
+        place += sizes[symbol]
+        for to in range(place - behind[symbol], place):
+            prefetch(leftmost, ranked[min(n + _AHEAD, count - 1)])
+            order[to] = leftmost[ranked[n]]
+            n += 1
+
+
+@kernel
+def _induce(codes, sizes, order, leftmost):
+    """Sort all suffixes from the order of the leftmost rising ones, which ``_seed`` has put there.
+
+    On the way a suffix whose predecessor rises stands as its complement. So the first pass, which puts falling suffixes
+    in their places, and the second, which puts rising ones, look at each symbol of the text once between them.
+
+    ``leftmost`` takes the leftmost rising ones in their new order, unless it is empty.
     """
     count = len(codes)
-    order[:] = -1
     at = np.empty_like(sizes)
     place = 0
     for symbol in range(len(sizes)):
-        place += sizes[symbol]
-        at[symbol] = place
-    for n in range(len(seeds) - 1, -1, -1):
-        if n >= _AHEAD:
-            prefetch(codes, seeds[n - _AHEAD])
-        symbol = codes[seeds[n]] >> 1
-        at[symbol] -= 1
-        order[at[symbol]] = seeds[n]
-    place = 0
-    for symbol in range(len(sizes)):
         at[symbol] = place
         place += sizes[symbol]
-    symbol = codes[count - 1] >> 1  # the last suffix is the first of its falling ones
-    order[at[symbol]] = count - 1
+    suffix = count - 1  # the first of the falling ones of its symbol
+    symbol = codes[suffix] >> 1
+    order[at[symbol]] = suffix ^ -np.int64(codes[max(suffix, 1) - 1] & 1)
     at[symbol] += 1
     for n in range(count):
-        if n + _AHEAD < count:
-            prefetch(codes, order[n + _AHEAD] - 1)
-        suffix = order[n] - 1
-        if suffix >= 0:
-            code = codes[suffix]
-            if not code & 1:
-                order[at[code >> 1]] = suffix
-                at[code >> 1] += 1
+        prefetch(codes, max(1, order[min(n + _AHEAD, count - 1)]) - 1)
+        if order[n] > 0:
+            suffix = np.int64(order[n]) - 1
+            symbol = codes[suffix] >> 1
+            order[at[symbol]] = suffix ^ -np.int64(codes[max(suffix, 1) - 1] & 1)
+            at[symbol] += 1
     place = 0
     for symbol in range(len(sizes)):
         place += sizes[symbol]
@@ -467,17 +501,16 @@ def _induce(codes, sizes, seeds, order, leftmost):
         if n < first:
             bucket -= 1
             first -= sizes[bucket]
-        if n >= _AHEAD:
-            prefetch(codes, order[n - _AHEAD] - 1)
-        suffix = order[n] - 1
-        if suffix >= 0:
-            code = codes[suffix]
-            if code & 1:
-                at[code >> 1] -= 1
-                order[at[code >> 1]] = suffix
-            elif found and n >= at[bucket]:  # a rising suffix behind a falling one
-                found -= 1
-                leftmost[found] = suffix + 1
+        prefetch(codes, max(1, ~order[max(n - _AHEAD, 0)]) - 1)
+        if order[n] < 0:
+            order[n] = ~order[n]
+            suffix = np.int64(order[n]) - 1
+            symbol = codes[suffix] >> 1
+            at[symbol] -= 1
+            order[at[symbol]] = suffix ^ -np.int64(codes[max(suffix, 1) - 1] & (suffix > 0))
+        elif found and n >= at[bucket] and order[n]:  # a rising suffix behind a falling one
+            found -= 1
+            leftmost[found] = order[n]
 
 
 @kernel

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from seqloom.core.keys import byte_keys
+from seqloom.core.keys import byte_keys, stable_order
 
 TYPES = ["i1", "i4", "i8", "u1", "u2", "u4", "u8", "bool", "f4", "f8"]
 
@@ -37,6 +37,15 @@ def test_byte_order_is_numeric_order(case) -> None:
     wanted = sorted(range(len(columns[0])),
                     key=lambda n: [rank(c[n], d) for c, d in zip(columns, descending, strict=True)])
     assert order_of(columns, descending) == wanted
+
+
+@given(st.data(), st.integers(0, 12))
+def test_rows_are_ordered_by_columns_and_stay_where_they_are_equal(data, rows: int) -> None:
+    kinds = data.draw(st.lists(st.sampled_from(["i1", "i4", "i8", "u1", "u8", "bool"]), min_size=1, max_size=4))
+    values = data.draw(st.sampled_from([None, st.integers(0, 1)]))
+    columns = [data.draw(hnp.arrays(np.dtype(kind), rows, elements=values)) for kind in kinds]
+    wanted = sorted(range(rows), key=lambda n: [column[n].item() for column in columns])
+    assert stable_order(columns).tolist() == wanted
 
 
 @pytest.mark.parametrize("dtype", ["i1", "i4", "i8"])

@@ -16,6 +16,7 @@ from seqloom.plugins.exact_match import (
     seed_reference,
     strands_cpu,
     suffix_array_cpu,
+    suffix_names_cpu,
 )
 from seqloom.plugins.exact_match.index_cpu import SuffixArrayCpu
 from seqloom.plugins.exact_match.index_reference import SuffixArray, SuffixArrayOptions
@@ -106,6 +107,21 @@ def test_places_of_eight_bytes(build, monkeypatch):
         text = np.append(symbols, 18).astype(np.uint8)
         order = build(text)
         assert order.dtype == np.int64 and is_sorted(text, order)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(2, 60), st.integers(1, 30), st.booleans(), st.randoms(use_true_random=False))
+def test_stretches_named_by_a_table_and_by_sorting_are_the_same(symbols, unit, long, random):
+    """A text of copies of some pieces, so that few stretches between leftmost rising suffixes differ."""
+    pieces = [[random.randrange(symbols) for _ in range(random.randint(1, unit))] for _ in range(5)]
+    pieces += [[0] * 200 + [1] * long] if long else []
+    text = np.array([*(symbol for _ in range(60) for symbol in random.choice(pieces)), symbols], np.int64)
+    with patch.object(suffix_names_cpu, "FEWEST", 1), patch.object(suffix_names_cpu, "_MOST_DIFFERENT", 0):
+        by_sorting = by_induction(text)
+    with patch.object(suffix_names_cpu, "FEWEST", 1), patch.object(suffix_names_cpu, "_LEAST_COPIES", 1):
+        assert by_induction(text).tolist() == by_sorting.tolist()
+    suffixes = [text[n:].tolist() for n in range(len(text))]
+    assert by_sorting.tolist() == sorted(range(len(text)), key=suffixes.__getitem__)
 
 
 @settings(max_examples=100, deadline=None)
