@@ -533,8 +533,7 @@ def picked(names: Iterable[str] | None, other_names: Iterable[str] | None, taxid
 def parsed_names(plan: Plan, source: VolumeSource) -> list[bool]:
     """Of each database whether its names are taken apart; of one that doesn't say, whether the options ask for it."""
     asked = bool(getattr(plan.options, "parse_deflines", False))
-    said = [base.get("parsed_names") for base in source.fingerprints()]
-    return [asked if one is None else bool(one) for one in said]
+    return [asked if one is None else one for one in source.parsed_names()]
 
 
 def is_space(kept: Mapping[str, Any], source: VolumeSource) -> bool:

@@ -22,7 +22,6 @@ from typer.main import get_command
 from . import aliases, colour
 from .helping import EXAMPLE, INPUT, OUTPUT, RESULTS, SETTINGS, YES, FileName, PlainCommand, PlainGroup, group
 from .output import is_terminal, opened, say
-from .peers import TASKS, Refused
 from .plugs import registry
 from .progress import working
 
@@ -98,8 +97,10 @@ def pipeline_command(name: str, args: Sequence[str] = ()) -> Any:
     from seqloom.installed import find_pipeline
 
     task = aliases.task_of(args) or ""
-    if task in TASKS and not is_pipeline(task):
-        raise Refused(f"there is no task {task} here: {TASKS[task]}")
+    if task and not is_pipeline(task):
+        from .peers import check_task
+
+        check_task(task)
     pipeline = find_pipeline(registry(), name, task)
     family = registry().family(pipeline.family)
     infos = option_infos(family.Options)

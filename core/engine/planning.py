@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from ..pipeline import Plan
 from ..ports import Span, UnitPlan, VolumeSource
 from ..records import Records
 from ..stages import Shape
-from .balance import Costs, Work, best_cut
 
 LEAST_FLIGHT = 2
 """Units that find room side by side in any case, if there are as many threads: what one of them does alone, like
@@ -59,8 +59,7 @@ class Settings:
     sent: bool = False
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(NamedTuple):
     """Bytes that units side by side need at most, and the slots that need most of them.
 
     Attributes:
@@ -288,6 +287,8 @@ class Planner:
         settings = self.settings
         if settings.workers < 2 or not cut.units:
             return cut
+        from .balance import Costs, Work, best_cut
+
         work = Work(len(self.queries), sum(map(self._residues, cut.batches)),
                     sum(v.total_residues for v in cut.volumes), self._seconds(cut) * cut.units)
         batches, volumes = best_cut(work, Costs(sent=settings.sent), settings.workers * settings.threads,
