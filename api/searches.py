@@ -333,7 +333,7 @@ def rest_of_queries(run_file: "RunFile", given: "str | Path | Sequence[str | Pat
         return None, run_file.queries(registry())
     files, run = QueryFiles.kept(run_file.provenance["query_stream"]), run_file.id
     if given is not None:
-        files = replace(files, paths=tuple(map(str, given if isinstance(given, list | tuple) else [given])))
+        files = files._replace(paths=tuple(map(str, given if isinstance(given, list | tuple) else [given])))
     elif (passing := files.passing) is not None:
         where = "standard input" if passing == "-" else passing
         raise ResumeError(f"run {run} had not read all its queries from {where}; give them again, from the first on: "

@@ -10,10 +10,10 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from seqloom.core.errors import UsageError
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 IN_OUT, MACHINE, BUILD = "Input and output", "Machine (changes no result)", "Pipeline"
 
 
-@dataclass(frozen=True)
-class RunOption:
+class RunOption(NamedTuple):
     """An option that every search has: of type str, list[str] (may be repeated) or bool."""
 
     heading: str

@@ -92,8 +92,7 @@ class TargetInfo:
             [self.parsed[i] for i in places] if self.parsed else ())
 
 
-@dataclass(frozen=True)
-class TaxaFound:
+class TaxaFound(NamedTuple):
     """Targets of some organisms.
 
     Attributes:
@@ -214,8 +213,7 @@ class Trace:
     lost: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class UnitResult:
+class UnitResult(NamedTuple):
     """How a unit ended.
 
     Attributes:
@@ -226,7 +224,7 @@ class UnitResult:
 
     unit: Unit
     records: Records | None = None
-    stats: Mapping[str, SlotStats] = field(default_factory=dict)
+    stats: Mapping[str, SlotStats] = MappingProxyType({})
     error: BaseException | None = None
 
 

@@ -274,7 +274,7 @@ class Pick:
         found = (TaxaFound(self._of_names(source, where), frozenset()) if self.names is not None else
                  self._of_taxids(source, self.taxids or (), where))
         if self.others:
-            found = replace(found, numbers=np.delete(np.arange(source.sequences, dtype=np.int64), found.numbers))
+            found = found._replace(numbers=np.delete(np.arange(source.sequences, dtype=np.int64), found.numbers))
         if not len(found.numbers):
             raise InputError(f"no targets are left to search in {where}; pick others")
         return found
@@ -363,7 +363,7 @@ class PickedSource:
     def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
         """Those of the picked targets that are of these organisms."""
         found = self._source.find_taxa(taxids)
-        return replace(found, numbers=np.flatnonzero(np.isin(self.numbers, found.numbers)))
+        return found._replace(numbers=np.flatnonzero(np.isin(self.numbers, found.numbers)))
 
 
 def kind_of(source: VolumeSource) -> str:
