@@ -1,7 +1,7 @@
 """Sequence databases for programs: create, open, look inside, extract, check."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .core.alphabet import alphabet
 from .core.progress import Progress
@@ -10,7 +10,9 @@ from .inputs import Ids, begin_reading, facts_of, read_sequences
 from .installed import registry
 from .open_database import OpenDatabase, PathLike, duckdb_share, title_of
 from .storage.sequences.database import SequenceDatabase
-from .taxonomy import Taxids
+
+if TYPE_CHECKING:
+    from .taxonomy import Taxids
 
 
 class Database(OpenDatabase[SequenceDatabase]):
@@ -24,7 +26,7 @@ class Database(OpenDatabase[SequenceDatabase]):
 
     @classmethod
     def create(cls, path: PathLike, *files: PathLike, type: str | None = None, on_bad: str = "error", title: str = "",
-               memory: int | None = None, progress: Progress | None = None, taxids: Taxids | None = None,
+               memory: int | None = None, progress: Progress | None = None, taxids: "Taxids | None" = None,
                parsed_names: bool | None = None) -> Self:
         """Make a database from FASTA or FASTQ files (plain, gzip, bzip2, xz, zstd; "-" is standard input).
 
@@ -55,7 +57,7 @@ class Database(OpenDatabase[SequenceDatabase]):
         return cls(SequenceDatabase.open(path, read_only=read_only, memory=duckdb_share(memory, read_only)), memory)
 
     def append(self, *files: PathLike, on_bad: str = "error", progress: Progress | None = None,
-               taxids: Taxids | None = None) -> None:
+               taxids: "Taxids | None" = None) -> None:
         """Add the records of more files behind those that are there. All of them are added, or none.
 
         Args:
@@ -122,7 +124,7 @@ def _shown(value: Any) -> str:
 
 
 def _read(files: Iterable[PathLike], type: str | None, on_bad: str, ids: Ids, progress: Progress | None,
-          taxids: Taxids | None) -> Iterator[SequenceBatch]:
+          taxids: "Taxids | None") -> Iterator[SequenceBatch]:
     """Batches of all files in order, all of the alphabet of the first, every name once."""
     residues = alphabet(type) if type else None
     begin_reading(progress, files)

@@ -196,6 +196,8 @@ def with_stored(plan: Plan, source: VolumeSource, asked: int = 0) -> Plan:
     over. Own options of an index, which change its layout alone, are those of the stored one unless others were asked
     for.
     """
+    if not sources.has_indexes(source):
+        return plan
     pipeline = plan.pipeline.with_stored()
     if pipeline is not plan.pipeline:
         try:

@@ -3,8 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .core.errors import Cancelled
 from .core.pipeline import Plan
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from .storage.results.streamed_run import Channel, StreamedRun
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(NamedTuple):
     """One output of a search.
 
     Attributes:

@@ -4,10 +4,9 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +30,7 @@ WAIT = 0.2
 """Seconds after which a cancellation is noticed at the latest."""
 
 
-@dataclass(frozen=True)
-class QueryFiles:
+class QueryFiles(NamedTuple):
     """Files whose sequences are the queries of a run, one behind the other.
 
     Attributes:

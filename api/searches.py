@@ -333,7 +333,7 @@ def rest_of_queries(run_file: "RunFile", given: "str | Path | Sequence[str | Pat
         return None, run_file.queries(registry())
     files, run = QueryFiles.kept(run_file.provenance["query_stream"]), run_file.id
     if given is not None:
-        files = replace(files, paths=tuple(map(str, given if isinstance(given, list | tuple) else [given])))
+        files = files._replace(paths=tuple(map(str, given if isinstance(given, list | tuple) else [given])))
     elif (passing := files.passing) is not None:
         where = "standard input" if passing == "-" else passing
         raise ResumeError(f"run {run} had not read all its queries from {where}; give them again, from the first on: "
@@ -533,8 +533,7 @@ def picked(names: Iterable[str] | None, other_names: Iterable[str] | None, taxid
 def parsed_names(plan: Plan, source: VolumeSource) -> list[bool]:
     """Of each database whether its names are taken apart; of one that doesn't say, whether the options ask for it."""
     asked = bool(getattr(plan.options, "parse_deflines", False))
-    said = [base.get("parsed_names") for base in source.fingerprints()]
-    return [asked if one is None else bool(one) for one in said]
+    return [asked if one is None else one for one in source.parsed_names()]
 
 
 def is_space(kept: Mapping[str, Any], source: VolumeSource) -> bool:

@@ -12,9 +12,8 @@ from seqloom.core import output_files
 from seqloom.core.errors import UsageError
 from typer.core import TyperCommand, TyperGroup
 
-from . import peers
 from .aliases import dashed
-from .words import known_options, read_words
+from .words import Refused, known_options, read_words
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "token_normalize_func": dashed, "max_content_width": 120}
 OTHER = "Options"
@@ -50,11 +49,13 @@ def read(command: Any, ctx: Any, args: list[str], place: str = "", booleans: fro
         if flag in ("-version", "--version"):
             print_version()
             raise typer.Exit
+        from . import peers
+
         return peers.foreign(place or ctx.command_path.partition(" ")[2], flag, value)
 
     try:
         return read_words(args, known_options(command.get_params(ctx), booleans), foreign, to_the_end)
-    except peers.Refused:
+    except Refused:
         raise
     except UsageError as error:
         raise UsageError(f"{error} (see '{ctx.command_path} --help')") from None

@@ -14,7 +14,6 @@ from seqloom.core.errors import OutOfMemoryError, SeqloomError, UsageError, comm
 from seqloom.core.output_files import explained
 from typer.main import get_command
 
-from . import peers
 from .helping import PlainGroup, group, print_version
 from .output import say, tidied_up
 from .pipelines_table import BUILT_IN
@@ -70,9 +69,12 @@ class Root(PlainGroup):
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] in peers.PROGRAMS and self.get_command(ctx, args[0]) is None:
-            raise UsageError(peers.instead(args[0], args[1:]))
-        args = [peers.COMMANDS.get(args[0], args[0]), *args[1:]]
+        if args[0] not in BUILT_IN and args[0] not in MODULES:
+            from . import peers
+
+            if args[0] in peers.PROGRAMS and self.get_command(ctx, args[0]) is None:
+                raise UsageError(peers.instead(args[0], args[1:]))
+            args = [peers.COMMANDS.get(args[0], args[0]), *args[1:]]
         if args[0] in BUILT_IN or args[0].endswith(".toml"):
             from .search import pipeline_command
 

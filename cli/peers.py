@@ -7,20 +7,14 @@ peers' lists (``tests/cli/data/peer_options.txt``).
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-from seqloom.core.errors import UsageError
+from typing import NamedTuple
 
 from .aliases import dashed
 from .output import say
+from .words import Refused
 
 
-class Refused(UsageError):
-    """An option of another program that isn't there, with what to do instead."""
-
-
-@dataclass(frozen=True)
-class Foreign:
+class Foreign(NamedTuple):
     """An option of another program.
 
     Attributes:
@@ -188,6 +182,13 @@ TASKS: dict[str, str] = {
                  "its settings; give the vectors with -d",
 }
 """Tasks of peers that aren't pipelines here: what to do instead."""
+
+
+def check_task(task: str) -> None:
+    """Refuse a task of a peer that isn't a pipeline here: ``Refused``."""
+    if task in TASKS:
+        raise Refused(f"there is no task {task} here: {TASKS[task]}")
+
 
 # ---- programs
 

@@ -10,10 +10,10 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from seqloom.core.errors import UsageError
@@ -22,7 +22,6 @@ from typer.main import get_command
 from . import aliases, colour
 from .helping import EXAMPLE, INPUT, OUTPUT, RESULTS, SETTINGS, YES, FileName, PlainCommand, PlainGroup, group
 from .output import is_terminal, opened, say
-from .peers import TASKS, Refused
 from .plugs import registry
 from .progress import working
 
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
 IN_OUT, MACHINE, BUILD = "Input and output", "Machine (changes no result)", "Pipeline"
 
 
-@dataclass(frozen=True)
-class RunOption:
+class RunOption(NamedTuple):
     """An option that every search has: of type str, list[str] (may be repeated) or bool."""
 
     heading: str
@@ -98,8 +96,10 @@ def pipeline_command(name: str, args: Sequence[str] = ()) -> Any:
     from seqloom.installed import find_pipeline
 
     task = aliases.task_of(args) or ""
-    if task in TASKS and not is_pipeline(task):
-        raise Refused(f"there is no task {task} here: {TASKS[task]}")
+    if task and not is_pipeline(task):
+        from .peers import check_task
+
+        check_task(task)
     pipeline = find_pipeline(registry(), name, task)
     family = registry().family(pipeline.family)
     infos = option_infos(family.Options)

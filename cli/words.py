@@ -6,17 +6,19 @@ next option for a value. Here each of these is refused, and so is what isn't kno
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from seqloom.core.errors import UsageError
 
 from .aliases import FALSE, TRUE, dashed
 
 
-@dataclass(frozen=True)
-class Known:
+class Refused(UsageError):
+    """An option of another program that isn't there, with what to do instead."""
+
+
+class Known(NamedTuple):
     """An option that a command has.
 
     Attributes:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 _typed = False
 _ARGUMENTS = {"num-threads": "threads", "stage": "stages", "set": "settings", "no-store": "store=False"}
 """Arguments of functions that aren't named as the option of the command line is."""
-_OPTION = re.compile(r"\b(?:seqloom|zstd|pip) [a-z][^;,)]*|(?<![\w-])-(?:-|(?=[A-Z](?![\w-])))([A-Za-z][\w-]*)")
+_OPTION = r"\b(?:seqloom|zstd|pip) [a-z][^;,)]*|(?<![\w-])-(?:-|(?=[A-Z](?![\w-])))([A-Za-z][\w-]*)"
 """A command to type, which stays as it is, or an option, which may be a single capital (``-E``)."""
 
 
@@ -28,7 +28,7 @@ def command_line() -> Iterator[None]:
 
 def _in_python(text: str) -> str:
     """A message with the arguments of functions in place of options: ``max_target_seqs``."""
-    return _OPTION.sub(lambda m: m[0] if m[1] is None else _ARGUMENTS.get(m[1], m[1].replace("-", "_")), text)
+    return re.sub(_OPTION, lambda m: m[0] if m[1] is None else _ARGUMENTS.get(m[1], m[1].replace("-", "_")), text)
 
 
 class SeqloomError(Exception):

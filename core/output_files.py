@@ -23,7 +23,7 @@ ENCODING, UNDECODED = "utf-8", "surrogateescape"
 """Of all text that is written, whatever the locale says; bytes of file names that are no text come out as they were."""
 _BUFFER = 1 << 18
 _DUCKDB = b"DUCK"  # eight bytes from the start of a file
-_MINE = re.compile(r"/proc/(\d+)/(?:task/\d+/)?fd/(\d+)")
+_MINE = r"/proc/(\d+)/(?:task/\d+/)?fd/(\d+)"
 
 PathLike = str | os.PathLike
 
@@ -327,7 +327,7 @@ def _own_number(path: PathLike) -> int | None:
     place = os.fspath(path)
     for _ in range(10):
         place = os.path.join(os.path.realpath(os.path.dirname(place) or "."), os.path.basename(place))
-        found = _MINE.fullmatch(place)
+        found = re.fullmatch(_MINE, place)
         if found:
             return int(found[2]) if int(found[1]) == os.getpid() else None
         if not os.path.islink(place):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -46,8 +47,7 @@ class Taxon(NamedTuple):
     kingdom: str = ""
 
 
-@dataclass(frozen=True)
-class SourceFacts:
+class SourceFacts(NamedTuple):
     """What data of several sequences say of themselves as a whole.
 
     Attributes:
@@ -61,7 +61,7 @@ class SourceFacts:
     title: str = ""
     created: datetime | None = None
     parsed_names: bool | None = None
-    taxa: Mapping[int, Taxon] = field(default_factory=dict)
+    taxa: Mapping[int, Taxon] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,7 @@ class TargetInfo:
             [self.parsed[i] for i in places] if self.parsed else ())
 
 
-@dataclass(frozen=True)
-class TaxaFound:
+class TaxaFound(NamedTuple):
     """Targets of some organisms.
 
     Attributes:
@@ -131,7 +130,10 @@ class VolumeSource(TargetCatalog, Protocol):
     longest: int
 
     def fingerprints(self) -> list[dict[str, Any]]:
-        """Per database: path, fingerprint, sequences, residues; what a resumed run compares."""
+        """Per database: path, fingerprint, sequences, residues; what a resumed run compares. May read all residues."""
+
+    def parsed_names(self) -> list[bool | None]:
+        """Per database: whether its names are in NCBI's notation; None where that isn't said."""
 
     def plan(self, residues: int) -> list[Span]:
         """All targets cut into volumes of at most ``residues`` residues (one sequence at least), in order."""
@@ -211,8 +213,7 @@ class Trace:
     lost: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class UnitResult:
+class UnitResult(NamedTuple):
     """How a unit ended.
 
     Attributes:
@@ -223,7 +224,7 @@ class UnitResult:
 
     unit: Unit
     records: Records | None = None
-    stats: Mapping[str, SlotStats] = field(default_factory=dict)
+    stats: Mapping[str, SlotStats] = MappingProxyType({})
     error: BaseException | None = None
 
 
@@ -277,8 +278,7 @@ class ResultSink(Protocol):
         """Keep a batch's final hits with the done mark, and drop its partial results."""
 
 
-@dataclass(frozen=True)
-class Citation:
+class Citation(NamedTuple):
     """What to cite: umlauts are HTML entities.
 
     Attributes:
@@ -292,8 +292,7 @@ class Citation:
     of: str = ""
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(NamedTuple):
     """How was searched, in the terms of BLAST's reports.
 
     Attributes:
@@ -311,8 +310,7 @@ class Method:
     settings: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class KarlinParameters:
+class KarlinParameters(NamedTuple):
     """Statistics of one scoring system, per raw unit and in nats.
 
     Attributes:
@@ -328,8 +326,7 @@ class KarlinParameters:
     sigma: float | None = None
 
 
-@dataclass(frozen=True)
-class QueryStatistics:
+class QueryStatistics(NamedTuple):
     """Statistics of one query in the whole search space.
 
     Attributes:

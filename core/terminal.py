@@ -2,7 +2,7 @@
 
 import re
 
-_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_COMMANDS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 
 
 def printable(text: str) -> str:
@@ -10,7 +10,7 @@ def printable(text: str) -> str:
 
     Also those of C1, which some terminals heed, those that turn the direction of writing, and bytes that are no text.
     """
-    return _COMMANDS.sub(_escaped, text)
+    return re.sub(_COMMANDS, _escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from ..core import output_files
@@ -246,7 +245,7 @@ class ClusterExecutor:
             return self._again(attempt, f"worker {worker.address}: {facts['error']}")
         self._keep_parts(to_files(facts, arrays))
         result, trace = to_result(unit, facts, arrays["records"])
-        result = replace(result, stats=self._planned(result.stats))
+        result = result._replace(stats=self._planned(result.stats))
         self._engine.runner.add(self._planned(to_stats(facts["indexes"])))
         self._engine.trace.seen.update(trace.seen)
         self._engine.trace.lost.update(trace.lost)

@@ -69,6 +69,9 @@ class SentSource:
     def fingerprints(self) -> list[dict[str, Any]]:
         return []
 
+    def parsed_names(self) -> list[bool | None]:
+        return []
+
     def plan(self, residues: int) -> list[Span]:
         return []
 

@@ -67,6 +67,9 @@ class CutSource:
     def fingerprints(self) -> list[dict[str, Any]]:
         return self._source.fingerprints()
 
+    def parsed_names(self) -> list[bool | None]:
+        return self._source.parsed_names()
+
     def plan(self, residues: int) -> list[Span]:
         return self._source.plan(residues)
 

@@ -79,8 +79,11 @@ class MemorySource:
         digest.update(np.ascontiguousarray(self._batch.offsets).data)
         digest.update("\n".join(self._batch.names).encode())
         return [{"path": self._label, "fingerprint": digest.hexdigest(), "title": self._facts.title or self._label,
-                 "created": self._facts.created, "parsed_names": self._facts.parsed_names, "first_target": 0,
-                 "sequences": self.sequences, "letters": self.total_residues}]
+                 "created": self._facts.created, "first_target": 0, "sequences": self.sequences,
+                 "letters": self.total_residues}]
+
+    def parsed_names(self) -> list[bool | None]:
+        return [self._facts.parsed_names]
 
     def plan(self, residues: int) -> list[Span]:
         return cut_spans(self._lengths, residues, self._batch.offsets, self._longest)
@@ -162,8 +165,10 @@ class ModelSource:
 
     def fingerprints(self) -> list[dict[str, Any]]:
         return [{"path": self._label, "fingerprint": self._digest, "title": self._label, "created": None,
-                 "parsed_names": None, "first_target": 0, "sequences": self.sequences,
-                 "letters": self.total_residues}]
+                 "first_target": 0, "sequences": self.sequences, "letters": self.total_residues}]
+
+    def parsed_names(self) -> list[bool | None]:
+        return [None]
 
     def plan(self, residues: int) -> list[Span]:
         return cut_spans(self._batch.lengths, residues)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from ..pipeline import Plan
 from ..ports import Span, UnitPlan, VolumeSource
 from ..records import Records
 from ..stages import Shape
-from .balance import Costs, Work, best_cut
 
 LEAST_FLIGHT = 2
 """Units that find room side by side in any case, if there are as many threads: what one of them does alone, like
@@ -59,8 +59,7 @@ class Settings:
     sent: bool = False
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(NamedTuple):
     """Bytes that units side by side need at most, and the slots that need most of them.
 
     Attributes:
@@ -83,8 +82,7 @@ class Need:
         return not self.over_host(settings) and not self.over_device(settings)
 
 
-@dataclass(frozen=True)
-class _Cut:
+class _Cut(NamedTuple):
     """A way to cut a run, with the limits that it comes from."""
 
     batch_residues: int
@@ -288,12 +286,14 @@ class Planner:
         settings = self.settings
         if settings.workers < 2 or not cut.units:
             return cut
+        from .balance import Costs, Work, best_cut
+
         work = Work(len(self.queries), sum(map(self._residues, cut.batches)),
                     sum(v.total_residues for v in cut.volumes), self._seconds(cut) * cut.units)
         batches, volumes = best_cut(work, Costs(sent=settings.sent), settings.workers * settings.threads,
                                     len(cut.batches), len(cut.volumes), MOST_UNITS)
         if batches > 1:
-            cut = replace(cut, batches=self._parts_of(cut.batches, batches))
+            cut = cut._replace(batches=self._parts_of(cut.batches, batches))
         return self._volumes_in_parts(cut, volumes) if volumes > 1 else cut
 
     def _smaller(self, cut: _Cut) -> list[_Cut]:
@@ -304,10 +304,10 @@ class Planner:
         ways = []
         if cut.batch_residues > 1 and any(b - a > 1 for a, b in cut.batches):
             fewer = max(1, min(cut.batch_residues, max(map(self._residues, cut.batches))) // 2)
-            ways.append(replace(cut, batch_residues=fewer, batches=self._batches(fewer)))
+            ways.append(cut._replace(batch_residues=fewer, batches=self._batches(fewer)))
         if not self._volumes and cut.volume_residues > 1 and any(v.sequences > 1 for v in cut.volumes):
             fewer = max(1, min(cut.volume_residues, max(v.total_residues for v in cut.volumes)) // 2)
-            ways.append(replace(cut, volume_residues=fewer, volumes=self.source.plan(fewer)))
+            ways.append(cut._replace(volume_residues=fewer, volumes=self.source.plan(fewer)))
         return ways
 
     def _enough_units(self, cut: _Cut) -> _Cut:
@@ -330,7 +330,7 @@ class Planner:
         if self._volumes:
             return cut
         even = total // (rounds * threads) + self.source.longest + 1
-        return replace(cut, volume_residues=even, volumes=self.source.plan(even)) if even < most else cut
+        return cut._replace(volume_residues=even, volumes=self.source.plan(even)) if even < most else cut
 
     def _short_units(self, cut: _Cut) -> UnitPlan:
         """Cut further until a unit takes some seconds at most, by the estimates of the stages: so that what is done is
@@ -357,14 +357,14 @@ class Planner:
         if parts < 2:
             return cut
         if len(self.queries) >= parts * len(cut.batches):
-            return replace(cut, batches=self._parts_of(cut.batches, parts))
+            return cut._replace(batches=self._parts_of(cut.batches, parts))
         return self._volumes_in_parts(cut, parts)
 
     def _volumes_in_parts(self, cut: _Cut, parts: int) -> _Cut:
         if self._volumes:
             return cut
         fewer = min(cut.volume_residues, -(-max(v.total_residues for v in cut.volumes) // parts))
-        return replace(cut, volume_residues=fewer, volumes=self.source.plan(max(1, fewer)))
+        return cut._replace(volume_residues=fewer, volumes=self.source.plan(max(1, fewer)))
 
 
 def wants_residues(plan: Plan) -> bool:

@@ -7,8 +7,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ from .masking import masked
 from .planning import Settings, first_weights, wants_residues
 
 
-@dataclass(frozen=True)
-class PreparedBatch:
+class PreparedBatch(NamedTuple):
     """A query batch with masks, scoring and query-side indexes, which are made when they are first asked for."""
 
     queries: Queries
@@ -38,8 +37,7 @@ class PreparedBatch:
     indexes: Mapping[str, Index]
 
 
-@dataclass(frozen=True)
-class PreparedVolume:
+class PreparedVolume(NamedTuple):
     """A volume with target-side indexes."""
 
     targets: SequenceBatch

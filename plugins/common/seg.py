@@ -23,6 +23,8 @@ AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 MOST_OTHERS = 2
 MOST_TRIMMED = 50
 _KINDS = len(AMINO_ACIDS)
+_FEW = 1 << 15
+"""Residues below which kernels take longer to load than all the rest."""
 _LOGARITHMS_OF_TENTHS = (
     0.0, -2.30258509, -1.60943791, -1.203982804, -0.91629073, -0.6931478, -0.510825623, -0.356674944, -0.22314355,
     -0.105360515, 0.0,
@@ -159,8 +161,13 @@ class Seg(Masker):
 
     def intervals(self, batch: SequenceBatch) -> Intervals:
         chosen = self.options
-        rows = []
+        if batch.total_residues >= _FEW:
+            from .seg_cpu import find_low_complexity
+
+            rows = find_low_complexity(batch.residues, batch.offsets, chosen.window, chosen.locut, chosen.hicut)
+            return Intervals(*np.ascontiguousarray(rows[np.lexsort(rows.T[::-1])].T.astype(np.int32)))
+        found = []
         for place in range(len(batch)):
             stretches = low_complexity(batch[place], chosen.window, chosen.locut, chosen.hicut)
-            rows += [(place, begin, end) for begin, end in stretches]
-        return Intervals.of(rows)
+            found += [(place, begin, end) for begin, end in stretches]
+        return Intervals.of(found)

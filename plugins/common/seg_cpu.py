@@ -1,4 +1,4 @@
-"""SEG in kernels: what ``seg`` finds, as residues masked in place.
+"""SEG in kernels: what ``seg`` finds, as stretches, or as residues masked in place.
 
 The counts of a window matter, not whose they are: kept is how many amino acids occur how often, in place of a sort for
 each window. Sums are added up in the order of ``seg``, so that they are equal.
@@ -16,6 +16,8 @@ _KINDS = len(AMINO_ACIDS)
 _KIND_OF = np.full(256, -1)
 _KIND_OF[[PROTEIN.letters.index(residue) for residue in AMINO_ACIDS]] = np.arange(_KINDS)
 _LOG_KINDS = math.log(_KINDS)
+_ROWS = 1 << 14
+"""Stretches for which there is room at a time, in any case."""
 
 
 @kernel
@@ -96,22 +98,21 @@ def _next(codes, start, lowest, windows, window, hicut, entropies, factorials, c
 
 
 @kernel
-def _mask(codes, window, locut, hicut, terms, most_kinds, factorials, unknown, entropies, counts, occurring, masked):
-    """Set ``masked`` to ``unknown`` where ``codes`` are of low complexity; whether they are anywhere."""
+def _find(codes, window, locut, hicut, terms, most_kinds, factorials, entropies, counts, occurring, found):
+    """Stretches of low complexity, into i8[2 n, 2] ``found`` for n codes; how many there are."""
     windows = len(codes) - window + 1
     if windows < 1:
-        return False
+        return 0
     _entropies(codes, window, terms, most_kinds, counts, occurring, entropies)
-    found = False
-    start = lowest = 0
+    count = start = lowest = 0
     while start < windows:
         if not entropies[start] <= locut:
             start += 1
             continue
         first, begin, end, after = _next(codes, start, lowest, windows, window, hicut, entropies, factorials, counts,
                                          occurring)
-        masked[begin:end] = unknown
-        found = True
+        found[count, 0], found[count, 1] = begin, end
+        count += 1
         if start + window <= begin:
             # The trigger was trimmed away: the last segment of what lies before counts, too.
             left = left_lowest = first
@@ -123,18 +124,57 @@ def _mask(codes, window, locut, hicut, terms, most_kinds, factorials, unknown, e
                 _, left_begin, left_end, left = _next(codes, left, left_lowest, begin - window + 1, window, hicut,
                                                       entropies, factorials, counts, occurring)
                 left_lowest = left
-            masked[left_begin:left_end] = unknown
+            if left_begin < left_end:
+                found[count, 0], found[count, 1] = left_begin, left_end
+                count += 1
         start = lowest = after
-    return found
+    return count
 
 
 @kernel
 def _mask_all(residues, offsets, first, last, window, locut, hicut, terms, most_kinds, factorials, unknown, entropies,
-              counts, occurring, masked, biased):
+              counts, occurring, found, masked, biased):
     for sequence in range(first, last):
         begin, end = offsets[sequence], offsets[sequence + 1]
-        biased[sequence] = _mask(residues[begin:end], window, locut, hicut, terms, most_kinds, factorials,
-                                 unknown, entropies, counts, occurring, masked[begin:end])
+        count = _find(residues[begin:end], window, locut, hicut, terms, most_kinds, factorials, entropies, counts,
+                      occurring, found)
+        for row in range(count):
+            masked[begin + found[row, 0] : begin + found[row, 1]] = unknown
+        biased[sequence] = count > 0
+
+
+@kernel
+def _find_all(residues, offsets, first, window, locut, hicut, terms, most_kinds, factorials, entropies, counts,
+              occurring, found, rows):
+    """Rows of sequence, begin and end from sequence ``first`` on while there is room; how many, and where to go on."""
+    kept = 0
+    for sequence in range(first, len(offsets) - 1):
+        begin, end = offsets[sequence], offsets[sequence + 1]
+        if kept + 2 * (end - begin) > len(rows):
+            return kept, sequence
+        count = _find(residues[begin:end], window, locut, hicut, terms, most_kinds, factorials, entropies, counts,
+                      occurring, found)
+        for row in range(count):
+            rows[kept, 0], rows[kept, 1], rows[kept, 2] = sequence, found[row, 0], found[row, 1]
+            kept += 1
+    return kept, len(offsets) - 1
+
+
+def find_low_complexity(residues: np.ndarray, offsets: np.ndarray, window: int, locut: float,
+                        hicut: float) -> np.ndarray:
+    """The stretches of all sequences: i8[m, 3] of sequence, begin and end, half-open, by sequence.
+
+    Args:
+        residues, offsets: u1[n], i8[k + 1]: sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
+        window, locut, hicut: see ``SegOptions``.
+    """
+    longest = int(np.diff(offsets).max(initial=window))
+    rows, parts, first = np.empty((max(_ROWS, 2 * longest), 3), np.int64), [], 0
+    tables, room = _tables(longest, window, hicut), _room(longest)
+    while first < len(offsets) - 1:
+        count, first = _find_all(residues, offsets, first, window, locut, hicut, *tables, *room, rows)
+        parts.append(rows[:count].copy())
+    return np.concatenate(parts) if parts else rows[:0]
 
 
 def mask_low_complexity(residues: np.ndarray, offsets: np.ndarray, first: int, last: int, parameters: tuple,
@@ -149,9 +189,19 @@ def mask_low_complexity(residues: np.ndarray, offsets: np.ndarray, first: int, l
     """
     window, locut, hicut = parameters
     longest = int(np.diff(offsets[first : last + 1]).max(initial=window))
-    _mask_all(residues, offsets, first, last, window, locut, hicut, entropy_terms(window), _most_kinds(window, hicut),
-              log_factorials(max(longest, _KINDS)), np.uint8(PROTEIN.unknown_code), np.empty(longest),
-              np.empty(_KINDS, np.int64), np.empty(longest + 1, np.int64), masked, biased)
+    _mask_all(residues, offsets, first, last, window, locut, hicut, *_tables(longest, window, hicut),
+              np.uint8(PROTEIN.unknown_code), *_room(longest), masked, biased)
+
+
+def _tables(longest: int, window: int, hicut: float) -> tuple[np.ndarray, int, np.ndarray]:
+    """Terms of entropies, the most kinds of a window, and factorials."""
+    return entropy_terms(window), _most_kinds(window, hicut), log_factorials(max(longest, _KINDS))
+
+
+def _room(longest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """For entropies, counts by kind, kinds by count, and stretches of a sequence."""
+    return (np.empty(longest), np.empty(_KINDS, np.int64), np.empty(longest + 1, np.int64),
+            np.empty((2 * longest, 2), np.int64))
 
 
 @cache

@@ -39,8 +39,11 @@ class ModelDatabaseSource:
     def fingerprints(self) -> list[dict[str, Any]]:
         about = self._database.about
         return [{"path": str(self._database.path.resolve()), "fingerprint": about.fingerprint, "title": about.title,
-                 "created": about.created, "parsed_names": None, "first_target": 0, "sequences": self.sequences,
+                 "created": about.created, "first_target": 0, "sequences": self.sequences,
                  "letters": self.total_residues}]
+
+    def parsed_names(self) -> list[bool | None]:
+        return [None]
 
     def plan(self, residues: int) -> list[Span]:
         return cut_spans(self._lengths, residues, self._starts, self._longest)

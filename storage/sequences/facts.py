@@ -1,7 +1,7 @@
 """What a sequence database says of itself."""
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from .fingerprint import BLOCK_RESIDUES
 
@@ -11,8 +11,7 @@ LONGEST = 2**31 - 1
 """Residues that a sequence may have: positions are i4."""
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """What table ``database`` says, with the file's revision and whether there are masks."""
 
     title: str

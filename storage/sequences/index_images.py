@@ -17,8 +17,8 @@ import zlib
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from weakref import WeakSet
 
 import numpy as np
@@ -42,8 +42,7 @@ _sound: set[str] = set()
 _mapped: "WeakSet[mmap.mmap]" = WeakSet()
 
 
-@dataclass(frozen=True)
-class Image:
+class Image(NamedTuple):
     """The file from which a piece of an index is mapped.
 
     Attributes:

@@ -28,6 +28,9 @@ from .stored_indexes import IndexKey, StoredIndex, Wrong, nothing, read_piece, s
 class IndexedSource(Protocol):
     """A source of targets whose indexes may be stored with them."""
 
+    def has_indexes(self) -> bool:
+        """Whether any index is stored."""
+
     def choose_index(self, key: IndexKey) -> list[StoredIndex] | None:
         """Read stored indexes that agree with ``key`` from now on; these, or None where there are none."""
 
@@ -54,8 +57,10 @@ class DatabaseSource:
     def fingerprints(self) -> list[dict[str, Any]]:
         return [{"path": str(self._database.path.resolve()), "fingerprint": self._database.fingerprint,
                  "title": self._database.title, "created": self._database.created, "first_target": 0,
-                 "parsed_names": self._database.parsed_names,
                  "sequences": self.sequences, "letters": self.total_residues}]
+
+    def parsed_names(self) -> list[bool | None]:
+        return [self._database.parsed_names]
 
     def plan(self, residues: int) -> list[Span]:
         """Volumes of at most ``residues`` residues; those of a stored index that was chosen, unless they are larger."""
@@ -68,6 +73,9 @@ class DatabaseSource:
     def _span(self, first: int, last: int) -> Span:
         lengths = self._lengths[first:last]
         return Span(first, last, int(lengths.sum(dtype=np.int64)), int(lengths.max(initial=0)))
+
+    def has_indexes(self) -> bool:
+        return bool(stored_indexes(self._database))
 
     def choose_index(self, key: IndexKey) -> list[StoredIndex] | None:
         """Read a stored index that agrees with ``key`` from now on; the index, or None if there is none."""
@@ -154,9 +162,15 @@ class ChainedSource:
         return [{**f, "first_target": f["first_target"] + int(first)}
                 for source, first in zip(self._sources, self._first[:-1], strict=True) for f in source.fingerprints()]
 
+    def parsed_names(self) -> list[bool | None]:
+        return [one for source in self._sources for one in source.parsed_names()]
+
     def plan(self, residues: int) -> list[Span]:
         return [Span(s.first + int(first), s.last + int(first), s.total_residues, s.longest)
                 for source, first in zip(self._sources, self._first[:-1], strict=True) for s in source.plan(residues)]
+
+    def has_indexes(self) -> bool:
+        return any(map(has_indexes, self._sources))
 
     def choose_index(self, key: IndexKey) -> list[StoredIndex] | None:
         """Of each source; None if one of them has no such index."""
@@ -260,7 +274,7 @@ class Pick:
         found = (TaxaFound(self._of_names(source, where), frozenset()) if self.names is not None else
                  self._of_taxids(source, self.taxids or (), where))
         if self.others:
-            found = replace(found, numbers=np.delete(np.arange(source.sequences, dtype=np.int64), found.numbers))
+            found = found._replace(numbers=np.delete(np.arange(source.sequences, dtype=np.int64), found.numbers))
         if not len(found.numbers):
             raise InputError(f"no targets are left to search in {where}; pick others")
         return found
@@ -317,6 +331,9 @@ class PickedSource:
     def fingerprints(self) -> list[dict[str, Any]]:
         return self._source.fingerprints()
 
+    def parsed_names(self) -> list[bool | None]:
+        return self._source.parsed_names()
+
     def plan(self, residues: int) -> list[Span]:
         return cut_spans(self._lengths, residues, self._starts, self._longest)
 
@@ -346,7 +363,7 @@ class PickedSource:
     def find_taxa(self, taxids: Sequence[int]) -> TaxaFound:
         """Those of the picked targets that are of these organisms."""
         found = self._source.find_taxa(taxids)
-        return replace(found, numbers=np.flatnonzero(np.isin(self.numbers, found.numbers)))
+        return found._replace(numbers=np.flatnonzero(np.isin(self.numbers, found.numbers)))
 
 
 def kind_of(source: VolumeSource) -> str:
@@ -365,6 +382,11 @@ def measures(source: VolumeSource, numbers: np.ndarray) -> tuple[np.ndarray, np.
         return source.measures(numbers)
     info = source.info(numbers)
     return info.lengths, info.ordinals
+
+
+def has_indexes(source: VolumeSource) -> bool:
+    """Whether any index is stored with ``source``, or with a part of it."""
+    return isinstance(source, IndexedSource) and source.has_indexes()
 
 
 def choose_index(source: VolumeSource, key: IndexKey) -> list[StoredIndex] | None:

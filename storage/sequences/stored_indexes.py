@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,8 +41,7 @@ Wrong = Callable[[Index], str]
 """Says what keeps an index from being used; empty if nothing does."""
 
 
-@dataclass(frozen=True)
-class IndexKey:
+class IndexKey(NamedTuple):
     """What an index must agree with to be of use.
 
     Attributes:

@@ -67,3 +67,19 @@ def test_a_search_of_a_file_that_keeps_nothing_needs_no_database(tmp_path: Path,
                        "reference", "--evalue", "1e-20", "--no-store", cwd=tmp_path)
     assert "seqloom.storage.results.memory_run" in loaded
     assert not loaded & {"duckdb", "_duckdb", "nanoarrow", "pyarrow"}
+
+
+def test_a_search_loads_nothing_that_others_need(tmp_path: Path, sample: Path) -> None:
+    """Neither answers to options of other programs, nor how a cluster is shared, nor what stored indexes are read by,
+    nor digests and taxonomies that nobody asks for."""
+    loaded = loaded_by("mum", "-q", str(sample / "mito_orang.fasta"), "-d", str(sample / "mito_human.fasta"),
+                       "--backend", "reference", "--no-store", "-o", "matches", cwd=tmp_path)
+    assert "seqloom.plugins.exact_match.minimizer_seed_reference" in loaded
+    assert not loaded & {"seqloom.cli.peers", "seqloom.core.engine.balance", "seqloom.taxonomy", "hashlib",
+                         "seqloom.plugins.exact_match.fm_index_reference", "seqloom.plugins.exact_match.suffix_array"}
+    assert len({module for module in loaded if module.startswith("seqloom.")}) < 155
+
+
+@pytest.mark.parametrize("words", [["--version"], ["db", "--help"], ["mum", "-h"]])
+def test_answers_to_other_programs_are_loaded_by_who_needs_one(words: list[str]) -> None:
+    assert "seqloom.cli.peers" not in loaded_by(*words)

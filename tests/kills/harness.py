@@ -85,12 +85,14 @@ class Scenario:
         name: of the scenario.
         words: the command line, carried out in a folder that ``prepare`` has filled.
         outputs: files whose content is the former one or the new one at every time.
+        piped: a file in the folder whose content, less than what a pipe holds, comes through standard input.
         facts: what ``prepare`` gave.
     """
 
     name = ""
     words: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    piped = ""
     facts: Any = None
 
     def prepare(self, run: Callable[..., Outcome]) -> Any:
@@ -173,7 +175,7 @@ class Bench:
         """Fill the folder and see what the command does undisturbed."""
         self.scenario.facts = self._in_child(self.base, lambda: self.scenario.prepare(command))
         self._copy()
-        self._in_child(self.work, lambda: command(*self.scenario.words).status)
+        self._in_child(self.work, self._undisturbed)
         self._copy()
         names = self.home / "names"
         outcome = self._victim(0, 0, names)
@@ -185,6 +187,20 @@ class Bench:
         self.after = {name: (self.work / name).read_bytes() for name in self.scenario.outputs}
         self.before = {name: (self.base / name).read_bytes() if (self.base / name).exists() else None
                        for name in self.scenario.outputs}
+
+    def _undisturbed(self) -> int:
+        os.dup2(self._standard_input(), 0)
+        sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False))  # noqa: SIM115
+        return command(*self.scenario.words).status
+
+    def _standard_input(self) -> int:
+        """A file descriptor to read it from, in the working folder."""
+        if not self.scenario.piped:
+            return os.open(os.devnull, os.O_RDONLY)
+        reading, writing = os.pipe()
+        with open(writing, "wb") as pipe:
+            pipe.write(Path(self.scenario.piped).read_bytes())
+        return reading
 
     def trial(self, kind: str, number: int) -> list[str]:
         """Meet a fault at a call, counted from 1; gives what was wrong then."""
@@ -249,8 +265,8 @@ class Bench:
 
         def act() -> None:
             self._enter(self.work)
-            for place, path in ((0, Path(os.devnull)), (1, out), (2, err)):
-                file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+            written = [os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644) for path in (out, err)]
+            for place, file in enumerate([self._standard_input(), *written]):
                 os.dup2(file, place)
                 os.close(file)
             sys.stdin, sys.stdout, sys.stderr = (io.TextIOWrapper(open(n, mode, closefd=False))  # noqa: SIM115

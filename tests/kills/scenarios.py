@@ -291,7 +291,7 @@ class Search(Scenario):
             if found["state"] in ("running", "unreadable"):
                 yield f"a run is {found['state']}"
             if found["state"] == "incomplete":
-                resumed = run("runs", "resume", found["id"], "-o", "out.txt", *self.again, "--quiet", check=False)
+                resumed = self.resumed(run, found["id"])
                 if resumed.status:
                     yield f"a run can't be resumed: {resumed.err}"
                 elif digest("out.txt") != wanted["out"]:
@@ -312,6 +312,9 @@ class Search(Scenario):
             if digest("out.txt") != wanted["out"]:
                 yield "the output of the stored run differs"
         yield from self.aged(run, runs)
+
+    def resumed(self, run: Run, identifier: str) -> Outcome:
+        return run("runs", "resume", identifier, "-o", "out.txt", *self.again, "--quiet", check=False)
 
     older = 0
     """Runs of these numbers are of another search."""
@@ -414,10 +417,12 @@ class Resume(Search):
     """A resumption is disturbed."""
 
     name = "resume"
+    units = 3
+    """That are kept before."""
 
     @property
     def words(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("runs", "resume", "-o", "out.txt", "--quiet")
+        return ("runs", "resume", "-o", "out.txt", "--quiet", *self.again)
 
     def prepare(self, run: Run) -> Any:
         super().prepare(run)
@@ -430,7 +435,7 @@ class Resume(Search):
             def killed(self: Any, *unit: Any) -> None:
                 commit(self, *unit)
                 seen.append(unit)
-                if len(seen) == 3:
+                if len(seen) == self.units:
                     os.kill(os.getpid(), signal.SIGKILL)
 
             RunFile.commit_unit = killed  # type: ignore[method-assign]
@@ -438,6 +443,92 @@ class Resume(Search):
             os._exit(0)
         os.waitpid(pid, 0)
         assert [r["state"] for r in self.runs(run)] == ["incomplete"]
+
+
+class Streamed(Mum):
+    """Queries of a file, in portions of four."""
+
+    name = "streamed"
+    cut = ("--volume-residues", "1600", "--batch-queries", "1")
+    queries = 10
+
+    def files(self) -> None:
+        super().files()
+        human = bases("mito_human.fasta", 3000)
+        text = "".join(f">q{n}\n{human[(begin := 290 * n) : begin + 120]}\n" for n in range(self.queries))
+        Path("q.fasta").write_text(text)
+
+    def prepare(self, run: Run) -> Any:
+        from seqloom.core.engine.planning import Settings
+        from seqloom.query_stream import QueryFiles, QueryStream
+
+        super().prepare(run)
+        stream = QueryStream(QueryFiles.of("nucleotide", ["q.fasta"], "error", Settings.batch_residues, 1, None))
+        first = stream.first()
+        assert first is not None and len(first) == 4 and stream.more
+
+    def examine(self, run: Run, wanted: Any, outcome: Outcome) -> Iterator[str]:
+        yield from super().examine(run, wanted, outcome)
+        if [found["queries"] for found in self.runs(run)] != [self.queries]:
+            yield "queries of the run are lost or there twice"
+
+
+class Piped(Streamed):
+    """The same through a pipe: a run that hadn't read all queries asks for them."""
+
+    name = "piped"
+    query = "-"
+    piped = "q.fasta"
+    again = ("--query", "q.fasta")
+
+    def resumed(self, run: Run, identifier: str) -> Outcome:
+        alone = run("runs", "resume", identifier, "-o", "out.txt", "--quiet", check=False)
+        if alone.status == 0 or "give them again" not in alone.err:
+            return alone
+        return super().resumed(run, identifier)
+
+    def repeat(self, run: Run) -> Iterator[str]:
+        run(*("q.fasta" if word == "-" else word for word in self.search))
+        yield from ()
+
+
+class Unkept(Streamed):
+    """What isn't kept is written while the search goes on: the output is there when it is whole."""
+
+    name = "streamed-unkept"
+
+    @property
+    def words(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (*self.search, "--no-store")
+
+    def expect(self, run: Run) -> Any:
+        return digest("out.txt")
+
+    def examine(self, run: Run, wanted: Any, outcome: Outcome) -> Iterator[str]:
+        run(*self.words)
+        if digest("out.txt") != wanted:
+            yield "the repeated command writes another output"
+
+
+class ResumeStreamed(Resume, Streamed):
+    """A resumption in the middle of the queries is disturbed: two units of the second portion are kept."""
+
+    name = "resume-streamed"
+    units = 10
+
+
+class ResumePiped(Resume, Piped):
+    """The same of queries that are given again."""
+
+    name = "resume-piped"
+    units = 10
+
+    def prepare(self, run: Run) -> Any:
+        self.files()
+        with open("q.fasta", "rb") as file:
+            os.dup2(file.fileno(), 0)
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115
+        return super().prepare(run)
 
 
 class Merge(Search):
@@ -589,7 +680,8 @@ class SortInPlace(Sort):
 
 SCENARIOS: dict[str, type[Scenario]] = {scenario.name: scenario for scenario in (
     Create, Append, CreateModels, AppendModels, Taxonomy, IndexBuild, IndexDrop, MigrateSequences,
-    Search, SearchStored, Sw, AllScores, Blastn, Mum, Hmmsearch, Resume, Merge, Delete, MigrateResults,
+    Search, SearchStored, Sw, AllScores, Blastn, Mum, Hmmsearch, Resume,
+    Streamed, Piped, Unkept, ResumeStreamed, ResumePiped, Merge, Delete, MigrateResults,
     Sort, SortInPlace,
     output("export-tsv", "export", "1"), output("export-parquet", "export", "1", "--format", "parquet"),
     output("export-packed", "export", "1", "--format", "csv", out="out.csv.gz"), output("sql", "sql", "FROM hsps"),

@@ -11,6 +11,7 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.errors import OptionError
 from seqloom.core.options import build_options
 from seqloom.core.sequences import SequenceBatch
+from seqloom.plugins.common import seg, seg_cpu
 from seqloom.plugins.common.lower_case import LowerCase
 from seqloom.plugins.common.seg import AMINO_ACIDS, Seg, SegOptions, low_complexity
 from seqloom.plugins.common.seg_cpu import mask_low_complexity
@@ -130,8 +131,25 @@ def test_stretches_are_those_of_segmasker_where_its_rounding_and_its_lists_decid
     assert low_complexity(PROTEIN.encode(text), *settings) == expected
 
 
+PARAMETERS = [(10, 1.8, 2.1), (12, 2.2, 2.5), (3, 0.5, 1.5), (1, 0.0, 0.0), (2, 0.0, 4.0), (25, 3.0, 3.3)]
+
+
 @settings(deadline=None, max_examples=150)
-@given(st.lists(sequences, min_size=1, max_size=4), st.sampled_from([(10, 1.8, 2.1), (12, 2.2, 2.5), (3, 0.5, 1.5)]))
+@given(st.lists(sequences, max_size=4), st.sampled_from(PARAMETERS), st.sampled_from([1, 1 << 14]))
+def test_kernels_find_the_same_stretches(texts, parameters, room):
+    batch = SequenceBatch.of(PROTEIN, texts)
+    found = []
+    for few, rows in ((1 << 15, 0), (0, room)):  # without kernels, and with them
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(seg, "_FEW", few)
+            patch.setattr(seg_cpu, "_ROWS", rows)
+            intervals = Seg(SegOptions(*parameters)).intervals(batch)
+            found.append((intervals.rows(), intervals.start.dtype, intervals.start.flags.c_contiguous))
+    assert found[0] == found[1]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(sequences, min_size=1, max_size=4), st.sampled_from(PARAMETERS))
 def test_kernels_mask_the_same_stretches(texts, parameters):
     batch = SequenceBatch.of(PROTEIN, texts)
     masked, biased = batch.residues.copy(), np.zeros(len(batch), np.bool_)

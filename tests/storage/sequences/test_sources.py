@@ -53,8 +53,8 @@ def test_a_database(database):
     assert_same_source(source, MemorySource(random_batch(1, 20)))
     assert source.fingerprints() == [{
         "path": str(database.path.resolve()), "fingerprint": database.fingerprint, "title": "twenty",
-        "created": database.created, "first_target": 0, "sequences": 20, "letters": database.total_residues,
-        "parsed_names": False}]
+        "created": database.created, "first_target": 0, "sequences": 20, "letters": database.total_residues}]
+    assert source.parsed_names() == [False]
 
 
 def test_several_in_a_row(database):
