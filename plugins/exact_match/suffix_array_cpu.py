@@ -479,7 +479,7 @@ def _induce(codes, sizes, order, leftmost):
     for symbol in range(len(sizes)):
         at[symbol] = place
         place += sizes[symbol]
-    suffix = np.int64(count - 1)  # the first of the falling ones of its symbol
+    suffix: Any = count - 1  # the first of the falling ones of its symbol
     symbol = codes[suffix] >> 1
     order[at[symbol]] = suffix ^ -np.int64(codes[max(suffix, 1) - 1] & 1)
     at[symbol] += 1
