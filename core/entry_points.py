@@ -1,8 +1,9 @@
 """Entry points of installed packages, remembered from one process to the next.
 
 To import what Python has for them, and to look through all packages, takes longer than many a search. So what was found
-is kept in the user's cache with the times of change of all that it was found in: the folders of ``sys.path``, which
-change when a package comes or goes, and the files of each package that names entry points.
+is kept in the user's cache with all that it was found in: the packages in the folders of ``sys.path``, and the times of
+change of the files of each package that names entry points. A folder's own time says nothing: where programs are run
+from source, one of them is the folder that results are written to.
 """
 
 import json
@@ -52,13 +53,16 @@ def entries(group: str) -> list[Entry]:
     place = _place(group)
     kept = _read(place) if place else []
     same = next((one for one in kept if one["paths"] == paths), None)
-    if same and same["times"] == _times(same["times"]):
+    packages = _packages(paths)
+    if same and same["packages"] == packages and same["times"] == _times(same["times"]):
         return [Entry(*entry) for entry in same["entries"]]
-    times = _times([*paths, *(os.path.join(folder, name) for folder in _packages(paths) for name in _FILES)])
+    naming = [folder for folder in packages if os.path.exists(os.path.join(folder, _FILES[0]))]
+    archives = [path for path in paths if not os.path.isdir(path)]
+    times = _times([*archives, *(os.path.join(folder, name) for folder in naming for name in _FILES)])
     found = _found(group)
-    if place and max(times.values()) < time.time_ns() - _SETTLED:
+    if place and max(times.values(), default=0) < time.time_ns() - _SETTLED:
         others = [one for one in kept if one is not same]
-        _keep(place, [{"paths": paths, "times": times, "entries": found}, *others][:_PATHS])
+        _keep(place, [{"paths": paths, "packages": packages, "times": times, "entries": found}, *others][:_PATHS])
     return found
 
 
@@ -85,13 +89,13 @@ def _looks_on_path(finder: Any) -> bool:
 
 
 def _packages(paths: Iterable[str]) -> list[str]:
-    """Folders that describe the packages in some folders and name entry points."""
+    """Folders that describe the packages in some folders."""
     found = []
     for path in paths:
         with suppress(OSError):
-            found += [os.path.join(path, name) for name in os.listdir(path)
+            found += [os.path.join(path, name) for name in sorted(os.listdir(path))
                       if name.endswith((".dist-info", ".egg-info"))]
-    return [folder for folder in found if os.path.exists(os.path.join(folder, _FILES[0]))]
+    return found
 
 
 def _times(paths: Iterable[str]) -> dict[str, int]:
@@ -106,7 +110,7 @@ def _times(paths: Iterable[str]) -> dict[str, int]:
 def _read(place: Path) -> list[dict[str, Any]]:
     try:
         kept = json.loads(read_safely(place))
-        return [one for one in kept if one.keys() >= {"paths", "times", "entries"}]
+        return [one for one in kept if one.keys() >= {"paths", "packages", "times", "entries"}]
     except (OSError, Unsafe, ValueError, TypeError, AttributeError):
         return []
 

@@ -17,9 +17,9 @@ from seqloom.plugins.nucleotide_blast.discontiguous_reference import (
 )
 from seqloom.plugins.nucleotide_blast.index_cpu import word_index
 from seqloom.plugins.nucleotide_blast.packed_cpu import bases_from
-from seqloom.plugins.nucleotide_blast.scan_cpu import AT_ONCE, room_for_present
+from seqloom.plugins.nucleotide_blast.scan_cpu import AT_ONCE, fetch_places, note_rank, room_for_present
 from seqloom.plugins.nucleotide_blast.seed_cpu import Scan, shared_scan_footprint, shared_scan_seconds, word_seeds
-from seqloom.plugins.nucleotide_blast.word_table_cpu import bit_of, rank_of
+from seqloom.plugins.nucleotide_blast.word_table_cpu import bit_of
 
 _GROUP = 8
 """Windows that are made of the same eight bytes: the widest has 21 bases of 29."""
@@ -64,6 +64,18 @@ def _present(words, first, count, length, mask, above, bits, present):
     return np.int64(there)
 
 
+@inline
+def _find_present(piece, begin, count, length, mask, above, table, present):
+    """Note which words of ``count`` windows from number ``begin`` on a table has, and their ranks; returns how many."""
+    down = np.uint64(64 - 2 * length)
+    there = _present(piece.words, piece.begin + begin, count, length, mask, above, table.bits, present[0])
+    for at in range(there):
+        window = bases_from(piece.words, piece.begin + begin + present[0, at]) >> down
+        note_rank(table, _word_of(window, mask, above), present[1], at)
+    fetch_places(table, present[1, :there])
+    return there
+
+
 @kernel
 def _scan(piece, width, masks, length, table, found, first, present):
     """All pairs of equal template words, from a window on: rows of place in the strands, place in the piece, shift.
@@ -77,19 +89,18 @@ def _scan(piece, width, masks, length, table, found, first, present):
         masks: of ``masks_of`` for windows of ``length`` bases.
         present: ``room_for_present``.
     """
-    count, places, down = 0, max(0, piece.size - length + 1), np.uint64(64 - 2 * length)
+    count, places = 0, max(0, piece.size - length + 1)
     while first < places * len(masks):
         number, begin = divmod(first, places)
         own, before, mask = min(AT_ONCE, places - begin), count, masks[number]
         above = np.uint64(number) << np.uint64(2 * width)
-        for at in range(_present(piece.words, piece.begin + begin, own, length, mask, above, table.bits, present)):
-            window = bases_from(piece.words, piece.begin + begin + present[at]) >> down
-            rank = rank_of(table, _word_of(window, mask, above))
+        for at in range(_find_present(piece, begin, own, length, mask, above, table, present)):
+            number, rank = present[0, at], present[1, at]
             entry, last = table.starts[rank], table.starts[rank + 1]
             if count + last - entry > len(found):
                 return before, before, first
             for place in table.entries[entry:last]:
-                found[count, 0], found[count, 1], found[count, 2] = place, begin + present[at], 0
+                found[count, 0], found[count, 1], found[count, 2] = place, begin + number, 0
                 count += 1
         first += own
     return count, count, -1

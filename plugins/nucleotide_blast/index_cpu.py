@@ -70,14 +70,15 @@ def _mark_words(strands, masked, offsets, size, widths, indexed, counts):
 def _collect_words(strands, indexed, offsets, widths, word_offsets, words, positions):
     """Write the words that begin at marked places, and where in the strands of their query."""
     for query in range(len(offsets) - 1):
-        width, slot, word = widths[query], word_offsets[query], 0
-        low, mask = offsets[query], (1 << (2 * widths[query])) - 1
-        for place in range(low, offsets[query + 1]):
-            word = (word << 2 | (strands[place] & 3)) & mask
-            begin = place - width + 1
-            if begin >= low and indexed[begin]:
-                words[slot], positions[slot] = word, begin - low
-                slot += 1
+        own, marked = strands[offsets[query] : offsets[query + 1]], indexed[offsets[query] : offsets[query + 1]]
+        ahead, slot, word = np.uint64(widths[query] - 1), np.uint64(word_offsets[query]), np.uint32(0)
+        mask = np.uint32((1 << (2 * widths[query])) - 1)
+        for place in range(len(own)):
+            here = np.uint64(place)
+            word = (word << np.uint32(2) | np.uint32(own[here]) & np.uint32(3)) & mask
+            if here >= ahead and marked[here - ahead]:
+                words[slot], positions[slot] = word, here - ahead
+                slot += np.uint64(1)
 
 
 @kernel

@@ -71,18 +71,22 @@ def _moved(data, first, bits):
 
 
 @inline
+def reversed_bytes(eight):
+    """Bytes of a u8, the last one first."""
+    eight = eight >> np.uint64(32) | eight << np.uint64(32)
+    twos, ones = np.uint64(0x0000FFFF0000FFFF), np.uint64(0x00FF00FF00FF00FF)
+    eight = (eight & twos) << np.uint64(16) | eight >> np.uint64(16) & twos
+    return (eight & ones) << np.uint64(8) | eight >> np.uint64(8) & ones
+
+
+@inline
 def bases_from(words, place):
     """The ``WORD`` bases from a place on, in the highest bits of a u8, the first one highest.
 
     words: of a ``Piece``.
     """
     place = np.uint64(place)
-    eight = words[place >> np.uint64(2)]
-    eight = eight >> np.uint64(32) | eight << np.uint64(32)
-    twos, ones = np.uint64(0x0000FFFF0000FFFF), np.uint64(0x00FF00FF00FF00FF)
-    eight = (eight & twos) << np.uint64(16) | eight >> np.uint64(16) & twos
-    eight = (eight & ones) << np.uint64(8) | eight >> np.uint64(8) & ones
-    return eight << ((place & np.uint64(3)) << np.uint64(1))
+    return reversed_bytes(words[place >> np.uint64(2)]) << ((place & np.uint64(3)) << np.uint64(1))
 
 
 @inline
@@ -193,6 +197,11 @@ def packed_bits(residues: np.ndarray) -> np.ndarray:
     return bits
 
 
+def eights(data: np.ndarray) -> np.ndarray:
+    """u8[n − 7]: the eight bytes from every place of u1[n] on, the first one lowest; a view."""
+    return np.ndarray((len(data) - 7,), np.uint64, data.data, 0, (1,))
+
+
 class Piece(NamedTuple):
     """Neighbouring bases of a volume: u1 bits, u8 ``words`` of them, where the piece begins in these, and its bases."""
 
@@ -222,8 +231,7 @@ class PackedBases(NamedTuple):
 
     def piece(self, first: int, last: int) -> Piece:
         """Bases from ``first`` on where they lie."""
-        words = np.ndarray((len(self.bits) - 7,), np.uint64, self.bits.data, 0, (1,))
-        return Piece(self.bits, words, self.first + first, last - first)
+        return Piece(self.bits, eights(self.bits), self.first + first, last - first)
 
     def unpacked(self, first: int, last: int) -> np.ndarray:
         """u1[last − first]: bases from ``first`` on."""

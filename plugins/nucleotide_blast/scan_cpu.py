@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
-from seqloom.core.kernels.simd import highest_bit, lowest_bit
+from seqloom.core.kernels.simd import highest_bit, lowest_bit, prefetch
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.packed_cpu import WORD, base_at, bases_from, eight_from, word_from
 from seqloom.plugins.nucleotide_blast.scanned_cpu import places_of, query_at
@@ -99,8 +99,33 @@ def whole_word(piece, query, place, target, width, size):
 
 
 def room_for_present() -> np.ndarray:
-    """i8: for the numbers of words that are in a table; kernels that make arrays are slow."""
-    return np.empty(AT_ONCE + _GROUP, np.int64)
+    """i8[2, n]: for the numbers of words that are in a table, and their ranks; kernels that make arrays are slow."""
+    return np.empty((2, AT_ONCE + _GROUP), np.int64)
+
+
+@inline
+def note_rank(table, word, ranks, at):
+    """Write the rank of a u8 word that is in a table, and fetch where its places begin."""
+    ranks[at] = rank_of(table, word)
+    prefetch(table.starts, ranks[at])
+
+
+@inline
+def fetch_places(table, ranks):
+    """Fetch the first place of every word: each is far from what is known of others."""
+    for rank in ranks:
+        prefetch(table.entries, np.int64(table.starts[rank]))
+
+
+@inline
+def _find_present(piece, begin, count, width, stride, table, present):
+    """Note which of ``count`` words from number ``begin`` on a table has, and their ranks; returns how many."""
+    there = _present(piece.words, piece.begin + begin * stride, count, width, stride, table.bits, present[0])
+    for at in range(there):
+        place = piece.begin + (begin + present[0, at]) * stride
+        note_rank(table, word_from(piece.words, place, width), present[1], at)
+    fetch_places(table, present[1, :there])
+    return there
 
 
 @kernel
@@ -143,11 +168,9 @@ def scan_whole(piece, width, stride, table, found, first, present):
     count = 0
     places = max(0, (piece.size - width) // stride + 1)
     for begin in range(first, places, AT_ONCE):
-        before, place = count, piece.begin + begin * stride
-        own = min(AT_ONCE, places - begin)
-        for at in range(_present(piece.words, place, own, width, stride, table.bits, present)):
-            number = begin + present[at]
-            rank = rank_of(table, word_from(piece.words, piece.begin + number * stride, width))
+        before, own = count, min(AT_ONCE, places - begin)
+        for at in range(_find_present(piece, begin, own, width, stride, table, present)):
+            number, rank = begin + present[0, at], present[1, at]
             entry, last = table.starts[rank], table.starts[rank + 1]
             if count + last - entry > len(found):
                 return before, before, begin
@@ -171,11 +194,9 @@ def scan(piece, size, width, stride, table, query, found, first, present):
     count = looked_up = 0
     places = max(0, (piece.size - width) // stride + 1)
     for begin in range(first, places, AT_ONCE):
-        before, known, place = count, looked_up, piece.begin + begin * stride
-        own = min(AT_ONCE, places - begin)
-        for at in range(_present(piece.words, place, own, width, stride, table.bits, present)):
-            target = (begin + present[at]) * stride
-            rank = rank_of(table, word_from(piece.words, piece.begin + target, width))
+        before, known, own = count, looked_up, min(AT_ONCE, places - begin)
+        for at in range(_find_present(piece, begin, own, width, stride, table, present)):
+            target, rank = (begin + present[0, at]) * stride, present[1, at]
             if count + table.starts[rank + 1] - table.starts[rank] > len(found):
                 return before, known, begin
             for entry in range(table.starts[rank], table.starts[rank + 1]):

@@ -16,14 +16,13 @@ from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
 from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_groups
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS
-from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, packed_bases
+from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, eights, packed_bases
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     WIDEST_RISING,
     UngappedExtension,
     group_scores,
-    packed,
     pair_reach,
 )
 from seqloom.plugins.nucleotide_blast.ungapped_scanned_cpu import (
@@ -32,7 +31,14 @@ from seqloom.plugins.nucleotide_blast.ungapped_scanned_cpu import (
     cells_of_diagonals,
     extend_scanned,
 )
-from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import COLUMNS, CUTOFF, segment, write_segment
+from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import (
+    COLUMNS,
+    CUTOFF,
+    grouped_strands,
+    groups_of,
+    segment,
+    write_segment,
+)
 
 DIAGONAL, TARGET, QUERY, LENGTH, SHIFT, MINUS_STRAND = range(6)
 """Columns of a hit on its way: places count in both strands of the query and in the chunk."""
@@ -247,10 +253,10 @@ def _extend_groups(rules, strands, groups, offsets, bits, spans, bounds, places,
     for group in range(len(places)):
         place, low = places[group], spans[group, 0]
         strand = slice(offsets[place], offsets[place + 1])
-        query = strands[strand]
+        query, of_query = strands[strand], groups_of(groups, offsets, place)
         hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
                                    target_pos, length, shift, room, order, merged)
-        count = _extend_group(rules, query, groups[strand], bits, low, spans[group, 1] - low, hits, in_order,
+        count = _extend_group(rules, query, of_query, bits, low, spans[group, 1] - low, hits, in_order,
                               limits[place], window, indexed[index_offsets[place] : index_offsets[place + 1]],
                               np.int64(widths[place]), numbers[group], table, count)
     return count
@@ -265,10 +271,10 @@ def _extend_groups_nearby(rules, strands, groups, offsets, bits, spans, bounds, 
     for group in range(len(places)):
         place, low = places[group], spans[group, 0]
         strand = slice(offsets[place], offsets[place + 1])
-        query = strands[strand]
+        query, of_query = strands[strand], groups_of(groups, offsets, place)
         hits, in_order = _in_order(group, bounds, (len(query) - 2) // 2, numbers[group, 2], frame, query_pos,
                                    target_pos, length, shift, room, order, merged)
-        count = _extend_nearby(rules, query, groups[strand], bits, low, spans[group, 1] - low, hits, in_order,
+        count = _extend_nearby(rules, query, of_query, bits, low, spans[group, 1] - low, hits, in_order,
                                limits[place], window, reach, indexed[index_offsets[place] : index_offsets[place + 1]],
                                np.int64(widths[place]), numbers[group], table, count)
     return count
@@ -286,21 +292,6 @@ def laid_out_strands(context: Context, residues: np.ndarray | None = None) -> tu
     strands = np.full(begins[-1], SENTINEL, np.uint8)
     _lay_out(residues, offsets, NUCLEOTIDE.complement, begins, strands)
     return strands, begins
-
-
-@kernel
-def _pack_fours(codes, fours):
-    for place in range(len(codes) - 3):
-        fours[place] = np.uint8(codes[place] << np.uint8(6) | codes[place + 1] << np.uint8(4)
-                                | codes[place + 2] << np.uint8(2) | codes[place + 3])
-
-
-def packed_fours(codes: np.ndarray) -> np.ndarray:
-    """``packed`` of the reference: u1[n] of u1[n] codes."""
-    fours = np.empty(len(codes), np.uint8)
-    _pack_fours(codes, fours)
-    fours[-3:] = packed(codes[-3:])
-    return fours
 
 
 @kernel
@@ -330,8 +321,8 @@ def table_words(context: Context) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class Extension(NamedTuple):
-    """What all extensions of a unit share: matrix and scores of groups, strands with groups and begins, packed
-    targets, and where in these the volume begins."""
+    """What all extensions of a unit share: matrix and scores of groups, strands with ``grouped_strands`` and
+    begins, packed targets, and where in these the volume begins."""
 
     rules: tuple[np.ndarray, np.ndarray]
     strands: np.ndarray
@@ -388,16 +379,16 @@ class UngappedExtensionCpu(UngappedExtension):
         sizes = cells_of_diagonals(2 * context.queries.lengths[places] + 1 + window, np.diff(bounds))
         extension = self._extension(context)
         numbers = np.column_stack([context.queries.ordinals[places], chunks[groups[:, 1]]]).astype(np.int64)
-        spans = extension.spans(numbers)
+        spans, words = extension.spans(numbers), eights(extension.bits)
 
         def part(some: tuple[int, int]) -> np.ndarray:
             own, starts = slice(*some), bounds[some[0] : some[1] + 1]
             table = np.empty((int(starts[-1] - starts[0]), PLACE_OF + 1), np.int32)
             explored, keys = (np.empty(most, np.int32) for most in sizes[own].max(axis=0).tolist())
             count = extend_scanned(
-                extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, spans[own],
-                hits, starts, places[own], numbers[own], extension.limits, window, make.unsorted.length,
-                sizes[own], explored, keys, table)
+                extension.rules, extension.strands, extension.groups, extension.begins, extension.bits, words,
+                spans[own], hits, starts, places[own], numbers[own], extension.limits, window,
+                make.unsorted.length, sizes[own], explored, keys, table)
             context.advance(int(starts[-1] - starts[0]), len(hits))
             return table[:count].copy()
 
@@ -436,5 +427,6 @@ class UngappedExtensionCpu(UngappedExtension):
         scoring, bases = context.scoring, packed_bases(context)
         strands, begins = laid_out_strands(context)
         scores = np.array(group_scores(scoring.reward, scoring.penalty), np.int64)
-        return Extension((scoring.matrix, scores), strands, packed_fours(strands), begins, bases.bits, bases.first,
+        groups = grouped_strands(strands, begins)
+        return Extension((scoring.matrix, scores), strands, groups, begins, bases.bits, bases.first,
                          strand_limits(context), context.targets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import prefetch
 from seqloom.plugins.nucleotide_blast.scanned_cpu import OPPOSITE, PLACE, SHIFT
 from seqloom.plugins.nucleotide_blast.ungapped_reference import SHORTEST_APPROXIMATE_WORD
 from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import (
@@ -11,6 +12,8 @@ from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import (
     CUTOFF,
     REDUCED,
     X_DROP,
+    group_place,
+    groups_of,
     most_of_approximate,
     segment,
     write_segment,
@@ -20,6 +23,8 @@ DIAGONAL_OF, PLACE_OF = len(COLUMNS), len(COLUMNS) + 1
 """Columns of a table behind those of segments: of the word hit."""
 DIAGONALS_PER_CELL = 8
 """Diagonals are hashed where that takes so many times fewer cells than one for each."""
+AHEAD = 16
+"""Hits between the one that is extended and the one of which is fetched what is known of its diagonal."""
 _SPREADING, _NONE = 0x9E3779B1, np.iinfo(np.int32).min
 
 
@@ -36,14 +41,19 @@ def _cell_of(keys, mask, diagonal):
 
 
 @kernel
-def _extend_in_turn(rules, query, groups, bits, low, width, hits, before, limits, window, length, numbers, mask,
-                    explored, keys, table, count):
+def _extend_in_turn(rules, query, groups, bits, words, low, width, hits, before, limits, window, length, numbers,
+                    mask, explored, keys, table, count):
     """``ungapped_cpu._extend_group`` of hits as a scan finds them; returns the number of rows.
 
     before: what places count from. mask, explored, keys: see ``_cell_of`` and ``extend_scanned``; keys may be None.
     """
     size = (len(query) - 2) // 2
     for at in range(len(hits)):
+        if at + AHEAD < len(hits):
+            q = np.int64(hits[at + AHEAD, PLACE]) - before
+            prefetch(groups, group_place(len(query) - 1, q) >> 3)  # which counts elements of eight bytes side by side
+            if keys is None:
+                prefetch(explored, np.int64(hits[at + AHEAD, OPPOSITE]) - q & mask)
         q, t = np.int64(hits[at, PLACE]) - before, np.int64(hits[at, OPPOSITE])
         cell = _cell_of(keys, mask, t - q)
         known = np.int64(explored[cell])
@@ -55,7 +65,7 @@ def _extend_in_turn(rules, query, groups, bits, low, width, hits, before, limits
             continue
         limit = limits[np.int64(minus)]
         if length >= SHORTEST_APPROXIMATE_WORD:
-            most = most_of_approximate(rules[1], groups, len(query) - 1, bits, low, width, q, t, limit[X_DROP])
+            most = most_of_approximate(rules[1], groups, len(query) - 1, words, low, width, q, t, limit[X_DROP])
             if 0 <= most < min(limit[REDUCED], limit[CUTOFF]):
                 explored[cell] = 2 * end
                 continue
@@ -71,13 +81,14 @@ def _extend_in_turn(rules, query, groups, bits, low, width, hits, before, limits
 
 
 @kernel
-def extend_scanned(rules, strands, groups, begins, bits, spans, hits, bounds, places, numbers, limits, window,
+def extend_scanned(rules, strands, groups, begins, bits, words, spans, hits, bounds, places, numbers, limits, window,
                     length, sizes, explored, keys, table):
     """``_extend_in_turn`` of every query and chunk; returns the number of segments.
 
     Rows of ``table`` have the diagonal and the place of the hit behind their columns.
 
     Args:
+        groups: ``grouped_strands``. words: ``eights`` of the bits.
         sizes: i8[g, 2], how many cells each query and chunk takes of ``explored``, and of ``keys``: as many or none.
         explored: i4, of diagonals: twice how far the last hit there was explored, and 1 if it was saved. Without keys
             there are more cells than twice the bases of the query and ``window``: what hits of another diagonal with
@@ -87,16 +98,17 @@ def extend_scanned(rules, strands, groups, begins, bits, spans, hits, bounds, pl
     count = 0
     for group in range(len(places)):
         place, low = places[group], spans[group, 0]
-        own, some = slice(begins[place], begins[place + 1]), slice(bounds[group], bounds[group + 1])
+        query, some = strands[begins[place] : begins[place + 1]], slice(bounds[group], bounds[group + 1])
+        of_query = groups_of(groups, begins, place)
         width, before, cells = spans[group, 1] - low, begins[place] - place, sizes[group, 0]
         explored[:cells] = -2 * window
         if sizes[group, 1]:
             keys[:cells] = _NONE
-            count = _extend_in_turn(rules, strands[own], groups[own], bits, low, width, hits[some], before,
+            count = _extend_in_turn(rules, query, of_query, bits, words, low, width, hits[some], before,
                                     limits[place], window, length, numbers[group], cells - 1, explored, keys, table,
                                     count)
         else:
-            count = _extend_in_turn(rules, strands[own], groups[own], bits, low, width, hits[some], before,
+            count = _extend_in_turn(rules, query, of_query, bits, words, low, width, hits[some], before,
                                     limits[place], window, length, numbers[group], cells - 1, explored, None, table,
                                     count)
     return count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
-from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, four_at
+from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, eights, four_at, reversed_bytes
 from seqloom.plugins.nucleotide_blast.strands import MINUS, PLUS
 from seqloom.plugins.nucleotide_blast.ungapped_reference import GROUP, SHORTEST_APPROXIMATE_WORD
 
@@ -12,32 +12,74 @@ COLUMNS = (
     "query", "target", "chunk", "query_frame", "query_pos", "target_pos", "length", "score", "word_query",
     "word_target",
 )  # fmt: skip
+_EACH = np.uint64(0x0101010101010101)
 X_DROP, REDUCED, CUTOFF = range(3)
 """Columns of the limits of a strand."""
+
+
+@kernel
+def _group_strands(strands, begins, groups):
+    for query in range(len(begins) - 1):
+        low, size, four = begins[query], begins[query + 1] - begins[query], np.uint8(0)
+        quarter, to = (size + 3) // GROUP, low + GROUP * query
+        for place in range(size + GROUP - 1):
+            four = np.uint8(four << np.uint8(2) | (strands[low + place] if place < size else np.uint8(0)))
+            first = place - GROUP + 1
+            if first >= 0:
+                groups[to + (first & 3) * quarter + (first >> 2)] = four
+
+
+def grouped_strands(strands: np.ndarray, begins: np.ndarray) -> np.ndarray:
+    """``packed`` of the reference for u1 ``laid_out_strands`` of every query, those of every fourth place side by side.
+
+    Returns:
+        u8 ``eights``: a query's begin at ``begins[query] + 4 * query``, and there as ``group_place`` says.
+    """
+    groups = np.zeros(len(strands) + GROUP * len(begins) + 8, np.uint8)
+    _group_strands(strands, begins, groups)
+    return eights(groups)
+
+
+@inline
+def groups_of(groups, begins, query):
+    """The part of ``grouped_strands`` that is of one query."""
+    return groups[begins[query] + GROUP * query : begins[query + 1] + GROUP * (query + 1)]
+
+
+@inline
+def group_place(size, place):
+    """Where ``grouped_strands`` of a query with ``size`` + 1 codes have the group from a place on."""
+    return (place & 3) * ((size >> 2) + 1) + (place >> 2)
+
+
+@inline
+def _group_at(groups, place):
+    """The group at a place of ``grouped_strands``."""
+    return np.int64(groups[place] & np.uint64(255))
 
 
 @inline
 def _approximate(scores, groups, size, bits, low, width, query, target, word_end, x_drop):
     """Segment of whole groups of four: query, target, length, score.
 
-    groups: of the query's strands, which have ``size`` codes; its target has ``width`` bases from ``low`` on.
+    groups: ``grouped_strands`` of the query, which has ``size`` codes and one behind; its target has ``width`` bases
+    from ``low`` on.
     """
     shift = -target % GROUP
     query, target = query + shift, target + shift
+    place = group_place(size, query)
     score, start, gain = 0, query, 0
     for group in range(1, min(query, target) // GROUP + 1):
-        q, t = query - GROUP * group, target - GROUP * group
-        gain += scores[groups[q] ^ four_at(bits, low + t)]
+        gain += scores[_group_at(groups, place - group) ^ four_at(bits, low + target - GROUP * group)]
         if gain > 0:
-            score, start, gain = score + gain, q, 0
+            score, start, gain = score + gain, query - GROUP * group, 0
         if gain < -x_drop:
             break
     end, gain = query + 1, 0
     for group in range(min(size - query, width - target) // GROUP):
-        q, t = query + GROUP * group, target + GROUP * group
-        gain += scores[groups[q] ^ four_at(bits, low + t)]
+        gain += scores[_group_at(groups, place + group) ^ four_at(bits, low + target + GROUP * group)]
         if gain > 0:
-            score, end, gain = score + gain, q + GROUP, 0
+            score, end, gain = score + gain, query + GROUP * (group + 1), 0
         if gain < -x_drop:
             break
     begin = target - (query - start)
@@ -45,30 +87,45 @@ def _approximate(scores, groups, size, bits, low, width, query, target, word_end
 
 
 @inline
-def _eight_at(bits, place):
-    """Eight groups from a place on, the first one highest."""
-    at, word = place >> 2, np.uint64(0)
-    for k in range(8):
-        word = word << np.uint64(8) | np.uint64(bits[at + k])
-    shift = np.uint64(2 * (place & 3))
-    return word << shift | np.uint64(bits[at + 8]) >> (np.uint64(8) - shift)
+def _eight_groups(words, place):
+    """Eight groups of a target from a base on, the first one lowest. words: as of a ``Piece``."""
+    at, up = place >> 2, np.uint64(2 * (place & 3))
+    lower = (np.uint64(0xFF) >> up) * _EACH
+    return (words[at] & lower) << up | words[at + 1] >> np.uint64(8) - up & ~(lower << up)
 
 
 @inline
-def most_of_approximate(scores, groups, size, bits, low, width, query, target, x_drop):
+def _mismatches(groups, others):
+    """How many bases differ in each of eight groups: bytes of a u8."""
+    differ = groups ^ others
+    differ = (differ | differ >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    differ = (differ & np.uint64(0x3333333333333333)) + (differ >> np.uint64(2) & np.uint64(0x3333333333333333))
+    return differ + (differ >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+
+
+@inline
+def _best_and_last(scores, sums):
+    """The best score that 0 to 8 groups have, and that of all 8. sums: bytes, mismatches of 1 to 8 groups."""
+    all_equal, cost = scores[0], scores[0] - scores[1]
+    best = last = np.int64(0)
+    for k in range(8):
+        last = all_equal * (k + 1) - cost * np.int64(sums >> np.uint64(8 * k) & np.uint64(255))
+        best = max(best, last)
+    return best, last
+
+
+@inline
+def most_of_approximate(scores, groups, size, words, low, width, query, target, x_drop):
     """At least the score of ``_approximate``, from eight groups to either side; −1 if these don't end the extension."""
     shift = -target % GROUP
     query, target = query + shift, target + shift
     if min(query, target) < 8 * GROUP or min(size - query, width - target) < 8 * GROUP:
         return np.int64(-1)
-    before, behind = _eight_at(bits, low + target - 8 * GROUP), _eight_at(bits, low + target)
-    left = best_left = right = best_right = np.int64(0)
-    for k in range(8):
-        back = np.int64(before >> np.uint64(8 * k) & np.uint64(255))
-        ahead = np.int64(behind >> np.uint64(56 - 8 * k) & np.uint64(255))
-        left += scores[groups[query - GROUP * (k + 1)] ^ back]
-        right += scores[groups[query + GROUP * k] ^ ahead]
-        best_left, best_right = max(best_left, left), max(best_right, right)
+    place = group_place(size, query)
+    before = _mismatches(groups[place - 8], _eight_groups(words, low + target - 8 * GROUP))
+    behind = _mismatches(groups[place], _eight_groups(words, low + target))
+    best_left, left = _best_and_last(scores, reversed_bytes(before) * _EACH)
+    best_right, right = _best_and_last(scores, behind * _EACH)
     if left >= best_left - x_drop or right >= best_right - x_drop:
         return np.int64(-1)
     return best_left + best_right
@@ -99,7 +156,7 @@ def _exact(matrix, strands, bits, low, width, query, target, x_drop):
 def segment(rules, query, groups, bits, low, width, place, opposite, length, limit):
     """The segment around a hit: query, target, length, score; exact if it is short or reaches the reduced cutoff.
 
-    rules: matrix and scores of groups. query, groups: ``laid_out_strands`` of one query and its groups.
+    rules: matrix and scores of groups. query, groups: ``laid_out_strands`` of one query, and ``grouped_strands``.
     """
     matrix, scores = rules
     if length >= SHORTEST_APPROXIMATE_WORD:

@@ -77,6 +77,16 @@ def test_changes_are_seen(site: Path, searched: list[str], tmp_path: Path, monke
     assert sorted(e.name for e in entries("toys")) == ["b", "d"]
 
 
+def test_other_files_change_nothing(site: Path, searched: list[str], tmp_path: Path, monkeypatch) -> None:
+    package(site, "first", "a = os")
+    (results := tmp_path / "results").mkdir()
+    monkeypatch.setattr(sys, "path", [str(results), str(site)])
+    for n in range(3):
+        (results / f"{n}.tsv").touch()
+        assert len(entries("toys")) == 1
+    assert searched == ["toys"]
+
+
 def test_each_path_has_its_own(site: Path, searched: list[str], tmp_path: Path, monkeypatch) -> None:
     package(site, "first", "a = os")
     folders = [tmp_path / str(n) for n in range(entry_points._PATHS + 1)]

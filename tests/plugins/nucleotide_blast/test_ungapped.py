@@ -1,14 +1,15 @@
 """Ungapped extension: exact and approximate segments, passing over explored diagonals, two-hit windows."""
 
 import random
+from itertools import accumulate
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL, residue_scores
-from seqloom.plugins.nucleotide_blast import ungapped_cpu, ungapped_scanned_cpu
-from seqloom.plugins.nucleotide_blast.packed_cpu import packed_bits
+from seqloom.plugins.nucleotide_blast import ungapped_scanned_cpu
+from seqloom.plugins.nucleotide_blast.packed_cpu import eights, packed_bits
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideScoring, QueryScoring, StrandScoring
 from seqloom.plugins.nucleotide_blast.strands import both_strands
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
@@ -22,6 +23,7 @@ from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     pair_reach,
 )
 from seqloom.plugins.nucleotide_blast.ungapped_scanned_cpu import cells_of_diagonals
+from seqloom.plugins.nucleotide_blast.ungapped_segment_cpu import group_place, grouped_strands, most_of_approximate
 
 from tests.plugins.nucleotide_blast.sequences import random_bases, relative
 
@@ -154,17 +156,45 @@ def test_few_hits_of_long_queries_are_kept_by_diagonal_as_many_are(seed, window,
     strands = np.append(both_strands(codes[0]), np.uint8(SENTINEL))
     hits = np.array([(q, t, 0) for t in sorted(generator.integers(0, 488, 60).tolist())
                      for q in (t, int(generator.integers(0, 488)))], np.int32)
-    tables = []
+    begins, bits, tables = np.array([0, len(strands)]), packed_bits(codes[1]), []
     for cells in ([1024, 0], [256, 256]):
         table = np.zeros((len(hits), ungapped_scanned_cpu.PLACE_OF + 1), np.int32)
         count = ungapped_scanned_cpu.extend_scanned(
-            (SCORING.matrix, np.array(group_scores(2, -3))), strands, ungapped_cpu.packed_fours(strands),
-            np.array([0, len(strands)]), packed_bits(codes[1]), np.array([[0, 500]]), hits, np.array([0, len(hits)]),
-            np.zeros(1, np.int64), np.zeros((1, 3), np.int64), np.array([[[20, least, least]] * 2]), window, length,
-            np.array([cells]), np.empty(1024, np.int32), np.empty(cells[1], np.int32), table)
+            (SCORING.matrix, np.array(group_scores(2, -3))), strands, grouped_strands(strands, begins), begins, bits,
+            eights(bits), np.array([[0, 500]]), hits, np.array([0, len(hits)]), np.zeros(1, np.int64),
+            np.zeros((1, 3), np.int64), np.array([[[20, least, least]] * 2]), window, length, np.array([cells]),
+            np.empty(1024, np.int32), np.empty(cells[1], np.int32), table)
         tables.append(table[:count].tolist())
     assert tables[0] == tables[1]
     assert tables[0] or not related
+
+
+def test_groups_of_strands_are_those_of_the_reference():
+    generator = np.random.default_rng(3)
+    sizes = [1, 2, 3, 7, 40, 41]
+    strands, begins = generator.integers(0, 16, sum(sizes)).astype(np.uint8), np.cumsum([0, *sizes])
+    groups = grouped_strands(strands, begins)
+    for query, size in enumerate(sizes):
+        own = strands[begins[query] : begins[query + 1]]
+        found = [int(groups[begins[query] + 4 * query + group_place(size - 1, place)]) & 255 for place in range(size)]
+        assert found == packed(own).tolist()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([(1, -3), (2, -3), (5, -4)]), st.integers(0, 60))
+def test_eight_groups_to_either_side_score_as_one_by_one(seed, pair, x_drop):
+    generator = np.random.default_rng(seed)
+    codes, place, first = generator.integers(0, 4, (2, 64)).astype(np.uint8), 32, int(generator.integers(0, 4))
+    same = generator.random(64) < generator.choice([0, 0.5, 0.9])
+    codes[1, same] = codes[0, same]
+    scores = group_scores(*pair)
+    gains = [scores[packed(codes[0, at : at + 4])[0] ^ packed(codes[1, at : at + 4])[0]] for at in range(0, 64, 4)]
+    left, right = ([0, *accumulate(side)] for side in (gains[7::-1], gains[8:]))
+    goes_on = any(side[-1] >= max(side) - x_drop for side in (left, right))
+    groups = grouped_strands(np.append(codes[0], np.uint8(SENTINEL)), np.array([0, 65]))
+    bits = packed_bits(np.concatenate([np.zeros(first, np.uint8), codes[1]]))
+    most = most_of_approximate(np.array(scores), groups, 64, eights(bits), first, 64, place, place, x_drop)
+    assert most == (-1 if goes_on else max(left) + max(right))
 
 
 def test_hits_are_kept_by_diagonal_where_they_are_few():
