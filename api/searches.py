@@ -1,57 +1,54 @@
-"""Run a pipeline: where plan, queries, databases, engine and storage are joined."""
+"""Run a pipeline: what is asked for is checked, opened, and carried out; a run is resumed, or found again."""
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from . import indexes, inputs
-from .budget import data_budget, reading_share, results_room, results_share, streaming_share
+from . import indexes
+from .asked import (
+    Asked,
+    check_possible,
+    checked_limits,
+    data_share,
+    given_databases,
+    outputs_of,
+    picked,
+    use_of_machine,
+)
+from .budget import results_share, streaming_share
+from .carrying_out import begun, carry_out, describe, engine_of, on_cluster, streamed
 from .core import output_files
-from .core.backends import check_available, cuda_available
+from .core.backends import cuda_available
 from .core.context import Queries, SearchSpace
-from .core.engine.engine import Engine, check_queries
+from .core.engine.engine import check_queries
 from .core.engine.location import cut_source
 from .core.engine.planning import Settings
-from .core.engine.threads import bounded_threads
-from .core.errors import (
-    Cancelled,
-    InputError,
-    OptionError,
-    ResumeError,
-    SeqloomError,
-    StoreError,
-)
+from .core.errors import ResumeError, SeqloomError, StoreError
 from .core.options import option_infos
 from .core.pipeline import Pipeline, Plan, compose
 from .core.ports import SlotStats, VolumeSource
 from .core.progress import Progress
 from .core.sequences import SequenceBatch
 from .core.units import parse_bytes
-from .database import Database
 from .installed import find_pipeline, registry
-from .masking import check_learned
 from .opening import DatabaseInput, changed, kept_pick, kept_plan, kept_stream, opened, space_of
-from .outputs import Output, Writing, all_streamed
+from .outputs import Output, all_streamed
 from .queries import QueryInput, files_of, is_file, load_queries
 from .query_stream import QueryFiles, QueryStream, RestOfQueries
 from .run import Run
 from .storage.sequences.sources import Pick, PickedSource
 
 if TYPE_CHECKING:
-    from .cluster.session import Session
-    from .storage.results.report import RunResults
     from .storage.results.run_file import RunFile
     from .storage.results.store import ResultStore
-    from .storage.results.streamed_run import StreamedRun
 
 DEFAULT_RESULTS = "seqloom.duckdb"
+
 
 def results_path(results: "str | Path | None") -> Path:
     """The results store: as given, else ``SEQLOOM_RESULTS``, else ``seqloom.duckdb`` in the working directory."""
@@ -118,45 +115,54 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         SeqloomError: of the kind that says what was wrong. Nothing is left behind unless part of the work was done;
             then the run can be resumed.
     """
-    plugins = registry()
     backend = backend or os.environ.get("SEQLOOM_BACKEND") or "auto"
-    limits = {"threads": threads, "volume_residues": volume_residues, "batch_queries": batch_queries,
-              "batch_residues": batch_residues}
-    for name, value in limits.items():
-        if value is not None and (not isinstance(value, int) or not 0 < value < 1 << 63):
-            raise OptionError(f"{name} must be a number from 1 on that fits 64 bits, not {value!r}")
-    rows = [cast("Sequence[DatabaseInput]", some if isinstance(some, list | tuple) else [some]) for some in databases]
-    given = found_databases(one for row in rows for one in row)
-    if not given:
-        raise InputError("no database to search; give one or more database or FASTA files")
-    chosen = find_pipeline(plugins, pipeline, task)
-    plan = compose(plugins, chosen, options, backend, stages, settings)
-    for request in plan.family.masking(plan.options):
-        kind = plugins.masker(request.masker)
-        check_learned(kind(kind.Options(**request.options)))
-    check_available({placed.stage.backend for placed in plan.stages})
-    if cluster is not None:
-        from .cluster.connection import check_cluster
-
-        check_cluster(cluster)
+    sizes = checked_limits(threads, volume_residues=volume_residues, batch_queries=batch_queries,
+                           batch_residues=batch_residues)
+    given = given_databases(databases)
+    planned = partial(compose, registry(), find_pipeline(registry(), pipeline, task), options, stages=stages,
+                      settings=settings)
     budget = parse_bytes(memory)
-    home = results_store(results, results_share(budget)) if store else None
-    asked = queries if isinstance(queries, list | tuple) else [queries]
-    output_files.check_outputs(outputs_of(plan), [*paths_of([*asked, *given]), home.path if home else None])
-    if home:
-        home.check()
-    default = Settings()
-    use = Settings(threads=bounded_threads(threads), memory=_data_budget(budget),
-                   device_memory=parse_bytes(device_memory, "--device-memory"),
-                   batch_queries=batch_queries or default.batch_queries,
-                   batch_residues=batch_residues or default.batch_residues, volume_residues=volume_residues)
+    asked = Asked(planned, planned(backend), queries, given, on_bad, explain, cluster,
+                  picked(target_ids, negative_target_ids, taxids, negative_taxids),
+                  results_store(results, results_share(budget)) if store else None, budget,
+                  use_of_machine(threads, budget, device_memory, **sizes)).check()
     progress = progress or Progress()
-    loaded, stream = read_queries(plan, queries, on_bad, use, budget, progress, cluster)
-    share = streaming_share(budget) if stream else results_share(budget)
-    pick = picked(target_ids, negative_target_ids, taxids, negative_taxids)
-    kept = [kept_stream(database, plan.family.target) for database in given]
-    reopen = partial(opened, kept, plan.family.target, pick, budget, threads)
-    with reopen() as source, ExitStack() as stack:
+    with ready_search(asked, progress) as ready:
+        return run_search(asked, ready, command, progress, written, outputs, run_id)
+
+
+class Ready(NamedTuple):
+    """A search whose queries and databases are open.
+
+    Attributes:
+        plan: what runs, now that it is known how large the search is and which indexes are stored.
+        queries: all of them, or the first portion of many.
+        stream: reads the other ones; None where there are none.
+        source: what is searched.
+        searched: what the stages see of it.
+        space: its size.
+        use: of the machine.
+        reopen: opens the source again.
+    """
+
+    plan: Plan
+    queries: Queries
+    stream: QueryStream | None
+    source: VolumeSource
+    searched: VolumeSource
+    space: SearchSpace
+    use: Settings
+    reopen: Callable[[], AbstractContextManager[VolumeSource]]
+
+
+@contextmanager
+def ready_search(asked: Asked, progress: Progress) -> Iterator[Ready]:
+    """What a search needs, read and opened; closed again at the end."""
+    plan, use = asked.plan, asked.use
+    loaded, stream = read_queries(plan, asked.queries, asked.on_bad, use, asked.budget, progress, asked.cluster)
+    kept = [kept_stream(database, plan.family.target) for database in asked.databases]
+    reopen = partial(opened, kept, plan.family.target, asked.pick, asked.budget, use.threads)
+    with reopen() as source:
         if isinstance(source, PickedSource) and source.bare:
             print(f"seqloom: {', '.join(source.bare)} has no taxonomy: sequences of just the taxids given are meant, "
                   "not of what belongs to them", file=sys.stderr)
@@ -164,22 +170,32 @@ def search(pipeline: "str | Pipeline", queries: QueryInput,
         searched = cut_source(source, plan.family.target_location(plan.options))
         space = space_of(searched)
         residues = residues_of(loaded, stream)
-        if cluster is None and pays_on_devices(plan, residues * space.total_residues):
-            plan = compose(plugins, chosen, options, "cuda", stages, settings)
+        if asked.cluster is None and pays_on_devices(plan, residues * space.total_residues):
+            plan = asked.planned("cuda")
         plan = indexes.with_stored(plan, searched, residues)
-        use = replace(use, memory=_data_budget(budget), explain=numbers_of(source, explain))
-        provenance = {**describe(plan, use, space, command), "parsed_names": parsed_names(plan, source),
-                      "pick": asdict(pick) if pick else None,
-                      "query_files": [str(query) for query in asked if is_file(query)],
-                      "query_stream": stream.files.as_dict() if stream else None}
-        workers = on_cluster(stack, cluster, plan, source, space, pick, use, budget)
-        engine = engine_of(plan, searched, loaded, source, space, use, progress, workers, stream)
-        with engine.reading_ahead():
-            if stream and home is None and written is None and all_streamed(outputs, plan):
-                run_file = streamed(provenance, loaded, source, progress)
-            else:
-                run_file = begun(home, provenance, loaded, source, share, run_id)
-            return carry_out(engine, run_file, home, plan, reopen, written, workers, stream, outputs)
+        use = replace(use, memory=data_share(asked.budget), explain=numbers_of(source, asked.explain))
+        yield Ready(plan, loaded, stream, source, searched, space, use, reopen)
+
+
+def run_search(asked: Asked, ready: Ready, command: str, progress: Progress, written: Callable[[Run], None] | None,
+               outputs: Sequence[Output], run_id: str | None) -> Run:
+    """Carry out a search; see ``search``."""
+    plan, source, stream, home = ready.plan, ready.source, ready.stream, asked.home
+    provenance = {**describe(plan, ready.use, ready.space, command), "parsed_names": parsed_names(plan, source),
+                  "pick": asdict(asked.pick) if asked.pick else None,
+                  "query_files": [str(query) for query in asked.each_query if is_file(query)],
+                  "query_stream": stream.files.as_dict() if stream else None}
+    with ExitStack() as stack:
+        workers = on_cluster(stack, asked.cluster, plan, source, ready.space, asked.pick, ready.use, asked.budget)
+        engine = engine_of(plan, ready.searched, ready.queries, source, ready.space, ready.use, progress, workers,
+                           stream)
+        stack.enter_context(engine.reading_ahead())
+        if stream and home is None and written is None and all_streamed(outputs, plan):
+            results = streamed(provenance, ready.queries, source, progress)
+        else:
+            share = streaming_share(asked.budget) if stream else results_share(asked.budget)
+            results = begun(home, provenance, ready.queries, source, share, run_id)
+        return carry_out(engine, results, home, plan, ready.reopen, written, workers, stream, outputs)
 
 
 def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, budget: int | None, progress: Progress,
@@ -206,53 +222,6 @@ def residues_of(loaded: Queries, stream: QueryStream | None) -> int:
 def pays_on_devices(plan: Plan, cells: int) -> bool:
     """Whether the back end "auto" has left CUDA devices alone and a search of so many cells is worth theirs."""
     return plan.backend == "auto" and 0 < plan.pipeline.devices_from <= cells and cuda_available()
-
-
-def on_cluster(stack: ExitStack, cluster: Any, plan: Plan, source: VolumeSource, space: SearchSpace,
-               pick: Pick | None, use: Settings, memory: int | None) -> "Session | None":
-    """The cluster that was asked for, whose workers can take part in the run; None where none was."""
-    if cluster is None:
-        return None
-    from .cluster.session import session
-
-    return stack.enter_context(session(cluster, plan, source, space, pick, use.threads, memory, use.device_memory,
-                                       use.explain))
-
-
-def engine_of(plan: Plan, searched: VolumeSource, queries: Queries, source: VolumeSource, space: SearchSpace,
-              use: Settings, progress: Progress | None, workers: "Session | None",
-              stream: QueryStream | None = None) -> Engine:
-    """The engine of a run, whose units are carried out by this process, or by ``workers``."""
-    reading = indexes.reading(plan, searched)
-    if workers is None:
-        return Engine(reading, registry(), queries, source, space, use, progress, more=stream)
-    most = workers.settings
-    use = replace(use, threads=most.threads, memory=most.memory, workers=most.workers, sent=most.sent)
-    engine: Engine = Engine(reading, registry(), queries, source, space, use, progress,
-                            lambda units: workers.executor(engine, units))
-    return engine
-
-
-def begun(home: "ResultStore | None", provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
-          memory: int | None, run_id: str | None = None) -> "RunResults":
-    """Where the results of a new run go: its file in the store, or memory where it isn't kept."""
-    if home is None:
-        from .storage.results.memory_run import MemoryRun
-
-        return MemoryRun(provenance, MACHINE, queries, source, memory, results_room())
-    from .storage.results.run_file import RunFile
-
-    machine = {name: find() for name, find in MACHINE.items()}
-    return RunFile.create(home.runs_folder, {**provenance, **machine}, queries, source.fingerprints(), memory=memory,
-                          run_id=run_id)
-
-
-def streamed(provenance: Mapping[str, Any], queries: Queries, source: VolumeSource,
-             progress: Progress) -> "RunResults":
-    """The results of a new run whose outputs are written while it goes on."""
-    from .storage.results.streamed_run import StreamedRun
-
-    return StreamedRun(provenance, MACHINE, queries, source, progress.cancellation)
 
 
 def resume(reference: str, results: "str | Path | None" = None, threads: int | None = None,
@@ -288,13 +257,9 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         paths = [d["path"] for d in run_file.databases()]
         plan = named_again(plan, outputs, run_file.id)
         output_files.check_outputs(outputs_of(plan), [home.path, *paths])
-        check_available({placed.stage.backend for placed in plan.stages})
         if planned:
             planned(plan)
-        if cluster is not None:
-            from .cluster.connection import check_cluster
-
-            check_cluster(cluster)
+        check_possible(plan, cluster)
         if cluster is not None and (units := run_file.plan()) and (units.more or units.first_batch):
             raise ResumeError(f"run {run_file.id} reads its queries while it goes on, which a cluster doesn't; resume "
                               "it without one")
@@ -308,11 +273,10 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
                 raise ResumeError(f"run {run_file.id} can't be resumed: its taxids are those of other targets than "
                                   "when it was begun; start the search anew")
             former = kept["settings"]
-            use = Settings(threads=bounded_threads(threads or former["threads"]), memory=_data_budget(budget),
-                           device_memory=parse_bytes(device_memory, "--device-memory"),
-                           batch_queries=former["batch_queries"],
-                           batch_residues=former.get("batch_residues", Settings.batch_residues),
-                           volume_residues=former["volume_residues"])
+            use = use_of_machine(threads or former["threads"], budget, device_memory,
+                                 batch_queries=former["batch_queries"],
+                                 batch_residues=former.get("batch_residues", Settings.batch_residues),
+                                 volume_residues=former["volume_residues"])
             workers = on_cluster(stack, cluster, plan, source, space, kept_pick(kept), use, budget)
             engine = engine_of(plan, searched, loaded, source, space, use, progress, workers, stream)
             return carry_out(engine, run_file, home, plan, reopen, written, workers, stream, written_to)
@@ -342,22 +306,6 @@ def rest_of_queries(run_file: "RunFile", given: "str | Path | Sequence[str | Pat
     kept = cast("Callable[[int, int], SequenceBatch]", partial(run_file.queries, registry()))
     stream = RestOfQueries(files, kept, units.batches[-1][1], run, progress.cancellation if progress else None)
     return stream, run_file.queries(registry(), first)
-
-
-def _data_budget(budget: int | None) -> int | None:
-    return data_budget(budget, reading_share(budget), results_share(budget))
-
-
-def paths_of(inputs: Iterable[Any]) -> list[str | Path]:
-    """Of queries and databases, those that are files."""
-    return [given.path if isinstance(given, Database) else given for given in inputs
-            if isinstance(given, Database | str | Path)]
-
-
-def outputs_of(plan: Plan) -> list[str]:
-    """Files that the options of a plan say shall be written."""
-    named = (getattr(plan.options, info.name) for info in option_infos(plan.family.Options) if info.output)
-    return [path for path in named if path is not None]
 
 
 def named_again(plan: Plan, given: Mapping[str, str | None], run: str) -> Plan:
@@ -419,115 +367,9 @@ def check_unchanged(run_file: "RunFile", source: VolumeSource) -> None:
             f"({then['sequences']:,} sequences then, {now['sequences']:,} now); start the search anew")
 
 
-def carry_out(engine: Engine, run_file: "RunResults", home: "ResultStore | None", plan: Plan,
-              reopen: Callable[[], AbstractContextManager[VolumeSource]],
-              written: Callable[[Run], None] | None, workers: "Session | None" = None,
-              stream: QueryStream | None = None, outputs: Sequence[Output] = ()) -> Run:
-    """Run the engine on an open run file, finish it and merge it; what ``workers`` did is kept with the run."""
-    begin, writing = time.perf_counter(), Writing(outputs)
-
-    def run_of(results: Any) -> Run:
-        return Run(run_file.id, plan, home, reopen, results, engine)
-
-    meanwhile = writing.meanwhile(cast("StreamedRun", run_file), run_of) if run_file.streamed else nullcontext()
-    try:
-        with meanwhile:
-            totals = engine.run(run_file)
-        if workers:
-            run_file.note("workers", workers.accounts())
-        run_file.finish("complete", time.perf_counter() - begin, None, totals)
-        run = run_of(run_file)
-        engine.progress.end()
-        if written:
-            written(run)
-        if not run_file.streamed:
-            writing.write(run)
-    except BaseException as error:
-        kept = home is not None and _begun(run_file)
-        if isinstance(error, Cancelled) or (kept and isinstance(error, SeqloomError)):
-            error.args = (f"{error.args[0] if error.args else error}; {_fate(engine, run_file, kept, stream)}",)
-        if kept:
-            with suppress(StoreError):  # a disk that fails; what was committed is there all the same
-                if workers:
-                    run_file.note("workers", workers.accounts())
-                run_file.finish("incomplete", time.perf_counter() - begin, str(error), engine.totals)
-            run_file.close()
-        else:
-            run_file.discard()
-            engine.discard()
-        raise
-    run.release()
-    writing.check()
-    return run
-
-
-def _fate(engine: Engine, run_file: "RunResults", kept: bool, stream: QueryStream | None) -> str:
-    """What has become of the work of a run that ended before its time."""
-    if not kept:
-        return "nothing is kept"
-    there, all_parts = engine.progress.parts_kept, engine.progress.parts
-    amount = f"{there:,} of {all_parts:,}" if stream is None else f"{there:,}"
-    again = f" --query FILE (with all the queries, since {passing} can't be read again)" if (
-        passing := stream and stream.files.passing) else ""
-    return f"{amount} parts of the work are kept: seqloom runs resume {run_file.id}{again}"
-
-
-def _begun(run_file: "RunResults") -> bool:
-    """Whether there is anything to go on with; yes where the disk fails and doesn't say."""
-    try:
-        return not run_file.is_open or bool(run_file.done_units() or run_file.done_batches())
-    except StoreError:
-        return True
-
-
-def found_databases(databases: Iterable[DatabaseInput]) -> tuple[DatabaseInput, ...]:
-    """The databases that are meant: ``main`` for ``main.duckdb``, ``"a b"`` for two, each once."""
-    found: list[DatabaseInput] = []
-    for database in databases:
-        for one in _named(str(database)) if isinstance(database, str | Path) else [database]:
-            if isinstance(one, str) and not inputs.is_stream(one) and os.path.realpath(one) in {
-                    os.path.realpath(other) for other in found if isinstance(other, str)}:
-                print(f"seqloom: {one} is given twice; it is searched once", file=sys.stderr)
-            else:
-                found.append(one)
-    return tuple(found)
-
-
-def _named(text: str) -> list[str]:
-    """The files that BLAST's ``-db`` means: one, also without its ending, or several between blanks."""
-    def path(name: str) -> str:
-        return f"{name}.duckdb" if not os.path.exists(name) and os.path.isfile(f"{name}.duckdb") else name
-
-    def is_there(name: str) -> bool:
-        return os.path.exists(name) or inputs.claiming_reader(name, registry()) is not None
-
-    parts = [path(part) for part in text.split()]
-    whole = path(text)
-    return parts if len(parts) > 1 and not is_there(whole) and all(map(is_there, parts)) else [whole]
-
-
 def numbers_of(source: VolumeSource, names: Sequence[str]) -> frozenset[int]:
     """Global numbers of targets by name."""
     return frozenset(Pick.of_names(names).find(source).numbers.tolist()) if names else frozenset()
-
-
-def picked(names: Iterable[str] | None, other_names: Iterable[str] | None, taxids: Iterable[int] | None,
-           other_taxids: Iterable[int] | None) -> Pick | None:
-    """Which targets are to be searched; None for all.
-
-    Raises:
-        OptionError: several of these are given.
-    """
-    given = {"target_ids": names, "negative_target_ids": other_names, "taxids": taxids,
-             "negative_taxids": other_taxids}
-    there = [name for name, values in given.items() if values is not None]
-    if len(there) > 1:
-        raise OptionError(f"{there[0]} and {there[1]} exclude each other: give one of them")
-    if names is not None or other_names is not None:
-        return Pick.of_names(cast("Iterable[str]", other_names if names is None else names), names is None)
-    if taxids is not None or other_taxids is not None:
-        return Pick.of_taxids(cast("Iterable[int]", other_taxids if taxids is None else taxids), taxids is None)
-    return None
 
 
 def parsed_names(plan: Plan, source: VolumeSource) -> list[bool]:
@@ -541,35 +383,5 @@ def is_space(kept: Mapping[str, Any], source: VolumeSource) -> bool:
     then = kept["space"]
     return (then["total_residues"], then["sequences"]) == (source.total_residues, source.sequences)
 
-
-def describe(plan: Plan, use: Settings, space: SearchSpace, command: str) -> dict[str, Any]:
-    """What is kept with a run beside its results, so that it can be understood and done again; see ``MACHINE``."""
-    return {
-        "pipeline": plan.pipeline.name, "plan": plan.provenance(), "command": command,
-        "target_type": plan.family.target,
-        "settings": {**asdict(use), "explain": sorted(use.explain)}, "space": asdict(space),
-        "started": datetime.now(UTC).isoformat(),
-    }
-
-
-def versions(*packages: str) -> dict[str, str]:
-    """Of installed packages."""
-    from importlib.metadata import version
-
-    return {name: version(name) for name in packages}
-
-
-def host() -> str:
-    """Name of the machine."""
-    import platform
-
-    return platform.node()
-
-
-MACHINE: dict[str, Callable[[], Any]] = {
-    "version": lambda: versions("seqloom")["seqloom"], "host": host, "python": lambda: sys.version.split()[0],
-    "packages": lambda: versions("numpy", "numba", "duckdb", "pyarrow"), "plugins": lambda: dict(registry().plugins),
-}
-"""What is kept with a run of machine and programs."""
 
 __all__ = ["Run", "SlotStats", "results_path", "resume", "search"]

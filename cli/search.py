@@ -275,10 +275,31 @@ def _could_replace(stage: "type[Stage]", other: "type[Stage]") -> bool:
 def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[str, Any]) -> None:
     """Carry out a search with the values of the command line."""
     from seqloom.core.engine.heap import keep_freed_memory
-    from seqloom.core.units import parse_bytes
-    from seqloom.searches import results_path, search
 
     keep_freed_memory()
+    arguments = _arguments(pipeline, infos, values)
+    outputs = _outputs(pipeline, values, arguments["options"])
+    plan = check_outputs(pipeline, arguments["options"], values, outputs)
+    if values["export_search_strategy"]:
+        _export_strategy(replace(pipeline, slots=plan.pipeline.slots), arguments["options"], values)
+    say_what_is_slow(plan, values["quiet"])
+    tell_of_compiling(plan, values["quiet"])
+    begin = time.perf_counter()
+    run = _run(pipeline, arguments, values, outputs)
+    for line in run.explanation() if values["explain"] else ():
+        say(line)
+    if sys.stderr and sys.stderr.isatty() and not values["quiet"]:
+        _say_summary(run, time.perf_counter() - begin, values, outputs)
+
+
+def _arguments(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[str, Any]) -> dict[str, Any]:
+    """What was typed as numbers, sizes, names and options of the pipeline, as ``searches.search`` takes it.
+
+    Raises:
+        UsageError, OptionError: it is none of these.
+    """
+    from seqloom.core.units import parse_bytes
+
     if values["on_bad"] not in ("error", "skip"):
         raise UsageError(f"--on-bad must be error or skip, not '{values['on_bad']}'")
     if values["num_threads"] == "0" and pipeline.family in aliases.PROFILES:
@@ -288,45 +309,55 @@ def _search(pipeline: "Pipeline", infos: "dict[str, OptionInfo]", values: dict[s
     memory, device_memory = parse_bytes(values["memory"]), parse_bytes(values["device_memory"], "--device-memory")
     options = {n.removeprefix(OWN): v for n, v in values.items() if n.startswith(OWN) and v is not None}
     options = {n: infos[n].parse(v) for n, v in options.items()}
+    return {"threads": numbers.pop("num_threads") or 1, **numbers, "memory": memory, "device_memory": device_memory,
+            "targets": _picked(values), "options": options}
+
+
+def _outputs(pipeline: "Pipeline", values: dict[str, Any], options: dict[str, Any]) -> list[tuple[str | None, str]]:
+    """File, None for standard output, and format of each; ``options`` gets the most targets that the format needs."""
     if values["color"] != "auto":
         colour.choose(values["color"])
     outfmt = values["outfmt"] or (colour.hits_format(pipeline.writer) if is_terminal(values["out"]) else
                                   pipeline.writer)
-    targets = _picked(values)
     if outfmt.split()[:1] == [pipeline.writer]:
         words = aliases.FORMAT_WORDS.get(pipeline.family, {}).items()
         outfmt = " ".join([outfmt, *(word for name, (_, word, _) in words if values[name.replace("-", "_")])])
-    outfmt = _laid_out(pipeline, outfmt, values, options)
-    outputs = [(values["out"], outfmt)]
-    for name in registry().outputs(pipeline.family):
-        path = values.get(name.replace("-", "_"))
-        outputs += [(path, name)] if path else []
-    plan = check_outputs(pipeline, options, values, outputs)
-    if values["export_search_strategy"]:
-        from .toml_text import to_toml
+    beside = {name: values.get(name.replace("-", "_")) for name in registry().outputs(pipeline.family)}
+    return [(values["out"], _laid_out(pipeline, outfmt, values, options)),
+            *((path, name) for name, path in beside.items() if path)]
 
-        data = replace(pipeline, slots=plan.pipeline.slots, defaults={**pipeline.defaults, **options}).as_dict()
-        with opened(values["export_search_strategy"], [*values["query"], *values["db"]]) as stream:
-            stream.write(to_toml(data))
-    say_what_is_slow(plan, values["quiet"])
-    tell_of_compiling(plan, values["quiet"])
-    begin = time.perf_counter()
+
+def _export_strategy(pipeline: "Pipeline", options: dict[str, Any], values: dict[str, Any]) -> None:
+    """Write a pipeline with the options that were given as a TOML file."""
+    from .toml_text import to_toml
+
+    data = replace(pipeline, defaults={**pipeline.defaults, **options}).as_dict()
+    with opened(values["export_search_strategy"], [*values["query"], *values["db"]]) as stream:
+        stream.write(to_toml(data))
+
+
+def _run(pipeline: "Pipeline", arguments: dict[str, Any], values: dict[str, Any],
+         outputs: Sequence[tuple[str | None, str]]) -> "Run":
+    """The search itself, with its progress shown."""
+    from seqloom.searches import search
+
+    settings = {name: value for name, value in arguments.items() if name not in ("targets", "options")}
     kept = "nothing is kept, as --no-store asks" if values["no_store"] else ""
     with working(values["quiet"], kept) as progress:
-        run = search(
+        return search(
             pipeline, [Path(query) for query in values["query"]], *values["db"], backend=values["backend"],
-            threads=numbers["num_threads"] or 1, memory=memory, device_memory=device_memory,
             results=values["results"], store=not values["no_store"], stages=values["stage"] or (),
-            settings=values["set"] or (), **targets,
-            volume_residues=numbers["volume_residues"], batch_queries=numbers["batch_queries"],
-            batch_residues=numbers["batch_residues"], on_bad=values["on_bad"],
-            explain=values["explain"] or (), command=shlex.join(["seqloom", *sys.argv[1:]]), progress=progress,
-            outputs=deliveries(outputs), cluster=values["cluster"], **options)
-    for line in run.explanation() if values["explain"] else ():
-        say(line)
-    if sys.stderr and sys.stderr.isatty() and not values["quiet"]:
-        say(summary(run, time.perf_counter() - begin, [path for path, _ in outputs if path and path != "-"],
-                    "" if values["no_store"] else str(results_path(values["results"]))))
+            settings=values["set"] or (), on_bad=values["on_bad"], explain=values["explain"] or (),
+            command=shlex.join(["seqloom", *sys.argv[1:]]), progress=progress, outputs=deliveries(outputs),
+            cluster=values["cluster"], **settings, **arguments["targets"], **arguments["options"])
+
+
+def _say_summary(run: "Run", seconds: float, values: dict[str, Any],
+                 outputs: Sequence[tuple[str | None, str]]) -> None:
+    from seqloom.searches import results_path
+
+    say(summary(run, seconds, [path for path, _ in outputs if path and path != "-"],
+                "" if values["no_store"] else str(results_path(values["results"]))))
 
 
 def _picked(values: dict[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,8 @@ from .masking import masked
 from .planning import Settings, first_weights, wants_residues
 
 
-class PreparedBatch(NamedTuple):
+@dataclass(frozen=True)
+class PreparedBatch:
     """A query batch with masks, scoring and query-side indexes, which are made when they are first asked for."""
 
     queries: Queries
@@ -37,7 +38,8 @@ class PreparedBatch(NamedTuple):
     indexes: Mapping[str, Index]
 
 
-class PreparedVolume(NamedTuple):
+@dataclass(frozen=True)
+class PreparedVolume:
     """A volume with target-side indexes."""
 
     targets: SequenceBatch

@@ -99,7 +99,7 @@ def test_blastn_is_the_task_megablast_where_none_is_named() -> None:
 
 
 def test_databases_are_found_as_blast_names_them(tmp_path, monkeypatch, capsys):
-    from seqloom.searches import found_databases
+    from seqloom.asked import found_databases
 
     monkeypatch.chdir(tmp_path)
     for name in ("a.duckdb", "b.duckdb", "c.fasta", "with blank.duckdb"):
