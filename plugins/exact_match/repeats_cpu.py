@@ -10,7 +10,7 @@ import numpy as np
 from seqloom.core.backends import with_capacity
 from seqloom.core.kernels.jit import kernel
 
-from .suffix_array_cpu import by_induction
+from .suffix_induction_cpu import by_induction
 
 
 @kernel

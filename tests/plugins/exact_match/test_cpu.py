@@ -16,6 +16,7 @@ from seqloom.plugins.exact_match import (
     seed_reference,
     strands_cpu,
     suffix_array_cpu,
+    suffix_induction_cpu,
     suffix_names_cpu,
 )
 from seqloom.plugins.exact_match.index_cpu import SuffixArrayCpu
@@ -25,7 +26,8 @@ from seqloom.plugins.exact_match.minimizer_index_reference import MinimizerIndex
 from seqloom.plugins.exact_match.minimizers import word_codes, words_of
 from seqloom.plugins.exact_match.options import MatchOptions
 from seqloom.plugins.exact_match.repeats_cpu import longest_matches
-from seqloom.plugins.exact_match.suffix_array_cpu import Keys, by_induction, suffix_array, survey
+from seqloom.plugins.exact_match.suffix_array_cpu import Keys, suffix_array, survey
+from seqloom.plugins.exact_match.suffix_induction_cpu import by_induction
 from seqloom.testing import assert_same_hits, check_pipeline, run_pipeline
 
 from tests.plugins.exact_match.mummer import MODES
@@ -102,7 +104,8 @@ def test_suffixes_of_long_texts_are_sorted(build, name):
 @pytest.mark.parametrize("build", [suffix_array, by_induction])
 def test_places_of_eight_bytes(build, monkeypatch):
     """As texts from 2 G symbols on have them."""
-    monkeypatch.setattr(suffix_array_cpu, "suffix_type", lambda count: np.dtype(np.int64))
+    for module in (suffix_array_cpu, suffix_induction_cpu):
+        monkeypatch.setattr(module, "suffix_type", lambda count: np.dtype(np.int64))
     for symbols in long_texts().values():
         text = np.append(symbols, 18).astype(np.uint8)
         order = build(text)
