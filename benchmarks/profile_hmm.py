@@ -2,9 +2,9 @@
 
 Both programs must print the same rows, which is checked. Searched are `../shared/data/proteins/main.fasta.gz` (20,000
 proteins, 9.06 M residues) for fifty models together, for three single ones, and for a protein (phmmer); then, by
-hmmscan, 1,000 of the proteins are compared with a library of 500 models, ten of each of the fifty, mutated. Seconds are
-those of the processor, as other work on the machine matters less to them. Then what two threads gain, and the time of
-every slot.
+hmmscan, 1,000 of the proteins are compared with a library of 500 models, ten of each of the fifty, mutated, as text and
+as a database; hmmscan of HMMER has it pressed. Seconds are those of the processor, as other work on the machine matters
+less to them. Then what two threads gain, and the time of every slot.
 """
 
 import gzip
@@ -55,7 +55,8 @@ def prepare(folder: Path) -> None:
     (folder / f"{SOME}.fasta").write_text("\n>".join(records[::20]) + "\n")
     models = (folder / f"{MANY}.hmm").read_text().split("//\n")[:-1]
     (folder / f"{LIBRARY}.hmm").write_text("".join(_copy(text, n) for n in range(COPIES) for text in models))
-    subprocess.run([*SEQLOOM, "db", "create", "main.duckdb", "main.fasta"], cwd=folder, check=True, capture_output=True)
+    for made in (("main.duckdb", "main.fasta"), (f"{LIBRARY}.duckdb", "--models", f"{LIBRARY}.hmm")):
+        subprocess.run([*SEQLOOM, "db", "create", *made], cwd=folder, check=True, capture_output=True)
 
 
 def _copy(model: str, number: int) -> str:
@@ -74,15 +75,15 @@ def _copy(model: str, number: int) -> str:
 
 
 def commands(program: str, queries: str, targets: str) -> dict[str, tuple[str, ...]]:
-    """Our command and the peer's for two files, of which the peer reads databases of ours as FASTA."""
+    """Our command and the peer's for two files, of which the peer reads databases of ours as the text they are of."""
     def tables(who: str) -> tuple[str, ...]:
         return tuple(word for kind in _COLUMNS for word in (f"--{kind}", f"{who}.{kind}"))
 
-    inputs = (targets, queries) if program == "hmmscan" else (queries, targets)
+    inputs, text = ((targets, queries), ".hmm") if program == "hmmscan" else ((queries, targets), ".fasta")
     ours = (*SEQLOOM, program, *inputs, "--backend", "cpu", "-p", "1", "--no-store", "--quiet", "--noali", "-o",
             "ours.txt", *tables("ours"))
     peer = (program, "--cpu", "0", "--noali", "-o", "peer.txt", *tables("peer"),
-            *(name.replace(".duckdb", ".fasta") for name in inputs))
+            *(name.replace(".duckdb", text) for name in inputs))
     return {"seqloom": pinned([0], ours), program: pinned([0], peer)}
 
 
@@ -132,7 +133,9 @@ def measure() -> Iterator[Timing]:
         subprocess.run(["hmmpress", f"{LIBRARY}.hmm"], cwd=folder, check=True, capture_output=True)
         for model, rounds in MODELS.items():
             yield from in_turns("hmmsearch", model, f"{model}.hmm", "main.duckdb", rounds, folder)
-        yield from in_turns("hmmscan", LIBRARY, f"{SOME}.fasta", f"{LIBRARY}.hmm", 3, folder)
+        for kind in ("hmm", "duckdb"):
+            name = f"{LIBRARY}.{kind}"
+            yield from in_turns("hmmscan", name, f"{SOME}.fasta", name, 3, folder)
         yield from alone("hmmsearch", f"{MANY}.hmm", "main.duckdb", folder, 3)
         yield from slots("hmmsearch", f"{MANY}.hmm", folder)
         yield from in_turns("phmmer", PROTEIN, f"{PROTEIN}.fasta", "main.duckdb", PROTEIN_ROUNDS, folder)

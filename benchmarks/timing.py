@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SAMPLE = Path(__file__).parents[1] / "api" / "sample"
-SHARED = Path(__file__).parents[2] / "shared"
+SHARED = Path(os.environ.get("SEQLOOM_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 """Larger data that may lie beside the repository."""
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # commands are timed as users have them, their modules compiled
 SEQLOOM = (sys.executable, "-c", "from seqloom.cli import run; run()")

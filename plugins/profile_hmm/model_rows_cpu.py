@@ -129,7 +129,7 @@ def nodes(lines: list[str], first: int,
     """Numbers of nodes from their lines, three a node.
 
     Args:
-        lines: with their ends.
+        lines: with their ends, of which each has one at most.
         first: number of the first node.
         places: of ``annotation_places``.
         residues: K, that the model emits.
@@ -140,9 +140,10 @@ def nodes(lines: list[str], first: int,
         in an unusual way.
     """
     count, rest = divmod(len(lines), 3)
-    if rest or not count or not all(line.endswith("\n") for line in lines):
+    joined = "".join(lines)
+    if rest or not count or joined.count("\n") != len(lines):
         return None
-    text = np.frombuffer("".join(lines).encode("utf-8", "replace"), np.uint8)
+    text = np.frombuffer(joined.encode("utf-8", "replace"), np.uint8)
     match, transitions, annotation = np.empty((count, residues)), np.empty((count, 7)), np.empty((count, 3), np.uint8)
     if not _nodes(text, first, np.array(places), match, np.empty(residues), transitions, annotation):
         return None

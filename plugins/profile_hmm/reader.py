@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Hmmer3Reader(Reader):
         models: list[ProfileHmm] = []
         sources: list[PackedTexts] = []
         first = nodes = 0
-        lines = iter(lambda: text.readline(LONGEST_LINE + 1), "")
+        lines = iter(partial(text.readline, LONGEST_LINE + 1), "")
         kind: Alphabet | None = None
         for model, source in read_models(lines, where):
             kind = kind or model.alphabet
