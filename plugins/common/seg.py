@@ -17,7 +17,6 @@ from seqloom.core.errors import OptionError
 from seqloom.core.options import option
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.core.stages import Masker
-from seqloom.plugins.common.karlin_altschul import LN2
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 MOST_OTHERS = 2
@@ -59,7 +58,7 @@ def entropy_terms(window: int) -> np.ndarray:
         counted = window - MOST_OTHERS + column
         for count in range(1, counted + 1):
             share = _LOGARITHMS_OF_TENTHS[count] if counted == 10 else math.log(count / counted)
-            terms[count, column] = count * share / LN2
+            terms[count, column] = count * share / math.log(2.0)
     return terms
 
 
