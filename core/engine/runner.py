@@ -14,6 +14,7 @@ import numpy as np
 
 from ..backends import to_device
 from ..context import Context, Queries, Scoring, SearchSpace
+from ..distinct import ranked
 from ..errors import CompositionError
 from ..index import Index
 from ..pipeline import FilledSlot, Plan
@@ -200,8 +201,8 @@ class Runner:
                                        f"instead of {filled.stage.gives.__name__}")
             slot.records_out, slot.counters = len(records), dict(here.counters)
             if filled.stage.counts_queries:
-                found, sizes = np.unique(records.query, return_counts=True)
-                slot.passed = dict(zip(found.tolist(), sizes.tolist()))
+                found, places = ranked(records.query)
+                slot.passed = dict(zip(found.tolist(), np.bincount(places).tolist()))
             stats[filled.name] = slot
             if followed:
                 self._follow(number, filled.name, records, followed)

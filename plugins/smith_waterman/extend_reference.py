@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from seqloom.core.context import Context, Scoring
+from seqloom.core.distinct import distinct
 from seqloom.core.records import DELETE, INSERT, MATCH, MISMATCH, Alignments, Hits, Ragged, Records
 from seqloom.core.stages import ExtendStage, Footprint, Shape
 from seqloom.plugins.common.edit_path import count_path, run_lengths
@@ -61,7 +62,7 @@ class SmithWatermanTraceback(ExtendStage):
         assert isinstance(records, Hits)
         if context.options.score_only:
             return records
-        parts = [_alignments(context, records, query) for query in np.unique(records.query).tolist()]
+        parts = [_alignments(context, records, query) for query in distinct(records.query).tolist()]
         return records.with_alignments(Alignments.concat(parts) if parts else Alignments.empty())
 
 

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 from seqloom.core.context import Context, Scoring
+from seqloom.core.distinct import distinct
 from seqloom.core.records import Hits, Pairs, Records
 from seqloom.core.stages import ScoreStage
 
@@ -26,7 +27,7 @@ class SmithWatermanStatistics(ScoreStage):
         scoring = context.scoring
         evalues = np.empty(len(records), np.float64)
         lengths = context.targets.lengths[context.targets.locate(records.target)]
-        for query in np.unique(records.query).tolist():
+        for query in distinct(records.query).tolist():
             mine = records.query == query
             length = int(context.queries.lengths[context.queries.locate(query)])
             evalues[mine] = scoring.evalues(records.score[mine], length, lengths[mine])
