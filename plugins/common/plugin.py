@@ -20,5 +20,5 @@ def seqloom_stages() -> list[Deferred]:
 def seqloom_maskers() -> list[Deferred]:
     return deferred(__package__, {
         "lower-case": "lower_case.LowerCase",
-        "seg": "seg.Seg",
+        "seg": "seg_masker.Seg",
     })

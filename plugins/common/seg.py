@@ -5,25 +5,16 @@ of at most `hicut`, and the stretch that these cover is trimmed to its least pro
 count; a window with more than two other residues (X, B, Z, U, J, O, *) has no entropy.
 """
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.errors import OptionError
-from seqloom.core.options import option
-from seqloom.core.sequences import Intervals, SequenceBatch
-from seqloom.core.stages import Masker
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 MOST_OTHERS = 2
 MOST_TRIMMED = 50
 _KINDS = len(AMINO_ACIDS)
-_FEW = 1 << 15
-"""Residues below which kernels take longer to load than all the rest."""
 _LOGARITHMS_OF_TENTHS = (
     0.0, -2.30258509, -1.60943791, -1.203982804, -0.91629073, -0.6931478, -0.510825623, -0.356674944, -0.22314355,
     -0.105360515, 0.0,
@@ -131,42 +122,3 @@ def log_probabilities(counts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def log_factorials(most: int) -> np.ndarray:
     """ln n! for n = 0…`most` to six decimals: as the peer's table, which settles ties of equally probable stretches."""
     return np.round(np.cumsum(np.log(np.maximum(np.arange(most + 1), 1))), 6)
-
-
-@dataclass(frozen=True)
-class SegOptions:
-    """Options of SEG."""
-
-    window: int = option(12, "residues of a window", minimum=1)
-    locut: float = option(2.2, "entropy in bits at which a window triggers", minimum=0.0)
-    hicut: float = option(2.5, "entropy in bits up to which a stretch is extended", minimum=0.0)
-
-    def check(self) -> None:
-        """The trigger must not be above the extension's limit; raises `OptionError`."""
-        if self.locut > self.hicut:
-            raise OptionError(f"SEG's locut ({self.locut}) must not exceed its hicut ({self.hicut})")
-
-
-class Seg(Masker):
-    """Low-complexity stretches of proteins by SEG."""
-
-    name = "seg"
-    alphabets = ("protein",)
-    Options = SegOptions
-
-    def described(self) -> tuple[int, str, str]:
-        chosen = self.options
-        return 1, "seg", f"window={chosen.window}; locut={chosen.locut:g}; hicut={chosen.hicut:g}"
-
-    def intervals(self, batch: SequenceBatch) -> Intervals:
-        chosen = self.options
-        if batch.total_residues >= _FEW:
-            from .seg_cpu import find_low_complexity
-
-            rows = find_low_complexity(batch.residues, batch.offsets, chosen.window, chosen.locut, chosen.hicut)
-            return Intervals(*np.ascontiguousarray(rows[np.lexsort(rows.T[::-1])].T.astype(np.int32)))
-        found = []
-        for place in range(len(batch)):
-            stretches = low_complexity(batch[place], chosen.window, chosen.locut, chosen.hicut)
-            found += [(place, begin, end) for begin, end in stretches]
-        return Intervals.of(found)

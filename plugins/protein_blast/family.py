@@ -13,7 +13,7 @@ from seqloom.core.stages import Family, Masking
 from seqloom.plugins.common.karlin_tables import gapped_parameters
 from seqloom.plugins.common.location import location_of, target_location_of
 from seqloom.plugins.common.references import COMPOSITION, GAPPED_BLAST, RELEASE
-from seqloom.plugins.common.seg import SegOptions
+from seqloom.plugins.common.seg_masker import SegOptions
 from seqloom.plugins.protein_blast.options import BlastpOptions
 from seqloom.plugins.protein_blast.scoring import ProteinBlastScoring, protein_scoring, protein_statistics
 

@@ -9,7 +9,7 @@ from seqloom.core.options import build_options, option
 from seqloom.plugins.common.karlin_tables import gapped_parameters
 from seqloom.plugins.common.location import location_of, target_location_of
 from seqloom.plugins.common.matrices import ADJUSTABLE, MATRIX_NAMES
-from seqloom.plugins.common.seg import SegOptions
+from seqloom.plugins.common.seg_masker import SegOptions
 from seqloom.plugins.common.winnow_options import EDGE, LIMIT, OF_TARGET, OVERHANG, Winnowing
 
 WORDS_BY_MATRIX = {

@@ -19,7 +19,7 @@ import pytest
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import SearchSpace
 from seqloom.core.sequences import Intervals, SequenceBatch
-from seqloom.plugins.common.seg import Seg
+from seqloom.plugins.common.seg_masker import Seg
 from seqloom.testing import run_pipeline
 
 from tests.plugins.protein_blast.tabular import lines

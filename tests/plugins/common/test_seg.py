@@ -11,10 +11,11 @@ from seqloom.core.alphabet import PROTEIN
 from seqloom.core.errors import OptionError
 from seqloom.core.options import build_options
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.common import seg, seg_cpu
+from seqloom.plugins.common import seg_cpu, seg_masker
 from seqloom.plugins.common.lower_case import LowerCase
-from seqloom.plugins.common.seg import AMINO_ACIDS, Seg, SegOptions, low_complexity
+from seqloom.plugins.common.seg import AMINO_ACIDS, low_complexity
 from seqloom.plugins.common.seg_cpu import mask_low_complexity
+from seqloom.plugins.common.seg_masker import Seg, SegOptions
 
 simple = st.text(alphabet="AAAAAQQQSSGPLKX", max_size=90)
 mixed = st.text(alphabet=AMINO_ACIDS + "XBU", max_size=60)
@@ -141,7 +142,7 @@ def test_kernels_find_the_same_stretches(texts, parameters, room):
     found = []
     for few, rows in ((1 << 15, 0), (0, room)):  # without kernels, and with them
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(seg, "_FEW", few)
+            patch.setattr(seg_masker, "_FEW", few)
             patch.setattr(seg_cpu, "_ROWS", rows)
             intervals = Seg(SegOptions(*parameters)).intervals(batch)
             found.append((intervals.rows(), intervals.start.dtype, intervals.start.flags.c_contiguous))
