@@ -72,7 +72,7 @@ def test_what_was_prepared_of_a_batch_goes_with_it(monkeypatch) -> None:
         there = [one() is not None for one in seen]
     finally:
         gc.enable()
-    assert len(there) >= 12 and not any(there[:-4])
+    assert len(there) >= 12 and sum(there) <= 4  # the batches that a run keeps are two, each with an index
 
 
 @pytest.mark.parametrize("residues, reads", [(None, 0), (8, 1)], ids=["one volume", "several"])
