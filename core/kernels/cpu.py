@@ -42,3 +42,6 @@ ALL_LANES = np.uint64(2**BYTE_LANES - 1)
 SATURATES_ON_ONE_PORT: bool = HAS_BYTE_PERMUTE and not host_cpu().startswith("znver")
 """Whether a cycle takes one of those operations on whole registers that saturate or choose the greater, but two sums
 that wrap around, and a comparison beside them: so it is with AVX-512 of Intel, not of AMD."""
+WORKS_BY_HALVES: bool = HAS_BYTE_PERMUTE and host_cpu() == "znver4"
+"""Whether an operation on a whole register takes its port for two cycles, as AVX-512 does on Zen 4: one load or look-up
+a cycle, and one sum that saturates."""

@@ -18,6 +18,7 @@ from .cpu import (
     HAS_BYTE_PERMUTE,
     HAS_SSSE3,
     SATURATES_ON_ONE_PORT,
+    WORKS_BY_HALVES,
 )
 from .deferred import Operation
 
@@ -99,10 +100,9 @@ LOOKUP_STRIDE: int = 64 if HAS_BYTE_PERMUTE else 2 * BYTE_LANES if HAS_SSSE3 els
 
 __all__ = [  # handed on by the package as well
     "ALL_LANES", "BYTE_LANES", "CACHE_LINE", "HAS_AVX2", "HAS_BYTE_PERMUTE", "HAS_SSSE3", "LOOKUP_ENTRIES",
-    "LOOKUP_STRIDE", "SATURATES_ON_ONE_PORT", "aligned", "choose_greater", "greater_lanes", "highest",
-    "highest_bit", "highest_bytes", "in_place", "joined", "load", "lookup", "lookup_tables", "lowered",
-    "lowered_to", "lowest_bit", "maximum", "minimum", "move_down", "move_up", "not_greater_lanes",
-    "picked_bits", "prefetch", "quads", "quads_down", "quads_halves", "quads_pairs", "quads_up", "same_quads",
-    "shift_in", "splat", "spread", "squeezed", "store", "whole_numbers", "widened", "words_at", "wrapped_difference",
-    "wrapped_sum",
+    "LOOKUP_STRIDE", "SATURATES_ON_ONE_PORT", "WORKS_BY_HALVES", "aligned", "choose_greater", "greater_lanes",
+    "highest", "highest_bit", "highest_bytes", "in_place", "joined", "load", "lookup", "lookup_tables", "lowered",
+    "lowered_to", "lowest_bit", "maximum", "minimum", "move_down", "move_up", "not_greater_lanes", "picked_bits",
+    "prefetch", "quads", "quads_down", "quads_halves", "quads_pairs", "quads_up", "same_quads", "shift_in", "splat",
+    "spread", "squeezed", "store", "whole_numbers", "widened", "words_at", "wrapped_difference", "wrapped_sum",
 ]

@@ -33,6 +33,7 @@ from seqloom.core.kernels.simd import (
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
     SATURATES_ON_ONE_PORT,
+    WORKS_BY_HALVES,
     aligned,
     choose_greater,
     greater_lanes,
@@ -58,8 +59,9 @@ WIDTH = 12
 TURNED = TILE // 24 * 24
 """Columns that are laid out at a time: whole blocks, and whole words of eight."""
 PARTS = WIDTH // 2
-LAID = 4 if HAS_BYTE_PERMUTE and not SATURATES_ON_ONE_PORT else WIDTH
-"""How many columns of a block have their scores laid out in memory; a look-up is one instruction for the others."""
+LAID = WIDTH if not HAS_BYTE_PERMUTE or SATURATES_ON_ONE_PORT else 8 if WORKS_BY_HALVES else 4
+"""How many columns of a block, 4, 8 or all, have their scores laid out in memory; a look-up is one instruction for the
+others, and where a vector is worked on by halves it takes as long as two loads."""
 STEP = LAID * LANES
 CEILING = 255
 """Largest cutoff that the scan tells from larger ones."""
@@ -239,16 +241,18 @@ def _scan(rows, queries, residues, begins, height, offsets, places, span, step, 
                     here = query[k]
                     h0, h1 = d0 + load(laid, here, LANES), d1 + load(laid, here + LANES, LANES)
                     h2, h3 = d2 + load(laid, here + 2 * LANES, LANES), d3 + load(laid, here + 3 * LANES, LANES)
-                    if LAID == WIDTH:
+                    table = here // STEP * STRIDE
+                    if LAID >= 8:
                         h4, h5 = d4 + load(laid, here + 4 * LANES, LANES), d5 + load(laid, here + 5 * LANES, LANES)
                         h6, h7 = d6 + load(laid, here + 6 * LANES, LANES), d7 + load(laid, here + 7 * LANES, LANES)
+                    else:
+                        h4, h5 = d4 + lookup(rows, table, x4), d5 + lookup(rows, table, x5)
+                        h6, h7 = d6 + lookup(rows, table, x6), d7 + lookup(rows, table, x7)
+                    if LAID == WIDTH:
                         h8, h9 = d8 + load(laid, here + 8 * LANES, LANES), d9 + load(laid, here + 9 * LANES, LANES)
                         h10 = d10 + load(laid, here + 10 * LANES, LANES)
                         h11 = d11 + load(laid, here + 11 * LANES, LANES)
                     else:
-                        table = here // STEP * STRIDE
-                        h4, h5 = d4 + lookup(rows, table, x4), d5 + lookup(rows, table, x5)
-                        h6, h7 = d6 + lookup(rows, table, x6), d7 + lookup(rows, table, x7)
                         h8, h9 = d8 + lookup(rows, table, x8), d9 + lookup(rows, table, x9)
                         h10, h11 = d10 + lookup(rows, table, x10), d11 + lookup(rows, table, x11)
                     if _near(h1, h3, h5, h7, h9, h11, hint):
