@@ -219,7 +219,7 @@ def extract(
     from seqloom.entries import Entry, bounds, check_entry_format, entries_of, look_up, write_entries
     from seqloom.storage.duck.database_file import kind_of
 
-    from .search import number, read_lines
+    from .values import number, read_lines
 
     check_entry_format(outfmt)
     if strand not in ("plus", "minus"):
@@ -253,7 +253,7 @@ def extract(
 def _extract_models(name: str, names: list[str], file: str | None, out: str | None) -> None:
     from seqloom.models import ModelDatabase
 
-    from .search import read_lines
+    from .values import read_lines
 
     wanted = [word.strip() for word in [*names, *(read_lines(file) if file else ())] if word.strip()]
     if not wanted:

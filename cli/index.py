@@ -7,7 +7,7 @@ from seqloom.core.errors import UsageError
 from .helping import FileName, MemoryOption, TableOption, argument, command, group, option
 from .output import say, show
 from .progress import working
-from .search import number
+from .values import number
 
 app = group("Build, list and drop indexes that are stored in a sequence database.")
 

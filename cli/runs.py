@@ -120,8 +120,9 @@ def resume_run(
     from seqloom.results import Results
     from seqloom.searches import resume
 
+    from .delivery import deliveries
     from .progress import working
-    from .search import deliveries, number
+    from .values import number
 
     run = str(Results(results).resumable(run))
     _check_place(out, results, run)
@@ -143,7 +144,7 @@ def write_run(
     from seqloom.output_formats import check_format
     from seqloom.results import Results
 
-    from .search import deliver
+    from .delivery import deliver
 
     _check_place(out, results, run)
     found = Results(results).run(run)

@@ -40,7 +40,7 @@ def serve(
     from seqloom.core.units import parse_bytes
     from seqloom.searches import results_path
 
-    from .search import number
+    from .values import number
 
     try:
         from seqloom.web import serving

@@ -44,7 +44,7 @@ def sort(
     from seqloom.installed import registry
     from seqloom.sorting import PER_BYTE, sort_file
 
-    from .search import number
+    from .values import number
 
     if backend not in ("auto", *BACKENDS):
         raise UnknownNameError("back end", backend, ["auto", *BACKENDS])

@@ -2,6 +2,7 @@
 
 import seqloom.cli.main
 import seqloom.cli.search
+import seqloom.cli.searching
 import seqloom.results
 import seqloom.searches
 from seqloom.core.pipeline import compose

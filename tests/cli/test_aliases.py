@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from seqloom.cli import aliases, search
+from seqloom.cli import aliases, search, searching
 from seqloom.cli.main import main
 from seqloom.core.options import option_infos
 from seqloom.installed import registry
@@ -17,7 +17,8 @@ def values(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def parse(*words: str) -> dict[str, Any]:
         caught: dict[str, Any] = {}
-        monkeypatch.setattr(search, "_search", lambda pipeline, infos, given: caught.update(given))
+        monkeypatch.setattr(searching, "carry_out", lambda pipeline, own, given: caught.update(
+            given, own={info.name: value for info, value in own}))
         assert main(list(words)) == 0
         return caught
 
@@ -86,7 +87,7 @@ OWN = [
 @pytest.mark.parametrize("pipeline, words, expected", OWN, ids=lambda x: " ".join(x) if isinstance(x, list) else "")
 def test_options_of_pipelines(values: Any, pipeline: str, words: list[str], expected: dict[str, Any]) -> None:
     found = values(pipeline, *FILES, *words)
-    assert {name: found[search.OWN + name] for name in expected} == expected
+    assert {name: found["own"][name] for name in expected} == expected
 
 
 @pytest.mark.parametrize("words", [["-task", "megablast"], ["--task", "megablast"], ["--task=megablast"]])
@@ -94,14 +95,14 @@ def test_options_of_pipelines(values: Any, pipeline: str, words: list[str], expe
 def test_a_task_is_the_pipeline_of_that_name(monkeypatch: pytest.MonkeyPatch, command: list[str],
                                              words: list[str]) -> None:
     ran = []
-    monkeypatch.setattr(search, "_search", lambda pipeline, infos, given: ran.append(pipeline.name))
+    monkeypatch.setattr(searching, "carry_out", lambda pipeline, own, given: ran.append(pipeline.name))
     assert main([*command, *FILES, *words]) == 0
     assert ran == ["megablast"]
 
 
 def test_a_task_brings_its_own_options(values: Any) -> None:
     found = values("blastn", *FILES, "-task", "dc-megablast", "-template_length", "21")
-    assert found[search.OWN + "template_length"] == "21"
+    assert found["own"]["template_length"] == "21"
 
 
 def test_further_outputs_and_words_of_the_format(values: Any) -> None:
@@ -111,8 +112,7 @@ def test_further_outputs_and_words_of_the_format(values: Any) -> None:
 
 
 def test_what_is_not_given_is_not_passed_on(values: Any) -> None:
-    found = values("blastp", *FILES)
-    assert {name for name, value in found.items() if name.startswith(search.OWN) and value is not None} == set()
+    assert values("blastp", *FILES)["own"] == {}
 
 
 @pytest.mark.parametrize("pipeline", [p.name for p in registry().pipelines()])
@@ -122,7 +122,7 @@ def test_every_option_is_reached_by_three_spellings(values: Any, pipeline: str) 
         flag = info.name.replace("_", "-")
         for spelled in (f"--{flag}", f"--{info.name}", f"-{info.name}", *info.aliases):
             words = [spelled] if info.type is bool else [spelled, "1"]
-            assert values(pipeline, *FILES, *words)[search.OWN + info.name] in (True, "1"), spelled
+            assert values(pipeline, *FILES, *words)["own"][info.name] in (True, "1"), spelled
 
 
 def test_alias_tables_name_things_that_exist() -> None:

@@ -2,7 +2,7 @@
 
 
 import pytest
-from seqloom.cli.search import tell_of_compiling
+from seqloom.cli.searching import tell_of_compiling
 from seqloom.core.kernels import cache, jit
 from seqloom.core.pipeline import compose
 from seqloom.installed import registry

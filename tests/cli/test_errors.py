@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from seqloom.cli import main as root
-from seqloom.cli import search
+from seqloom.cli import searching
 from seqloom.core import backends
 from seqloom.core.errors import BudgetError, Cancelled, DamagedError, InputError
 
@@ -149,7 +149,7 @@ def test_errors_of_a_search(seqloom: Callable, monkeypatch: pytest.MonkeyPatch, 
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(search, "_search", fail)
+    monkeypatch.setattr(searching, "carry_out", fail)
     monkeypatch.setattr(root, "_close_stdout", lambda: root.BROKEN_PIPE)
     result = seqloom("blastp", "-q", "x", "-d", "y")
     assert (result.status, result.out, result.err) == (status, "", line)
@@ -160,7 +160,7 @@ def test_debug_shows_where(seqloom: Callable, monkeypatch: pytest.MonkeyPatch) -
         raise ValueError("boom")
 
     monkeypatch.setenv("SEQLOOM_DEBUG", "")
-    monkeypatch.setattr(search, "_search", fail)
+    monkeypatch.setattr(searching, "carry_out", fail)
     result = seqloom("--debug", "blastp", "-q", "x", "-d", "y")
     assert result.status == 1
     assert "Traceback" in result.err and "boom" in result.err

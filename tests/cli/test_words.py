@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from seqloom.cli import search
+from seqloom.cli import searching
 from seqloom.cli.main import MODULES, main
 from seqloom.cli.words import Known, read_words
 from seqloom.core.errors import UsageError
@@ -119,7 +119,7 @@ def values(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def parse(*words: str) -> dict[str, Any]:
         caught: dict[str, Any] = {}
-        monkeypatch.setattr(search, "_search", lambda pipeline, infos, given: caught.update(given, name=pipeline.name))
+        monkeypatch.setattr(searching, "carry_out", lambda pipeline, _, given: caught.update(given, name=pipeline.name))
         assert main(list(words)) == 0
         return caught
 

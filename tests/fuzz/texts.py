@@ -264,7 +264,7 @@ class IdList(Target):
     name = "ids"
 
     def prepare(self) -> None:
-        from seqloom.cli.search import read_names
+        from seqloom.cli.values import read_names
 
         self.read = read_names
         text = (SAMPLE / "proteins.fasta").read_text()
