@@ -6,6 +6,7 @@ from seqloom.core.context import Context
 from seqloom.core.engine.threads import by_threads
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.simd import prefetch
 
 from .minimizer_index_cpu import bucket_of, minimizers
 from .minimizer_seed_reference import MinimizerMatches
@@ -16,6 +17,8 @@ from .strands_cpu import strand_of
 
 _U64 = np.uint64
 _FLIGHT = 64  # minimizers whose memory is fetched together
+_PLACES = 4  # of a bucket, whose text is fetched
+_BEFORE = 32  # residues before a place that are looked at together
 
 
 @kernel
@@ -87,7 +90,6 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
     found, work = _U64(0), 0.0
     diagonal, start, end = np.int64(0), _U64(0), _U64(0)  # of the match that was found last
     lows, highs = np.empty(_FLIGHT, np.uint64), np.empty(_FLIGHT, np.uint64)
-    firsts, residue = np.empty(_FLIGHT, np.uint64), np.empty(_FLIGHT, np.uint8)
     lefts = np.empty(64, np.uint64)  # residues to the left of the word that the query shares, up to ``window``
     for n in range(_U64(len(chosen))):
         ahead = n % _U64(_FLIGHT)
@@ -97,10 +99,12 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
             for i in range(some):
                 b = bucket_of(value[chosen[n + i]], bits)
                 lows[i], highs[i] = head[b], head[b + _U64(1)]
+                prefetch(places, lows[i])
             for i in range(some):
-                firsts[i] = places[min(lows[i], _U64(len(places) - 1))]
-            for i in range(some):
-                residue[i] = text[firsts[i]]
+                for x in range(lows[i], min(highs[i], lows[i] + _U64(_PLACES))):
+                    r = _U64(places[x])
+                    prefetch(text, r)
+                    prefetch(text, max(r, _U64(_BEFORE)) - _U64(_BEFORE))
         j = chosen[n]
         p, low, high = _U64(place[j]), lows[ahead], highs[ahead]
         work += np.float64(high - low) * (np.float64(high - low) if unique else 1.0)

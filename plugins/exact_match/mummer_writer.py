@@ -66,18 +66,18 @@ def _block_text(block: QueryBlock, frames: Sequence[int], mode: str, suffixes: S
     # A section is a query and a strand.
     sections = query * len(frames) + np.where(matches.query_frame == frames[0], 0, 1)
     order = _line_order(block, matches, sections, starts, mode, suffixes)
-    matches, sections, starts = matches.take(order), sections[order], starts[order]
-    positions = np.where(matches.query_frame < 0, matches.query_end, starts + 1) if "c" in flags else starts + 1
+    sections, starts, length, begin, end, strand = (column[order] for column in (
+        sections, starts, matches.length, matches.target_start, matches.query_end, matches.query_frame))
+    positions = np.where(strand < 0, end, starts + 1) if "c" in flags else starts + 1
     target, targets = None, []
     if width is not None:
-        target = np.searchsorted(block.targets.numbers, matches.target)
+        target = np.searchsorted(block.targets.numbers, matches.target[order])
         targets = [f"  {name:<{width}}  " for name in block.targets.names]
     return text_of(Sections(
         names=block.names, endings=[" Reverse" if frame < 0 else "" for frame in frames],
         lengths=block.lengths if "L" in flags else None, sections=sections,
-        numbers=np.stack([matches.target_start.astype(np.int64) + 1, positions, matches.length]),
-        targets=targets, target=target,
-        matched=[*_matched(block, frames, sections, starts, matches.length)] if "s" in flags else None))
+        numbers=np.stack([begin.astype(np.int64) + 1, positions, length]), targets=targets, target=target,
+        matched=[*_matched(block, frames, sections, starts, length)] if "s" in flags else None))
 
 
 def _line_order(block: QueryBlock, matches: Alignments, sections: np.ndarray, starts: np.ndarray, mode: str,

@@ -61,6 +61,7 @@ class UniqueMatches(SortStage):
         if not len(start):
             return covered
         order = _order(self, context, [*group, start, end], [False] * (len(group) + 1) + [True])
+        order = np.arange(len(start)) if order is None else order
         begins = np.zeros(len(order), bool)
         begins[0] = True
         for key in group:
@@ -94,30 +95,35 @@ class MatchRank(SortStage):
         assert isinstance(records, Alignments)
         lengths = context.queries.lengths[context.queries.locate(records.query)]
         begin = np.where(records.query_frame > 0, records.query_start, lengths - records.query_end)
-        children = records.take(_order(
-            self, context, [records.query, records.target, records.query_frame, begin, records.target_start],
-            [False, False, True, False, False]))
+        order = _order(self, context, [records.query, records.target, records.query_frame, begin, records.target_start],
+                       [False, False, True, False, False])
+        children = records if order is None else records.take(order)
         if not len(children):
             return Hits.empty().with_alignments(children)
         changes = (children.query[1:] != children.query[:-1]) | (children.target[1:] != children.target[:-1])
         first = np.flatnonzero(np.concatenate([[True], changes]))
         hits = Hits({"query": children.query[first], "target": children.target[first],
                      "score": np.maximum.reduceat(children.score, first)}, alignments=children)
-        return hits.take(_order(self, context, [hits.query, hits.score, hits.target], [False, True, False]))
+        order = _order(self, context, [hits.query, hits.score, hits.target], [False, True, False])
+        return hits if order is None else hits.take(order)
 
 
-def _order(stage: SortStage, context: Context, columns: Sequence[np.ndarray], descending: Sequence[bool]) -> np.ndarray:
-    """i8[n]: the stable order of rows by integer columns, by the stage's sorter; few rows by numpy."""
+def _order(stage: SortStage, context: Context, columns: Sequence[np.ndarray],
+           descending: Sequence[bool]) -> np.ndarray | None:
+    """i8[n]: the stable order of rows by integer columns, by the stage's sorter; few rows by numpy.
+
+    None where they stand in it, as they mostly do.
+    """
     signed = [~column if down else column for column, down in zip(columns, descending, strict=True)]
     if _in_order(signed):
-        return np.arange(len(columns[0]))
+        return None
     if len(columns[0]) > _FEW:
         return stage.order(context, byte_keys(columns, descending))
     return stable_order(signed)
 
 
 def _in_order(columns: Sequence[np.ndarray]) -> bool:
-    """Whether rows ascend by the first column, of equal ones by the next, and so on: matches mostly come so."""
+    """Whether rows ascend by the first column, of equal ones by the next, and so on."""
     same = np.ones(max(0, len(columns[0]) - 1), bool)
     for column in columns:
         if (same & (column[:-1] > column[1:])).any():

@@ -1,6 +1,10 @@
 """The order of suffixes of texts that are in memory, compiled."""
 
+import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import greater_lanes, load, lowest_bit, splat
+
+_LANES = 32  # symbols that are compared together
 
 
 @kernel
@@ -46,6 +50,15 @@ def _compared(text, here, there, end):
     """−1, 1, or 0 where both end before they differ; a place is equal to itself, for which 0 says nothing."""
     if here == there:
         return -1
+    while max(here, there) + _LANES <= len(text):
+        symbols = load(text, here, _LANES)
+        stops = greater_lanes(symbols ^ load(text, there, _LANES), splat(np.uint8(0), _LANES))
+        stops |= greater_lanes(symbols, splat(np.uint8(end - 1), _LANES))
+        same = np.int64(lowest_bit(stops)) if stops else _LANES
+        here += same
+        there += same
+        if stops:
+            break
     while text[here] == text[there]:
         if text[here] >= end:
             return 0

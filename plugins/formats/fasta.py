@@ -182,7 +182,8 @@ class _Reading:
         if not self._batch.names and before.translate(None, _BLANK):
             self._begin_unnamed(raw)
         batch = self._batch
-        names, descriptions = _blank_out(raw, headers, ends)
+        names, descriptions, places = words_of_headers(raw, headers, ends)
+        raw[places] = _NEWLINE
         body = raw.tobytes()
         if _GAP in body and self._on_bad.as_query:
             body = self._without_gaps(raw, newlines, headers)
@@ -360,33 +361,41 @@ def _clear_lines(raw: np.ndarray, starts: np.ndarray, newlines: np.ndarray) -> N
         raw[start:end] = ord(" ")
 
 
-def _blank_out(raw: np.ndarray, headers: np.ndarray, ends: np.ndarray) -> tuple[list[str], list[str]]:
-    """Names and descriptions of the header lines of a block, which are overwritten with line ends; see ``parted``."""
+def words_of_headers(raw: np.ndarray, headers: np.ndarray,
+                     ends: np.ndarray) -> tuple[list[str], list[str], np.ndarray]:
+    """Names and descriptions of header lines, see ``parted``, and i8 places of all their bytes.
+
+    Args:
+        raw: u1, a block.
+        headers, ends: i8[k], where the mark before each header stands, and the end of its line.
+    """
     if not len(headers):
-        return [], []
-    raw[headers] = _NEWLINE
+        return [], [], headers
     widths = ends - headers
     stop = np.cumsum(widths)
-    places = np.arange(stop[-1]) + np.repeat(headers - (stop - widths), widths)
+    begin = stop - widths
+    places = np.arange(stop[-1]) + np.repeat(headers - begin, widths)
     lines = raw[places]
-    raw[places] = _NEWLINE
+    lines[begin] = _NEWLINE
     blanks = np.append(np.flatnonzero((lines <= 32) & (lines != _NEWLINE)), len(lines))
-    split = blanks[np.searchsorted(blanks, stop - widths)]
+    split = blanks[np.searchsorted(blanks, begin)]
     single = split >= stop  # no description
     behind = np.minimum(split + 1, len(lines) - 1)
-    untidy = (lines[behind] <= 32) & ~single | (split == stop - widths + 1) | (lines[stop - 1] <= 32)
+    untidy = (lines[behind] <= 32) & ~single | (split == begin + 1) | (lines[stop - 1] <= 32)
     if untidy.any():
-        return parted(lines.tobytes().split(b"\n")[1:])
+        return *parted(lines.tobytes().split(b"\n")[1:]), places
     lines[split[~single]] = _NEWLINE
-    if single.any():
+    named_only = bool(single.all())
+    if not named_only and single.any():
         lines = np.insert(lines, stop[single], _NEWLINE)
     text = lines.tobytes()
     try:
         words = text.decode("utf-8").split("\n")
-        return words[1::2], words[2::2]
     except UnicodeDecodeError:
-        rows = text.split(b"\n")
-        return parted([name + b" " + rest for name, rest in zip(rows[1::2], rows[2::2], strict=True)])
+        rows = text.split(b"\n")[1:]
+        whole = rows if named_only else list(map(b" ".join, zip(rows[::2], rows[1::2], strict=True)))
+        return *parted(whole), places
+    return (words[1:], [""] * len(headers), places) if named_only else (words[1::2], words[2::2], places)
 
 
 def parted(headers: list[bytes]) -> tuple[list[str], list[str]]:

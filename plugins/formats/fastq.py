@@ -1,4 +1,8 @@
-"""Reads FASTQ. Qualities are not kept: no pipeline uses them."""
+"""Reads FASTQ. Qualities are not kept: no pipeline uses them.
+
+The file is taken in blocks. In each numpy finds the lines and checks them; no step but that which joins the residues of
+reads loops over records in Python.
+"""
 
 from collections.abc import Iterator
 from typing import IO
@@ -9,9 +13,10 @@ from seqloom.core.errors import InputError
 from seqloom.core.stages import OnBad, Reader, SequenceBatch
 
 from . import fasta
-from .fasta import LocatedBatch, check_kind, parted, reading_table, runs_of_records, with_line_feeds
+from .fasta import LocatedBatch, check_kind, reading_table, runs_of_records, with_line_feeds, words_of_headers
 
 _MARK = b"\xef\xbb\xbf"
+_NEWLINE = ord("\n")
 
 
 class FastqReader(Reader):
@@ -42,8 +47,10 @@ class _Reading:
         self._ended = 0  # number of the first of the blank lines that end the file; 0 if there is none so far
         self._names: list[str] = []
         self._descriptions: list[str] = []
-        self._sequences: list[bytes] = []
-        self._lines: list[int] = []
+        self._codes: list[bytes] = []
+        self._lengths: list[np.ndarray] = []
+        self._lower: list[tuple[np.ndarray, np.ndarray]] = []
+        self._lines: list[np.ndarray] = []
         self._residues = 0
 
     def batches(self) -> Iterator[SequenceBatch]:
@@ -60,34 +67,33 @@ class _Reading:
                 begin = block.rfind(b"\n", 0, begin) + 1
                 self._line += block.count(b"\n", 0, begin)
                 block, first = block[begin:], not block.strip()
-            lines = block.split(b"\n")
-            unfinished = lines.pop()
-            if last and unfinished:
-                lines.append(unfinished)
-            whole = len(lines) // 4 * 4
-            self._take(lines[:whole])
-            lines = lines[whole:]
+            if last and block and not block.endswith(b"\n"):
+                block += b"\n"
+            ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
+            records = len(ends) // 4
+            whole = int(ends[4 * records - 1]) + 1 if records else 0
+            if records:
+                self._take(block[:whole], ends[: 4 * records])
             if last:
-                self._check_end(lines)
-            rest = b"\n".join([*lines, unfinished]) + tail
+                self._check_end(block[whole:])
+            rest = block[whole:] + tail
             if self._names and (last or self._residues >= self._limit):
                 yield self._batch()
 
-    def _take(self, lines: list[bytes]) -> None:
-        """Add the records that stand in ``lines``, four each, up to the first that is none."""
-        if self._ended and any(map(bytes.strip, lines)):
+    def _take(self, block: bytes, ends: np.ndarray) -> None:
+        """Add the records of a block, whose lines end at i8[4 k] ``ends``, up to the first that is none."""
+        if self._ended and block.strip():
             raise self._not_fastq(self._ended, "a blank line")
-        for n in range(0, len(lines), 4):
-            head, residues, plus, qualities = lines[n : n + 4]
-            if (head[:1] != b"@" or plus[:1] != b"+" or len(residues) != len(qualities)
-                    or plus[1:] not in (b"", head[1:])):
-                if not any(map(bytes.strip, lines[n:])):
-                    self._ended = self._ended or self._line + n  # so far
-                    self._add(lines[:n])
-                    self._line += len(lines) - n
-                    return
-                self._refuse(n, head, residues, plus, qualities)
-        self._add(lines)
+        raw, starts = np.frombuffer(block, np.uint8), np.append(0, ends[:-1] + 1)
+        wrong = np.flatnonzero(_is_none(block, raw, starts.reshape(-1, 4), ends.reshape(-1, 4)))
+        good = 4 * (int(wrong[0]) if len(wrong) else len(ends) // 4)  # lines
+        if good < len(ends):
+            if block[starts[good] :].strip():
+                self._refuse(good, *block[starts[good] :].split(b"\n", 4)[:4])
+            self._ended = self._ended or self._line + good  # so far
+        if good:
+            self._add(block, raw, starts[:good].reshape(-1, 4), ends[:good].reshape(-1, 4))
+        self._line += len(ends)
 
     def _refuse(self, n: int, head: bytes, residues: bytes, plus: bytes, qualities: bytes) -> None:
         if head[:1] != b"@":
@@ -104,31 +110,41 @@ class _Reading:
         return InputError(f"{self._where}: line {line}: not FASTQ: {what}; records have four lines, and as many "
                           "qualities as bases")
 
-    def _check_end(self, lines: list[bytes]) -> None:
+    def _check_end(self, lines: bytes) -> None:
         """Refuse a record that is cut off; blank lines behind the last one are none."""
-        if any(map(bytes.strip, lines)):
-            raise self._not_fastq(self._line + len(lines), "the file ends within a record")
+        if lines.strip():
+            raise self._not_fastq(self._line + lines.count(b"\n"), "the file ends within a record")
 
-    def _add(self, lines: list[bytes]) -> None:
-        residues = lines[1::4]
-        if not self._judged and residues:
+    def _add(self, block: bytes, raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
+        """Add records whose lines stand at i8[k, 4] ``starts`` … ``ends`` − 1."""
+        lengths = ends[:, 1] - starts[:, 1]
+        residues = [block[start:end] for start, end in zip(starts[:, 1].tolist(), ends[:, 1].tolist(), strict=True)]
+        if not self._judged:
             check_kind(residues[0][: fasta.SAMPLE], self._alphabet, self._where)
             self._judged = True
-        names, descriptions = parted([head[1:] for head in lines[0::4]])
-        if self._on_bad.as_query:
+        names, descriptions, _ = words_of_headers(raw, starts[:, 0], ends[:, 0])
+        if self._on_bad.as_query and "" in names:
             names = [name or f"Query_{self._read + n + 1}" for n, name in enumerate(names)]
-        numbers = list(range(self._line, self._line + len(lines), 4))
-        self._line += len(lines)
+        numbers = np.arange(self._line, self._line + 4 * len(names), 4)
         self._read += len(names)
-        if not all(names) or not all(residues) or b"".join(residues).translate(self._table).find(INVALID) >= 0:
-            kept = [n for n in range(len(names)) if self._usable(names[n], residues[n], numbers[n])]
+        text = b"".join(residues)
+        codes = text.translate(self._table)
+        if "" in names or not lengths.all() or INVALID in codes:
+            kept = [n for n in range(len(names)) if self._usable(names[n], residues[n], int(numbers[n]))]
             names, descriptions = [names[n] for n in kept], [descriptions[n] for n in kept]
-            residues, numbers = [residues[n] for n in kept], [numbers[n] for n in kept]
+            lengths, numbers = lengths[kept], numbers[kept]
+            text = b"".join(residues[n] for n in kept)
+            codes = text.translate(self._table)
+        lower = np.frombuffer(text, np.uint8) > 96
+        if lower.any():
+            edges = self._residues + np.flatnonzero(np.diff(lower.view(np.int8), prepend=0, append=0))
+            self._lower.append((edges[::2], edges[1::2]))
         self._names += names
         self._descriptions += descriptions
-        self._sequences += residues
-        self._lines += numbers
-        self._residues += sum(map(len, residues))
+        self._codes.append(codes)
+        self._lengths.append(lengths)
+        self._lines.append(numbers)
+        self._residues += len(codes)
 
     def _usable(self, name: str, residues: bytes, line: int) -> bool:
         if not name:
@@ -146,13 +162,22 @@ class _Reading:
 
     def _batch(self) -> SequenceBatch:
         """The records so far as a batch; they are forgotten."""
-        text = b"".join(self._sequences)
-        offsets = np.concatenate([[0], np.cumsum([len(residues) for residues in self._sequences])]).astype(np.int64)
-        edges = np.flatnonzero(np.diff((np.frombuffer(text, np.uint8) > 96).view(np.int8), prepend=0, append=0))
+        offsets = np.append(0, np.cumsum(np.concatenate(self._lengths)))
         first, self._given = self._given, self._given + len(self._names)
         batch = LocatedBatch(
-            self._alphabet, np.frombuffer(text.translate(self._table), np.uint8), offsets,
-            np.arange(first, self._given, dtype=np.int64), runs_of_records([(edges[::2], edges[1::2])], offsets),
-            names=self._names, descriptions=self._descriptions, lines=np.array(self._lines, np.int64))
-        self._names, self._descriptions, self._sequences, self._lines, self._residues = [], [], [], [], 0
+            self._alphabet, np.frombuffer(b"".join(self._codes), np.uint8), offsets,
+            np.arange(first, self._given, dtype=np.int64), runs_of_records(self._lower, offsets),
+            names=self._names, descriptions=self._descriptions, lines=np.concatenate(self._lines))
+        self._names, self._descriptions, self._residues = [], [], 0
+        self._codes, self._lengths, self._lower, self._lines = [], [], [], []
         return batch
+
+
+def _is_none(block: bytes, raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """bool[k]: whether four lines of a block are no record; i8[k, 4] where each begins and ends."""
+    lengths = ends - starts
+    wrong = (raw[starts[:, 0]] != ord("@")) | (raw[starts[:, 2]] != ord("+")) | (lengths[:, 1] != lengths[:, 3])
+    named = np.flatnonzero(~wrong & (lengths[:, 2] != 1))  # their names stand behind '+' as well
+    bounds = np.stack([starts[named, 0] + 1, ends[named, 0], starts[named, 2] + 1, ends[named, 2]], axis=1).tolist()
+    wrong[named] = [block[head:behind] != block[plus:end] for head, behind, plus, end in bounds]
+    return wrong

@@ -75,6 +75,30 @@ def test_suffixes_are_compared_as_those_of_the_joined_text(residues, acgt_only, 
         assert sorted(given_order, key=key) == wanted
 
 
+long_pieces = st.sampled_from(["A", "C", "N", "ACGT", "ACGTTGCA" * 5, "T" * 31, "T" * 33])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(long_pieces, min_size=1, max_size=4).map("".join), min_size=1, max_size=4), st.booleans(),
+       st.data())
+def test_runs_of_suffixes_that_share_much_come_in_order(residues, acgt_only, data):
+    everything = SequenceBatch.of(NUCLEOTIDE, residues)
+    text, starts = target_text(everything, acgt_only)
+    whole, ends = text.tobytes(), starts + everything.lengths
+    place = st.integers(0, len(residues) - 1).flatmap(
+        lambda number: st.tuples(st.just(number), st.integers(0, len(residues[number]) - 1)))
+    runs = data.draw(st.lists(st.lists(place, min_size=2, max_size=4, unique=True), min_size=1, max_size=4))
+    numbers, positions = np.array([pair for run in runs for pair in run]).T
+    firsts = np.cumsum([0, *map(len, runs)])
+    order = SuffixOrder(MemoryReport(everything, everything, Hits.empty(), {"sequences": len(residues)}), acgt_only)
+    rows, unsure = order.sort(everything, numbers, positions, firsts, np.zeros(len(numbers), np.int64))
+    for n, (first, last) in enumerate(zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True)):
+        there = [whole[starts[numbers[row]] + positions[row] : ends[numbers[row]]] for row in rows[first:last].tolist()]
+        assert sorted(rows[first:last].tolist()) == list(range(first, last))
+        assert unsure[n] or there == sorted(there, key=lambda suffix: suffix + b"\xff")
+        assert not unsure[n] or len(set(there)) < len(there)
+
+
 @needs_mummer
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", range(6))
