@@ -61,11 +61,11 @@ def laid_out(content: bytes) -> LaidOut | None:
     names = sections[table.link].of(content)
     symbols = [_symbol(entry, names) for entry in struct.iter_unpack(_SYMBOL, table.of(content))]
     there = {}
-    for number, (_, section, value, length) in enumerate(symbols):
-        if section in _COMMON:
+    for number, (_, within, value, length) in enumerate(symbols):
+        if within in _COMMON:
             there[number] = _appended(code, bytes(length), value)
-        elif section in places:
-            there[number] = places[section] + value
+        elif within in places:
+            there[number] = places[within] + value
     inside, outside = [], []
     for section in sections:
         if section.kind != _RELOCATIONS or section.info not in places:
