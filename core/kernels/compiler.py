@@ -25,6 +25,7 @@ from numba.extending import overload
 from numba.np import arrayobj
 
 from .cpu import SIMD_LEVELS, host_cpu, level
+from .laid_out import LaidOut, laid_out
 
 TARGET = "seqloom"
 """Name of the target in numba's registries."""
@@ -44,13 +45,14 @@ _MAKES_ARRAYS = re.compile(r"call (?!void)[^@]*@NRT_")
 
 
 class Compiled(NamedTuple):
-    """A kernel: name of its entry, its object file, and the constants of the interpreter that it refers to.
+    """A kernel: name of its entry, its machine code, and the constants of the interpreter that it refers to.
 
-    environments: place in the object file, module and constants of each function.
+    code: laid out, or an object file where that can't be. environments: name of the place in it, module and constants
+    of each function.
     """
 
     entry: str
-    code: bytes
+    code: LaidOut | bytes
     environments: list[tuple[str, str, list[Any]]]
 
 
@@ -69,7 +71,7 @@ def compiled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Compil
         code = result.library.machine_code(entry)
         environments = {e.env_name: (e.env_name, e.globals["__name__"], list(e.consts))
                         for e in (result.environment, *result._find_referenced_environments())}
-        return Compiled(entry, code, list(environments.values()))
+        return Compiled(entry, laid_out(code) or code, list(environments.values()))
 
 
 def called(function: Callable[..., Any], name: str, tell: Callable[[str], None]) -> Any:

@@ -2,12 +2,20 @@
 
 ``SEQLOOM_SIMD`` chooses narrower vectors than the CPU has ("avx2", "portable"), for tests and comparisons. It must be
 set before the first kernel is imported.
+
+What LLVM says of the processor is kept (``cache.py``), since its library takes longer to load than many a search.
 """
 
 import os
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
+import llvmlite
 import numpy as np
-from llvmlite import binding
+
+from . import cache as kept
 
 SIMD_LEVELS = {"avx512": "", "avx2": "x86-64-v3", "portable": "x86-64"}
 """LLVM's name of the CPU that each level compiles for; "" is the host."""
@@ -17,16 +25,60 @@ if level and level not in SIMD_LEVELS:
     raise ImportError(f"SEQLOOM_SIMD must be one of {', '.join(SIMD_LEVELS)}, not '{level}'")
 
 
+class Host(NamedTuple):
+    """This machine by LLVM's names: system, processor, and what that can do."""
+
+    system: str
+    cpu: str
+    features: tuple[str, ...]
+
+
+_ABOUT = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags")
+"""What tells processors apart in Linux's list of them."""
+_LISTED = 1 << 14
+"""Bytes of that list that have the first processor."""
+
+
+def _processor() -> tuple[str, ...]:
+    """What the system says of the processor; nothing where that doesn't tell it from others."""
+    with suppress(OSError), Path("/proc/cpuinfo").open() as listed:
+        first = dict(line.split("\t", 1) for line in listed.read(_LISTED).partition("\n\n")[0].splitlines()
+                     if "\t" in line)
+        about = tuple(first.get(name, "") for name in _ABOUT)
+        return about if all(about) else ()
+    return ()
+
+
+@cache
+def _host() -> Host:
+    source, about = Path(__file__), (_processor(), llvmlite.__version__)
+    name = f"{source.stem}.{kept.digest(repr(about))}.host"
+    if all(about) and (parts := kept.read(source, name, about)):
+        return Host(*parts)
+    from llvmlite import binding
+
+    features = sorted(name for name, there in binding.get_host_cpu_features().items() if there)
+    host = Host(binding.get_process_triple(), binding.get_host_cpu_name(), tuple(features))
+    if all(about):
+        kept.keep(source, name, about, host)
+    return host
+
+
+def host_system() -> str:
+    """LLVM's name of the kind of processor and the system."""
+    return _host().system
+
+
 def host_features() -> frozenset[str]:
     """What the CPU that is compiled for can do, by LLVM's names; of a narrower level what matters to vectors."""
     if SIMD_LEVELS.get(level):
         return frozenset({"avx2": ("avx2", "ssse3"), "portable": ()}[level])
-    return frozenset(name for name, there in binding.get_host_cpu_features().items() if there)
+    return frozenset(_host().features)
 
 
 def host_cpu() -> str:
     """LLVM's name of the CPU that is compiled for."""
-    return SIMD_LEVELS.get(level) or binding.get_host_cpu_name()
+    return SIMD_LEVELS.get(level) or _host().cpu
 
 
 _FEATURES = host_features()

@@ -1,8 +1,8 @@
 """The one door through which every host kernel is compiled: caching, floating-point rules and the CPU's features.
 
 A kernel is compiled for this machine at its first use with arguments of some types (``compiler.py``). The machine code
-is kept on disk (``cache.py``) together with all that it depends on (``stamps.py``), and loaded without numba
-(``loader.py``), whose import alone (0.1 s) takes longer than many a search; so modules of kernels don't import it,
+is kept on disk (``cache.py``) together with all that it depends on (``stamps.py``), and loaded without numba and LLVM
+(``loader.py``), whose imports alone (0.1 s) take longer than many a search; so modules of kernels don't import them,
 and what only numba can make of their helpers is made when one has to be compiled.
 
 These modules use parts of numba and llvmlite that are not public. Where a release has moved them, and where
@@ -19,10 +19,9 @@ from typing import Any, cast
 
 import llvmlite
 import numpy as np
-from llvmlite import binding
 
 from . import cache as kept
-from .cpu import host_cpu, host_features
+from .cpu import host_cpu, host_features, host_system
 from .deferred import Deferred, resolved
 from .loader import loaded, numba_folder
 from .stamps import stamp
@@ -199,14 +198,15 @@ def _machine() -> tuple[str, ...]:
     """What machine code depends on beside its source: processor, interpreter, numba, llvmlite."""
     features = ",".join(sorted(host_features()))
     numba = _time_and_size(Path(numba_folder()) / "_version.py")
-    return (binding.get_process_triple(), host_cpu(), features, str(sys.implementation.cache_tag), str(numba),
+    return (host_system(), host_cpu(), features, str(sys.implementation.cache_tag), str(numba),
             llvmlite.__version__, np.__version__)
 
 
 @cache
 def _shared() -> tuple[tuple[int, int], ...]:
     """Of the modules whose text is part of every kernel."""
-    return tuple(_time_and_size(Path(__file__).with_name(name)) for name in ("compiler.py", "cpu.py", "intrinsics.py"))
+    return tuple(_time_and_size(Path(__file__).with_name(name)) for name in ("compiler.py", "cpu.py", "intrinsics.py",
+                                                                       "laid_out.py"))
 
 
 def _time_and_size(path: Path) -> tuple[int, int]:

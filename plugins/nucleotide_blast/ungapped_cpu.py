@@ -283,11 +283,22 @@ def _extend_groups_nearby(rules, strands, groups, offsets, bits, spans, bounds, 
 def laid_out_strands(context: Context, residues: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Both strands of every query, each with a sentinel behind, and where they begin: u1[m], i8[k + 1].
 
+    Not to be written to: all stages of a batch have the same, as long as there is an index of it.
+
     residues: of the queries; as they are searched by default.
     """
-    offsets = context.queries.offsets
-    if residues is None:
-        residues = context.queries.searched()
+    queries = context.queries
+    if residues is not None:
+        return _strands_of(residues, queries.offsets)
+    for index in context.indexes.values():
+        if index.side == "query":
+            made: tuple[np.ndarray, np.ndarray] = index.kept("strands", lambda: _strands_of(queries.searched(),
+                                                                                            queries.offsets))
+            return made
+    return _strands_of(queries.searched(), queries.offsets)
+
+
+def _strands_of(residues: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     begins = 2 * offsets + 2 * np.arange(len(offsets))
     strands = np.full(begins[-1], SENTINEL, np.uint8)
     _lay_out(residues, offsets, NUCLEOTIDE.complement, begins, strands)
