@@ -539,6 +539,36 @@ def highest_bytes(typing_context: Any, vector: Any) -> Any:
     return bytes_(vector), build
 
 
+@intrinsic
+def bits_of(typing_context: Any, vector: Any) -> Any:
+    """The bits of floating-point lanes, as signed integers."""
+    if not isinstance(vector, Vector) or not vector.floating:
+        return None
+    bits = Vector(vector.lanes, vector.bits, True)
+    return bits(vector), lambda context, builder, signature, arguments: builder.bitcast(arguments[0], bits.ir)
+
+
+@intrinsic
+def numbers_of(typing_context: Any, vector: Any) -> Any:
+    """The floating-point numbers that have these bits: integer lanes of 32 or 64."""
+    if not isinstance(vector, Vector) or vector.floating or vector.bits < 32:
+        return None
+    numbers = Vector(vector.lanes, vector.bits, True, floating=True)
+    return numbers(vector), lambda context, builder, signature, arguments: builder.bitcast(arguments[0], numbers.ir)
+
+
+@intrinsic(prefer_literal=True)
+def shifted_down(typing_context: Any, vector: Any, count: Any) -> Any:
+    """The bits of integer lanes moved down by ``count``, a literal; zeros come in."""
+    if not isinstance(vector, Vector) or vector.floating or not isinstance(count, types.IntegerLiteral):
+        return None
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.lshr(arguments[0], _constant(vector.ir, [count.literal_value] * vector.lanes))
+
+    return vector(vector, count), build
+
+
 def _moved(vector: Vector, first: int) -> Any:
     """Lanes ``first``… of two vectors side by side."""
     order = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [first + lane for lane in range(vector.lanes)])

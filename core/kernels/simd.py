@@ -31,6 +31,9 @@ widened: Any = Operation("widened")
 joined: Any = Operation("joined")
 whole_numbers: Any = Operation("whole_numbers")
 highest_bytes: Any = Operation("highest_bytes")
+bits_of: Any = Operation("bits_of")
+numbers_of: Any = Operation("numbers_of")
+shifted_down: Any = Operation("shifted_down")
 wrapped_sum: Any = Operation("wrapped_sum")
 wrapped_difference: Any = Operation("wrapped_difference")
 lowered: Any = Operation("lowered")
@@ -100,9 +103,10 @@ LOOKUP_STRIDE: int = 64 if HAS_BYTE_PERMUTE else 2 * BYTE_LANES if HAS_SSSE3 els
 
 __all__ = [  # handed on by the package as well
     "ALL_LANES", "BYTE_LANES", "CACHE_LINE", "HAS_AVX2", "HAS_BYTE_PERMUTE", "HAS_SSSE3", "LOOKUP_ENTRIES",
-    "LOOKUP_STRIDE", "SATURATES_ON_ONE_PORT", "WORKS_BY_HALVES", "aligned", "choose_greater", "greater_lanes",
-    "highest", "highest_bit", "highest_bytes", "in_place", "joined", "load", "lookup", "lookup_tables", "lowered",
-    "lowered_to", "lowest_bit", "maximum", "minimum", "move_down", "move_up", "not_greater_lanes", "picked_bits",
-    "prefetch", "quads", "quads_down", "quads_halves", "quads_pairs", "quads_up", "same_quads", "shift_in", "splat",
-    "spread", "squeezed", "store", "whole_numbers", "widened", "words_at", "wrapped_difference", "wrapped_sum",
+    "LOOKUP_STRIDE", "SATURATES_ON_ONE_PORT", "WORKS_BY_HALVES", "aligned", "bits_of", "choose_greater",
+    "greater_lanes", "highest", "highest_bit", "highest_bytes", "in_place", "joined", "load", "lookup",
+    "lookup_tables", "lowered", "lowered_to", "lowest_bit", "maximum", "minimum", "move_down", "move_up",
+    "not_greater_lanes", "numbers_of", "picked_bits", "prefetch", "quads", "quads_down", "quads_halves", "quads_pairs",
+    "quads_up", "same_quads", "shift_in", "shifted_down", "splat", "spread", "squeezed", "store", "whole_numbers",
+    "widened", "words_at", "wrapped_difference", "wrapped_sum",
 ]

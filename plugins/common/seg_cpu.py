@@ -1,7 +1,8 @@
 """SEG in kernels: what ``seg`` finds, as stretches, or as residues masked in place.
 
-The counts of a window matter, not whose they are: kept is how many amino acids occur how often, in place of a sort for
-each window. Sums are added up in the order of ``seg``, so that they are equal.
+The counts of a window matter, not whose they are: how many amino acids occur how often takes the place of a sort for
+each window, and is looked at only where few enough occur. Sums are added up in the order of ``seg``, so that they are
+equal.
 """
 
 import math
@@ -9,79 +10,102 @@ from functools import cache
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
 from seqloom.plugins.common.seg import AMINO_ACIDS, MOST_OTHERS, MOST_TRIMMED, entropy_terms, log_factorials
 
-_KINDS = len(AMINO_ACIDS)
-_KIND_OF = np.full(256, -1)
+_KINDS = _OTHER = len(AMINO_ACIDS)
+_KIND_OF = np.full(256, _OTHER)
 _KIND_OF[[PROTEIN.letters.index(residue) for residue in AMINO_ACIDS]] = np.arange(_KINDS)
 _LOG_KINDS = math.log(_KINDS)
+_NEARLY = 1e-3
+"""More than sums of logarithms differ by the order of their terms."""
 _ROWS = 1 << 14
 """Stretches for which there is room at a time, in any case."""
 
 
 @kernel
-def _count(residue, change, counts, occurring):
-    """Count a residue in (``change`` 1) or out (−1); returns the change in counted residues."""
-    kind = _KIND_OF[residue]
-    if kind < 0:
-        return 0
-    occurring[counts[kind]] -= 1
-    counts[kind] += change
-    occurring[counts[kind]] += 1
-    return change
-
-
-@kernel
 def _entropies(codes, window, terms, most_kinds, counts, occurring, entropies):
     """Bits per counted residue of each window, NaN where too many don't count or more than ``most_kinds`` occur."""
-    counts[:], occurring[: window + 1] = 0, 0
-    occurring[0] = _KINDS
-    counted = 0
+    counts[:] = 0
+    kinds = 0  # of all that occur, the others as one of them
     for end in range(len(codes)):
-        counted += _count(codes[end], 1, counts, occurring)
+        kind = _KIND_OF[codes[end]]
+        kinds += counts[kind] == 0
+        counts[kind] += 1
         begin = end - window + 1
         if begin < 0:
             continue
-        if window - counted > MOST_OTHERS or _KINDS - occurring[0] > most_kinds:
+        others = counts[_OTHER]
+        if others > MOST_OTHERS or kinds - (others > 0) > most_kinds:
             entropies[begin] = np.nan
         else:
+            occurring[: window + 1] = 0
+            for amino_acid in range(_KINDS):
+                occurring[counts[amino_acid]] += 1
             bits = 0.0
             for often in range(window, 0, -1):
                 for _ in range(occurring[often]):
-                    bits += terms[often, counted - window + MOST_OTHERS]
-            entropies[begin] = abs(bits / max(counted, 1))
-        counted += _count(codes[begin], -1, counts, occurring)
+                    bits += terms[often, MOST_OTHERS - others]
+            entropies[begin] = abs(bits / max(window - others, 1))
+        kind = _KIND_OF[codes[begin]]
+        counts[kind] -= 1
+        kinds -= counts[kind] == 0
+
+
+@inline
+def _counted(residue, change, counts, occurring, factorials):
+    """Count a residue in (``change`` 1) or out (−1); returns what `_score` gains by it."""
+    kind = _KIND_OF[residue]
+    if kind == _OTHER:
+        counts[kind] += change
+        return 0.0
+    before = counts[kind]
+    after = before + change
+    gain = factorials[before] - factorials[after] + factorials[occurring[before]] + factorials[occurring[after]]
+    occurring[before] -= 1
+    occurring[after] += 1
+    counts[kind] = after
+    return gain - factorials[occurring[before]] - factorials[occurring[after]]
+
+
+@kernel
+def _score(size, others, occurring, factorials):
+    """How probable a stretch is in which amino acids occur as often as that: the logarithm."""
+    compositions, orders = factorials[_KINDS], factorials[size]
+    if others < size:
+        most = size
+        while occurring[most] == 0:
+            most -= 1
+        for often in range(most, -1, -1):
+            compositions -= factorials[occurring[often]]
+            for _ in range(occurring[often] if often > 1 else 0):
+                orders -= factorials[often]
+    return compositions + orders - size * _LOG_KINDS
 
 
 @kernel
 def _trimmed(codes, begin, end, factorials, counts, occurring):
-    """The least probable part of a stretch that is shorter by less than ``MOST_TRIMMED``."""
+    """The least probable part of a stretch that is shorter by less than ``MOST_TRIMMED``.
+
+    What is gained and lost with each residue tells nearly how probable a part is, and so which ones to look at.
+    """
     full = end - begin
     least = 1.0
     best_begin, best_end = begin, end
     for size in range(full, max(full - MOST_TRIMMED, 1), -1):
         counts[:], occurring[: size + 1] = 0, 0
         occurring[0] = _KINDS
-        counted = most = 0
-        for place in range(begin, end):
-            counted += _count(codes[place], 1, counts, occurring)
-            start = place - size + 1
-            if start < begin:
-                continue
-            compositions, orders = factorials[_KINDS], factorials[size]
-            if counted:
-                most = size
-                while occurring[most] == 0:
-                    most -= 1
-                for often in range(most, -1, -1):
-                    compositions -= factorials[occurring[often]]
-                    for _ in range(occurring[often] if often > 1 else 0):
-                        orders -= factorials[often]
-            score = compositions + orders - size * _LOG_KINDS
-            if score < least:
-                least, best_begin, best_end = score, start, start + size
-            counted += _count(codes[start], -1, counts, occurring)
+        near = factorials[size] - size * _LOG_KINDS - _NEARLY
+        for place in range(begin, begin + size):
+            near += _counted(codes[place], 1, counts, occurring, factorials)
+        for start in range(begin, end - size + 1):
+            if near < least:
+                score = _score(size, counts[_OTHER], occurring, factorials)
+                if score < least:
+                    least, best_begin, best_end = score, start, start + size
+            if start + size < end:
+                near += _counted(codes[start], -1, counts, occurring, factorials)
+                near += _counted(codes[start + size], 1, counts, occurring, factorials)
     return best_begin, best_end
 
 
@@ -200,7 +224,7 @@ def _tables(longest: int, window: int, hicut: float) -> tuple[np.ndarray, int, n
 
 def _room(longest: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """For entropies, counts by kind, kinds by count, and stretches of a sequence."""
-    return (np.empty(longest), np.empty(_KINDS, np.int64), np.empty(longest + 1, np.int64),
+    return (np.empty(longest), np.empty(_KINDS + 1, np.int64), np.empty(longest + 1, np.int64),
             np.empty((2 * longest, 2), np.int64))
 
 

@@ -26,6 +26,7 @@ from seqloom.core.kernels.simd import (
     aligned,
     choose_greater,
     greater_lanes,
+    highest_bit,
     joined,
     load,
     lookup,
@@ -64,9 +65,13 @@ FINE_HIGHEST = 1 << 12
 """Scores of matrices with fractions are lower."""
 _ENTRIES = lookup_tables(np.arange(LOOKUP_ENTRIES, dtype=np.int8)[None])
 """Which entry of a table stands at each place of it, as ``lookup`` wants it laid out."""
+_TOGETHER = 16
+"""Entries that stand side by side in any layout."""
 
 _ONE, _LAST = np.uint64(1), np.uint64(1 << (LANES - 1))
 _EDGES = _ONE | _LAST
+_APART = LANES // 8
+"""Lanes that are left beside a band that is moved to the middle of a vector."""
 _NUMBERS = np.arange(LANES, dtype=np.int8)
 _MAY_GAP = (np.arange(LANES + RESTRICTION) % RESTRICTION == 0).astype(np.int8)
 """From place ``column % RESTRICTION`` on: which columns may have gaps in restricted mode."""
@@ -274,7 +279,7 @@ def extend(rows, columns, costs, uppers, space, restricted, codes, row_codes):
                 row_codes[side, row] = used - low // LANES * CHOICES
             carried = dead
             place, stop = low, high
-            new_low = new_high = -1
+            new_low = new_high = first = last = -1
             into_lower = False
             while place <= stop:
                 column_residues = load(columns, residues + place, LANES)
@@ -319,7 +324,8 @@ def extend(rows, columns, costs, uppers, space, restricted, codes, row_codes):
                 if alive:
                     if new_low < 0:
                         new_low, into_lower = place, alive & _ONE != 0
-                    new_high = place
+                        first = place + np.int64(lowest_bit(alive))
+                    new_high, last = place, place + np.int64(highest_bit(alive))
                     if place == stop and spreads and alive & _LAST:
                         stop += LANES
                         store(best, own + stop, dead)
@@ -358,6 +364,10 @@ def extend(rows, columns, costs, uppers, space, restricted, codes, row_codes):
                         store(best, own + place, load(best, own + place, LANES) - rise)
                         store(gaps, own + place, load(gaps, own + place, LANES) - rise)
                     top = 0
+                if may_be_narrow and low < high and last - first < LANES - _APART:
+                    # The band isn't wide, it lies across two vectors.
+                    low = high = (first + last - LANES) // 2 + 1
+                    store(gaps, own + low + LANES, dead)
             passes[side, TOP], passes[side, _LOW], passes[side, _HIGH], passes[side, _USED] = top, low, high, used
     for side in range(2):
         passes[side, TOP] += passes[side, _BASE]
@@ -527,11 +537,11 @@ def set_fine_tables(matrix, lowers, uppers):
     """The scores of a matrix (i4[a, a], of 16 bits) as ``lookup`` tables: the lowest eight bits and those above."""
     size = len(matrix)
     for row in range(size):
-        for k in range(LOOKUP_STRIDE):
-            entry = _ENTRIES[k]
-            score = matrix[row, entry] if entry < size else np.int32(0)
-            lowers[row * LOOKUP_STRIDE + k] = np.int8(score & 255)
-            uppers[row * LOOKUP_STRIDE + k] = np.int8(score >> 8)
+        for part in range(0, LOOKUP_STRIDE, _TOGETHER):
+            first, place = _ENTRIES[part], row * LOOKUP_STRIDE + part
+            for k in range(min(_TOGETHER, size - first)):
+                score = matrix[row, first + k]
+                lowers[place + k], uppers[place + k] = np.int8(score & 255), np.int8(score >> 8)
 
 
 class Workspace(NamedTuple):

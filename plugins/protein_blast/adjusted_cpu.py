@@ -33,7 +33,8 @@ from seqloom.plugins.protein_blast.adjusted_reference import (
     significant_scores,
 )
 from seqloom.plugins.protein_blast.composition import NO_SCORES, SCALE, Adjuster, Composition
-from seqloom.plugins.protein_blast.composition_cpu import CODES, SIZE, Room, Rules, adjusted, composition, room
+from seqloom.plugins.protein_blast.composition_cpu import CODES, Room, Rules, adjusted, composition
+from seqloom.plugins.protein_blast.frequencies_cpu import SIZE
 from seqloom.plugins.protein_blast.gapped_cpu import (
     NONE,
     extension_footprint,
@@ -56,6 +57,9 @@ from seqloom.plugins.protein_blast.traceback_cpu import (
     traced_pairs,
 )
 from seqloom.plugins.protein_blast.traceback_reference import similarity
+
+AT_ONCE = 64
+"""Pairs whose matrices are made together."""
 
 
 class Pairs(NamedTuple):
@@ -80,14 +84,31 @@ class Pairs(NamedTuple):
 
 
 class Adjusting(NamedTuple):
-    """Rules, room for them, and where a matrix goes with its tables: the lowest eight bits and those above."""
+    """Rules, and pairs to which they are applied together: room for ``AT_ONCE`` of them, and one more.
+
+    Attributes:
+        shares, counted, lengths, matrices, ways: of pairs, see ``adjusted``.
+        alike: bool[n], whether pairs are nearly identical along their first HSPs.
+        lowers, uppers: tables of one matrix: the lowest eight bits and those above.
+    """
 
     rules: Rules
     room: Room
-    matrix: np.ndarray
+    shares: np.ndarray
+    counted: np.ndarray
+    lengths: np.ndarray
+    matrices: np.ndarray
+    ways: np.ndarray
+    alike: np.ndarray
     lowers: np.ndarray
     uppers: np.ndarray
-    shares: np.ndarray
+
+    @classmethod
+    def of(cls, rules: Rules, lowers: np.ndarray, uppers: np.ndarray) -> "Adjusting":
+        size = AT_ONCE + 1
+        return cls(rules, Room.of(rules, AT_ONCE), np.empty((size, 2, SIZE)), np.empty((size, 2), np.int64),
+                   np.empty((size, 2), np.int64), np.empty((size, CODES, CODES), np.int32), np.empty(size, np.int64),
+                   np.empty(size, np.bool_), lowers, uppers)
 
 
 class Limits(NamedTuple):
@@ -116,17 +137,36 @@ def _is_identical(pairs, number, place, hsp):
 
 
 @kernel
-def _adjust(pairs, number, place, seen, adjusting):
-    """Make the matrix of a pair, and the tables of it; how it was made, as `adjusted` says."""
+def _compose(pairs, number, place, seen, adjusting, slot):
+    """Make the compositions of a pair known."""
+    shares, counted, lengths = adjusting.shares, adjusting.counted, adjusting.lengths
     begin, end = pairs.target.offsets[place], pairs.target.offsets[place + 1]
-    counted = composition(seen[RIGHT], PADDING + begin, PADDING + end, adjusting.shares)
-    length = pairs.query.offsets[number + 1] - pairs.query.offsets[number]
-    matrix = adjusting.matrix
-    way = adjusted(adjusting.rules, adjusting.room, pairs.shares[number], pairs.counted[number], length,
-                   adjusting.shares, counted, end - begin, matrix)
-    if way != NO_SCORES:
-        set_fine_tables(matrix, adjusting.lowers, adjusting.uppers)
-    return way
+    shares[slot, 0, :] = pairs.shares[number]
+    counted[slot, 0], counted[slot, 1] = pairs.counted[number], composition(
+        seen[RIGHT], PADDING + begin, PADDING + end, shares[slot, 1])
+    lengths[slot, 0], lengths[slot, 1] = pairs.query.offsets[number + 1] - pairs.query.offsets[number], end - begin
+
+
+@kernel
+def _adjust(adjusting, first, last):
+    """Make the matrices of pairs that are known, and how they are made."""
+    adjusted(adjusting.rules, adjusting.room, adjusting.shares[first:last], adjusting.counted[first:last],
+             adjusting.lengths[first:last], adjusting.matrices[first:last], adjusting.ways[first:last])
+
+
+@kernel
+def _adjust_by_first(pairs, places, bounds, hsps, limits, adjusting, first):
+    """As `_adjust`, of up to ``AT_ONCE`` pairs from the pair ``first`` on, as their first HSPs have the targets seen.
+    """
+    count = min(len(places) - first, AT_ONCE)
+    for slot in range(count):
+        number, place = places[first + slot]
+        hsp = hsps[bounds[first + slot]]
+        query_length = pairs.query.offsets[number + 1] - pairs.query.offsets[number]
+        alike = _seems_identical(hsp, query_length, limits) and _is_identical(pairs, number, place, hsp)
+        adjusting.alike[slot] = alike
+        _compose(pairs, number, place, pairs.target.residues if alike else pairs.masked, adjusting, slot)
+    _adjust(adjusting, 0, count)
 
 
 @kernel
@@ -187,16 +227,19 @@ def _redo_pairs(pairs, places, bounds, hsps, costs, limits, adjusting, similar, 
     for pair in range(len(places)):
         number, place = places[pair]
         query_length = pairs.query.offsets[number + 1] - pairs.query.offsets[number]
-        first, best = count, hsps[bounds[pair]]
+        first, best, slot = count, hsps[bounds[pair]], pair % AT_ONCE
+        if slot == 0:
+            _adjust_by_first(pairs, places, bounds, hsps, limits, adjusting, pair)
         seen = pairs.target.residues
-        may_be_biased, seems, seemed, way, adjustments = True, 0, -1, NO_SCORES, 0
+        may_be_biased, seems, seemed, way, adjustments = True, 0, -1, np.int64(NO_SCORES), 0
         for row in range(bounds[pair], bounds[pair + 1]):
             hsp = hsps[row]
             if may_be_biased:
                 seems = 1 if _seems_identical(hsp, query_length, limits) else 0
                 if seems != seemed:
                     seen = pairs.target.residues
-                    if not (seems and _is_identical(pairs, number, place, best)):
+                    if not (adjusting.alike[slot] if row == bounds[pair]
+                            else seems and _is_identical(pairs, number, place, best)):
                         may_be_biased = pairs.biased[place]
                         if may_be_biased:
                             seen = pairs.masked
@@ -205,7 +248,13 @@ def _redo_pairs(pairs, places, bounds, hsps, costs, limits, adjusting, similar, 
                 continue
             if changed:
                 adjustments += 1
-                way = _adjust(pairs, number, place, seen, adjusting)
+                if row > bounds[pair]:
+                    slot = AT_ONCE
+                    _compose(pairs, number, place, seen, adjusting, slot)
+                    _adjust(adjusting, slot, slot + 1)
+                way = adjusting.ways[slot]
+                if way != NO_SCORES:
+                    set_fine_tables(adjusting.matrices[slot], adjusting.lowers, adjusting.uppers)
             if way == NO_SCORES:
                 continue
             state, used = trace(pairs.query, pairs.real, seen, pairs.target, number, place, hsp, 0, 0,
@@ -228,19 +277,23 @@ def _optimal_for_pairs(pairs, places, bounds, hsps, costs, limits, adjusts, leas
     """
     count = used = NONE
     made.path_offsets[0] = 0
-    matrix, gap_open, gap_extend = adjusting.matrix, np.int64(costs.gap_open), np.int64(costs.gap_extend)
+    matrix, gap_open, gap_extend = adjusting.matrices[0], np.int64(costs.gap_open), np.int64(costs.gap_extend)
     hsp = np.zeros(8, np.int64)
     for pair in range(len(places)):
         number, place = places[pair]
         query_length = pairs.query.offsets[number + 1] - pairs.query.offsets[number]
         target_length = pairs.target.offsets[place + 1] - pairs.target.offsets[place]
-        first, seen, way = hsps[bounds[pair]], pairs.target.residues, NO_SCORES
+        seen, way = pairs.target.residues, np.int64(NO_SCORES)
         if adjusts:
-            if not (_seems_identical(first, query_length, limits) and _is_identical(pairs, number, place, first)):
+            slot = pair % AT_ONCE
+            if slot == 0:
+                _adjust_by_first(pairs, places, bounds, hsps, limits, adjusting, pair)
+            if not adjusting.alike[slot]:
                 seen = pairs.masked
-            way = _adjust(pairs, number, place, seen, adjusting)
+            matrix, way = adjusting.matrices[slot], adjusting.ways[slot]
             if way == NO_SCORES:
                 continue
+            set_fine_tables(matrix, adjusting.lowers, adjusting.uppers)
         rows, columns = pairs.query.residues[RIGHT], seen[RIGHT]
         row, column = PADDING + pairs.query.offsets[number], PADDING + pairs.target.offsets[place]
         shut_boxes = NONE
@@ -331,14 +384,13 @@ class AdjustedTracebackCpu(AdjustedTraceback):
         def begin(first: int, last: int, mine: np.ndarray, starts: np.ndarray) -> Attempt:
             space = xdrop_cpu.workspace(height, width, np.int16 if small else np.int32)
             costs, uppers = xdrop_cpu.fine_costs(fine.gap_open, fine.gap_extend, fine.x_drop)
-            adjusting = Adjusting(rules, room(rules), np.empty((CODES, CODES), np.int32), costs.tables, uppers,
-                                  np.empty(SIZE))
+            adjusting = Adjusting.of(rules, costs.tables, uppers)
             what = pairs, packed_places[first:last], starts, mine, costs, limits
             if not optimal:
                 return lambda choices, made: _redo_pairs(*what, adjusting, similar, space, choices, made)
             if not mode:
-                adjusting.matrix[:] = scoring.matrix
-                set_fine_tables(adjusting.matrix, adjusting.lowers, adjusting.uppers)
+                adjusting.matrices[0] = scoring.matrix
+                set_fine_tables(adjusting.matrices[0], adjusting.lowers, adjusting.uppers)
             cells, shut = np.empty((2, width), np.int64), np.empty(width, np.bool_)
 
             def attempt(choices: Choices, made: Made) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from seqloom.core.kernels.simd import (
     BYTE_LANES,
     LOOKUP_ENTRIES,
     LOOKUP_STRIDE,
+    bits_of,
     greater_lanes,
     highest,
     highest_bit,
@@ -24,6 +25,7 @@ from seqloom.core.kernels.simd import (
     maximum,
     minimum,
     not_greater_lanes,
+    numbers_of,
     picked_bits,
     quads,
     quads_down,
@@ -32,6 +34,7 @@ from seqloom.core.kernels.simd import (
     quads_up,
     same_quads,
     shift_in,
+    shifted_down,
     splat,
     squeezed,
     store,
@@ -281,6 +284,24 @@ def test_whole_numbers_and_their_highest_bytes(seed: int) -> None:
     _wholes(values, whole, found)
     assert np.array_equal(whole, values.astype(np.int32))
     assert np.array_equal(found, whole.view(np.uint32) >> 24)
+
+
+@kernel
+def _bits_and_back(values, bits, above, again):
+    found = bits_of(load(values, 0, FLOATS))
+    store(bits, 0, found)
+    store(above, 0, shifted_down(found, 20))
+    store(again, 0, numbers_of(found))
+
+
+@pytest.mark.parametrize(("numbers", "integers"), [(np.float32, np.int32), (np.float64, np.int64)])
+@given(st.integers(0, 2**32 - 1))
+def test_bits_of_numbers(numbers: type, integers: type, seed: int) -> None:
+    bits = np.random.default_rng(seed).integers(np.iinfo(integers).min, np.iinfo(integers).max, FLOATS, integers)
+    found, above, again = np.empty_like(bits), np.empty_like(bits), np.empty_like(bits)
+    _bits_and_back(bits.view(numbers), found, above, again.view(numbers))
+    assert np.array_equal(found, bits) and np.array_equal(again, bits)
+    assert np.array_equal(above, (bits.view(f"u{bits.itemsize}") >> 20).astype(integers))
 
 
 @kernel

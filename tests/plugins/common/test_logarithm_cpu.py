@@ -3,13 +3,15 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from seqloom.plugins.common.logarithm_cpu import LogarithmRoom, logarithms
+from seqloom.plugins.common.logarithm_cpu import LANES, logarithms
 
 
 @given(st.lists(st.floats(0, allow_infinity=False, allow_nan=False) | st.floats(0.9, 1.1), min_size=1, max_size=40))
 def test_logarithms(numbers):
-    given, found = np.array(numbers), np.empty(len(numbers))
-    logarithms(given, given.view(np.int64), LogarithmRoom.of(len(given)), found)
+    given = np.ones(-(-len(numbers) // LANES) * LANES)
+    given[: len(numbers)] = numbers
+    found = np.empty(len(given))
+    logarithms(given, found)
     with np.errstate(divide="ignore"):
         wanted = np.log(given)
     there = given > 0

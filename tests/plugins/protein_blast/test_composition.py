@@ -117,11 +117,13 @@ def test_frequencies_may_be_subnormal_on_the_way():
 def assert_same_matrices(adjuster: Adjuster, query: np.ndarray, target: np.ndarray) -> int:
     """How the matrix of these codes is made."""
     rules = composition_cpu.Rules.of(adjuster)
-    room, shares, made = composition_cpu.room(rules), np.empty((2, 20)), np.empty((28, 28), np.int32)
-    counted = [composition_cpu.composition(codes, 0, len(codes), shares[place])
-               for place, codes in enumerate((query, target))]
-    there = composition_cpu.adjusted(rules, room, shares[0], counted[0], len(query), shares[1], counted[1],
-                                     len(target), made)
+    pair, residues, shares = (query, target), [[len(query), len(target)]], np.empty((1, 2, 20))
+    counted = [[composition_cpu.composition(codes, 0, len(codes), shares[0, place])
+                for place, codes in enumerate(pair)]]
+    matrices, ways = np.empty((1, 28, 28), np.int32), np.empty(1, np.int64)
+    composition_cpu.adjusted(rules, composition_cpu.Room.of(rules, 1), shares, np.array(counted), np.array(residues),
+                             matrices, ways)
+    made, there = matrices[0], ways[0]
     wanted, way = adjuster.made(Composition.of(query), Composition.of(target))
     assert there == way and (way == NO_SCORES) == (wanted is None)
     if wanted is not None:
