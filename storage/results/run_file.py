@@ -6,7 +6,6 @@ that is waiting to be merged into its store. With the path ":memory:" nothing is
 """
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,10 +26,12 @@ from ..duck.arrow import insert
 from ..duck.connection import as_ours, connect, translated
 from ..duck.durable import checkpoint, hold, log_of
 from ..duck.literals import literal
-from .columns import base_names, columns_of, place_in_group, stored_name, stored_type
+from .columns import columns_of, place_in_group, stored_name, stored_type
 from .record_bytes import from_bytes, to_bytes
 from .report import MODELS_AT_ONCE, OF_TAXON, RunReport, kept_models, kept_queries
+from .run_paths import SUFFIX, mark_done, remove
 from .run_row import COMPLETE, NUMBER, OF_DATABASE, begun, new_run_id, numbered, utc_now
+from .sql_columns import base_names
 from .views import create_views
 
 if TYPE_CHECKING:
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
     from ...core.pipeline import Plan
     from ...core.registry import Registry
 
-SUFFIX = ".duckdb"
-"""End of the name of a run's file."""
-DONE_SUFFIX = ".done"
-"""End of the name of the empty file that says that a run is finished and its file closed."""
 LOG_BYTES = 16 << 20
 """Size of a file's log from which it is brought into the file; opening a file reads its log."""
 THREADS = 1
@@ -347,23 +344,6 @@ def _taxon_columns(taxa: Sequence[Taxon | None]) -> dict[str, tuple[str, list[An
     rows = [tuple(value or None for value in taxon or Taxon(0)) for taxon in taxa]
     return {name: ("INTEGER" if name == "taxid" else "VARCHAR", list(column))
             for name, column in zip(OF_TAXON, zip(*rows), strict=True)}
-
-
-def mark_of(path: Path) -> Path:
-    """The mark that belongs to a run's file."""
-    return path.with_suffix(DONE_SUFFIX)
-
-
-def mark_done(path: Path) -> None:
-    """Say that the run in this file is finished. The file itself keeps its name, so that nobody misses it."""
-    mark_of(path).touch()
-
-
-def remove(path: Path) -> None:
-    """Delete a run's file and all that belongs to it: the mark first, since a file without its log isn't whole."""
-    for name in (str(mark_of(path)), f"{path}.wal", str(path)):
-        with suppress(FileNotFoundError):
-            os.unlink(name)
 
 
 def _create_file(folder: Path, run_id: str, memory: int | None,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ...core.errors import SchemaError
 from ..duck.connection import own_functions
 from ..duck.literals import identifier, literal
-from .columns import TAXA, base_names, sql_name
+from .sql_columns import TAXA, base_names, sql_name
 
 if TYPE_CHECKING:
     import duckdb
