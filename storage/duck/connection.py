@@ -39,6 +39,14 @@ class BareError(SchemaError):
     """A DuckDB file without any table or view, or an empty file: what is left when making it was cut short."""
 
 
+class OtherKindError(SchemaError):
+    """A file of ours of another kind than the one that was wanted; ``kind`` is what it says of itself."""
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
 def connect(path: "str | Path", read_only: bool, kind: Kind, create: bool = False, memory: int | None = None,
             threads: int | None = None,
             fill: "Callable[[duckdb.DuckDBPyConnection], None] | None" = None) -> "duckdb.DuckDBPyConnection":
@@ -273,7 +281,7 @@ def _revision(connection: "duckdb.DuckDBPyConnection", path: str, kind: Kind) ->
                            "copy")
     found, revision, creator = rows[0]
     if found != kind:
-        raise SchemaError(f"{path} is a {WORDS.get(found, found)}, not a {WORDS[kind]}; give another path")
+        raise OtherKindError(f"{path} is a {WORDS.get(found, found)}, not a {WORDS[kind]}; give another path", found)
     if revision not in KNOWN[kind]:
         raise SchemaError(f"{path} has schema revision {revision} (made by {creator}), which this version of seqloom "
                           f"does not know (newest: {HEAD[kind]}); use a newer seqloom")

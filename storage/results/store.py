@@ -43,7 +43,7 @@ from ..duck.revisions import HEAD
 from .merging import attached, copy_run, transaction
 from .run_paths import DONE_SUFFIX, SUFFIX, mark_done, mark_of, remove
 from .run_row import COMPLETE, run_description
-from .views import TABLES, shadow
+from .views import TABLES, create_views, shadow
 
 if TYPE_CHECKING:
     import duckdb
@@ -184,7 +184,7 @@ class ResultStore:
         """
         from ..duck.native import duckdb
 
-        own, connection = run.database, run.connection
+        own, connection = run.database, run.tables
         try:
             self._make()
             recover(self.path)
@@ -252,7 +252,7 @@ class ResultStore:
         """The store, made where there is none or one that was never filled."""
         self._make()
         shared = descriptor(self.path) is not None  # then whoever opened it in this program says when it is written
-        connection = connect(self.path, False, "results", create=True, memory=self.memory)
+        connection = connect(self.path, False, "results", create=True, memory=self.memory, fill=create_views)
         if not shared:
             hold(connection)
         return connection
@@ -271,7 +271,7 @@ class ResultStore:
                 self.path.unlink()
         try:
             with making(self.path) as part, translated(self.path):
-                connection = connect(part, False, "results", create=True)
+                connection = connect(part, False, "results", create=True, fill=create_views)
                 try:
                     connection.execute("CHECKPOINT")  # closing would say nothing of a full disk
                 finally:
