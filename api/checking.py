@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from .core import errors
-from .core.errors import DamagedError, OutOfMemoryError, SeqloomError, StoreError
+from .core.errors import (
+    DamagedError,
+    LockedError,
+    OutOfMemoryError,
+    PluginError,
+    SchemaError,
+    SeqloomError,
+    StoreError,
+)
 from .core.progress import Progress
 
 _DAMAGE = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
@@ -64,15 +72,14 @@ class _Told(Progress):
 
 def _tell() -> None:
     """Check the database that the command line names, and tell of it in lines of JSON."""
-    from .models import open_any
+    from .any_database import open_any
 
     try:
         with open_any(sys.argv[1]) as database:
             _say(problems=database.check(_Told()), info=database.info())
     except SeqloomError as error:
-        said = type(error).__name__
-        known = ("SchemaError", "DamagedError", "LockedError", "PluginError")
-        _say(error=error.args[0], kind=said if said in known else "StoreError")
+        known = (SchemaError, DamagedError, LockedError, PluginError)
+        _say(error=error.args[0], kind=next((kind.__name__ for kind in known if isinstance(error, kind)), "StoreError"))
     except MemoryError as error:
         _say(error=OutOfMemoryError(sys.argv[1], error).args[0], kind="SeqloomError")
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, Self
 from .core.alphabet import alphabet
 from .core.progress import Progress
 from .core.sequences import SequenceBatch
-from .inputs import Ids, begin_reading, facts_of, read_sequences
-from .installed import registry
 from .open_database import OpenDatabase, PathLike, duckdb_share, title_of
 from .storage.sequences.database import SequenceDatabase
 
 if TYPE_CHECKING:
+    from .inputs import Ids
     from .taxonomy import Taxids
 
 
@@ -42,6 +41,9 @@ class Database(OpenDatabase[SequenceDatabase]):
             parsed_names: names are in NCBI's notation and reports show the accessions in them, as of a BLAST database
                 made with ``-parse_seqids``; those are what None means.
         """
+        from .inputs import Ids, facts_of
+        from .installed import registry
+
         facts = [facts_of(str(file), registry(), alphabet(type) if type else None) for file in files]
         if parsed_names is None:
             parsed_names = all(one.parsed_names for one in facts)
@@ -64,6 +66,8 @@ class Database(OpenDatabase[SequenceDatabase]):
             progress: told of the bytes that are read; its cancellation stops the work.
             taxids: which organism each of these sequences is of.
         """
+        from .inputs import Ids
+
         self._open_for_writing()
         kind = self._database.alphabet.name
         self._database.append(_read(files, kind, on_bad, Ids(self._database.find), progress, taxids))
@@ -123,9 +127,12 @@ def _shown(value: Any) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) and value > 9999 else str(value)
 
 
-def _read(files: Iterable[PathLike], type: str | None, on_bad: str, ids: Ids, progress: Progress | None,
+def _read(files: Iterable[PathLike], type: str | None, on_bad: str, ids: "Ids", progress: Progress | None,
           taxids: "Taxids | None") -> Iterator[SequenceBatch]:
     """Batches of all files in order, all of the alphabet of the first, every name once."""
+    from .inputs import begin_reading, read_sequences
+    from .installed import registry
+
     residues = alphabet(type) if type else None
     begin_reading(progress, files)
     for file in files:

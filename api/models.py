@@ -8,11 +8,9 @@ from .core.errors import DamagedError, InputError, PluginError, UsageError
 from .core.progress import Progress
 from .core.sequences import ModelBatch
 from .core.stages import Reader
-from .database import Database
 from .inputs import begin_reading, on_bad_of, read_models
 from .installed import registry
 from .open_database import OpenDatabase, PathLike, duckdb_share, title_of
-from .storage.duck.database_file import kind_of
 from .storage.models.database import ModelFile
 from .storage.models.sources import StoredTexts, model_queries
 
@@ -104,11 +102,6 @@ class ModelDatabase(OpenDatabase[ModelFile]):
         return f"<ModelDatabase {self.path.name}: {info['models']:,} models, {info['positions']:,} positions>"
 
 
-def open_any(path: PathLike, memory: int | None = None) -> "Database | ModelDatabase":
-    """A database of sequences or of models, told by what the file says."""
-    return (ModelDatabase if kind_of(path) == "models" else Database).open(path, memory=memory)
-
-
 class _Packer:
     """Packs models by the reader of their files, which is one for all of a database."""
 
@@ -196,4 +189,4 @@ def queries_of(path: PathLike, memory: int | None = None) -> ModelBatch:
     return model_queries(database, reader_of(database).unpack)
 
 
-__all__ = ["ModelDatabase", "open_any"]
+__all__ = ["ModelDatabase"]

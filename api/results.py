@@ -1,16 +1,18 @@
 """The results store for programs: what was run, its hits by SQL and as files."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .core.errors import StoreError
 from .core.units import parse_bytes
-from .run import Run
-from .searches import finished, results_path
 from .storage.results.store import ResultStore
+from .store_path import results_path
 
 if TYPE_CHECKING:
     import pyarrow
+
+    from .run import Run
 
 
 class Results:
@@ -47,11 +49,13 @@ class Results:
         """Everything that is known of a run; ``slots`` is a list with what each slot did."""
         return self._store.show(run)
 
-    def run(self, run: str | int) -> Run:
+    def run(self, run: str | int) -> "Run":
         """A finished run: its tables, and its output in any format.
 
         Formats that print residues of targets need the databases, where and what they were.
         """
+        from .searches import finished
+
         return finished(run, self.path)
 
     def resumable(self, run: str | int = "last") -> str | int:
@@ -81,6 +85,11 @@ class Results:
             memory: bytes, or a text such as "2G", that DuckDB may take.
         """
         return self._store.sql(query, allow_files=allow_files, timeout=timeout, memory=parse_bytes(memory))
+
+    def rows(self, query: str, allow_files: bool = False, timeout: float | None = None,
+             memory: "int | str | None" = None) -> "tuple[list[str], Sequence[tuple[Any, ...]]]":
+        """Names of the columns of a query and its rows as Python's values; see ``sql``."""
+        return self._store.rows(query, allow_files, timeout, parse_bytes(memory))
 
     def export(self, run: str | int, format: str, out: str | Path = "-", level: str = "hsps") -> int:
         """Write the hits of a run as "tsv", "csv", "parquet" or "jsonl"; returns the number of rows.

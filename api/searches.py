@@ -42,17 +42,11 @@ from .queries import QueryInput, files_of, is_file, load_queries
 from .query_stream import QueryFiles, QueryStream, RestOfQueries
 from .run import Run
 from .storage.sequences.sources import Pick, PickedSource
+from .store_path import results_path
 
 if TYPE_CHECKING:
     from .storage.results.run_file import RunFile
     from .storage.results.store import ResultStore
-
-DEFAULT_RESULTS = "seqloom.duckdb"
-
-
-def results_path(results: "str | Path | None") -> Path:
-    """The results store: as given, else ``SEQLOOM_RESULTS``, else ``seqloom.duckdb`` in the working directory."""
-    return Path(results or os.environ.get("SEQLOOM_RESULTS") or DEFAULT_RESULTS)
 
 
 def results_store(results: "str | Path | None", memory: int | None = None) -> "ResultStore":

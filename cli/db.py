@@ -117,8 +117,9 @@ def append(
     quiet: QuietOption = False,
 ) -> None:
     """Add the sequences, or models, of more files; all of them or none."""
+    from seqloom.any_database import open_any
     from seqloom.core.units import parse_bytes
-    from seqloom.models import ModelDatabase, open_any
+    from seqloom.models import ModelDatabase
 
     taxids = _taxids(taxid_map, taxid, taxids_from_headers)
     with (open_any(name, parse_bytes(memory)) as database, working(quiet, "nothing is added") as progress):
@@ -155,7 +156,7 @@ def taxonomy(
 @command(app, "info", "db info proteins.duckdb")
 def info(name: DatabaseArgument, format: TableOption = "table") -> None:
     """Title, type, numbers and fingerprint."""
-    from seqloom.models import open_any
+    from seqloom.any_database import open_any
 
     with open_any(name) as database:
         facts = database.info()

@@ -155,7 +155,7 @@ class PlainCommand(TyperCommand):
 
 
 def _store(path: str | None) -> str:
-    from seqloom.searches import results_path
+    from seqloom.store_path import results_path
 
     return str(results_path(path))
 

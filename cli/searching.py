@@ -104,7 +104,7 @@ def _run(pipeline: "Pipeline", arguments: dict[str, Any], options: dict[str, Any
 
 def _say_summary(run: "Run", seconds: float, values: dict[str, Any],
                  outputs: Sequence[tuple[str | None, str]]) -> None:
-    from seqloom.searches import results_path
+    from seqloom.store_path import results_path
 
     say(summary(run, seconds, [path for path, _ in outputs if path and path != "-"],
                 "" if values["no_store"] else str(results_path(values["results"]))))

@@ -38,7 +38,7 @@ def serve(
 
     from seqloom.core.errors import MissingPackageError, UsageError
     from seqloom.core.units import parse_bytes
-    from seqloom.searches import results_path
+    from seqloom.store_path import results_path
 
     from .values import number
 

@@ -40,11 +40,11 @@ def sql(
         seconds = 0.0
     if seconds is not None and not 0 < seconds < 1e9:
         raise UsageError(f"--timeout needs a number of seconds above 0, not '{timeout}'")
-    table = Results(results).sql(text, allow_files, seconds, memory)
+    columns, rows = Results(results).rows(text, allow_files, seconds, memory)
     left = 0
-    if format == "table" and out in (None, "-") and sys.stdout.isatty() and table.num_rows > SHOWN:
-        left, table = table.num_rows - SHOWN, table.slice(0, SHOWN)
+    if format == "table" and out in (None, "-") and sys.stdout.isatty() and len(rows) > SHOWN:
+        left, rows = len(rows) - SHOWN, rows[:SHOWN]
     with opened(out) as stream:
-        show(table.column_names, zip(*(c.to_pylist() for c in table.columns), strict=True), format, stream)
+        show(columns, rows, format, stream)
     if left:
         say(f"{left:,} more rows; -o FILE or --format tsv gives all")

@@ -24,7 +24,6 @@ def render() -> dict[str, str]:
     """Text of each .sql file by its path in this folder."""
     from .models import schema as model_schema
     from .results import schema as result_schema
-    from .results import views as result_views
     from .sequences import schema as sequence_schema
 
     return {
@@ -35,8 +34,7 @@ def render() -> dict[str, str]:
         "models/models.sql": statements(model_schema.metadata, "models/schema") + VERSION_TABLE,
         "models/chunks.sql": statements(model_schema.chunk_metadata, "models/schema"),
         "results/partial.sql": statements(result_schema.partial_metadata, "results/schema"),
-        "results/results.sql": (statements(result_schema.metadata, "results/schema") + VERSION_TABLE + "\n"
-                                + result_views.statements()),
+        "results/results.sql": statements(result_schema.metadata, "results/schema") + VERSION_TABLE,
     }
 
 

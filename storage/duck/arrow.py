@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import OptionError
 from ...core.records import Ragged
-from .literals import identifier, literal, utf_8
+from .connection import asked
+from .literals import identifier, literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -67,15 +67,17 @@ def fetched(connection: "duckdb.DuckDBPyConnection", query: str) -> "pyarrow.Tab
     Raises:
         OptionError: there is nothing in it.
     """
+    return table_of(asked(connection, query))
+
+
+def table_of(result: "duckdb.DuckDBPyConnection") -> "pyarrow.Table":
+    """The rows of a statement that was carried out, none of which have been fetched."""
     from .native import complete
 
     complete()
     with warnings.catch_warnings():
         # DuckDB 2 would rather have them as a relation, which not every statement gives.
         warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)
-        result = connection.execute(utf_8(query))
-        if result is None:
-            raise OptionError("there is no SQL statement to carry out")
         return result.to_arrow_table()
 
 

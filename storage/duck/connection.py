@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...core.errors import DamagedError, LockedError, SchemaError, SeqloomError, StoreError, concerning
+from ...core.errors import DamagedError, LockedError, OptionError, SchemaError, SeqloomError, StoreError, concerning
 from .creation import clear_unfinished, stray_log
 from .durable import HEADERS, descriptor, log_of, recover
 from .literals import identifier, literal, utf_8
@@ -37,6 +37,14 @@ _MAGIC = slice(8, 12)
 
 class BareError(SchemaError):
     """A DuckDB file without any table or view, or an empty file: what is left when making it was cut short."""
+
+
+class OtherKindError(SchemaError):
+    """A file of ours of another kind than the one that was wanted; ``kind`` is what it says of itself."""
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 def connect(path: "str | Path", read_only: bool, kind: Kind, create: bool = False, memory: int | None = None,
@@ -139,7 +147,7 @@ def strange(connection: "duckdb.DuckDBPyConnection", database: str, kind: Kind) 
     A table is a view, or a column is computed, or of another type. Empty if there is nothing of the kind. The
     connection calls DuckDB's own functions (``own_functions``).
     """
-    wanted, there = _columns(kind), f"WHERE NOT internal AND database_name = {literal(database)}"
+    wanted, there = made_columns(kind), f"WHERE NOT internal AND database_name = {literal(database)}"
     for (view,) in connection.execute(f"SELECT view_name FROM duckdb_views() {there} "
                                       "ORDER BY view_name <> 'seqloom_file'").fetchall():
         if view not in OUR_VIEWS.get(kind, (view,)) or any(table == view for table, _ in wanted):
@@ -154,7 +162,7 @@ def strange(connection: "duckdb.DuckDBPyConnection", database: str, kind: Kind) 
 
 
 @cache
-def _columns(kind: Kind) -> dict[tuple[str, str], str]:
+def made_columns(kind: Kind) -> dict[tuple[str, str], str]:
     """Type of every column of files of the newest revision, by table and column."""
     found: dict[tuple[str, str], str] = {}
     for file in (Path(__file__).parents[1] / kind).glob("*.sql"):
@@ -273,11 +281,23 @@ def _revision(connection: "duckdb.DuckDBPyConnection", path: str, kind: Kind) ->
                            "copy")
     found, revision, creator = rows[0]
     if found != kind:
-        raise SchemaError(f"{path} is a {WORDS.get(found, found)}, not a {WORDS[kind]}; give another path")
+        raise OtherKindError(f"{path} is a {WORDS.get(found, found)}, not a {WORDS[kind]}; give another path", found)
     if revision not in KNOWN[kind]:
         raise SchemaError(f"{path} has schema revision {revision} (made by {creator}), which this version of seqloom "
                           f"does not know (newest: {HEAD[kind]}); use a newer seqloom")
     return revision
+
+
+def asked(connection: "duckdb.DuckDBPyConnection", query: str) -> "duckdb.DuckDBPyConnection":
+    """The result of somebody's SQL: of the last of its statements.
+
+    Raises:
+        OptionError: there is nothing in it.
+    """
+    result = connection.execute(utf_8(query))
+    if result is None:
+        raise OptionError("there is no SQL statement to carry out")
+    return result
 
 
 @contextmanager

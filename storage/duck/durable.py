@@ -15,10 +15,10 @@ import os
 import struct
 import zlib
 from contextlib import suppress
+from functools import reduce
+from operator import xor
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from ...core.errors import StoreError
 from .literals import literal
@@ -34,7 +34,7 @@ _LOG = bytes.fromhex("640062650002")
 """How a log begins of the version whose end of a transaction is known: its first entry is of type 98, version 2."""
 _COMMIT = bytes.fromhex("0500000000000000e7fe7d722fed3d5e640064ffff")
 """The end of a transaction in a log: an entry of 5 bytes with its checksum and type 100."""
-_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+_FACTOR = 0xBF58476D1CE4E5B9
 _RECORD = struct.Struct("<QQ")
 
 
@@ -180,8 +180,8 @@ def _number(header: bytes) -> int:
     if len(header) < PAGE:
         return -1
     checksum, number = struct.unpack_from("<QQ", header)
-    words = np.frombuffer(header, "<u8", offset=8)
-    return number if int(np.bitwise_xor.reduce(words * _FACTOR)) ^ 5381 == checksum else -1
+    words = struct.unpack_from(f"<{len(header) // 8 - 1}Q", header, 8)
+    return number if reduce(xor, (word * _FACTOR % 2**64 for word in words), 5381) == checksum else -1
 
 
 def descriptor(path: "str | Path") -> int | None:

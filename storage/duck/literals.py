@@ -7,25 +7,25 @@ whole columns.
 
 from typing import Any
 
-import numpy as np
-
 
 def literal(value: Any) -> str:
-    """``value`` (None, bool, int, float, str, bytes, or a list of such) as SQL text."""
+    """``value`` (None, bool, int, float, str, bytes, one of numpy's, or a list or array of such) as SQL text."""
     if value is None:
         return "NULL"
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return "'" + utf_8(value).replace("'", "''").replace("\0", "�") + "'"
     if isinstance(value, bytes | bytearray | memoryview):
         return f"from_hex('{value.hex()}')"
-    if isinstance(value, int | np.integer):
+    if isinstance(value, int):
         return str(int(value))
-    if isinstance(value, float | np.floating):
+    if isinstance(value, float):
         return f"'{float(value)!r}'::DOUBLE"
-    if isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, list | tuple):
         return "[" + ",".join(map(literal, value)) + "]"
+    if hasattr(value, "tolist"):  # numpy's, which isn't imported for that
+        return literal(value.tolist())
     raise TypeError(f"no SQL literal for {type(value).__name__}")
 
 

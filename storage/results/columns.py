@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import SchemaError
 from ...core.records import Alignments, Column, Hits, Ragged, Records
 from ..duck.arrow import Values
+from .sql_columns import base_names, sql_name
 
 SQL_TYPES = {"i1": "TINYINT", "i4": "INTEGER", "i8": "BIGINT", "f4": "FLOAT", "f8": "DOUBLE", "bool": "BOOLEAN",
              "str": "VARCHAR", "path": "UINTEGER[]"}
@@ -17,29 +17,6 @@ BASE_TYPES = {"score": "DOUBLE", "query_frame": "SMALLINT", "target_frame": "SMA
 """SQL types of base columns where the tables are wider than the records, so that extra columns may replace them."""
 
 LEVELS: dict[str, type[Records]] = {"hit": Hits, "alignment": Alignments}
-
-TAXA = {"staxid": "taxid", "ssciname": "scientific_name", "scomname": "common_name", "sblastname": "blast_name",
-        "sskingdom": "kingdom"}
-"""Columns of ``hits`` and ``hsps`` that say which organism a target is of, and those of ``targets`` that they show."""
-HIT_VIEW = ("run", "qseqid", "sseqid", "rank", "score", "bitscore", "evalue", "hsps", "qlen", "slen", "stitle",
-            "qnumber", "snumber", *TAXA)
-HSP_VIEW = ("run", "qseqid", "sseqid", "pident", "length", "mismatch", "gapopen", "qstart", "qend", "sstart", "send",
-            "evalue", "bitscore", "score", "nident", "positive", "ppos", "gaps", "qframe", "sframe", "sstrand", "qlen",
-            "slen", "qcovhsp", "stitle", "cigar", "rank", "number", "qnumber", "snumber", *TAXA)
-_RESERVED = {*HIT_VIEW, *HSP_VIEW, *(c.name for c in Hits.columns), *(c.name for c in Alignments.columns)}
-
-_WIDER = {("TINYINT", "INTEGER"): "INTEGER", ("TINYINT", "BIGINT"): "BIGINT", ("INTEGER", "BIGINT"): "BIGINT",
-          ("TINYINT", "FLOAT"): "FLOAT", ("TINYINT", "DOUBLE"): "DOUBLE", ("INTEGER", "FLOAT"): "DOUBLE",
-          ("INTEGER", "DOUBLE"): "DOUBLE", ("FLOAT", "DOUBLE"): "DOUBLE"}
-
-
-def sql_name(name: str) -> str:
-    """Name of an extra column in tables and views: with ``_`` behind it where the views use the name otherwise."""
-    return name + "_" if name in _RESERVED else name
-
-
-def base_names(level: str) -> set[str]:
-    return {c.name for c in LEVELS[level].columns}
 
 
 def stored_name(level: str, column: Column) -> str:
@@ -51,17 +28,6 @@ def stored_type(level: str, column: Column) -> str:
     if column.name in base_names(level) and column.name in BASE_TYPES:
         return BASE_TYPES[column.name]
     return SQL_TYPES[column.type]
-
-
-def wider(stored: str, new: str, name: str) -> str:
-    """The SQL type that holds values of both; raises ``SchemaError`` for types that don't go together."""
-    if stored == new:
-        return stored
-    both = _WIDER.get((stored, new)) or _WIDER.get((new, stored))
-    if not both:
-        raise SchemaError(f"column '{name}' is of type {stored} in this results store, and the run has it as {new}; "
-                          "keep the run in another store (--results), or rename the plugin's column")
-    return both
 
 
 def columns_of(records: Records, level: str) -> dict[str, tuple[str, Values]]:

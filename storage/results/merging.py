@@ -10,7 +10,7 @@ from ..duck.connection import connect
 from ..duck.durable import recover
 from ..duck.literals import identifier, literal
 from ..duck.revisions import HEAD
-from .columns import wider
+from .sql_columns import wider
 from .views import create_views, drop_views, tables_of
 
 if TYPE_CHECKING:

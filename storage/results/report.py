@@ -1,6 +1,5 @@
 """Results of one run as writers and people get them, from memory or from whatever file the run is in."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -32,8 +31,9 @@ from ...core.records import Alignments, Column, Hits, Ragged, children_order
 from ...core.sequences import Intervals, SequenceBatch, offsets_of
 from ..duck.connection import translated
 from ..duck.literals import identifier, literal
-from .columns import LEVELS, TAXA, records_from, stored_name
-from .run_row import OF_DATABASE, OF_RUN, OF_SLOT
+from .columns import LEVELS, records_from, stored_name
+from .run_row import OF_SLOT, run_description
+from .sql_columns import TAXA
 from .views import tables_of, taxa_are_kept
 
 if TYPE_CHECKING:
@@ -485,14 +485,3 @@ def kept_models(connection: "duckdb.DuckDBPyConnection", which: str = "") -> str
         return "".join(source or (PackedTexts([packed])[0] if packed else "") for _, source, packed in rows)
     except Exception as error:  # the library's own kinds
         raise DamagedError(f"the models that are kept with the run can't be unpacked ({error})") from error
-
-
-def run_description(connection: "duckdb.DuckDBPyConnection", number: int) -> dict[str, Any]:
-    """Everything that is known of a run: its columns, and what its provenance says besides, and its databases."""
-    chosen = ", ".join("id::VARCHAR" if n == "id" else n for n in OF_RUN)
-    row = connection.execute(f"SELECT {chosen} FROM runs WHERE run = {number}").fetchall()[0]
-    databases = connection.execute(
-        f"SELECT {', '.join(OF_DATABASE)} FROM run_databases WHERE run = {number} ORDER BY number").fetchall()
-    run = dict(zip(OF_RUN, row))
-    run["options"], run["provenance"] = (json.loads(run[n] or "{}") for n in ("options", "provenance"))
-    return {**run["provenance"], **run, "databases": [dict(zip(OF_DATABASE, values)) for values in databases]}

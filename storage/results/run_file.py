@@ -1,12 +1,12 @@
 """The file that one run writes for itself, so that no search waits for another one.
 
-It holds the tables of a results store (``result_schema``) with the run as number 0, and how far the run has come. Every
-commit is one transaction: a process that is killed leaves a file from which the run can be resumed, or a finished one
-that is waiting to be merged into its store. With the path ":memory:" nothing is left behind.
+It holds the tables of a results store (``schema``) with the run as number 0, and how far the run has come; views are
+made when somebody asks for them. Every commit is one transaction: a process that is killed leaves a file from which the
+run can be resumed, or a finished one that is waiting to be merged into its store. With the path ":memory:" nothing is
+left behind.
 """
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,10 +27,12 @@ from ..duck.arrow import insert
 from ..duck.connection import as_ours, connect, translated
 from ..duck.durable import checkpoint, hold, log_of
 from ..duck.literals import literal
-from .columns import base_names, columns_of, place_in_group, stored_name, stored_type
+from .columns import columns_of, place_in_group, stored_name, stored_type
 from .record_bytes import from_bytes, to_bytes
 from .report import MODELS_AT_ONCE, OF_TAXON, RunReport, kept_models, kept_queries
+from .run_paths import SUFFIX, mark_done, remove
 from .run_row import COMPLETE, NUMBER, OF_DATABASE, begun, new_run_id, numbered, utc_now
+from .sql_columns import base_names
 from .views import create_views
 
 if TYPE_CHECKING:
@@ -39,10 +41,6 @@ if TYPE_CHECKING:
     from ...core.pipeline import Plan
     from ...core.registry import Registry
 
-SUFFIX = ".duckdb"
-"""End of the name of a run's file."""
-DONE_SUFFIX = ".done"
-"""End of the name of the empty file that says that a run is finished and its file closed."""
 LOG_BYTES = 16 << 20
 """Size of a file's log from which it is brought into the file; opening a file reads its log."""
 THREADS = 1
@@ -56,7 +54,7 @@ class RunFile:
     Attributes:
         id: unique identifier of the run.
         path: of the file; None in memory.
-        connection: on which the tables and views can be queried while the file is open.
+        tables: a connection on which the tables can be queried while the file is open.
         number: the run's number in the tables of this file.
         done: whether the run is finished.
     """
@@ -64,8 +62,8 @@ class RunFile:
     number, streamed = NUMBER, False
 
     def __init__(self, connection: "duckdb.DuckDBPyConnection", path: Path | None) -> None:
-        self.connection, self.path = connection, path
-        self.is_open = True
+        self.tables, self.path = connection, path
+        self.is_open, self._has_views = True, False
         if path:
             hold(connection)
         rows = connection.execute("SELECT id::VARCHAR, provenance, state FROM runs").fetchall()
@@ -81,9 +79,18 @@ class RunFile:
         self._targets = np.array(connection.execute("SELECT target FROM targets").fetchall(), np.int64).ravel()
 
     @property
+    def connection(self) -> "duckdb.DuckDBPyConnection":
+        """The same for tables and views, which are made when they are first asked for."""
+        if not self._has_views:
+            with translated(self.path or "the results"):
+                create_views(self.tables)
+            self._has_views = True
+        return self.tables
+
+    @property
     def database(self) -> str:
-        """DuckDB's name of the file on ``connection``."""
-        return self.connection.execute("SELECT current_database()").fetchall()[0][0]
+        """DuckDB's name of the file on ``tables``."""
+        return self.tables.execute("SELECT current_database()").fetchall()[0][0]
 
     @classmethod
     def create(cls, where: str | Path, provenance: Mapping[str, Any], queries: SequenceBatch | ModelBatch,
@@ -142,7 +149,7 @@ class RunFile:
     # ---- what the engine asks for
 
     def plan(self) -> UnitPlan | None:
-        rows = self.connection.execute("SELECT plan FROM plans").fetchall()
+        rows = self.tables.execute("SELECT plan FROM plans").fetchall()
         if not rows:
             return None
         data = json.loads(rows[0][0])
@@ -197,7 +204,7 @@ class RunFile:
 
     def _partials(self, batch: int) -> list[str]:
         """Tables with partial results of a batch that isn't done, in order of volumes."""
-        done = self.connection.execute(f"SELECT volume FROM units WHERE batch = {batch} AND batch NOT IN "
+        done = self.tables.execute(f"SELECT volume FROM units WHERE batch = {batch} AND batch NOT IN "
                                        "(SELECT batch FROM batches) ORDER BY volume").fetchall()
         return [_partial(batch, volume) for (volume,) in done]
 
@@ -206,17 +213,17 @@ class RunFile:
     def databases(self) -> list[dict[str, Any]]:
         """Per database: path, fingerprint, title, sequences, residues, first_target, as they were when the run
         began."""
-        rows = self.connection.execute(f"SELECT {', '.join(OF_DATABASE)} FROM run_databases ORDER BY number").fetchall()
+        rows = self.tables.execute(f"SELECT {', '.join(OF_DATABASE)} FROM run_databases ORDER BY number").fetchall()
         return [dict(zip(OF_DATABASE, row)) for row in rows]
 
     def queries(self, registry: "Registry", first: int = 0, last: int | None = None) -> SequenceBatch | ModelBatch:
         """Queries ``first`` … ``last`` − 1 of the run, all that are kept where these are left out; models are made
         again by the reader that knows their text."""
-        kind = self.connection.execute("SELECT query_type FROM runs").fetchall()[0][0]
+        kind = self.tables.execute("SELECT query_type FROM runs").fetchall()[0][0]
         if kind == "model":
-            return _read_models(self.connection, registry)
+            return _read_models(self.tables, registry)
         behind = "" if last is None else f" AND query < {last}"
-        return kept_queries(self.connection, kind, f"WHERE query >= {first}{behind}" if first or behind else "")
+        return kept_queries(self.tables, kind, f"WHERE query >= {first}{behind}" if first or behind else "")
 
     def add(self, stats: Mapping[str, SlotStats]) -> None:
         """Add to the statistics of some slots."""
@@ -226,7 +233,7 @@ class RunFile:
 
     def report(self, source: VolumeSource | None, plan: "Plan | None") -> RunReport:
         """The results for writers; see ``RunReport``."""
-        return RunReport(self.connection, self.id, source, plan, self.path or "the results")
+        return RunReport(self.tables, self.id, source, plan, self.path or "the results")
 
     def finish(self, state: str, seconds: float = 0.0, error: str | None = None,
                indexes: Mapping[str, SlotStats] | None = None) -> None:
@@ -252,7 +259,7 @@ class RunFile:
         """Let go of the file. A finished run is marked for merging."""
         if self.is_open:
             self.is_open = False
-            self.connection.close()  # its log is as good as tables
+            self.tables.close()  # its log is as good as tables
             if self.path and self.done:
                 mark_done(self.path)
 
@@ -270,17 +277,17 @@ class RunFile:
 
     def _ask(self, sql: str) -> list[Any]:
         with translated(self.path or "the results"):
-            return self.connection.execute(sql).fetchall()
+            return self.tables.execute(sql).fetchall()
 
     def _shorten_log(self) -> None:
         if self.path and log_of(self.path).stat().st_size > LOG_BYTES:
             with translated(self.path):
-                checkpoint(self.connection, self.path)
+                checkpoint(self.tables, self.path)
 
     @contextmanager
     def _changes(self) -> Iterator["duckdb.DuckDBPyConnection"]:
-        with _transaction(self.connection, self.path):
-            yield self.connection
+        with _transaction(self.tables, self.path):
+            yield self.tables
 
     def _add(self, stats: Mapping[str, SlotStats]) -> dict[str, SlotStats]:
         """Write the statistics of some slots, added to what is kept; returns the sums."""
@@ -296,10 +303,10 @@ class RunFile:
                         f"{literal(json.dumps(total.counters))})")
         for name, new in stats.items():
             if new.passed:
-                insert(self.connection, "passed", {"query": ("INTEGER", list(new.passed)),
+                insert(self.tables, "passed", {"query": ("INTEGER", list(new.passed)),
                        "records": ("BIGINT", list(new.passed.values()))}, {"run": NUMBER, "slot": name})
         if rows:
-            self.connection.execute(
+            self.tables.execute(
                 "UPDATE run_slots SET seconds = n.seconds, records_in = n.records_in, records_out = n.records_out, "
                 f"counters = n.counters FROM (VALUES {', '.join(rows)}) "
                 "n(slot, seconds, records_in, records_out, counters) WHERE run_slots.slot = n.slot")
@@ -307,21 +314,18 @@ class RunFile:
 
     def _declare(self, hits: Hits) -> None:
         """Make table columns for extra columns that aren't there yet, and note what they mean."""
-        noted = set(self.connection.execute("SELECT level, name FROM extra_columns").fetchall())
-        changed = False
+        noted = set(self.tables.execute("SELECT level, name FROM extra_columns").fetchall())
         for level, records in (("hit", hits), ("alignment", hits.alignments)):
             for position, column in enumerate(records.extra):
                 if (level, column.name) in noted:
                     continue
                 if column.name not in base_names(level):
                     name = stored_name(level, column)
-                    self.connection.execute(f'ALTER TABLE {level} ADD COLUMN "{name}" {stored_type(level, column)}')
-                insert(self.connection, "extra_columns", {"name": ("VARCHAR", [column.name])}, {
+                    self.tables.execute(f'ALTER TABLE {level} ADD COLUMN "{name}" {stored_type(level, column)}')
+                insert(self.tables, "extra_columns", {"name": ("VARCHAR", [column.name])}, {
                     "run": NUMBER, "level": level, "position": position, "type": column.type, "doc": column.doc,
                     "nullable": column.nullable})
-                changed = True
-        if changed:
-            create_views(self.connection)
+                self._has_views = False
 
     def _write_targets(self, targets: TargetInfo) -> np.ndarray:
         """Add those that aren't there yet; returns the numbers of all that are there then."""
@@ -331,7 +335,7 @@ class RunFile:
             return values[new] if isinstance(values, np.ndarray) else [values[i] for i in new.tolist()]
 
         descriptions = targets.descriptions or [""] * len(targets.numbers)
-        insert(self.connection, "targets", {
+        insert(self.tables, "targets", {
             "target": ("BIGINT", pick(targets.numbers)), "database": ("INTEGER", pick(targets.databases)),
             "ordinal": ("BIGINT", pick(targets.ordinals)), "name": ("VARCHAR", pick(targets.names)),
             "description": ("VARCHAR", pick(descriptions)), "length": ("BIGINT", pick(targets.lengths)),
@@ -347,23 +351,6 @@ def _taxon_columns(taxa: Sequence[Taxon | None]) -> dict[str, tuple[str, list[An
     rows = [tuple(value or None for value in taxon or Taxon(0)) for taxon in taxa]
     return {name: ("INTEGER" if name == "taxid" else "VARCHAR", list(column))
             for name, column in zip(OF_TAXON, zip(*rows), strict=True)}
-
-
-def mark_of(path: Path) -> Path:
-    """The mark that belongs to a run's file."""
-    return path.with_suffix(DONE_SUFFIX)
-
-
-def mark_done(path: Path) -> None:
-    """Say that the run in this file is finished. The file itself keeps its name, so that nobody misses it."""
-    mark_of(path).touch()
-
-
-def remove(path: Path) -> None:
-    """Delete a run's file and all that belongs to it: the mark first, since a file without its log isn't whole."""
-    for name in (str(mark_of(path)), f"{path}.wal", str(path)):
-        with suppress(FileNotFoundError):
-            os.unlink(name)
 
 
 def _create_file(folder: Path, run_id: str, memory: int | None,

@@ -1,13 +1,16 @@
-"""What is known of a run when it begins: its identifier, its row of the table ``runs``, its databases."""
+"""What is known of a run: its identifier, its row of the table ``runs``, its databases."""
 
 import json
 import os
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...core.sequences import ModelBatch, SequenceBatch
+if TYPE_CHECKING:
+    import duckdb
+
+    from ...core.sequences import ModelBatch, SequenceBatch
 
 NUMBER = 0
 """Number of a run within its own file."""
@@ -46,12 +49,14 @@ def within(moment: datetime) -> datetime:
     return min(max(moment.astimezone(UTC).replace(tzinfo=None), _EARLIEST), _LATEST)
 
 
-def begun(run_id: str, provenance: Mapping[str, Any], queries: SequenceBatch | ModelBatch) -> dict[str, Any]:
+def begun(run_id: str, provenance: Mapping[str, Any], queries: "SequenceBatch | ModelBatch") -> dict[str, Any]:
     """Columns of ``runs`` for a run that begins now.
 
     Args:
         provenance: plain data that says what runs.
     """
+    from ...core.sequences import ModelBatch
+
     provenance = json.loads(json.dumps(dict(provenance)))
     plan, settings, space = (provenance.get(k) or {} for k in ("plan", "settings", "space"))
     started = provenance.get("started")
@@ -75,3 +80,14 @@ def numbered(databases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         rows.append({**{name: database.get(name) for name in OF_DATABASE}, "first_target": first})
         first += database.get("sequences") or 0
     return rows
+
+
+def run_description(connection: "duckdb.DuckDBPyConnection", number: int) -> dict[str, Any]:
+    """Everything that is known of a run: its columns, and what its provenance says besides, and its databases."""
+    chosen = ", ".join("id::VARCHAR" if n == "id" else n for n in OF_RUN)
+    row = connection.execute(f"SELECT {chosen} FROM runs WHERE run = {number}").fetchall()[0]
+    databases = connection.execute(
+        f"SELECT {', '.join(OF_DATABASE)} FROM run_databases WHERE run = {number} ORDER BY number").fetchall()
+    run = dict(zip(OF_RUN, row))
+    run["options"], run["provenance"] = (json.loads(run[n] or "{}") for n in ("options", "provenance"))
+    return {**run["provenance"], **run, "databases": [dict(zip(OF_DATABASE, values)) for values in databases]}

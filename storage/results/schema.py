@@ -1,7 +1,8 @@
 """Tables of results: the same in a results store and in the file that every run writes for itself.
 
 This is the source of truth. ``results.sql`` is generated from it, Alembic compares with it, and new files are made from
-``results.sql``, so that a search imports neither SQLAlchemy nor Alembic. Views are in ``result_views``.
+``results.sql``, so that a search imports neither SQLAlchemy nor Alembic. Views are in ``views``; who wants them in a
+new file makes them.
 
 Every table but ``seqloom_file`` carries ``run``: the run's number in its store, 0 in a run file. Bulk tables have
 neither keys nor indexes, which would slow down inserting; merging takes care that no run is there twice. Columns that

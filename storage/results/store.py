@@ -34,21 +34,22 @@ from ...core.errors import (
     StoreError,
     UnknownNameError,
 )
-from ..duck.connection import BareError, as_ours, check_kind, connect, descriptor, strange, translated, unused
+from ..duck.connection import BareError, as_ours, asked, check_kind, connect, descriptor, strange, translated, unused
 from ..duck.copying import copy_rows
 from ..duck.creation import making
 from ..duck.durable import checkpoint, has_commits, hold, log_of, recover
-from ..duck.literals import identifier, literal, utf_8
+from ..duck.literals import identifier, literal
 from ..duck.revisions import HEAD
 from .merging import attached, copy_run, transaction
-from .report import run_description
-from .run_file import DONE_SUFFIX, SUFFIX, RunFile, mark_done, mark_of, remove
-from .run_row import COMPLETE
-from .views import TABLES, shadow
+from .run_paths import DONE_SUFFIX, SUFFIX, mark_done, mark_of, remove
+from .run_row import COMPLETE, run_description
+from .views import TABLES, create_views, shadow
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow
+
+    from .run_file import RunFile
 
 T = TypeVar("T")
 
@@ -57,6 +58,9 @@ FORMATS = {"tsv": "FORMAT csv, HEADER, DELIMITER '\t'", "csv": "FORMAT csv, HEAD
 LEVELS = {"hsps": "qnumber, rank, number", "hits": "qnumber, rank", "best_hits": "qnumber",
           "coverage": "qnumber, snumber"}
 """Views that can be exported, and the order of their rows."""
+PLAIN = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE",
+         "BOOLEAN", "VARCHAR", "JSON", "BLOB", "UUID", "DATE", "TIME", "TIMESTAMP"}
+"""Types whose values are printed alike, whether Arrow or DuckDB makes them."""
 
 LEFTOVER_SECONDS = 60.0
 """Age from which files that say nothing of themselves are taken for leftovers of killed processes."""
@@ -172,7 +176,7 @@ class ResultStore:
             finally:
                 connection.close()
 
-    def take(self, run: RunFile) -> bool:
+    def take(self, run: "RunFile") -> bool:
         """Merge a finished run whose file is open here, which spares reading it from disk; its file is deleted.
 
         Returns:
@@ -180,7 +184,7 @@ class ResultStore:
         """
         from ..duck.native import duckdb
 
-        own, connection = run.database, run.connection
+        own, connection = run.database, run.tables
         try:
             self._make()
             recover(self.path)
@@ -248,7 +252,7 @@ class ResultStore:
         """The store, made where there is none or one that was never filled."""
         self._make()
         shared = descriptor(self.path) is not None  # then whoever opened it in this program says when it is written
-        connection = connect(self.path, False, "results", create=True, memory=self.memory)
+        connection = connect(self.path, False, "results", create=True, memory=self.memory, fill=create_views)
         if not shared:
             hold(connection)
         return connection
@@ -267,7 +271,7 @@ class ResultStore:
                 self.path.unlink()
         try:
             with making(self.path) as part, translated(self.path):
-                connection = connect(part, False, "results", create=True)
+                connection = connect(part, False, "results", create=True, fill=create_views)
                 try:
                     connection.execute("CHECKPOINT")  # closing would say nothing of a full disk
                 finally:
@@ -373,7 +377,7 @@ class ResultStore:
             raise ResumeError(f"there is no interrupted run in {self.path}: nothing to resume")
         return found[-1]
 
-    def open_incomplete(self, reference: str | int) -> RunFile:
+    def open_incomplete(self, reference: str | int) -> "RunFile":
         """The file of an interrupted run, to go on with it.
 
         Args:
@@ -382,6 +386,8 @@ class ResultStore:
         Raises:
             ResumeError: the run is complete or still running, or there is none to resume.
         """
+        from .run_file import RunFile
+
         reference = self.resumable(reference)
         end = time.monotonic() + 2.0
         while True:
@@ -452,6 +458,20 @@ class ResultStore:
         with self._asked(attach, wait, allow_files, timeout, memory) as connection:
             return fetched(connection, query)
 
+    def rows(self, query: str, allow_files: bool = False, timeout: float | None = None,
+             memory: int | None = None) -> "tuple[list[str], Sequence[tuple[Any, ...]]]":
+        """Names of the columns and all rows of an SQL query as values of Python, of the kinds that Arrow makes of them,
+        without loading it for the usual ones; arguments and errors as of ``sql``."""
+        with self._asked(None, 10.0, allow_files, timeout, memory) as connection:
+            result = asked(connection, query)
+            columns = result.description or ()
+            if all(str(column[1]) in PLAIN for column in columns):
+                return [column[0] for column in columns], result.fetchall()
+            from ..duck.arrow import table_of
+
+            table = table_of(result)
+        return table.column_names, list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
     def first_rows(self, query: str, rows: int, timeout: float, memory: int,
                    disk: int) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Names of the columns and the first rows of an SQL query, of which no more are computed where that can be.
@@ -468,9 +488,7 @@ class ResultStore:
         if descriptor(self.path) is not None:
             raise StoreError(f"{self.path} is open in this program, whose queries could reach files; ask elsewhere")
         with self._asked(None, 10.0, False, timeout, memory, disk) as connection:
-            result = connection.execute(utf_8(query))
-            if result is None:
-                raise OptionError("there is no SQL statement to carry out")
+            result = asked(connection, query)
             return [column[0] for column in result.description or ()], result.fetchmany(rows)
 
     @contextmanager

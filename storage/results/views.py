@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ...core.errors import SchemaError
 from ..duck.connection import own_functions
 from ..duck.literals import identifier, literal
-from .columns import TAXA, base_names, sql_name
+from .sql_columns import TAXA, base_names, sql_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -124,8 +124,7 @@ def tables_of(connection: "duckdb.DuckDBPyConnection", database: str = "") -> li
 
 def taxa_are_kept(connection: "duckdb.DuckDBPyConnection") -> bool:
     """Whether the file is of a revision that says which organisms its targets are of."""
-    return bool(connection.execute("SELECT 1 FROM duckdb_columns() WHERE NOT internal AND table_name = 'targets' "
-                                   "AND column_name = 'taxid'").fetchall())
+    return bool(connection.execute("SELECT 1 FROM pragma_table_info('targets') WHERE name = 'taxid'").fetchall())
 
 
 def statements(hit_columns: Sequence[str] = (), alignment_columns: Sequence[str] = (), taxa: bool = True) -> str:

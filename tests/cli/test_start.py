@@ -64,6 +64,16 @@ def test_a_warm_search_loads_little_and_compiles_nothing(tmp_path: Path, sample:
     assert "llvmlite.binding" not in warm or platform.machine() != "x86_64" or sys.platform != "linux"
 
 
+@pytest.mark.parametrize("words", [["runs", "list"], ["sql", "SELECT run, id, started, pipeline FROM runs"],
+                                   ["sql", "SELECT qseqid, evalue FROM last_hits"]])
+def test_questions_to_the_store_load_no_arrays(words: list[str], tmp_path: Path, sample: Path) -> None:
+    loaded_by("blastp", "-q", str(sample / "query.fasta"), "-d", str(sample / "proteins.fasta"), "--backend",
+              "reference", "--evalue", "1e-20", cwd=tmp_path)
+    loaded = loaded_by(*words, cwd=tmp_path)
+    assert "_duckdb" in loaded
+    assert not loaded & {"numpy", "pyarrow", "duckdb", "pluggy", "sqlalchemy", "seqloom.searches"}
+
+
 def test_a_search_of_a_file_that_keeps_nothing_needs_no_database(tmp_path: Path, sample: Path) -> None:
     loaded = loaded_by("blastp", "-q", str(sample / "query.fasta"), "-d", str(sample / "proteins.fasta"), "--backend",
                        "reference", "--evalue", "1e-20", "--no-store", cwd=tmp_path)

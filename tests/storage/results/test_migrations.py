@@ -12,7 +12,8 @@ from seqloom.storage.duck import revisions
 from seqloom.storage.duck.connection import connect
 from seqloom.storage.results.record_bytes import to_bytes
 from seqloom.storage.results.report import RunReport
-from seqloom.storage.results.run_file import RunFile, mark_done
+from seqloom.storage.results.run_file import RunFile
+from seqloom.storage.results.run_paths import mark_done
 from seqloom.storage.results.store import ResultStore
 from seqloom.testing import assert_same_hits, assert_same_records
 

@@ -6,6 +6,8 @@ import os
 import random
 import shutil
 import time
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -246,6 +248,23 @@ def test_leftovers_are_tidied_up(store, monkeypatch):
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 4000)
     assert store.merge_pending() == [] and not store.runs_folder.exists()
+
+
+@pytest.mark.parametrize(("select", "kind"), [
+    ("1::TINYINT", int), ("2::UBIGINT", int), ("0.1::FLOAT", float), ("'NaN'::DOUBLE", float), ("true", bool),
+    ("'x'", str), ("'{}'::JSON", str), ("'ab'::BLOB", bytes), ("NULL", type(None)), ("DATE '2020-01-02'", date),
+    ("TIMESTAMP '2020-01-02 03:04:05.6'", datetime), ("3::HUGEINT", Decimal), ("[1, 2]", list), ("{'a': 1}", dict),
+    ("MAP {'a': 1}", list), ("TIMESTAMPTZ '2020-01-02 03:04:05+00'", datetime)])
+def test_rows_are_what_arrow_makes_of_them(store, select, kind):
+    toy_runs.run_once(store)
+    store.merge_pending()
+    query = f"SELECT {select} AS a, 'b' AS a, uuid() AS c FROM runs"
+    table = store.sql(query)
+    columns, [(value, *others)] = store.rows(query)
+    assert isinstance(value, kind)
+    assert [*map(str, (value, others[0]))] == [str(column.to_pylist()[0]) for column in table.columns[:2]]
+    assert columns == table.column_names == ["a", "a", "c"]
+    assert len(str(others[1])) == 36
 
 
 def test_sql_attaches_databases(store, tmp_path):

@@ -8,12 +8,17 @@ from seqloom.core.records import Alignments, Column, Hits
 from seqloom.core.sequences import SequenceBatch
 from seqloom.plugins.common.numbers import coverage_text
 from seqloom.plugins.formats.aligned import count_path
-from seqloom.storage.results.columns import HIT_VIEW, HSP_VIEW
 from seqloom.storage.results.run_file import RunFile
+from seqloom.storage.results.sql_columns import HIT_VIEW, HSP_VIEW, base_names
 from seqloom.storage.results.store import ResultStore
 
 from ...plugins.formats.blast_json import DATA, blast_report
 from .. import toy_runs
+
+
+@pytest.mark.parametrize(("level", "kind"), [("hit", Hits), ("alignment", Alignments)])
+def test_names_that_tables_have_are_those_of_records(level, kind):
+    assert base_names(level) == {column.name for column in kind.columns}
 
 
 def kept(where, queries, source_info, hits, provenance=toy_runs.PROVENANCE) -> RunFile:
