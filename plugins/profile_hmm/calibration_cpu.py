@@ -16,7 +16,8 @@ from seqloom.plugins.common.lanes import interleaved_stretches
 
 from .calibration_reference import RandomSequences, Statistics, fitted, shares, sizes
 from .forward_cpu import Rooms, StripedOdds, forward_scores
-from .msv_cpu import decided, length_costs, look_up_scores, scores_and_p_values, segment_scores, with_j
+from .msv_cpu import decided, length_costs, look_up_scores, scores_and_p_values, segment_scores
+from .msv_striped_cpu import with_j
 from .profile import SearchProfile
 from .random_numbers import RandomNumbers
 from .residues import CODE_OF_RESIDUE
@@ -63,10 +64,7 @@ class RandomTargets:
 
     @cached_property
     def lanes(self) -> Index:
-        return self.interleaved(np.arange(len(self.costs)))
-
-    def interleaved(self, numbers: NDArray[np.int64]) -> Index:
-        return interleaved_stretches(*self.msv, numbers)
+        return interleaved_stretches(*self.msv, np.arange(len(self.costs)))
 
 
 def _placed(codes: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
@@ -96,7 +94,7 @@ def _msv_scores(profile: SearchProfile, targets: RandomTargets) -> NDArray[np.fl
     begin_j, ended_j, overflow, again = decided(profile.bytes, best.view(np.uint8) ^ np.uint8(128), targets.costs)
     chosen = np.flatnonzero(again)
     if len(chosen):
-        lanes = targets.interleaved(chosen)
-        order = lanes["order"]
-        ended_j[order], overflow[order] = with_j(profile.bytes, lanes, targets.costs[order], begin_j[order])
+        residues, begins, ends = targets.msv
+        ended_j[chosen], overflow[chosen] = with_j(profile.bytes, residues, begins[chosen], ends[chosen],
+                                                   targets.costs[chosen], begin_j[chosen])
     return scores_and_p_values(ended_j, overflow, targets.costs, targets.nulls, 0.0, 1.0)[0]

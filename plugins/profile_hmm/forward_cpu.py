@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
 WIDE = BYTE_LANES // 2
 """Lanes of vectors of several stretches: two registers."""
-WIDTHS = tuple(sorted({LANES, max(LANES, WIDE // 2), WIDE}))
-"""Lanes of all vectors: those of one stretch, of as many as fill a register, or two."""
+WIDTHS = tuple(sorted({LANES, max(LANES, WIDE // 4), max(LANES, WIDE // 2), WIDE}))
+"""Lanes of all vectors: those of one stretch, of as many as fill half a register, a whole one, or two."""
 N, B, E, J, C, SCALE = range(SPECIALS)
 _ENTRY, _INTO_MM, _INTO_IM, _INTO_DM, _MI, _II, _MD, _DD, _OUT_MM, _OUT_IM, _OUT_DM = (4 * n for n in range(11))
 STEP = 48

@@ -1,9 +1,9 @@
-"""SSV and MSV in eight-bit lanes: a model against as many interleaved targets as a vector has lanes.
+"""SSV in eight-bit lanes: a model against as many interleaved targets as a vector has lanes.
 
 SSV asks for the best single ungapped segment. A segment that ends at (node, residue) is the one that ended a diagonal
 step before, or a new one, plus the cell's score: one saturating addition, as lanes hold score − 128 and saturation at
 the lower end is the floor of 0. Its scores decide nearly every pair; where a second segment could count (a few in a
-hundred), MSV goes over the target again, residue by residue, with the J state in a vector of its own.
+hundred), MSV goes over the target again, residue by residue (``msv_striped_cpu.py``).
 """
 
 import math
@@ -85,38 +85,6 @@ def _segments(tables, length, columns, starts, first_group, last_group, edge, be
 
 
 @kernel
-def _with_j(tables, length, columns, starts, bias, entry, end, length_costs, cells, best_j, highest):
-    """MSV of all targets of an index of kind "lanes".
-
-    length_costs: u8[groups · LANES]. cells: u8[length · LANES], working space. best_j: u8[groups · LANES], values of J
-    before the first residue and then behind the last one. highest: u8[groups · LANES], filled with the highest cells.
-    """
-    nothing, more = splat(np.uint8(0), LANES), splat(np.uint8(bias), LANES)
-    base, to_begin, to_end = (splat(np.uint8(BYTE_BASE), LANES), splat(np.uint8(entry), LANES),
-                              splat(np.uint8(end), LANES))
-    for group in range(len(starts) - 1):
-        lane = group * LANES
-        length_cost, j, top = load(length_costs, lane, LANES), load(best_j, lane, LANES), nothing
-        begin = maximum(base, j) - length_cost - to_begin
-        for k in range(length):
-            store(cells, k * LANES, nothing)
-        for column in range(starts[group], starts[group + 1], LANES):
-            residues = load(columns, column, LANES)
-            diagonal, ends = nothing, nothing
-            for k in range(length):
-                above = load(cells, k * LANES, LANES)
-                cell = maximum(diagonal, begin) + more - lookup(tables, k * STRIDE, residues)
-                store(cells, k * LANES, cell)
-                ends = maximum(ends, cell)
-                diagonal = above
-            top = maximum(top, ends)
-            j = maximum(j, ends - to_end)
-            begin = maximum(base, j) - length_cost - to_begin
-        store(best_j, lane, j)
-        store(highest, lane, top)
-
-
-@kernel
 def _lengths(lengths, costs, nulls):
     """Cost of N, J, C → move, i2, and null score, f32 nats, of targets of some lengths."""
     for n in range(len(lengths)):
@@ -170,23 +138,6 @@ def segment_scores(tables: np.ndarray, length: int, lanes: Index, first_group: i
     columns, starts = laid_out(lanes, first_group, last_group)
     _segments(tables, length, columns, starts, 0, last_group - first_group, edge,
               best[first_group * LANES : last_group * LANES])
-
-
-def with_j(profile: ByteProfile, lanes: Index, costs: np.ndarray, begin_j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Value of J, i2[k], and overflow, bool[k], behind the last residues of the k targets of an index in its order.
-
-    Args:
-        costs, begin_j: i2[k], in this order, cost of N, J, C → move and value of J before the first residue.
-    """
-    length = profile.cost.shape[1]
-    count, padded = len(costs), len(lanes["starts"]) * LANES - LANES
-    length_cost, j, highest = (aligned(padded, np.uint8) for _ in range(3))
-    length_cost[:count], length_cost[count:] = costs, 0
-    j[:count], j[count:] = begin_j, 0
-    tables = lookup_tables(_costs(profile))
-    _with_j(tables, length, lanes["columns"], lanes["starts"], profile.bias, profile.entry, profile.end, length_cost,
-            aligned(length * LANES, np.uint8), j, highest)
-    return j[:count].astype(np.int16), highest[:count].astype(np.int16) + profile.bias >= 255
 
 
 def decided(profile: ByteProfile, best: np.ndarray, costs: np.ndarray) -> tuple[np.ndarray, ...]:

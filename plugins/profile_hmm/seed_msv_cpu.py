@@ -23,7 +23,8 @@ from seqloom.plugins.common.stretches_cpu import LEAST_PIECE, Stretches
 
 from .columns import PAIR_COLUMNS
 from .index_reference import profile_of
-from .msv_cpu import decided, length_costs, look_up_scores, scores_and_p_values, segment_scores, with_j
+from .msv_cpu import decided, length_costs, look_up_scores, scores_and_p_values, segment_scores
+from .msv_striped_cpu import with_j
 from .profile import SearchProfile
 from .seed_msv_reference import MsvFilter, candidates
 from .ssv_striped_cpu import LEAST_LENGTH, StripedScores
@@ -149,9 +150,9 @@ def passing(context: Context, query: int, profile: SearchProfile, targets: Targe
     begin_j, ended_j, overflow, again = decided(profile.bytes, best, targets.costs)
     chosen = np.flatnonzero(again)
     if len(chosen):
-        lanes = targets.whole.interleaved(chosen)
-        order = lanes["order"]
-        ended_j[order], overflow[order] = with_j(profile.bytes, lanes, targets.costs[order], begin_j[order])
+        whole = targets.whole
+        ended_j[chosen], overflow[chosen] = with_j(profile.bytes, whole.residues, whole.begins[chosen],
+                                                   whole.ends[chosen], targets.costs[chosen], begin_j[chosen])
         context.count("with J", len(chosen))
     scores, p_values = scores_and_p_values(ended_j, overflow, targets.costs, targets.nulls, model.msv_mu,
                                            model.msv_lambda)

@@ -181,7 +181,15 @@ def test_columns_of_pieces_are_those_that_are_laid_out(sizes, reach, step):
     assert seed_msv_cpu._columns(np.array(sizes), reach, step) == longest.sum()
 
 
-@pytest.mark.parametrize("slots", [1, 4, 5, 6, 7, 9, 17])
+@given(st.integers(1, 200))
+def test_bands_are_about_as_wide_as_each_other(slots):
+    widths = ssv_striped_cpu.bands(slots)
+    assert sum(widths) == max(slots, ssv_striped_cpu.NARROWEST)
+    assert widths[0] <= ssv_striped_cpu.WIDEST and widths[0] - widths[-1] in (0, 1)
+    assert widths == sorted(widths, reverse=True)
+
+
+@pytest.mark.parametrize("slots", [1, 4, 5, 6, 7, 9, 11, 17, 21])
 def test_segments_striped_and_side_by_side(slots):
     model = random_model(slots * BYTE_LANES - 3, slots)
     profile = search_profile(model).bytes
