@@ -18,6 +18,7 @@ from seqloom.storage import ddl
 from seqloom.storage.duck import connection, migrate, revisions
 from seqloom.storage.models import schema as model_schema
 from seqloom.storage.results import schema as result_schema
+from seqloom.storage.results.views import create_views
 from seqloom.storage.sequences import schema as sequence_schema
 from seqloom.storage.sequences.check import problems
 from seqloom.storage.sequences.database import SequenceDatabase
@@ -57,6 +58,8 @@ def test_migrations_make_what_the_schema_says(kind, tmp_path):
         context = MigrationContext.configure(stepped, opts={"compare_type": migrate.differs})
         assert compare_metadata(context, SCHEMAS[kind]) == []
     new = connection.connect(":memory:", False, kind, create=True)
+    if kind == "results":
+        create_views(new)
     with duckdb.connect(str(tmp_path / "stepped.duckdb")) as made:
         assert shape(made) == shape(new)
 
