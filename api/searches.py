@@ -254,7 +254,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
         if planned:
             planned(plan)
         check_possible(plan, cluster)
-        if cluster is not None and (units := run_file.plan()) and (units.more or units.first_batch):
+        if cluster is not None and reads_on(run_file):
             raise ResumeError(f"run {run_file.id} reads its queries while it goes on, which a cluster doesn't; resume "
                               "it without one")
         stream, loaded = rest_of_queries(run_file, queries, progress)
@@ -286,8 +286,7 @@ def rest_of_queries(run_file: "RunFile", given: "str | Path | Sequence[str | Pat
     Raises:
         ResumeError: they can't be read again.
     """
-    units = run_file.plan()
-    if units is None or not units.more:
+    if not reads_on(run_file):
         return None, run_file.queries(registry())
     files, run = QueryFiles.kept(run_file.provenance["query_stream"]), run_file.id
     if given is not None:
@@ -296,10 +295,18 @@ def rest_of_queries(run_file: "RunFile", given: "str | Path | Sequence[str | Pat
         where = "standard input" if passing == "-" else passing
         raise ResumeError(f"run {run} had not read all its queries from {where}; give them again, from the first on: "
                           f"seqloom runs resume {run} --query FILE")
-    first = units.batches[0][0]
+    units = run_file.plan()
+    loaded = run_file.queries(registry(), units.batches[0][0] if units else 0)
     kept = cast("Callable[[int, int], SequenceBatch]", partial(run_file.queries, registry()))
-    stream = RestOfQueries(files, kept, units.batches[-1][1], run, progress.cancellation if progress else None)
-    return stream, run_file.queries(registry(), first)
+    count = int(loaded.ordinals[-1]) + 1
+    return RestOfQueries(files, kept, count, run, progress.cancellation if progress else None), loaded
+
+
+def reads_on(run_file: "RunFile") -> bool:
+    """Whether a run reads its queries in portions. One that was interrupted before it had a plan says so by where it
+    reads them from."""
+    units = run_file.plan()
+    return units.more if units else bool(run_file.provenance.get("query_stream"))
 
 
 def named_again(plan: Plan, given: Mapping[str, str | None], run: str) -> Plan:

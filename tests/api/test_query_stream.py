@@ -17,6 +17,7 @@ from seqloom.query_stream import QueryFiles, QueryStream
 from seqloom.results import Results
 from seqloom.run import Run
 from seqloom.searches import residues_of, resume, search
+from seqloom.storage.results.run_file import RunFile
 
 from tests.stopping import StopAtPart
 
@@ -141,6 +142,25 @@ def test_a_run_goes_on_in_the_middle_of_its_queries(queries: Path, database: str
     assert run.counts is not None and run.counts[0] == READS
     whole = search("mum", queries, database, store=False)
     assert run.alignments.equals(whole.alignments)
+    assert Results(home).show("last")["queries"] == READS
+
+
+def test_a_run_that_never_had_a_plan_reads_all_its_queries(queries: Path, database: str, tmp_path: Path,
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    home = tmp_path / "store.duckdb"
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFile, "begin", killed)
+        patch.setattr(RunFile, "discard", killed)
+        with pytest.raises(KeyboardInterrupt):
+            search("mum", queries, database, batch_residues=1200, results=home)
+    known, = Results(home).runs()
+    assert known["state"] == "incomplete" and known["queries"] < READS
+    with pytest.raises(ResumeError, match="resume it without one"):
+        resume(known["id"], home, cluster="local:1")
+    assert resume(known["id"], home).alignments.equals(search("mum", queries, database, store=False).alignments)
     assert Results(home).show("last")["queries"] == READS
 
 
