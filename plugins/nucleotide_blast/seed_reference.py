@@ -169,7 +169,7 @@ class WordHits(SeedStage):
         """The stride, and how many different words there can be in a table and of the size that makes seeds."""
         word_size = shape.options.word_size if shape.options else 11
         width = table_width(word_size, 2 * shape.longest_query)
-        return word_size - width + 1, 4**width, 4**word_size
+        return word_size - width + 1, 4**width, 4 ** min(word_size, 31)  # more than any database has words
 
     def seconds(self, shape: Shape) -> float:
         return scan_seconds(shape)

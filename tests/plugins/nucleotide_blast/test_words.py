@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.sequences import Intervals, SequenceBatch
+from seqloom.core.stages import Shape
 from seqloom.plugins.nucleotide_blast import index_reference
 from seqloom.plugins.nucleotide_blast.discontiguous_reference import (
     TEMPLATE_WORDS,
@@ -176,3 +177,9 @@ def test_empty_queries_have_no_words():
     options = DiscontiguousOptions()
     assert DiscontiguousWords().run(Context(options=options), batch("")).kind == TEMPLATE_WORDS
     assert np.array_equal(index["width"], [8, 8, 8])
+
+
+def test_how_many_words_there_can_be_stays_a_small_number_for_the_longest() -> None:
+    counts = {size: WordHits().word_counts(Shape(1, 40, 40, 1, 40, 40, options=NucleotideBlastOptions(word_size=size)))
+              for size in (11, 28, 2**31 - 1)}
+    assert counts[11][2] == 4**11 < counts[28][2] == 4**28 < counts[2**31 - 1][2] < 2**63
