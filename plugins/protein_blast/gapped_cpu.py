@@ -125,6 +125,18 @@ def save(saved, count, hsp):
 
 
 @kernel
+def note(hsp, score, split_query, split_target, query_size, target_size, before_query, before_target, after_query,
+         after_target):
+    """Write down what an extension from a split found: its score, and how many residues it took in on either side."""
+    # See the reference for an anchor at the end.
+    nothing_right = split_query == query_size or split_target == target_size
+    hsp[SCORE] = score
+    hsp[QUERY_START], hsp[QUERY_END] = split_query - before_query, split_query + after_query - nothing_right
+    hsp[TARGET_START], hsp[TARGET_END] = split_target - before_target, split_target + after_target - nothing_right
+    hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET] = split_query - 1, split_target - 1
+
+
+@kernel
 def _extend_pair(query, number, target, place, segments, costs, space, cutoff, doubtful, restricted, saved, found,
                  first):
     """HSPs of one pair that reach the cutoff, written to ``found`` from row ``first`` on.
@@ -148,14 +160,8 @@ def _extend_pair(query, number, target, place, segments, costs, space, cutoff, d
         score = passes[LEFT, TOP] + passes[RIGHT, TOP]
         if score >= cutoff:
             hsp = found[count]
-            # See the reference for an anchor at the end.
-            nothing_right = split_query == query_end - query_begin or split_target == target_end - target_begin
-            hsp[SCORE] = score
-            hsp[QUERY_START] = split_query - passes[LEFT, TOP_ROW]
-            hsp[QUERY_END] = split_query + passes[RIGHT, TOP_ROW] - nothing_right
-            hsp[TARGET_START] = split_target - passes[LEFT, TOP_COLUMN]
-            hsp[TARGET_END] = split_target + passes[RIGHT, TOP_COLUMN] - nothing_right
-            hsp[ANCHOR_QUERY], hsp[ANCHOR_TARGET] = split_query - 1, split_target - 1
+            note(hsp, score, split_query, split_target, query_end - query_begin, target_end - target_begin,
+                 passes[LEFT, TOP_ROW], passes[LEFT, TOP_COLUMN], passes[RIGHT, TOP_ROW], passes[RIGHT, TOP_COLUMN])
             kept = save(saved, kept, hsp)
             count += 1
         elif restricted and score >= doubtful:
@@ -212,9 +218,25 @@ class PreliminaryGappedCpu(PreliminaryGapped):
         bounds = group_starts(records.query, records.target)
         firsts = bounds[:-1]
         pairs = np.stack([queries.locate(records.query[firsts]), targets.locate(records.target[firsts])], axis=1)
-        asked, hit, packed_pairs = packed(pairs)
         segments = np.stack([records.score, records.query_pos, records.target_pos, records.length],
                             axis=1).astype(np.int64)
+        found = self.extended(context, pairs, bounds, segments)
+        found = found[in_report_order(found)]
+        places = pairs[found[:, PAIR]]
+        expected = evalues(scoring, found[:, SCORE], queries.lengths[places[:, 0]], targets.lengths[places[:, 1]])
+        found = found[expected <= scoring.preliminary_limit]
+        return alignments_of_rows(context, found, pairs)
+
+    def extended(self, context: Context, pairs: np.ndarray, bounds: np.ndarray, segments: np.ndarray) -> np.ndarray:
+        """HSPs that reach the score cutoff, i8[n, 8], by pair.
+
+        Args:
+            pairs: i8[p, 2], places of query and target.
+            bounds: i8[p + 1], where the segments of each pair begin.
+            segments: i8[s, 4], score, starts in query and target, and length.
+        """
+        scoring, queries, targets = context.scoring, context.queries, context.targets
+        asked, hit, packed_pairs = packed(pairs)
         doubtfuls = np.array([scoring.restricted_cutoff(place) for place in asked.tolist()], np.int64)
         cells = xdrop_cpu.cells(scoring.matrix, scoring.gap_open, scoring.gap_extend, scoring.x_drop)
         height, width = int(queries.lengths.max(initial=0)), int(targets.lengths.max(initial=0))
@@ -232,17 +254,12 @@ class PreliminaryGappedCpu(PreliminaryGapped):
                 query, target, packed_pairs[first:last], starts, segments, costs, cutoffs, doubtfuls,
                 scoring.may_restrict, xdrop_cpu.workspace(height, width, cells), saved, found)
             found[:count, PAIR] += first
-            context.advance(starts[-1] - starts[0], len(records))
+            context.advance(starts[-1] - starts[0], len(segments))
             return found[:count], restarts
 
         parts = run_tasks(context.threads, part, group_parts(bounds, context.threads))
         context.count("begun again in full", sum(restarts for _, restarts in parts))
-        found = np.concatenate([np.empty((0, 8), np.int64), *(rows for rows, _ in parts)])
-        found = found[in_report_order(found)]
-        places = pairs[found[:, PAIR]]
-        expected = evalues(scoring, found[:, SCORE], queries.lengths[places[:, 0]], targets.lengths[places[:, 1]])
-        found = found[expected <= scoring.preliminary_limit]
-        return alignments_of_rows(context, found, pairs)
+        return np.concatenate([np.empty((0, 8), np.int64), *(rows for rows, _ in parts)])
 
 
 def alignments_of_rows(context: Context, found: np.ndarray, pairs: np.ndarray) -> Alignments:

@@ -33,6 +33,7 @@ def seqloom_stages() -> list[Deferred]:
         "window-ungapped cuda": "ungapped_cuda.WindowUngapped",
         "preliminary-gapped reference": "gapped_reference.PreliminaryGapped",
         "preliminary-gapped cpu": "gapped_cpu.PreliminaryGappedCpu",
+        "preliminary-gapped cuda": "gapped_cuda.PreliminaryGappedCuda",
         "adjusted-traceback reference": "adjusted_reference.AdjustedTraceback",
         "adjusted-traceback cpu": "adjusted_cpu.AdjustedTracebackCpu",
         "final-traceback reference": "traceback_reference.FinalTraceback",

@@ -447,7 +447,8 @@ def test_cuda_runs_what_has_it_and_the_rest_on_the_cpu() -> None:
     plan = compose(plugins, plugins.pipeline("exact"), backend="cuda")
     assert {p.stage.backend for p in plan.stages} == {"cuda", "cpu"}
     plan = compose(plugins, plugins.pipeline("blastp"), backend="cuda")
-    assert {p.name for p in plan.stages if p.stage.backend == "cuda"} == {"index.targets", "seed.scan"}
+    assert {p.name for p in plan.stages if p.stage.backend == "cuda"} == {
+        "index.targets", "seed.scan", "extend.gapped"}
     with pytest.raises(BackendError, match="no stage of pipeline 'hmmscan' has a cuda implementation; --backend cpu"):
         compose(plugins, plugins.pipeline("hmmscan"), backend="cuda")
 

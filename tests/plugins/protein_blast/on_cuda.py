@@ -12,13 +12,19 @@ import numpy as np
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.kernels.packed16 import SIMULATED
+from seqloom.core.records import Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
-from seqloom.plugins.common import diagonal_scan_cuda
-from seqloom.plugins.protein_blast import hits_cuda, ungapped_cuda
+from seqloom.plugins.common import diagonal_scan_cuda, xdrop_cuda
+from seqloom.plugins.common.grouping import group_starts
+from seqloom.plugins.common.xdrop import extend_score, extend_score_restricted
+from seqloom.plugins.protein_blast import gapped_cuda, hits_cuda, ungapped_cuda
 from seqloom.plugins.protein_blast.diagonals_cpu import SegmentDiagonalsCpu
 from seqloom.plugins.protein_blast.diagonals_cuda import SegmentDiagonalsCuda
 from seqloom.plugins.protein_blast.diagonals_reference import SegmentDiagonals
+from seqloom.plugins.protein_blast.gapped_cuda import PreliminaryGappedCuda
+from seqloom.plugins.protein_blast.gapped_reference import PreliminaryGapped, anchor_shift
+from seqloom.plugins.protein_blast.scoring import read_as_query
 from seqloom.plugins.protein_blast.seed_cpu import WordHitsCpu
 from seqloom.plugins.protein_blast.seed_reference import WordHits
 from seqloom.plugins.protein_blast.sort_diagonal_cpu import TwoHitDiagonalsCpu
@@ -26,11 +32,13 @@ from seqloom.plugins.protein_blast.sort_diagonal_reference import TwoHitDiagonal
 from seqloom.plugins.protein_blast.ungapped_reference import TwoHitUngapped
 from seqloom.testing import assert_same_hits, assert_same_records, run_pipeline
 
+from .segments import inputs
 from .stages import AMINO, POOLS, context_of, drawn
 
 if SIMULATED:
     diagonal_scan_cuda.LANE_COUNTS, diagonal_scan_cuda.ROW_COUNTS = (4,), (4,)
     diagonal_scan_cuda.LEAST_SPREAD, diagonal_scan_cuda.WARPS = 4, 1
+    xdrop_cuda.THREADS = gapped_cuda.THREADS = 1
     ungapped_cuda.THREADS, hits_cuda.SORTING, hits_cuda.LEAST_CAPACITY, hits_cuda.SLOTS = 1, 4, 1, 1 << 10
     # Several groups of queries, and more diagonals than there is room for at first.
     diagonal_scan_cuda._GROUP_QUERIES, diagonal_scan_cuda._FETCHED, diagonal_scan_cuda.ROOM = 2, 2, 4
@@ -132,6 +140,55 @@ def sorted_by(context: Context) -> Context:
     return replace(context, sorters={"msd-radix": registry().sorter("msd-radix", "cpu")})
 
 
+GAPPED = ({}, {"evalue": 1e-3}, {"xdrop_gap": 60.0}, {"xdrop_gap": 0.5}, {"gapopen": 9, "gapextend": 2},
+          {"matrix": "PAM30", "gapopen": 9, "gapextend": 1}, {"gapopen": 32767, "gapextend": 32767})
+
+
+def sides_of(context: Context, seeds: Seeds, doubtful: np.ndarray) -> list[list[list[int]]]:
+    """What ``ends_on_devices`` shall give: right and left side of each segment."""
+    scoring, queries, found = context.scoring, read_as_query(context.queries.searched()), []
+    rows = scoring.matrix_rows()
+    first: dict[tuple[int, int], int] = {}
+    for number, target, score, query_pos, target_pos, length in zip(
+            *(seeds.data[name].tolist() for name in ("query", "target", "score", "query_pos", "target_pos", "length"))):
+        place = int(context.queries.locate(number))
+        query = queries[context.queries.offsets[place] : context.queries.offsets[place + 1]].tobytes()
+        residues = context.target(target).tobytes()
+        best = first.setdefault((number, target), score)
+        shift = anchor_shift([rows[query[query_pos + k]][residues[target_pos + k]] for k in range(length)]) + 1
+        one_sided = extend_score_restricted if scoring.may_restrict and best < doubtful[place] else extend_score
+        costs = rows, scoring.gap_open, scoring.gap_extend, scoring.x_drop
+        found.append([list(one_sided(query[query_pos + shift :], residues[target_pos + shift :], *costs)),
+                      list(one_sided(query[: query_pos + shift][::-1], residues[: target_pos + shift][::-1], *costs))])
+    return found
+
+
+def check_gapped() -> None:
+    """Both sides of segments as the reference has them, in groups, in full and not, and where a ring has no room."""
+    usual = gapped_cuda.GROUP, xdrop_cuda.ROOM
+    for case, options in enumerate(GAPPED[:3] if SIMULATED else GAPPED * 3):
+        gapped_cuda.GROUP = 3 if SIMULATED else 100 if case % 2 else 1 << 18
+        context, seeds = inputs(case, 1, 2, 20, **options) if SIMULATED else inputs(case, 4, 30, **options)
+        if SIMULATED:
+            seeds = seeds.take(np.arange(0, len(seeds), 2))
+        bounds = group_starts(seeds.query, seeds.target)
+        places = context.queries.locate(seeds.query), context.targets.locate(seeds.target)
+        pairs = np.stack(places, axis=1)[bounds[:-1]]
+        segments = np.stack([seeds.score, seeds.query_pos, seeds.target_pos, seeds.length], axis=1).astype(np.int64)
+        doubtful = np.array([context.scoring.restricted_cutoff(place) for place in range(len(context.queries))])
+        wanted, records = np.array(sides_of(context, seeds, doubtful)), PreliminaryGapped().run(context, seeds)
+        for room in (128,) if SIMULATED and case else (128, 32):
+            xdrop_cuda.ROOM = room
+            xdrop_cuda.sides_kernel.cache_clear()
+            if options.get("gapopen", 0) < 1000:
+                ends = gapped_cuda.ends_on_devices(context, pairs, bounds, segments, doubtful)
+                known = ends[..., 0] != xdrop_cuda.UNKNOWN
+                assert known.all() == (room == 128) and np.array_equal(ends[known], wanted[known])
+            assert_same_records(records, PreliminaryGappedCuda().run(replace(context, threads=2), seeds))
+    gapped_cuda.GROUP, xdrop_cuda.ROOM = usual
+    xdrop_cuda.sides_kernel.cache_clear()
+
+
 def check_pipeline() -> None:
     """The whole search gives the hits of the CPU."""
     generator = np.random.default_rng(7)
@@ -166,7 +223,7 @@ def check_random(residues: int, seed: int = 0) -> None:
 
 
 CHECKS = {"diagonals": check_diagonals, "limits": check_limits, "devices": check_devices, "ungapped": check_ungapped,
-          "hits": check_hits, "pipeline": check_pipeline}
+          "gapped": check_gapped, "hits": check_hits, "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
