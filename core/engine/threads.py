@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -16,7 +16,7 @@ _SHORT_INTERVAL = 0.0001
 PER_PROCESSOR = 16
 """Threads for each processor, at most: some wait for files, devices and each other."""
 _mine = threading.local()
-"""``pool``: the purpose and size of the pool that the thread belongs to."""
+"""``crews``: those that the thread works for."""
 
 
 def bounded_threads(threads: int) -> int:
@@ -27,9 +27,108 @@ def bounded_threads(threads: int) -> int:
     return min(threads, PER_PROCESSOR * (os.cpu_count() or 1))
 
 
+class _Job:
+    """Tasks that several threads take up, one after the other.
+
+    Attributes:
+        results: of all tasks, when nobody is at work any more.
+        failures: errors by the number of the task.
+        helpers: threads that are at work beside the one whose job it is.
+    """
+
+    def __init__(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
+        self._work, self._tasks, self._begun = work, tasks, 0
+        self._lock = threading.Lock()
+        self.results: list[Any] = [None] * len(tasks)
+        self.failures: dict[int, BaseException] = {}
+        self.helpers = 0
+
+    @property
+    def left(self) -> int:
+        """Tasks that nobody has taken up."""
+        return 0 if self.failures else len(self._tasks) - self._begun
+
+    def do(self, goes_on: Callable[[], bool]) -> None:
+        """Take up tasks until none is left, as long as ``goes_on`` says so."""
+        while goes_on():
+            with self._lock:
+                number = self._begun
+                if not self.left:
+                    return
+                self._begun += 1
+            try:
+                self.results[number] = self._work(self._tasks[number])
+            except BaseException as error:
+                self.failures[number] = error
+
+
+class _Crew:
+    """Threads for tasks of a purpose. Whoever has a job does it, and threads that have nothing to do help with it.
+
+    Where all are busy nobody is called: to wake a thread and to hand it the interpreter takes as long as a small task.
+    """
+
+    def __init__(self, purpose: str, threads: int) -> None:
+        self._threads, self._pool = threads, ThreadPoolExecutor(threads, purpose)
+        self._changed = threading.Condition()
+        self._jobs: list[_Job] = []
+        self._at_work = self._coming = 0
+
+    def do(self, job: _Job) -> None:
+        """Have all tasks of a job done, or some after which one failed."""
+        with self._changed:
+            self._coming += 1  # a helper leaves, if there are no more threads than are at work
+            self._changed.wait_for(lambda: self._at_work < self._threads)
+            self._coming -= 1
+            self._at_work += 1
+            self._jobs.append(job)
+            self._call(job.left - 1)
+        try:
+            self._work(job, lambda: True)
+        finally:
+            with self._changed:
+                self._jobs.remove(job)
+                self._changed.wait_for(lambda: not job.helpers)
+                self._leave()
+
+    def _call(self, most: int) -> None:
+        for _ in range(min(most, self._threads - self._at_work - self._coming)):
+            self._at_work += 1
+            self._pool.submit(self._help)
+
+    def _leave(self) -> None:
+        self._at_work -= 1
+        self._changed.notify_all()
+        if any(job.left for job in self._jobs):
+            self._call(1)
+
+    def _help(self) -> None:
+        """Do tasks of whoever has most left, until nobody has any or the owner of a job wants to begin."""
+        job: _Job | None = None
+        while True:
+            with self._changed:
+                if job:
+                    job.helpers -= 1
+                    self._changed.notify_all()
+                job = None if self._coming else max(self._jobs, key=lambda job: job.left, default=None)
+                if job is None or not job.left:
+                    self._leave()
+                    return
+                job.helpers += 1
+            self._work(job, lambda: not self._coming)
+
+    def _work(self, job: _Job, goes_on: Callable[[], bool]) -> None:
+        crews = _mine.__dict__.setdefault("crews", [])
+        crews.append(self)
+        try:
+            job.do(goes_on)
+        finally:
+            crews.pop()
+
+
 @cache
-def _pool(purpose: str, threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, purpose, lambda: setattr(_mine, "pool", (purpose, threads)))
+def _crew(purpose: str, threads: int) -> _Crew:
+    return _Crew(purpose, threads)
 
 
 class _Pace:
@@ -65,23 +164,21 @@ usually: some dozens of calls then take longer than what they start.
 def run_tasks(threads: int, work: Callable[[Any], Any], tasks: Sequence[Any], purpose: str = "stage") -> list[Any]:
     """What ``work`` gives for each of the tasks; every thread takes up the next one when it is done with one.
 
-    All callers in a process share the threads of a purpose, so that units in flight help one another out: whoever has
-    tasks left has them done by all threads. A task that calls this itself does its own tasks, and may not wait in
-    another way for tasks of the same purpose: what tasks of many kinds wait for, like copies, is a purpose of its own.
+    The caller does tasks itself, and threads of the purpose that have nothing to do help. All callers in a process
+    share these, so that units in flight help one another out. A task that calls this itself does its own tasks, and may
+    not wait in another way for tasks of the same purpose: what tasks of many kinds wait for, like copies, is a purpose
+    of its own.
 
     Raises:
         Exception: of the first task that failed; the others have ended then, or will not begin.
     """
-    if min(threads, len(tasks)) < 2 or getattr(_mine, "pool", None) == (purpose, threads):
+    if min(threads, len(tasks)) < 2 or (crew := _crew(purpose, threads)) in getattr(_mine, "crews", ()):
         return [work(task) for task in tasks]
-    futures = [_pool(purpose, threads).submit(work, task) for task in tasks]
-    try:
-        return [future.result() for future in futures]
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        wait(futures)
-        raise
+    job = _Job(work, tasks)
+    crew.do(job)
+    if job.failures:
+        raise job.failures[min(job.failures)]
+    return job.results
 
 
 def by_threads(threads: int, low: int, high: int, work: Callable[[int, int, int], Any],

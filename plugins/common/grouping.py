@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 from seqloom.core.distinct import distinct
 
-_PARTS_PER_THREAD = 8
-"""So that threads are done at about the same time, however long single groups take."""
+_PARTS, _PARTS_PER_THREAD = 16, 2
+"""At least so many, so that threads are done at about the same time, however long single groups take; not many more,
+since each makes arrays and calls kernels, for which threads wait for the interpreter."""
 
 
 def group_starts(*columns: np.ndarray) -> np.ndarray:
@@ -22,7 +23,7 @@ def group_starts(*columns: np.ndarray) -> np.ndarray:
 
 def even_parts(rows: int, threads: int) -> list[tuple[int, int]]:
     """Rows first … last − 1 of parts of equally many: some for each of several threads, one for one."""
-    parts = _PARTS_PER_THREAD * threads if threads > 1 else 1
+    parts = max(_PARTS, _PARTS_PER_THREAD * threads) if threads > 1 else 1
     return list(pairwise(distinct(rows * np.arange(parts + 1) // parts).tolist()))
 
 

@@ -653,19 +653,28 @@ def test_indexes_of_queries_are_made_when_they_are_asked_for() -> None:
 
 
 def test_stages_of_all_units_share_the_threads() -> None:
-    names = set()
+    lock, at_work, most = threading.Lock(), [0], [0]
 
     class Threaded(toy.WordSeeds):
         name = "toy-threaded"
 
         def run(self, context, records):
             assert context.threads == 3
-            names.update(run_tasks(context.threads, lambda task: threading.current_thread().name, range(50)))
+
+            def task(_: int) -> None:
+                with lock:
+                    at_work[0] += 1
+                    most[0] = max(most[0], at_work[0])
+                time.sleep(0.001)
+                with lock:
+                    at_work[0] -= 1
+
+            run_tasks(context.threads, task, range(50))
             return super().run(context, records)
 
     pipeline = toy.TOY.with_stage("seed.words", "toy-threaded")
     engine(registry=with_stages(Threaded), pipeline=pipeline, threads=3, batch_queries=1).run(StrictSink())
-    assert len(names) <= 3
+    assert most[0] == 3
 
 
 def test_short_memory_means_fewer_units_side_by_side() -> None:

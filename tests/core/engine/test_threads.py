@@ -16,16 +16,67 @@ def test_parts_cover_the_whole() -> None:
 
 def test_tasks_may_have_tasks_and_wait_for_those_of_another_purpose() -> None:
     lock = threading.Lock()
+    nested_in: dict[int, int] = {}
 
     def copied(task: int) -> int:
+        assert nested_in[task // 10] == threading.get_ident()
         with lock:
             return sum(by_threads(2, 0, 10, lambda n, first, last: last - first, "copy")) + task
 
     def nested(task: int) -> list[int]:
-        assert threading.current_thread().name.startswith("stage")
+        nested_in[task] = threading.get_ident()
         return run_tasks(2, copied, [10 * task, 10 * task + 1, 10 * task + 2])
 
     assert run_tasks(2, nested, range(4)) == [[10 * task + n + 10 for n in range(3)] for task in range(4)]
+
+
+def test_callers_do_their_tasks_and_idle_threads_help() -> None:
+    """No more of them than there are threads at a time, whoever has tasks."""
+    at_work, most, by = [0], [0], set()
+    lock, together = threading.Lock(), threading.Barrier(3)
+
+    def work(task: int) -> int:
+        with lock:
+            at_work[0] += 1
+            most[0] = max(most[0], at_work[0])
+            by.add(threading.current_thread().name)
+        time.sleep(0.002)
+        with lock:
+            at_work[0] -= 1
+        return -task
+
+    def caller() -> None:
+        together.wait()
+        for _ in range(5):
+            assert run_tasks(4, work, range(10), "some") == [-n for n in range(10)]
+
+    callers = [threading.Thread(target=caller, name=f"caller {n}") for n in range(3)]
+    for thread in callers:
+        thread.start()
+    for thread in callers:
+        thread.join(20)
+    assert most[0] == 4 and {thread.name for thread in callers} < by
+
+
+def test_a_caller_that_is_left_alone_is_helped_by_those_who_end() -> None:
+    """Also where all threads were busy when it began."""
+    begun, go_on, by = threading.Event(), threading.Event(), set()
+
+    def long(task: int) -> None:
+        begun.set()
+        go_on.wait(20)
+
+    def short(task: int) -> None:
+        by.add(threading.get_ident())
+        go_on.set()
+        time.sleep(0.005)
+
+    other = threading.Thread(target=run_tasks, args=(2, long, range(2), "two"))
+    other.start()
+    begun.wait(20)
+    run_tasks(2, short, range(40), "two")
+    other.join(20)
+    assert len(by) == 2
 
 
 def test_thousands_of_threads_are_as_many_as_are_of_use() -> None:

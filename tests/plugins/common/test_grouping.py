@@ -17,7 +17,7 @@ def test_parts_are_whole_groups_of_about_as_many_rows(sizes: list[int], threads:
     if threads == 1:
         assert len(parts) <= 1
     else:
-        share = sum(sizes) / (8 * threads)
+        share = sum(sizes) / max(16, 2 * threads)
         assert all(sum(sizes[first:last]) <= share + 30 for first, last in parts)
 
 
@@ -31,5 +31,5 @@ def test_even_parts_are_all_rows_in_order(rows: int, threads: int) -> None:
     parts = even_parts(rows, threads)
     assert [row for first, last in parts for row in range(first, last)] == list(range(rows))
     sizes = [last - first for first, last in parts]
-    assert len(sizes) <= (1 if threads == 1 else 8 * threads)
+    assert len(sizes) <= (1 if threads == 1 else max(16, 2 * threads))
     assert min(sizes, default=1) > 0 and max(sizes, default=0) - min(sizes, default=0) <= 1

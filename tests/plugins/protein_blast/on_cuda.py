@@ -183,7 +183,8 @@ def check_gapped() -> None:
             if options.get("gapopen", 0) < 1000:
                 ends = gapped_cuda.ends_on_devices(context, pairs, bounds, segments, doubtful)
                 known = ends[..., 0] != xdrop_cuda.UNKNOWN
-                assert known.all() == (room == 128) and np.array_equal(ends[known], wanted[known])
+                assert np.array_equal(ends[known], wanted[known])
+                assert case or known.all() == (room == 128)
             assert_same_records(records, PreliminaryGappedCuda().run(replace(context, threads=2), seeds))
     gapped_cuda.GROUP, xdrop_cuda.ROOM = usual
     xdrop_cuda.sides_kernel.cache_clear()
