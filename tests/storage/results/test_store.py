@@ -353,7 +353,7 @@ def start(store: ResultStore, resume: bool) -> multiprocessing.Process:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.gold)])
+@pytest.mark.parametrize("kills", [10, pytest.param(25, marks=pytest.mark.gold)])
 def test_killed_at_any_time(store, kills):
     """Processes that begin, resume, finish and merge runs are killed at random; in the end every row is there once."""
     begin = time.monotonic()
