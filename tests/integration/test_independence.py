@@ -1,5 +1,8 @@
 """Every pipeline gives the same rows however queries and targets are cut up, and for any number of threads."""
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 import pytest
 from seqloom.core.alphabet import PROTEIN
@@ -33,15 +36,20 @@ def test_same_rows_for_any_cut(name: str) -> None:
     check_pipeline(name, queries, targets, OPTIONS.get(name), least=1 if name == "hmmscan" else 5)
 
 
+def hundred_queries(**cut: Any) -> Any:
+    """Hits of a hundred proteins in 140."""
+    sample = proteins()
+    return run_pipeline("blastp", sample.take(0, 100), sample.take(0, 140), {"evalue": 1e-3}, **cut)
+
+
+hundred_queries_at_once = cache(hundred_queries)
+
+
 @pytest.mark.parametrize("batch", [1, 7, 100])
 def test_many_queries_in_batches_and_seven_volumes(batch: int) -> None:
-    sample = proteins()
-    queries, targets = sample.take(0, 100), sample.take(0, 140)
-    whole = run_pipeline("blastp", queries, targets, {"evalue": 1e-3})
-    sink = MemorySink()
-    cut = run_pipeline("blastp", queries, targets, {"evalue": 1e-3}, batch_queries=batch,
-                       volume_residues=targets.total_residues // 7, sink=sink)
-    assert_same_hits(whole, cut)
+    sink, whole = MemorySink(), hundred_queries_at_once()
+    assert_same_hits(whole, hundred_queries(
+        batch_queries=batch, volume_residues=proteins().take(0, 140).total_residues // 7, sink=sink))
     plan = sink.plan()
     assert plan is not None and len(plan.volumes) >= 7 and len(plan.batches) == -(-100 // batch)
     assert len(set(whole.query.tolist())) == 100  # every protein finds itself at least
