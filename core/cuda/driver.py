@@ -58,6 +58,7 @@ def driver_functions() -> tuple[np.ndarray, np.uint64]:
     """u8[9], addresses of the driver's functions; and the current context."""
     from cuda.bindings import driver
 
+    cuda.current_context()  # the thread may have asked the device for nothing yet, and have none
     found = [driver.cuGetProcAddress(name.encode(), _VERSION, 0)[:2] for name in _FUNCTIONS]
     return np.array([int(address) for _, address in found], np.uint64), np.uint64(int(driver.cuCtxGetCurrent()[1]))
 
