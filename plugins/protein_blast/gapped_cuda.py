@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from seqloom.plugins.common.resident_cuda import Volume
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
-GROUP = 1 << 18
-"""Segments that are on a device together, at most."""
+GROUP = 1 << 16
+"""Segments that are on a device together, at most; while some are extended, the next are sent."""
 SEGMENT = 6
 """Numbers of one that the device is sent: places of query and target, starts in both, length, whether restricted."""
 _BYTES_PER_SEGMENT = 4 * (SEGMENT + 4 + 2 * ENDS)
