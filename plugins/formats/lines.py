@@ -20,7 +20,7 @@ from .aligned import PathCounts, count_path, covered, shown_path, uniquely_cover
 
 _POSITION = 255
 """Code of a position of a model, which is shown as a residue of its own."""
-LINES_AT_ONCE = 2500
+LINES_AT_ONCE = 5000
 """From so many lines on, the lines of further queries are made apart: what they take should stay in the cache."""
 RESIDUES_AT_ONCE = 1 << 22
 """Residues of queries, and of targets as far as they are aligned, up to which the lines of several queries are made
