@@ -110,7 +110,7 @@ def _tried(outfmt: str, plan: Plan, terminal: bool = False) -> _NothingFound:
             for _, text in writer.files(report, "name", words[1:]):
                 io.StringIO().writelines(text)
         else:
-            writer.write(report, io.StringIO(), words[1:])
+            writer.write(report, io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape"), words[1:])
         report.whole = True
     except (UsageError, MissingPackageError):
         raise

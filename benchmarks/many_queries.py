@@ -1,9 +1,9 @@
 """A great many short queries beside what is used for them: reads by exact matches, short peptides by blastp and sw.
 
 Reads are exact stretches of 100 bases of *E. coli*, of both strands: `mum` beside mummer, `exact` beside bowtie
-(`-v 0 -a`), 200,000 and a million. Peptides are stretches of 8 to 30 residues of proteins: `blastp` beside blastp, `sw`
-beside ssearch36. Whole commands on one core, in turns, processor seconds and the most memory; rows are compared where
-both programs print the same.
+(`-v 0 -a`), as text and as Parquet, 200,000 and a million. Peptides are stretches of 8 to 30 residues of proteins:
+`blastp` beside blastp, `sw` beside ssearch36. Whole commands on one core, in turns, processor seconds and the most
+memory; rows are compared where both programs print the same.
 """
 
 import gzip
@@ -79,7 +79,8 @@ def of_reads(folder: Path, count: int, rounds: int) -> Iterator[Timing]:
     yield from turns(f"mum, {count:,} reads", both, folder, count, rounds)
     if "mummer" in both and (folder / "ours.txt").read_bytes() != (folder / "peer.txt").read_bytes():
         sys.exit(f"mum of {count:,} reads: the lines are not mummer's")
-    commands = {"seqloom": (*SEQLOOM, "exact", "--both", *same, "-o", "exact.tsv")}
+    exact = (*SEQLOOM, "exact", "--both", *same)
+    commands = {"seqloom": (*exact, "-o", "exact.tsv"), "Parquet": (*exact, "-f", "parquet", "-o", "exact.parquet")}
     if shutil.which("bowtie"):
         run(folder, "bowtie-build", "-q", "g.fa", "g")
         commands["bowtie"] = ("bowtie", "-v", "0", "-a", "-f", "-p", "1", "--quiet", "g", "r.fa", "bowtie.txt")

@@ -99,6 +99,12 @@ class Ragged:
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.int64, copy=False)
         if len(index) and index[-1] - index[0] == len(index) - 1 and (np.diff(index) == 1).all():
             return self.between(index[0], index[-1] + 1)
+        if 2 * len(index) > len(self) and (np.diff(index) > 0).all():  # some are left out: no places need be found
+            kept = np.zeros(len(self), np.bool_)
+            kept[index] = True
+            lengths = np.diff(self.offsets)
+            values = self.values[self.offsets[0] : self.offsets[-1]][np.repeat(kept, lengths)]
+            return Ragged(np.append(0, np.cumsum(lengths[kept])), values)
         lengths = (self.offsets[1:] - self.offsets[:-1])[index]
         offsets = np.zeros(len(index) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])

@@ -24,7 +24,7 @@ WORDS = re.compile(r"[\w .,:+-]{0,64}")
 """Values of options that are texts of no fixed choice, and words behind a format's name. No path is among them."""
 ENDINGS = {"0": "txt", "5": "xml", "6": "tsv", "7": "txt", "10": "csv", "13": "json", "14": "xml", "15": "json",
            "16": "xml", "17": "sam", "18": "txt", "html": "html", "paf": "paf", "dotplot": "svg", "dotplot-png": "png",
-           "stockholm": "sto", "mummer": "mums"}
+           "stockholm": "sto", "mummer": "mums", "arrow": "arrow"}
 TYPES = {"txt": "text/plain; charset=utf-8", "tsv": "text/tab-separated-values; charset=utf-8",
          "csv": "text/csv; charset=utf-8", "xml": "application/xml", "json": "application/json",
          "jsonl": "application/x-ndjson", "sam": "text/plain; charset=utf-8", "html": "text/html; charset=utf-8",
@@ -195,7 +195,7 @@ class Catalogue:
 
 def _formats() -> Iterable[Format]:
     for writer in registry().writers():
-        if writer.name != "plot":
+        if writer.name not in ("plot", "parquet"):  # which come with kinds of figures, and as tables
             ending = ENDINGS.get(writer.name, "txt")
             yield Format(f"{writer.name}.{ending}", writer.help(), "Output formats", {"outfmt": writer.name},
                          tuple(writer.families))

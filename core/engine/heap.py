@@ -35,21 +35,23 @@ class Level:
     """Has the process give back what it keeps when that grows though its work doesn't.
 
     Arrays of many sizes that come and go leave holes in the heap; where work goes on for long, these add up. Pages in
-    holes go back to the system when the process has got a tenth larger than it was at first.
+    holes go back to the system when the process has got a tenth larger than it was at first. If it is so again after
+    the next piece of work, that is what the work takes, and the pages would be asked for anew each time.
     """
 
     MORE, SETTLED = 1.1, 3
 
     def __init__(self) -> None:
-        self._looks, self._least = 0, 0
+        self._settling, self._least = self.SETTLED, 0
 
     def look(self) -> None:
         """To be called when a like piece of work begins anew."""
-        self._looks += 1
         now = _resident()
-        if self._looks <= self.SETTLED:
+        if self._settling:
+            self._settling -= 1
             self._least = max(self._least, now)
         elif now > self.MORE * self._least:
+            self._settling = 1
             gc.collect()
             with suppress(AttributeError, OSError, TypeError):
                 ctypes.CDLL(None).malloc_trim(0)

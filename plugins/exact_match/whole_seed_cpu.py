@@ -7,10 +7,11 @@ import numpy as np
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.simd import prefetch
 from seqloom.core.stages import Footprint, Shape
 
 from .fm_index import KIND, SMALLER, Tables, tables_of, text_of
-from .fm_search_cpu import extended, is_plain, locate, mapped_base
+from .fm_search_cpu import _FLAG, count_bits, extended, is_plain, mapped, mapped_base, symbol_before
 from .fm_seed_cpu import codes_of, word_table
 from .same_symbols_cpu import same_before
 from .seed_reference import Strand
@@ -20,6 +21,7 @@ from .whole_seed_reference import WholeQueries
 
 _U64 = np.uint64
 _LANES = 16  # queries that a thread looks up in turns
+_AHEAD, _LINE = 16, 64  # how many places ahead memory is asked for, and bytes of it before a place
 _QUERIES = 1 << 14  # queries of a piece of work
 _MANY = 1 << 16  # residues of queries below which no text is read for them
 _NOTHING = np.empty(0, np.uint8)
@@ -27,17 +29,17 @@ _NOWHERE = np.uint64(2**64 - 1)
 
 
 @kernel
-def _search(fm, codes, text, query, residues, ranges, starts, lengths, number, work, lows, highs, alone):
+def _search(fm, lines, codes, query, residues, ranges, starts, lengths, number, work, lows, highs, left_over):
     """Fill the rows of each query; equal where it doesn't occur.
 
-    text: where it is given, what is left of a query is compared with it as soon as one row is left: ``alone`` then gets
-    the place in the text, and there are no rows. residues, ranges: of the words in the table, and their rows; 0
-    residues without one. codes: see ``codes_of``. number, work: i8[lanes] and u8[3, lanes], working space for as many
-    queries at a time.
+    lines: ``fm.blocks`` in one dimension. residues, ranges: of the words in the table, and their rows; 0 residues
+    without one. codes: see ``codes_of``. number, work: i8[lanes] and u8[3, lanes], working space for as many queries at
+    a time. left_over: where it is given, a query isn't looked up further as soon as it has one row, and its residues
+    that are left are counted there.
     """
     symbols, blocks, odd_rows, shift, packed, _, _ = fm
     place, low, high = work[0], work[1], work[2]
-    lanes = len(number)
+    lanes, width = len(number), _U64(blocks.shape[1])
     for lane in range(lanes):
         number[lane] = -1
     taken, left = 0, lanes
@@ -48,11 +50,9 @@ def _search(fm, codes, text, query, residues, ranges, starts, lengths, number, w
             if n == len(starts):
                 continue
             if n >= 0 and low[lane] < high[lane] and place[lane] > starts[n]:
-                if high[lane] - low[lane] == _U64(1) and len(text):
-                    at, left_over = locate(fm, low[lane]), place[lane] - starts[n]
-                    if same_before(text, at, query, place[lane], min(at, left_over)) == left_over:
-                        alone[n] = at - left_over
-                    high[lane] = low[lane]
+                if high[lane] - low[lane] == _U64(1) and len(left_over):
+                    left_over[n] = place[lane] - starts[n]
+                    place[lane] = starts[n]
                     continue
                 place[lane] -= _U64(1)
                 symbol = query[place[lane]]
@@ -65,6 +65,8 @@ def _search(fm, codes, text, query, residues, ranges, starts, lengths, number, w
                 else:
                     low[lane], high[lane] = extended(symbols, blocks, odd_rows, shift, packed, symbol, low[lane],
                                                      high[lane])
+                prefetch(lines, (low[lane] >> shift) * width)
+                prefetch(lines, (high[lane] >> shift) * width)
                 continue
             if n >= 0:
                 lows[n], highs[n] = low[lane], max(low[lane], high[lane])
@@ -87,16 +89,84 @@ def _search(fm, codes, text, query, residues, ranges, starts, lengths, number, w
 
 
 @kernel
-def _places(fm, lows, highs, alone, numbers, places):
-    """Fill the number of the query and the place in the text of every row, and of places that are known already."""
-    found = 0
+def _sampled(fm, lines, marked, rows, number, work, places, steps):
+    """For each row, the place in ``samples`` of the next row that has one, and how many steps before it that is.
+
+    lines, marked: ``fm.blocks`` and ``fm.marks`` in one dimension. number, work: i8[lanes] and u8[2, lanes], working
+    space. As ``locate``, for many rows in turns: a row without a sample near enough gets the last one.
+    """
+    symbols, blocks, odd_rows, shift, packed, samples, marks = fm
+    here, taken_steps = work[0], work[1]
+    lanes, width = len(number), _U64(blocks.shape[1])
+    taken = left = min(lanes, len(rows))
+    for lane in range(left):
+        number[lane], here[lane], taken_steps[lane] = lane, rows[lane], 0
+    while left:
+        for lane in range(lanes):
+            n, row = number[lane], here[lane]
+            if n >= len(rows):
+                continue
+            word, bit = marks[row >> _U64(6), 1], _U64(1) << (row & _U64(63))
+            ended = taken_steps[lane] * _U64(len(samples)) > _U64(len(marks)) << _U64(7)
+            if word & bit or ended:
+                sample = marks[row >> _U64(6), 0] + count_bits(word & (bit - _U64(1)))
+                places[n] = min(sample, _U64(len(samples) - 1))
+                steps[n] = taken_steps[lane]
+                n = number[lane] = taken
+                if n == len(rows):
+                    left -= 1
+                    continue
+                taken += 1
+                row, taken_steps[lane] = rows[n], 0
+            else:
+                if packed and not blocks[row >> shift, 0] & _FLAG:
+                    inside = row & ((_U64(1) << shift) - _U64(1))
+                    letters = blocks[row >> shift, _U64(4) + (inside >> _U64(5))]
+                    row = mapped_base(blocks, shift, (letters >> (_U64(2) * (inside & _U64(31)))) & _U64(3), row)
+                else:
+                    symbol = symbol_before(symbols, blocks, odd_rows, shift, packed, row)
+                    row = mapped(symbols, blocks, odd_rows, shift, packed, symbol, row)
+                taken_steps[lane] += _U64(1)
+            here[lane] = row
+            prefetch(lines, (row >> shift) * width)
+            prefetch(marked, row >> _U64(6) << _U64(1))
+
+
+@kernel
+def _places(samples, steps, last, places):
+    """Places in the text, at most ``last``, of places in ``samples`` with so many steps behind them."""
+    for n in range(len(places)):
+        if n + _AHEAD < len(places):
+            prefetch(samples, places[n + _AHEAD])
+        places[n] = min(_U64(samples[places[n]]) + steps[n], last)
+
+
+@kernel
+def _compare(text, query, ends, left_over, places, alone):
+    """``alone`` gets where a query begins in the text, if what is ``left_over`` of it stands before a place there.
+
+    ends: behind what is left over in ``query``.
+    """
+    for n in range(len(places)):
+        if n + _AHEAD < len(places):
+            prefetch(text, places[n + _AHEAD] - min(places[n + _AHEAD], _U64(_LINE)))
+        at, rest = places[n], left_over[n]
+        if same_before(text, at, query, ends[n], min(at, rest)) == rest:
+            alone[n] = at - rest
+
+
+@kernel
+def _listed(lows, highs, alone, numbers, places, rows):
+    """Fill the number of the query of every row, and of places that are known already, which ``places`` gets; ``rows``
+    gets the others, which are ``_NOWHERE`` in ``places`` before they are looked up."""
+    found = listed = 0
     for n in range(len(lows)):
         if len(alone) and alone[n] != _NOWHERE:
             numbers[found], places[found] = n, alone[n]
             found += 1
         for row in range(lows[n], highs[n]):
-            numbers[found], places[found] = n, locate(fm, row)
-            found += 1
+            numbers[found], places[found], rows[listed] = n, _NOWHERE, row
+            found, listed = found + 1, listed + 1
 
 
 def rows_of(fm: Tables, codes: np.ndarray, query: np.ndarray, starts: np.ndarray,
@@ -110,10 +180,29 @@ def _found(fm: Tables, codes: np.ndarray, text: np.ndarray, query: np.ndarray, s
     """As of ``rows_of``, with the words of ``word_table``; and u8[n] places of stretches that occur once in the text,
     of which no rows are looked up, ``_NOWHERE`` for others; none without a text."""
     lows, highs = np.zeros(len(starts), np.uint64), np.zeros(len(starts), np.uint64)
-    alone = np.full(len(starts) if len(text) else 0, _NOWHERE)
-    _search(fm, codes, text, query, *words, starts, lengths, np.empty(_LANES, np.int64),
-            np.empty((3, _LANES), np.uint64), lows, highs, alone)
+    left_over = np.zeros(len(starts) if len(text) else 0, np.uint64)
+    _search(fm, fm.blocks.reshape(-1), codes, query, *words, starts, lengths, np.empty(_LANES, np.int64),
+            np.empty((3, _LANES), np.uint64), lows, highs, left_over)
+    alone = np.full(len(left_over), _NOWHERE)
+    single = np.flatnonzero(left_over)
+    if len(single):
+        rest, found = left_over[single], np.full(len(single), _NOWHERE)
+        _compare(text, query, starts[single] + rest, rest, _located(fm, lows[single]), found)
+        alone[single], highs[single] = found, lows[single]
     return lows, highs, alone
+
+
+def _located(fm: Tables, rows: np.ndarray) -> np.ndarray:
+    """u8[n]: where in the text the suffixes of rows, u8[n], begin."""
+    last = _U64(fm.symbols[-1, SMALLER]) - _U64(1)
+    if not len(fm.marks):
+        places, steps, last = np.minimum(rows, _U64(len(fm.samples) - 1)), np.zeros(len(rows), np.uint64), _NOWHERE
+    else:
+        places, steps = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
+        _sampled(fm, fm.blocks.reshape(-1), fm.marks.reshape(-1), rows, np.full(_LANES, len(rows)),
+                 np.empty((2, _LANES), np.uint64), places, steps)
+    _places(fm.samples, steps, last, places)
+    return places
 
 
 def located(fm: Tables, lows: np.ndarray, highs: np.ndarray,
@@ -122,9 +211,12 @@ def located(fm: Tables, lows: np.ndarray, highs: np.ndarray,
     ``alone`` as of ``_found``."""
     alone = np.empty(0, np.uint64) if alone is None else alone
     count = int((highs - lows).sum()) + int((alone != _NOWHERE).sum())
-    numbers, places = (np.empty(count, np.int64) for _ in range(2))
-    _places(fm, lows, highs, alone, numbers, places)
-    return numbers, places
+    numbers, places = np.empty(count, np.int64), np.empty(count, np.uint64)
+    rows = np.empty(int((highs - lows).sum()), np.uint64)
+    _listed(lows, highs, alone, numbers, places, rows)
+    if len(rows):
+        places[places == _NOWHERE] = _located(fm, rows)
+    return numbers, places.view(np.int64)
 
 
 def _pays(residues: int, text: int) -> bool:

@@ -20,7 +20,7 @@ from .aligned import PathCounts, count_path, covered, shown_path, uniquely_cover
 
 _POSITION = 255
 """Code of a position of a model, which is shown as a residue of its own."""
-LINES_AT_ONCE = 2500
+LINES_AT_ONCE = 5000
 """From so many lines on, the lines of further queries are made apart: what they take should stay in the cache."""
 RESIDUES_AT_ONCE = 1 << 22
 """Residues of queries, and of targets as far as they are aligned, up to which the lines of several queries are made
@@ -74,7 +74,7 @@ class Lines:
         self.hits = hits = Columns([block.hits])
         children: list[Alignments] = [block.hits.alignments]
         of_hits = np.searchsorted(block.targets.numbers, block.hits.target)
-        self.hit = _owners(block, of_hits)
+        self.hit = owners(block, of_hits)
         self.located = np.ones(len(self.hit), bool)
         alone = np.ones(len(hits), bool)
         alone[self.hit] = False
@@ -234,12 +234,14 @@ def lines_of(blocks: Iterable[QueryBlock], kind: Alphabet) -> Iterator[Lines]:
             first = last
 
 
-def _owners(block: QueryBlock, of_hits: np.ndarray) -> np.ndarray:
+def owners(block: QueryBlock, of_hits: np.ndarray) -> np.ndarray:
     """i8[n]: place of the hit of each alignment; ``of_hits``: place of the target of each hit.
 
     Alignments stand in the order of the hits, so most often each pair has hits and alignments in the same order.
     """
     hits, children, targets = block.hits, block.hits.alignments, len(block.targets.numbers)
+    if np.array_equal(children.query, hits.query) and np.array_equal(children.target, hits.target):
+        return np.arange(len(hits))
     keys = hits.query.astype(np.int64) * targets + of_hits
     wanted = children.query.astype(np.int64) * targets + np.searchsorted(block.targets.numbers, children.target)
     order = np.argsort(keys, kind="stable")

@@ -1,4 +1,4 @@
-"""File formats: readers of sequences; BLAST's ways of writing results, PAF, pages of HTML, and plots."""
+"""File formats: readers of sequences; BLAST's ways of writing results, PAF, Parquet, Arrow, pages of HTML, plots."""
 
 from seqloom.core.deferred import Deferred, deferred
 from seqloom.core.hookspecs import hookimpl
@@ -32,6 +32,8 @@ def seqloom_writers() -> list[Deferred]:
         "html": "writer_html.Html",
         "table": "writer_table.Table",
         "paf": "writer_paf.Paf",
+        "parquet": "writer_arrow.Parquet",
+        "arrow": "writer_arrow.ArrowFile",
         "plot": "writer_plot.Plot",
         "dotplot": "writer_plot.Dotplot",
         "dotplot-png": "writer_plot.DotplotPng",

@@ -56,15 +56,15 @@ def found(queries: Any, database: Any, place: Path, outfmts: list[str], **settin
 
     search("mum", queries, database, **{"batch_residues": 1200, "store": False, **settings},
            outputs=[writing(path, outfmt) for path, outfmt in zip(paths, outfmts, strict=True)])
-    return [path.read_text() for path in paths]
+    return [path.read_text(encoding="latin-1") for path in paths]
 
 
-@pytest.mark.parametrize("outfmt", ["6", "7 qseqid sseqid length qcovs", "paf", "mummer -F"])
+@pytest.mark.parametrize("outfmt", ["6", "7 qseqid sseqid length qcovs", "paf", "mummer -F", "parquet", "arrow"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_output_is_that_of_a_search_with_all_queries_at_once(queries: Path, database: str, tmp_path: Path, outfmt: str,
                                                              threads: int) -> None:
     whole = found(queries, database, tmp_path, [outfmt], batch_residues=None)
-    assert whole[0].count("\n") >= READS
+    assert len(whole[0]) >= 10 * READS
     assert found(queries, database, tmp_path, [outfmt], threads=threads) == whole
 
 

@@ -14,60 +14,26 @@ from seqloom.installed import registry
 from seqloom.reports import write_report
 from seqloom.taxonomy import Taxids
 
+from tests.every_pipeline import GLOBINS, SEARCHES, sample, search_of, write_bases
 from tests.html_pages import Element, parsed
-from tests.plugins.profile_hmm.model_text import model_text
 from tests.taxa import dump
 
-SAMPLE = Path(seqloom.__file__).parent / "sample"
-GLOBINS = ("MYG_ESCGI", "HBB_MANSP", "HBA_PONPY")
-SEARCHES = {
-    "blastp": {"evalue": 10.0}, "sw": {"evalue": 1e-20}, "megablast": {}, "mum": {"length": 12}, "hmmsearch": {},
-    "hmmscan": {}, "phmmer": {"EmN": 5, "EvN": 5, "EfN": 5}, "blastp-fast": {}, "blastp-short": {}, "blastn": {},
-    "blastn-short": {}, "dc-megablast": {}, "sw-nucleotide": {}, "exact": {"both": True}, "exact-protein": {},
-    "mum-protein": {"length": 5}, "hmmsearch-nucleotide": {}, "hmmscan-nucleotide": {}}
-"""All pipelines, and options."""
 TABLES = {"hits": "qnumber, rank", "hsps": "qnumber, rank, number", "coverage": "qnumber", "run_slots": "position"}
 """Views and tables of the store, and in which order the page has their rows."""
 KINDS = ("blastp", "sw", "megablast", "mum", "hmmsearch", "hmmscan", "phmmer")
 """Those of them that make one kind of results each."""
 
 
-def sample(name: str) -> dict[str, str]:
-    """Residues of a sample file by name."""
-    records = [text.partition("\n") for text in (SAMPLE / name).read_text(encoding="utf-8").split(">")[1:]]
-    return {header.split()[0]: rest.replace("\n", "") for header, _, rest in records}
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database of a few globins, and one of a part of a mitochondrion."""
-    made = tmp_path_factory.mktemp("reports")
-    proteins, orang = sample("proteins.fasta"), sample("mito_orang.fasta")
-    some = "".join(f">{n} a <b>globin</b> & more\n{proteins[n]}\n" for n in GLOBINS)
-    (made / "globins.fasta").write_text(some)
-    (made / "orang.fasta").write_text("".join(f">{n}\n{residues[:1500]}\n" for n, residues in orang.items()))
-    [bases] = orang.values()
-    (made / "bases.hmm").write_text(model_text(kind="DNA", letters="ACGT", preferred=bases[600:660]))
-    return made
+    """Globins, a part of a mitochondrion, and models."""
+    return write_bases(tmp_path_factory.mktemp("reports"))
 
 
 @pytest.fixture(scope="module")
 def runs(folder: Path) -> dict[str, Run]:
     """A run of each pipeline, kept in one store."""
-    proteins = sample("proteins.fasta")
-    [human], [orang] = sample("mito_human.fasta").values(), sample("mito_orang.fasta").values()
-    done = {}
-    for name, options in SEARCHES.items():
-        kinds = registry().family(registry().pipeline(name).family)
-        dna = "nucleotide" in (kinds.query, kinds.target) or name == "hmmsearch-nucleotide"
-        whole = orang[630:700] if dna else proteins[GLOBINS[1]][20:60]
-        queries = {"query <1>": human[577:1277] if dna else proteins[GLOBINS[0]][:70], "whole": whole,
-                   "nothing": "ACGT" * 10 if dna else "W" * 20}
-        models = folder / "bases.hmm" if dna else SAMPLE / "globins4.hmm"
-        asked = models if kinds.query == "model" else queries
-        base = models if kinds.target == "model" else folder / ("orang.fasta" if dna else "globins.fasta")
-        done[name] = seqloom.search(name, asked, base, results=folder / "kept.duckdb", backend="reference", **options)
-    return done
+    return {name: search_of(name, folder, results=folder / "kept.duckdb") for name in SEARCHES}
 
 
 @pytest.fixture(scope="module")

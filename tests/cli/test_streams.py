@@ -157,9 +157,14 @@ def test_no_name_or_title_commands_a_terminal(tmp_path: Path, words: tuple[str, 
         assert b"\x1b[31mred" in shell(tmp_path, *words).stdout, "files get bytes as they are"
 
 
-def test_a_picture_is_not_for_a_terminal(tmp_path: Path) -> None:
+@pytest.mark.parametrize("format, begin", [("dotplot-png", b"\x89PNG"), ("parquet", b"PAR1"), ("arrow", b"ARROW1")])
+def test_bytes_are_not_for_a_terminal(tmp_path: Path, format: str, begin: bytes) -> None:
     (tmp_path / "g.fasta").write_text(">g\n" + "ACGGTCATTGCA" * 10 + "\n")
-    words = ("mum", "-q", "g.fasta", "-d", "g.fasta", "--no-store", "-f", "dotplot-png")
+    words = ("mum", "-q", "g.fasta", "-d", "g.fasta", "--no-store", "-f", format)
     status, shown = on_terminal(tmp_path, *words)
-    assert status == 2 and b"output format 'dotplot-png' is no text for a terminal; write it into a file" in shown
-    assert shell(tmp_path, *words).stdout.startswith(b"\x89PNG")
+    said = f"output format '{format}' is no text for a terminal; write it into a file with -o".encode()
+    assert status == 2 and said in shown and shown.count(b"\n") == 1
+    assert shell(tmp_path, *words).stdout.startswith(begin)
+    for redirection in (">/dev/full", ">&-"):
+        done = shell(tmp_path, *words, redirections=redirection)
+        assert done.returncode == 1 and done.stderr.count(b"\n") == 1

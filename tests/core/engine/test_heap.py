@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from seqloom.core.engine import heap
 
 FAULTS = """
 import resource
@@ -45,3 +46,13 @@ def faults(choice: str) -> int:
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only GNU's C library is asked to")
 def test_arrays_take_the_pages_of_earlier_ones() -> None:
     assert faults("keep_freed_memory()") < faults("") / 4
+
+
+def test_memory_that_the_work_takes_is_given_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, given_back = iter((80, 100, 100, 105, 111, 130, 130, 142, 144, 120, 142, 144)), list[int]()
+    level, found = heap.Level(), list[int]()
+    monkeypatch.setattr(heap, "_resident", lambda: found.append(next(sizes)) or found[-1])
+    monkeypatch.setattr(heap.gc, "collect", lambda: given_back.append(found[-1]))
+    for _ in range(12):
+        level.look()
+    assert given_back == [111, 144, 144]

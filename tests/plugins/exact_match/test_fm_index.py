@@ -18,6 +18,7 @@ from seqloom.plugins.exact_match.fm_seed_cpu import FmMatchesCpu
 from seqloom.plugins.exact_match.fm_seed_reference import FmMatches
 from seqloom.plugins.exact_match.options import MatchOptions
 from seqloom.plugins.exact_match.symbols import target_text
+from seqloom.plugins.exact_match.whole_seed_cpu import located
 from seqloom.testing import assert_same_hits, assert_same_records, check_pipeline, run_pipeline
 
 from tests.plugins.exact_match.mummer import MODES
@@ -68,6 +69,9 @@ def test_every_question_has_the_plain_answer(given_, layout, residues):
     bwt = [int(text[place - 1]) for place in order]
     for row, place in enumerate(order):
         assert locate(fm, np.uint64(row)) == place and symbol_before(*fm[:5], np.uint64(row)) == bwt[row]
+    rows = np.arange(len(order), dtype=np.uint64)
+    numbers, places = located(fm, rows, rows + np.uint64(1))
+    assert numbers.tolist() == rows.tolist() and places.tolist() == order
     for symbol in set(bwt):
         smaller = int((text < symbol).sum())
         for row in range(len(text) + 1):
