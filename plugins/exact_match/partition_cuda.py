@@ -223,11 +223,13 @@ class Partition:
     def _warm(self, part: IndexPart) -> None:
         """Have the kernels compiled for such tables, and loaded on each device: what is measured is the work alone."""
         kind = self._search, tuple(item.dtype if isinstance(item, np.ndarray) else type(item) for item in part.fm)
-        if SIMULATED or kind in _compiled:
+        if SIMULATED or kind in _compiled or not self._context.targets.total_residues:
             return
-        one = SequenceBatch(NUCLEOTIDE, np.zeros(1, np.uint8), np.array([0, 1]), np.zeros(1, np.int64))
+        # What is in the text is found, and a stretch of it has few rows, of which a short word would have millions.
+        stretch = self._context.targets.stretch(0, min(_WARMING, self._context.targets.total_residues))
+        one = SequenceBatch(NUCLEOTIDE, stretch, np.array([0, len(stretch)]), np.zeros(1, np.int64))
         search = self._search(Context(queries=one, options=self._context.options), [strand_of(one, 1, False)],
-                              self.room._replace(rows=64))
+                              self.room._replace(rows=min(self.room.rows, _WARMING_ROWS)))
         everywhere(lambda device: list(_looked_up(search, [(part, QueryPart(0, 0, 1))], device, self.room.memory)))
         _compiled.add(kind)
 
@@ -274,6 +276,7 @@ class Partition:
         return parts
 
 
+_WARMING, _WARMING_ROWS = 40, 1 << 16  # residues that are looked up to have kernels loaded, and room for their rows
 _AT_ONCE = 1 << 26  # bytes of queries up to which nothing is gained by cutting what fits one device
 _compiled: set[Any] = set()
 _made: dict[int, tuple[int, list[IndexPart]]] = {}  # by the index's identity: residues in common, and its parts

@@ -55,7 +55,7 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.errors import BudgetError
 from seqloom.core.sequences import SequenceBatch
-from seqloom.plugins.exact_match import fm_search_cuda, partition_cuda
+from seqloom.plugins.exact_match import fm_search_cuda, partition_cuda, whole_seed_cuda
 from seqloom.plugins.exact_match.fm_index_cpu import FmIndexCpu
 from seqloom.plugins.exact_match.options import StrandOptions
 from seqloom.plugins.exact_match.whole_seed_cpu import WholeQueriesCpu
@@ -96,6 +96,20 @@ try:
     raise AssertionError("did without memory")
 except BudgetError as error:
     assert "raise device_memory" in str(error)
+rows = []
+
+
+class Counted(whole_seed_cuda._Search):
+    def _places(self, lane, there, lows, sizes):
+        rows.append(int(sizes.sum()))
+        return super()._places(lane, there, lows, sizes)
+
+
+partition_cuda.SIMULATED = False  # before the work kernels are loaded, by a look-up of few rows
+WholeQueriesCuda._search = lambda self: Counted
+fm_search_cuda.device_count = lambda: 1
+assert_same_records(wanted, run(WholeQueriesCuda())[0])
+assert 1 <= rows[0] <= 3 and len(rows) > 1, rows
 print("equal")
 """
 MATCH_PARTS = """
