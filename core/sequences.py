@@ -420,4 +420,7 @@ def _chained(batches: Sequence["SequenceBatch | ModelBatch"], name: str, absent:
     values = [getattr(batch, name) for batch in batches]
     if not any(map(len, values)):
         return []
-    return [value for batch, some in zip(batches, values, strict=True) for value in some or [absent] * len(batch)]
+    chained: list[Any] = []
+    for batch, some in zip(batches, values, strict=True):
+        chained.extend(some or [absent] * len(batch))
+    return chained

@@ -5,6 +5,7 @@ reads loops over records in Python.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import IO
 
 import numpy as np
@@ -118,18 +119,19 @@ class _Reading:
     def _add(self, block: bytes, raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
         """Add records whose lines stand at i8[k, 4] ``starts`` … ``ends`` − 1."""
         lengths = ends[:, 1] - starts[:, 1]
-        residues = [block[start:end] for start, end in zip(starts[:, 1].tolist(), ends[:, 1].tolist(), strict=True)]
+        text = _stretches(block, raw, starts[:, 1], ends[:, 1])
         if not self._judged:
-            check_kind(residues[0][: fasta.SAMPLE], self._alphabet, self._where)
+            check_kind(text[: min(fasta.SAMPLE, lengths[0])], self._alphabet, self._where)
             self._judged = True
         names, descriptions, _ = words_of_headers(raw, starts[:, 0], ends[:, 0])
         if self._on_bad.as_query and "" in names:
             names = [name or f"Query_{self._read + n + 1}" for n, name in enumerate(names)]
         numbers = np.arange(self._line, self._line + 4 * len(names), 4)
         self._read += len(names)
-        text = b"".join(residues)
         codes = text.translate(self._table)
         if "" in names or not lengths.all() or INVALID in codes:
+            bounds = np.append(0, np.cumsum(lengths)).tolist()
+            residues = [text[start:end] for start, end in pairwise(bounds)]
             kept = [n for n in range(len(names)) if self._usable(names[n], residues[n], int(numbers[n]))]
             names, descriptions = [names[n] for n in kept], [descriptions[n] for n in kept]
             lengths, numbers = lengths[kept], numbers[kept]
@@ -171,6 +173,14 @@ class _Reading:
         self._names, self._descriptions, self._residues = [], [], 0
         self._codes, self._lengths, self._lower, self._lines = [], [], [], []
         return batch
+
+
+def _stretches(block: bytes, raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> bytes:
+    """What stands at i8[k] ``starts`` … ``ends`` − 1 of a block, one behind the other."""
+    length = int(ends[0] - starts[0])
+    if length and (ends - starts == length).all():  # as reads often are
+        return np.lib.stride_tricks.sliding_window_view(raw, length)[starts].tobytes()
+    return b"".join([block[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
 
 
 def _is_none(block: bytes, raw: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -684,6 +684,8 @@ SCENARIOS: dict[str, type[Scenario]] = {scenario.name: scenario for scenario in 
     Streamed, Piped, Unkept, ResumeStreamed, ResumePiped, Merge, Delete, MigrateResults,
     Sort, SortInPlace,
     output("export-tsv", "export", "1"), output("export-parquet", "export", "1", "--format", "parquet"),
+    output("search-parquet", "blastp", "-q", "q.fasta", "-d", "p.duckdb", "--backend", "reference", "--no-store", "-f",
+           "parquet"),
     output("export-packed", "export", "1", "--format", "csv", out="out.csv.gz"), output("sql", "sql", "FROM hsps"),
     output("report", "report", "1", out="out.html"), output("runs-write", "runs", "write", "1", "-f", "0"),
     output("extract", "db", "extract", "p.duckdb", "sp|Q8AWH3|SX17A_XENTR"),
