@@ -233,7 +233,7 @@ class WholeQueriesCpu(WholeQueries):
         text = shape.target_residues + shape.targets
         # Residues as they are stored, and in symbols twice, where they are looked at.
         compared = 3 * text if _pays(2 * shape.query_residues, text) else 0
-        return Footprint(host=8 * shape.query_residues + 64 * shape.queries + compared)
+        return Footprint(host=8 * shape.query_residues + 128 * shape.queries + compared)
 
     def places(self, context: Context, strands: Sequence[Strand]) -> list[tuple[np.ndarray, np.ndarray]]:
         index, lengths = context.index(KIND), context.queries.lengths.astype(np.uint64)
