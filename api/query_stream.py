@@ -18,8 +18,9 @@ from .core.progress import Cancellation, Progress
 from .core.sequences import SequenceBatch
 from .installed import registry
 
-BATCHES = 4
-"""Batches of a portion, so that several threads have something to do at its end."""
+BATCHES, MOST_BATCHES = 4, 32
+"""Batches of a portion, at least and at most: one for each thread, since all have ended before the next portion begins,
+and some more than few threads, so that these have something to do at its end."""
 LEAST = 1 << 16
 """Residues for which there is room in any case."""
 OF_MEMORY = 32
@@ -38,6 +39,7 @@ class QueryFiles(NamedTuple):
         paths: "-" is standard input.
         on_bad: see ``read_sequences``.
         residues, queries: of a portion, about and at most.
+        batches: that it is of.
     """
 
     kind: str
@@ -45,15 +47,17 @@ class QueryFiles(NamedTuple):
     on_bad: str
     residues: int
     queries: int
+    batches: int = BATCHES
 
     @classmethod
     def of(cls, kind: str, paths: Sequence[str], on_bad: str, batch_residues: int, batch_queries: int,
-           memory: int | None) -> "QueryFiles":
+           memory: int | None, threads: int = 1) -> "QueryFiles":
         """Portions of some batches, as far as there is room for them."""
-        residues = BATCHES * batch_residues
+        batches = max(BATCHES, min(MOST_BATCHES, threads))
+        residues = batches * batch_residues
         if memory is not None:
             residues = min(residues, max(LEAST, memory // OF_MEMORY))
-        return cls(kind, tuple(paths), on_bad, residues, BATCHES * batch_queries)
+        return cls(kind, tuple(paths), on_bad, residues, batches * batch_queries, batches)
 
     @classmethod
     def kept(cls, data: Mapping[str, Any]) -> "QueryFiles":
@@ -64,7 +68,7 @@ class QueryFiles(NamedTuple):
         """Plain data, with paths that hold wherever the run goes on."""
         paths = [path if path == "-" else os.path.abspath(path) for path in self.paths]
         return {"kind": self.kind, "paths": paths, "on_bad": self.on_bad, "residues": self.residues,
-                "queries": self.queries}
+                "queries": self.queries, "batches": self.batches}
 
     @property
     def passing(self) -> str | None:
@@ -96,8 +100,8 @@ class QueryStream:
 
     def __init__(self, files: QueryFiles, cancellation: Cancellation | None = None) -> None:
         self.files, self._progress = files, Progress(cancellation)
-        self._residues, self._queries = max(1, files.residues // BATCHES), max(1, files.queries // BATCHES)
-        self._wider = 1
+        self._residues, self._queries = (max(1, size // files.batches) for size in (files.residues, files.queries))
+        self._together = files.batches
         self._size = files.bytes
         self._portions: Iterator[tuple[SequenceBatch, float | None]] = self._read()
         self._ready: queue.SimpleQueue[tuple[SequenceBatch | None, float | None, BaseException | None]]
@@ -111,7 +115,7 @@ class QueryStream:
 
     def widen(self) -> None:
         """Have portions hold more from now on: each has all volumes read anew."""
-        self._wider = WIDER
+        self._together = WIDER * self.files.batches
 
     def read_ahead(self) -> None:
         """Have the next portion read, by a thread of its own."""
@@ -154,13 +158,14 @@ class QueryStream:
         for batch in self._batches():
             held.append(batch)
             residues, queries = residues + batch.total_residues, queries + len(batch)
-            while residues >= BATCHES * self._wider * self._residues or queries > BATCHES * self._wider * self._queries:
+            wanted = self._together
+            while residues >= wanted * self._residues or queries > wanted * self._queries:
                 whole = SequenceBatch.concat(held)
                 ends = [end for _, end in query_batches(whole, self._queries, self._residues)]
-                if len(ends) <= BATCHES * self._wider:
+                if len(ends) <= wanted:
                     held = [whole]
                     break
-                end = ends[BATCHES * self._wider - 1]
+                end = ends[wanted - 1]
                 held = [whole.take(end, len(whole))]
                 residues, queries = held[0].total_residues, len(held[0])
                 yield _numbered(whole.take(0, end), first), self._read_part()

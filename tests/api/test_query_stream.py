@@ -136,6 +136,17 @@ def stopped(queries: Any, database: str, home: Path) -> str:
     return run["id"]
 
 
+def test_a_portion_has_a_batch_for_each_thread(queries: Path) -> None:
+    """And as many when a run goes on with another number of threads."""
+    for threads, batches in ((1, 4), (4, 4), (7, 7), (500, 32)):
+        files = QueryFiles.of("nucleotide", [str(queries)], "error", 150, 30, None, threads)
+        assert files.batches == batches and QueryFiles.kept(files.as_dict()).batches == batches
+        first = QueryStream(files).first()
+        assert first is not None and batches * 100 <= first.total_residues <= batches * 150
+    former = {name: value for name, value in files.as_dict().items() if name != "batches"}
+    assert QueryFiles.kept(former).batches == 4
+
+
 def test_a_run_goes_on_in_the_middle_of_its_queries(queries: Path, database: str, tmp_path: Path) -> None:
     home = tmp_path / "store.duckdb"
     run = resume(stopped(queries, database, home), home)
