@@ -7,6 +7,7 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import picked_bits
 from seqloom.core.sequences import SequenceBatch, offsets_of
 from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.nucleotide_statistics import BASES_OF_CODE, SENTINEL
@@ -108,29 +109,30 @@ def _collect_words(strands, indexed, offsets, widths, word_offsets, words, posit
 
 
 @kernel
-def _collect_template_words(strands, indexed, offsets, templates, word_offsets, words, positions):
-    """As ``_collect_words``, of templates (i8[t, places that count]): the words of one after those of another."""
+def _collect_template_words(strands, indexed, offsets, length, masks, width, word_offsets, words, positions):
+    """As ``_collect_words``, of windows of ``length`` bases, of which u8[t] ``masks`` have the bits that count: the
+    words of one template, of ``width`` bases, after those of another."""
     for query in range(len(offsets) - 1):
-        slot, low = word_offsets[query], offsets[query]
-        for number in range(len(templates)):
-            for place in range(low, offsets[query + 1]):
-                if not indexed[place]:
-                    continue
-                word = number
-                for k in range(templates.shape[1]):
-                    word = word << 2 | strands[place + templates[number, k]]
-                words[slot], positions[slot] = word, place - low
-                slot += 1
+        own, marked = strands[offsets[query] : offsets[query + 1]], indexed[offsets[query] : offsets[query + 1]]
+        ahead, slot = np.uint64(length - 1), np.uint64(word_offsets[query])
+        for number in range(len(masks)):
+            window, above = np.uint64(0), np.uint64(number) << np.uint64(2 * width)
+            for place in range(len(own)):
+                here = np.uint64(place)
+                window = window << np.uint64(2) | np.uint64(own[here]) & np.uint64(3)
+                if here >= ahead and marked[here - ahead]:
+                    words[slot], positions[slot] = picked_bits(window, masks[number]) | above, here - ahead
+                    slot += np.uint64(1)
 
 
 def word_index(context: Context, batch: SequenceBatch, kind: str, size: int, width: int,
-               templates: np.ndarray | None = None) -> Index:
+               masks: np.ndarray | None = None) -> Index:
     """The index of a batch: contiguous words as wide as BLAST makes them, or windows of ``width`` bases of templates.
 
     Args:
         size: open bases in a row without which no word begins.
         width: of all words; 0 to choose it.
-        templates: i8[t, k], places that count.
+        masks: u8[t], of templates: the bits of a window that count.
     """
     options, count = context.options, len(batch)
     offsets = 2 * batch.offsets + np.arange(count + 1)
@@ -146,17 +148,18 @@ def word_index(context: Context, batch: SequenceBatch, kind: str, size: int, wid
         widths[:] = [table_width(size, words) for words in counts.tolist()]
     indexed = np.zeros(offsets[-1], np.bool_)
     _mark_words(codes, flags, offsets, size, widths, indexed, counts)
-    word_offsets = offsets_of(counts * (1 if templates is None else len(templates)))
+    word_offsets = offsets_of(counts * (1 if masks is None else len(masks)))
     arrays = {
         "strands": strands, "masked": masked.view(np.bool_), "indexed": indexed, "width": widths,
         "stride": (size - widths + 1).astype(np.int32), "strand_offsets": offsets, "word_offsets": word_offsets,
     }  # fmt: skip
-    if templates is not None:
+    if masks is not None:
         words, positions = np.empty((2, word_offsets[-1]), np.int32)
-        _collect_template_words(strands, indexed, offsets, templates, word_offsets, words, positions)
+        _collect_template_words(strands, indexed, offsets, width, masks, options.word_size, word_offsets, words,
+                                positions)
         arrays |= {"words": words, "positions": positions}
     context.count("words", int(word_offsets[-1]))
-    made = Index if templates is not None else WordIndex
+    made = Index if masks is not None else WordIndex
     return made(kind, "query", arrays, {"word_size": options.word_size, "strand": options.strand})
 
 

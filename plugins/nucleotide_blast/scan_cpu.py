@@ -17,7 +17,9 @@ from seqloom.plugins.nucleotide_blast.strands_cpu import EACH, next_unlike
 from seqloom.plugins.nucleotide_blast.word_table_cpu import bit_of, rank_of
 
 ROOM = 1 << 16
-"""Hits of a chunk that there is room for at a time."""
+"""Hits of a chunk that there is room for at first."""
+MOST_ROOM = 1 << 20
+"""The same later on: arrays of some megabytes, which the system hands out in large pages."""
 AT_ONCE = 512
 """Words of a target that are looked for in a table's presence bits before those that are there are used."""
 _GROUP = 8
@@ -249,12 +251,11 @@ def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int
     while True:
         count, looked_up, after = scan(room, first)
         words += looked_up
-        if count:
-            parts.append(room[:count].copy())
         if after < 0:
-            return parts, words
-        if after == first and not count:
-            room = np.empty((4 * len(room), columns), np.int32)
+            return [*parts, room[:count].copy()], words
+        parts.append(room[:count])
+        # Where there are many there will be more; and one word may be at more places than there is room for.
+        room = np.empty((4 * len(room) if after == first else min(4 * len(room), MOST_ROOM), columns), np.int32)
         first = after
 
 
