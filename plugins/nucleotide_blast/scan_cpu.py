@@ -17,9 +17,7 @@ from seqloom.plugins.nucleotide_blast.strands_cpu import EACH, next_unlike
 from seqloom.plugins.nucleotide_blast.word_table_cpu import bit_of, rank_of
 
 ROOM = 1 << 16
-"""Hits of a chunk that there is room for at first."""
-MOST_ROOM = 1 << 20
-"""The same later on: arrays of some megabytes, which the system hands out in large pages."""
+"""Hits of a chunk that there is room for at a time."""
 AT_ONCE = 512
 """Words of a target that are looked for in a table's presence bits before those that are there are used."""
 _GROUP = 8
@@ -254,8 +252,8 @@ def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int
         if after < 0:
             return [*parts, room[:count].copy()], words
         parts.append(room[:count])
-        # Where there are many there will be more; and one word may be at more places than there is room for.
-        room = np.empty((4 * len(room) if after == first else min(4 * len(room), MOST_ROOM), columns), np.int32)
+        # One word may be at more places than there is room for.
+        room = np.empty(((4 if after == first else 1) * len(room), columns), np.int32)
         first = after
 
 
