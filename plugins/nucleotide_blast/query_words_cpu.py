@@ -230,16 +230,16 @@ class QueryWords(NamedTuple):
     """Words of the queries of a batch that have words of one width, in an index of words."""
 
     width: int
-    index: Index
+    words: Index
 
     @property
     def total(self) -> int:
-        return int(np.diff(self.index["word_offsets"])[self.index["width"] == self.width].sum())
+        return int(np.diff(self.words["word_offsets"])[self.words["width"] == self.width].sum())
 
     def table(self, begins: np.ndarray, kinds: int) -> WordTable:
         """Of words of as many kinds, at places in strands that begin at ``begins``."""
         words, places = np.empty((2, self.total), np.int32)
-        index = self.index
+        index = self.words
         _gather(self.width, index["width"], index["word_offsets"], index["words"], index["positions"], begins, words,
                 places)
         return word_table(words, places, kinds)
@@ -254,7 +254,7 @@ def _wide_table(piece: Piece, words: np.ndarray, places: np.ndarray, width: int,
 def hits_of_query_words(threads: int, queries: QueryWords, piece: Piece, size: int, query: QueryTable
                         ) -> tuple[list[np.ndarray], int]:
     """Hits of the words of queries in a chunk, as ``scan`` finds them, and how many equal words there were."""
-    width, widths = queries.width, queries.index["width"]
+    width, widths = queries.width, queries.words["width"]
     stride = size - width + 1
     own, begins = np.empty((2, max(0, (piece.size - width) // stride + 1)), np.int32)
     _every(piece, width, stride, own, begins)

@@ -245,7 +245,8 @@ def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int
     scan: called with room and where to begin; gives the rows that are in the room, how many equal words there were, and
     where it ran out of it, or −1.
     """
-    room, parts, words = np.empty((ROOM, columns), np.int32), [], 0
+    parts: list[np.ndarray] = []
+    room, words = np.empty((ROOM, columns), np.int32), 0
     while True:
         count, looked_up, after = scan(room, first)
         words += looked_up
