@@ -30,8 +30,9 @@ class DiscontiguousWordsCpu(DiscontiguousWords):
     backend = "cpu"
 
     def run(self, context: Context, batch: SequenceBatch) -> Index:
-        length, templates = context.options.template_length, np.stack(context.options.templates())
-        return word_index(context, batch, TEMPLATE_WORDS, length, length, templates)
+        length = context.options.template_length
+        masks = masks_of(context.options.templates(), length)
+        return word_index(context, batch, TEMPLATE_WORDS, length, length, masks)
 
 
 def masks_of(templates: list[np.ndarray], length: int) -> np.ndarray:

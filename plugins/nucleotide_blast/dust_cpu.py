@@ -15,6 +15,8 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.kernels.jit import kernel
 
 _TRIPLETS = 64
+_RECENT = 8
+"""Places of a triplet that are known: more than a tenth of the highest level."""
 _N = NUCLEOTIDE.unknown_code
 _SHORTEST = 4
 """Bases of the shortest interval that can be masked."""
@@ -79,39 +81,50 @@ def _append_runs(marked, size, begin, sequence, linker, rows, first, count):
 
 
 @kernel
+def _triplets(codes, triplets):
+    """Write the triplet that begins at each place but the last two of the codes."""
+    for place in range(len(codes) - 2):
+        one, two, three = codes[place], codes[place + 1], codes[place + 2]
+        triplets[place] = (np.uint8(one if one < 4 else 0) << np.uint8(4) | np.uint8(two if two < 4 else 0)
+                           << np.uint8(2) | np.uint8(three if three < 4 else 0))
+
+
+@kernel
 def _find(codes, offsets, wanted, level, window, linker, triplets, pairs, shorter, best_inside, marked, rows):
     """Write rows of sequence, start and end; returns their number."""
     count, enough = 0, level // 10 + 1
     counts, behind = np.zeros(_TRIPLETS, np.int64), np.zeros(_TRIPLETS, np.int64)
+    # How often each triplet was seen, and where the last few times: it takes one more than are ``enough``.
+    seen, recent = np.zeros(_TRIPLETS, np.uint8), np.empty((_TRIPLETS, _RECENT), np.int32)
     for sequence in range(len(wanted)):
         low, size = offsets[sequence], offsets[sequence + 1] - offsets[sequence] - 2
         if not wanted[sequence] or size < 1:
             continue
-        longest, first, triplet = min(window - 2, size), count, 0
+        longest, first = min(window - 2, size), count
         counts[:] = 0
+        recent[:] = -longest
         alike = np.int64(0)
         begin = end = np.int64(-1)
-        for place in range(-2, size):
-            code = codes[low + place + 2]
-            triplet = (triplet << 2 | (code if code < 4 else 0)) & (_TRIPLETS - 1)
-            if place < 0:
-                continue
-            triplets[place] = triplet
-            alike += counts[triplet]
-            counts[triplet] += 1
+        own = codes[low : low + size + 2]
+        _triplets(own, triplets)
+        for place in range(size):
+            triplet = triplets[place]
+            before = counts[triplet]
+            alike += before
+            counts[triplet] = before + 1
             if place >= longest:
                 old = triplets[place - longest]
-                counts[old] -= 1
-                alike -= counts[old]
-            if counts[triplet] <= enough:
-                continue
+                left = counts[old] - 1
+                counts[old] = left
+                alike -= left
+            number = seen[triplet]
+            seen[triplet] = number + np.uint8(1)
+            recent[triplet, number & _RECENT - 1] = place
             # An interval has no more pairs than the window, and no more triplets than these are enough for.
-            most = min(longest, (10 * alike - 1) // level + 1)
-            same = 0
-            for other in range(max(0, place - most + 1), place + 1):
-                same += triplets[other] == triplet
-            if same <= enough:
+            apart = place - recent[triplet, number - enough & _RECENT - 1]
+            if (apart >= longest) | (apart * level >= 10 * alike):
                 continue
+            most = min(longest, (10 * alike - 1) // level + 1)
             start = _furthest(triplets, place, most, level, behind)
             if start < 0:
                 continue

@@ -70,7 +70,7 @@ def rows_room(cells: int, rows: int) -> Rows:
 
 
 @inline
-def _equal_ahead(query, i, target, j, most):
+def equal_ahead(query, i, target, j, most):
     """How many bases from i and j on are equal."""
     count = np.int64(0)
     while count + 8 <= most:
@@ -101,7 +101,7 @@ def _equal_back(query, i, target, j, most):
 def _equal(query, q, i, target, t, j, most, back):
     if back:
         return _equal_back(query, q - i, target, t - j, most)
-    return _equal_ahead(query, q + i, target, t + j, most)
+    return equal_ahead(query, q + i, target, t + j, most)
 
 
 @inline

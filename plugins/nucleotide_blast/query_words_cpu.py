@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.engine.threads import run_tasks
+from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel
 from seqloom.core.kernels.simd import prefetch
 from seqloom.plugins.common.grouping import even_parts
@@ -81,44 +82,35 @@ def _widened(piece, words, places, width, more, wide, where, back):
 
 
 @kernel
-def _scan_words(queries, high, piece, size, more, ahead, back, query, keys, ranks, found, low):
-    """As ``scan``, of a piece in tables, for words ``low`` … ``high`` − 1 of the queries.
+def _scan_words(width, widths, high, piece, size, more, ahead, back, query, keys, ranks, found, low):
+    """As ``scan``, of a piece in tables, for words that begin at places ``low`` … ``high`` − 1 of the strands.
 
     A hit that needs ``more`` bases on either side of its word has so many equal ones on one side at least: it is looked
     for by wider words, which are there less often by chance. What one table gives, the other needn't.
 
     Args:
-        queries: ``QueryWords``.
+        width, widths: of the words, and of those of each query; queries with others are left out.
         more: bases by which words are wider; 0 if all hits are looked for in ``ahead``.
         ahead, back: tables of the chunk's words with ``more`` bases ahead of and behind them.
+        query: ``QueryTable``.
         keys, ranks: i8[2, ``FETCHED``], wider words, −1 where there is none; i8[2 · ``FETCHED``, 3] for ``_fetched``.
         found: a fourth column has where the chunk's word begins.
     """
     count = looked_up = begun = seen = 0
-    width = queries.width
-    for number in range(len(queries.widths)):
-        if queries.widths[number] != width:
+    for number in range(len(widths)):
+        end = min(high, query.begins[number + 1])
+        if widths[number] != width or end <= low:
             continue
-        begin = query.begins[number]
-        to = min(high, queries.word_offsets[number + 1])
-        for block in range(max(low, queries.word_offsets[number]), to, FETCHED):
-            last_of_block = min(block + FETCHED, to)
-            for at in range(block, last_of_block):
-                word, place = np.int64(queries.words[at]), begin + queries.positions[at]
-                if not more:
-                    keys[0, at - block] = word
-                    prefetch(ahead.bits, word >> 6)
-                    continue
-                after = _bases_at(query.strands, query.eights, place + width, more)
-                before = _bases_at(query.strands, query.eights, place - more, more)
-                keys[0, at - block] = word << 2 * more | after if after >= 0 else -1
-                keys[1, at - block] = before << 2 * width | word if before >= 0 else -1
-                prefetch(ahead.bits, keys[0, at - block] >> 6)
-                prefetch(back.bits, keys[1, at - block] >> 6)
+        for block in range(max(low, query.begins[number]), end, FETCHED):
+            last_of_block = min(block + FETCHED, end)
+            if more:
+                there = _wide_present(query, block, last_of_block, width, more, ahead.bits, back.bits, keys, ranks)
+            else:
+                there = _present(query, block, last_of_block, width, ahead.bits, ranks)
+            _fetch(piece, width, ahead, back, ranks[:there])
             known = -1
-            for row in range(_fetched(piece, last_of_block - block, width, more, ahead, back, keys, ranks)):
+            for row in range(there):
                 at, side, rank = ranks[row, 0], ranks[row, 1], ranks[row, 2]
-                place = begin + queries.positions[block + at]
                 first, last = _entries(back, rank) if side else _entries(ahead, rank)
                 if at != known:
                     known, begun, seen = at, count, looked_up
@@ -131,7 +123,7 @@ def _scan_words(queries, high, piece, size, more, ahead, back, query, keys, rank
                             == _bases_of(piece, target + width, more)):
                         continue
                     looked_up += 1
-                    count += _hit(piece, query, place, target, width, size, found, count)
+                    count += _hit(piece, query, block + at, target, width, size, found, count)
     return count, looked_up, -1
 
 
@@ -142,31 +134,74 @@ def _entries(table, rank):
 
 
 @kernel
-def _fetched(piece, count, width, more, ahead, back, keys, ranks):
-    """Note which of ``count`` words are there: i8[n, 3] number, table and rank; returns how many.
+def _present(query, low, high, width, bits, ranks):
+    """Note which words that begin at places ``low`` … ``high`` − 1 are there: i8[n, 3] number, 0 and word; how many.
+
+    Without a branch: which words are there can't be foreseen.
+    """
+    ahead, first = np.uint64(width - 1), np.uint64(low)
+    word, mask, there = np.uint64(0), (np.uint64(1) << np.uint64(2 * width)) - np.uint64(1), np.uint64(0)
+    high = min(high, len(query.strands) - width + 1)
+    if high <= low:
+        return 0
+    for at in range(ahead):
+        word = word << np.uint64(2) | np.uint64(query.strands[first + np.uint64(at)]) & np.uint64(3)
+    for at in range(np.uint64(high) - first):
+        place = first + np.uint64(at)
+        word = (word << np.uint64(2) | np.uint64(query.strands[place + ahead]) & np.uint64(3)) & mask
+        ranks[there, 0], ranks[there, 2] = at, word
+        there += bit_of(bits, word) & np.uint64(query.indexed[place])
+    for row in range(np.int64(there)):
+        ranks[row, 1] = 0
+    return np.int64(there)
+
+
+@kernel
+def _wide_present(query, low, high, width, more, ahead, back, keys, ranks):
+    """As ``_present``, of words with ``more`` bases ahead of or behind them, of which u8 ``ahead`` and ``back`` are the
+    presence bits: i8[n, 3] number, whether they are behind, and word."""
+    for at in range(high - low):
+        place = low + at
+        keys[0, at] = keys[1, at] = -1
+        if query.indexed[place]:
+            word = _bases_at(query.strands, query.eights, place, min(width, 8))
+            for k in range(8, width):
+                word = word << 2 | query.strands[place + k]
+            after = _bases_at(query.strands, query.eights, place + width, more)
+            before = _bases_at(query.strands, query.eights, place - more, more)
+            keys[0, at] = word << 2 * more | after if after >= 0 else -1
+            keys[1, at] = before << 2 * width | word if before >= 0 else -1
+            prefetch(ahead, keys[0, at] >> 6)
+            prefetch(back, keys[1, at] >> 6)
+    there = 0
+    for at in range(high - low):
+        for side in range(2):
+            key = keys[side, at]
+            if key >= 0 and bit_of(back if side else ahead, np.uint64(key)):
+                ranks[there, 0], ranks[there, 1], ranks[there, 2] = at, side, key
+                there += 1
+    return there
+
+
+@kernel
+def _fetch(piece, width, ahead, back, ranks):
+    """Put ranks in place of the words in ``_present``'s rows.
 
     All that is known of one is far from what is known of others, so each is fetched before the first is looked at.
     """
-    there = 0
-    for number in range(count):
-        for side in range(2 if more else 1):
-            key = keys[side, number]
-            if key >= 0 and (bit_of(back.bits if side else ahead.bits, np.uint64(key))):
-                ranks[there, 0], ranks[there, 1], ranks[there, 2] = number, side, key
-                prefetch(back.ranks if side else ahead.ranks, key >> 6)
-                there += 1
-    for at in range(there):
+    for at in range(len(ranks)):
+        prefetch(back.ranks if ranks[at, 1] else ahead.ranks, ranks[at, 2] >> 6)
+    for at in range(len(ranks)):
         side, key = ranks[at, 1], ranks[at, 2]
         ranks[at, 2] = rank_of(back if side else ahead, np.uint64(key))
         prefetch(back.starts if side else ahead.starts, ranks[at, 2])
-    for at in range(there):
+    for at in range(len(ranks)):
         side, rank = ranks[at, 1], ranks[at, 2]
         prefetch(back.entries if side else ahead.entries, back.starts[rank] if side else ahead.starts[rank])
-    for at in range(there):
+    for at in range(len(ranks)):
         side, rank = ranks[at, 1], ranks[at, 2]
         entry = back.entries[back.starts[rank]] if side else ahead.entries[ahead.starts[rank]]
         prefetch(piece.bits, piece.begin + np.int64(entry) + width >> 2)
-    return there
 
 
 @inline
@@ -181,36 +216,32 @@ def _hit(piece, query, place, target, width, size, found, row):
 
 
 @kernel
-def _gather(queries, begins, words, places):
+def _gather(width, widths, word_offsets, all_words, positions, begins, words, places):
     """The words of ``QueryWords``, and where these are in the strands of the whole batch."""
     count = 0
-    for query in range(len(queries.widths)):
-        if queries.widths[query] == queries.width:
-            for number in range(queries.word_offsets[query], queries.word_offsets[query + 1]):
-                words[count], places[count] = queries.words[number], begins[query] + queries.positions[number]
+    for query in range(len(widths)):
+        if widths[query] == width:
+            for number in range(word_offsets[query], word_offsets[query + 1]):
+                words[count], places[count] = all_words[number], begins[query] + positions[number]
                 count += 1
 
 
 class QueryWords(NamedTuple):
-    """Words of the queries of a batch that have words of one width: i4 words and their positions in the strands.
-
-    widths: i4[k], of each query. word_offsets: i8[k + 1], where the words of each query begin.
-    """
+    """Words of the queries of a batch that have words of one width, in an index of words."""
 
     width: int
-    widths: np.ndarray
-    word_offsets: np.ndarray
-    words: np.ndarray
-    positions: np.ndarray
+    words: Index
 
     @property
     def total(self) -> int:
-        return int(np.diff(self.word_offsets)[self.widths == self.width].sum())
+        return int(np.diff(self.words["word_offsets"])[self.words["width"] == self.width].sum())
 
     def table(self, begins: np.ndarray, kinds: int) -> WordTable:
         """Of words of as many kinds, at places in strands that begin at ``begins``."""
         words, places = np.empty((2, self.total), np.int32)
-        _gather(self, begins, words, places)
+        index = self.words
+        _gather(self.width, index["width"], index["word_offsets"], index["words"], index["positions"], begins, words,
+                places)
         return word_table(words, places, kinds)
 
 
@@ -223,7 +254,7 @@ def _wide_table(piece: Piece, words: np.ndarray, places: np.ndarray, width: int,
 def hits_of_query_words(threads: int, queries: QueryWords, piece: Piece, size: int, query: QueryTable
                         ) -> tuple[list[np.ndarray], int]:
     """Hits of the words of queries in a chunk, as ``scan`` finds them, and how many equal words there were."""
-    width = queries.width
+    width, widths = queries.width, queries.words["width"]
     stride = size - width + 1
     own, begins = np.empty((2, max(0, (piece.size - width) // stride + 1)), np.int32)
     _every(piece, width, stride, own, begins)
@@ -237,10 +268,10 @@ def hits_of_query_words(threads: int, queries: QueryWords, piece: Piece, size: i
     def part(rows: tuple[int, int]) -> tuple[list[np.ndarray], int]:
         low, high = rows
         keys, ranks = np.empty((2, FETCHED), np.int64), np.empty((2 * FETCHED, 3), np.int64)
-        return all_hits(4, lambda found, at: _scan_words(queries, high, piece, size, more, ahead, back, query, keys,
-                                                         ranks, found, at), low)
+        return all_hits(4, lambda found, at: _scan_words(width, widths, high, piece, size, more, ahead, back, query,
+                                                         keys, ranks, found, at), low)
 
-    parts = run_tasks(threads, part, even_parts(len(queries.words), threads))
+    parts = run_tasks(threads, part, even_parts(len(query.strands), threads))
     found = np.concatenate([np.empty((0, 4), np.int32), *(rows for some, _ in parts for rows in some)])
     found = found[np.argsort(found[:, 3], kind="stable")]
     return [np.ascontiguousarray(found[:, :3])], sum(looked_up for _, looked_up in parts)

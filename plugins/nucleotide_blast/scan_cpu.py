@@ -13,6 +13,7 @@ from seqloom.core.kernels.simd import highest_bit, lowest_bit, prefetch
 from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.packed_cpu import WORD, base_at, bases_from, eight_from, word_from
 from seqloom.plugins.nucleotide_blast.scanned_cpu import places_of, query_at
+from seqloom.plugins.nucleotide_blast.strands_cpu import EACH, next_unlike
 from seqloom.plugins.nucleotide_blast.word_table_cpu import bit_of, rank_of
 
 ROOM = 1 << 16
@@ -39,12 +40,14 @@ class QueryTable(NamedTuple):
 
 @kernel
 def _mark_open(masked, begins, size, opens):
-    """Mark where ``size`` bases and more in a row of a query's strands aren't masked."""
+    """Mark where ``size`` bases and more in a row of a query's strands aren't masked. masked: ``sequence`` of flags."""
     for query in range(len(begins) - 1):
-        run = 0
-        for place in range(begins[query + 1] - 1, begins[query] - 1, -1):
-            run = 0 if masked[place] else run + 1
-            opens[place] = run >= size
+        end = begins[query + 1]
+        start = next_unlike(masked, begins[query], end, EACH, EACH)
+        while start < end:
+            stop = next_unlike(masked, start, end, np.uint64(0), EACH)
+            opens[start : max(start, stop - size + 1)] = True
+            start = next_unlike(masked, stop, end, EACH, EACH)
 
 
 @inline
@@ -62,25 +65,49 @@ def may_grow(piece, query, place, target, width, size):
 
 
 @inline
+def _equal_back(query, place, piece, target, most):
+    """How many bases before two places are equal, ``most`` at most."""
+    count, target = np.int64(0), target + piece.begin
+    while count + 8 <= most:
+        differing = query.eights[place - count - 8] ^ eight_from(piece.words, target - count - 8)
+        if differing:
+            return count + 7 - np.int64(highest_bit(differing) >> np.uint64(3))
+        count += 8
+    while count < most and query.strands[place - count - 1] == base_at(piece.bits, target - count - 1):
+        count += 1
+    return count
+
+
+@inline
+def _equal_ahead(query, place, piece, target, most):
+    """How many bases from two places on are equal, ``most`` at most."""
+    count, target = np.int64(0), target + piece.begin
+    while count + 8 <= most:
+        differing = query.eights[place + count] ^ eight_from(piece.words, target + count)
+        if differing:
+            return count + np.int64(lowest_bit(differing) >> np.uint64(3))
+        count += 8
+    while count < most and query.strands[place + count] == base_at(piece.bits, target + count):
+        count += 1
+    return count
+
+
+@inline
 def whole_word(piece, query, place, target, width, size):
     """Mini-extension and skipping of masked bases: (whether a hit is left, its start in strands and piece, shift)."""
     number = query_at(query, place)
     first, last = query.begins[number], query.begins[number + 1]
-    need, left, right = size - width, 0, 0
+    need = size - width
     if need == 0:
         return True, place, target, 0
     strands = query.strands
-    target += piece.begin  # in its bits
-    most = min(need, place - first, target - piece.begin)
-    while left < most and strands[place - left - 1] == base_at(piece.bits, target - left - 1):
-        left += 1
-    end = piece.begin + piece.size
-    most = min(need, last - place - width, end - target - width)
-    while (left + right < need and right < most
-           and strands[place + width + right] == base_at(piece.bits, target + width + right)):
-        right += 1
+    left = _equal_back(query, place, piece, target, min(need, place - first, target))
+    right = _equal_ahead(query, place + width, piece, target + width,
+                         min(need - left, last - place - width, piece.size - target - width))
     if left + right < need:
         return False, place, target, 0
+    target += piece.begin  # in its bits
+    end = piece.begin + piece.size
     place, target = place - left, target - left
     if query.opens[place]:
         return True, place, target - piece.begin, 0
@@ -218,22 +245,22 @@ def all_hits(columns: int, scan: Callable[[np.ndarray, int], tuple[int, int, int
     scan: called with room and where to begin; gives the rows that are in the room, how many equal words there were, and
     where it ran out of it, or −1.
     """
-    room, parts, words = np.empty((ROOM, columns), np.int32), [], 0
+    parts: list[np.ndarray] = []
+    room, words = np.empty((ROOM, columns), np.int32), 0
     while True:
         count, looked_up, after = scan(room, first)
         words += looked_up
-        if count:
-            parts.append(room[:count].copy())
         if after < 0:
-            return parts, words
-        if after == first and not count:
-            room = np.empty((4 * len(room), columns), np.int32)
+            return [*parts, room[:count].copy()], words
+        parts.append(room[:count])
+        # One word may be at more places than there is room for.
+        room = np.empty(((4 if after == first else 1) * len(room), columns), np.int32)
         first = after
 
 
 def query_table(index: Index, size: int) -> QueryTable:
     """The strands of an index of words, for hits of ``size`` bases."""
     strands, begins = index["strands"], index["strand_offsets"]
-    opens = np.empty(len(strands), np.bool_)
-    _mark_open(index["masked"], begins, size, opens)
+    opens = np.zeros(len(strands), np.bool_)
+    _mark_open(sequence(index["masked"].view(np.uint8)), begins, size, opens)
     return QueryTable(strands, sequence(strands).words, index["indexed"], opens, *places_of(begins))

@@ -101,7 +101,8 @@ class Scanned(NamedTuple):
 
 def scanned(places: Places, found: list[list[np.ndarray]], chunks: np.ndarray) -> Scanned:
     """Hits of all chunks by query. found: rows, i4[n, 3], of each chunk, in the order of the scan."""
-    hits = np.concatenate([np.empty((0, 3), np.int32), *(rows for parts in found for rows in parts)])
+    rows = [rows for parts in found for rows in parts if len(rows)]
+    hits = rows[0] if len(rows) == 1 else np.concatenate([np.empty((0, 3), np.int32), *rows])
     firsts = np.cumsum([0, *(sum(map(len, parts)) for parts in found)])
     if len(places.begins) == 2:
         there = np.flatnonzero(np.diff(firsts))

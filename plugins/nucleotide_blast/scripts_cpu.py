@@ -7,12 +7,15 @@ arrays and how long they are; places in them count from there.
 from __future__ import annotations
 
 import numpy as np
-from seqloom.core.kernels.jit import kernel
+from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import lowest_bit
 from seqloom.core.records import MATCH, MISMATCH
 from seqloom.plugins.common.culling_cpu import PAIR as GROUP
 from seqloom.plugins.common.culling_cpu import QUERY_END, QUERY_START, SCORE, TARGET_END, TARGET_START
 from seqloom.plugins.nucleotide_blast.gap_cleanup import LONG_RUN
 from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR
+from seqloom.plugins.nucleotide_blast.greedy_cpu import equal_ahead
+from seqloom.plugins.nucleotide_blast.strands_cpu import NO_BASE
 
 DROPPED, WHOLE = -1, 0
 """What becomes of an alignment that may share an end with others; above: how many were cut before it, and itself."""
@@ -181,10 +184,31 @@ def cut_shared(rows, spans, runs, order, heads, fates, cuts):
     return cuts
 
 
+@inline
+def real_ahead(query, i, target, j, most):
+    """How many bases from i and j on are equal, ``most`` at most; equal ambiguities aren't.
+
+    query, target: ``sequence``.
+    """
+    count = np.int64(0)
+    while count + 8 <= most:
+        differing = query.words[i + count] ^ target.words[j + count] | query.words[i + count] & NO_BASE
+        if differing:
+            return count + np.int64(lowest_bit(differing) >> np.uint64(3))
+        count += 8
+    while (count < most and query.bases[i + count] < 4
+           and query.bases[i + count] == target.bases[j + count]):
+        count += 1
+    return count
+
+
 @kernel
 def best_part(hsp, script, query, begin, size, target, low, width, matrix, gap_open, gap_extend, reward, factor,
               cutoff):
-    """``rescore.best_part``: fills ``hsp`` and changes the script; (first run, runs) or (0, 0) for none."""
+    """``rescore.best_part``: fills ``hsp`` and changes the script; (first run, runs) or (0, 0) for none.
+
+    query, target: ``sequence``.
+    """
     i, j = hsp[QUERY_START], hsp[TARGET_START]
     running = best = 0
     part_run = best_run = 0
@@ -197,8 +221,13 @@ def best_part(hsp, script, query, begin, size, target, low, width, matrix, gap_o
         passed = np.int64(0)
         while passed < length:
             if operation == PAIR:
-                running += matrix[query[begin + i], target[low + j]]
-                i, j, passed = i + 1, j + 1, passed + 1
+                equal = real_ahead(query, begin + i, target, low + j, length - passed)
+                if equal:  # the score rises from one pair to the next: the last of them has the most
+                    running += equal * matrix[0, 0]
+                    i, j, passed = i + equal, j + equal, passed + equal
+                else:
+                    running += matrix[query.bases[begin + i], target.bases[low + j]]
+                    i, j, passed = i + 1, j + 1, passed + 1
             else:
                 running -= gap_open + gap_extend * length
                 i += length if operation == INSERT else 0
@@ -224,11 +253,11 @@ def best_part(hsp, script, query, begin, size, target, low, width, matrix, gap_o
     while last > first and script[last - 1, 1] == 0:
         last -= 1
     back = ahead = 0
-    while (back < min(best_i, best_j) and query[begin + best_i - back - 1] < 4
-           and query[begin + best_i - back - 1] == target[low + best_j - back - 1]):
+    while (back < min(best_i, best_j) and query.bases[begin + best_i - back - 1] < 4
+           and query.bases[begin + best_i - back - 1] == target.bases[low + best_j - back - 1]):
         back += 1
-    while (ahead < min(size - end_i, width - end_j) and query[begin + end_i + ahead] < 4
-           and query[begin + end_i + ahead] == target[low + end_j + ahead]):
+    while (ahead < min(size - end_i, width - end_j) and query.bases[begin + end_i + ahead] < 4
+           and query.bases[begin + end_i + ahead] == target.bases[low + end_j + ahead]):
         ahead += 1
     script[first, 1] += back
     script[last - 1, 1] += ahead
@@ -260,7 +289,7 @@ def is_similar(script, query, i, target, j, percent):
 def edit_path(script, query, i, target, j, turned, path, counts):
     """Write the edit path of a script, backwards where it is ``turned``, and its counts; returns its runs.
 
-    Nothing is written beyond the room of ``path``, which may be none.
+    Nothing is written beyond the room of ``path``, which may be none. query, target: ``sequence``.
     """
     count = 0
     counts[:] = 0
@@ -278,8 +307,9 @@ def edit_path(script, query, i, target, j, turned, path, counts):
             continue
         done = 0
         while done < length:
-            equal, start = query[i + done] == target[j + done], done
-            while done < length and (query[i + done] == target[j + done]) == equal:
+            start, done = done, done + equal_ahead(query, i + done, target, j + done, length - done)
+            equal = done > start
+            while not equal and done < length and query.bases[i + done] != target.bases[j + done]:
                 done += 1
             if count < len(path):
                 path[count] = (done - start) << 4 | (MATCH if equal else MISMATCH)

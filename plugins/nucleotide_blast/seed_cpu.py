@@ -67,8 +67,7 @@ def word_seeds(context: Context, kind: str, length: int, kinds: Callable[[int], 
     work = [(target, chunk) for target, length_ in enumerate(targets.lengths.tolist())
             for chunk in chunk_starts(length_)]
     found: list[list[np.ndarray]] = [[] for _ in work]
-    of_widths = [QueryWords(width, index["width"], index["word_offsets"], index["words"], index["positions"])
-                 for width in distinct(index["width"]).tolist()]
+    of_widths = [QueryWords(width, index) for width in distinct(index["width"]).tolist()]
     of_widths = [queries for queries in of_widths if queries.total]
     for own in of_widths:
         width, stride = own.width, int(index["stride"][index["width"] == own.width][0])

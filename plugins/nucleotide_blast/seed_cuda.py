@@ -88,8 +88,7 @@ def seeds_on_devices(context: Context, kind: str, length: int, words: Callable[[
     index, queries, targets = context.index(kind), context.queries, context.targets
     strands, packed_bases = strands_of(context, index, length), packed_targets(context)
     pieces = Pieces.of(targets.offsets, CHUNK, CHUNK_OVERLAP)
-    of_widths = [QueryWords(width, index["width"], index["word_offsets"], index["words"], index["positions"])
-                 for width in distinct(index["width"]).tolist()]
+    of_widths = [QueryWords(width, index) for width in distinct(index["width"]).tolist()]
     looked_for = [words(own, strands.begins) for own in of_widths if own.total]
     work = shares(pieces, device_count())
 

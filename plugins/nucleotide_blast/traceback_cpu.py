@@ -281,7 +281,10 @@ def _trace_all(query, real, residues, padded, padded_residues, groups, bounds, h
 
 @kernel
 def _rescore(query, real, residues, groups, rows, spans, runs, sequence, again, matrix, costs, percent, stays):
-    """Re-score the rows that are to be rescored ``again``, in this sequence; bool ``stays``: those that are left."""
+    """Re-score the rows that are to be rescored ``again``, in this sequence; bool ``stays``: those that are left.
+
+    query, residues: ``greedy_cpu.sequence``. real: the queries' real bases.
+    """
     gap_open, gap_extend, reward, factor = costs
     for at in range(len(sequence)):
         row = sequence[at]
@@ -296,7 +299,7 @@ def _rescore(query, real, residues, groups, rows, spans, runs, sequence, again, 
         first += skipped
         spans[row, 0], spans[row, 1] = first, count
         stays[at] = count > 0 and is_similar(
-            runs[first : first + count], real, group[BEGIN] + hsp[QUERY_START], residues,
+            runs[first : first + count], real, group[BEGIN] + hsp[QUERY_START], residues.bases,
             group[LOW] + hsp[TARGET_START], percent)
 
 
@@ -315,7 +318,10 @@ def _uncontained(rows, order, separation, saved, stays):
 
 @kernel
 def _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths, counts):
-    """Write the edit paths of rows, in this order, and their counts; where there is no room, but their offsets."""
+    """Write the edit paths of rows, in this order, and their counts; where there is no room, but their offsets.
+
+    real, residues: ``greedy_cpu.sequence``.
+    """
     for at in range(len(order)):
         row, span = rows[order[at]], spans[order[at]]
         group = groups[row[GROUP_OF]]
@@ -427,12 +433,12 @@ class TracebackCpu(Traceback):
         rows, spans, runs = made
         percent = context.options.perc_identity
         costs = base_costs(context.scoring)
-        sequence, cut = _in_sequence(rows, spans, runs)
-        stays = np.empty(len(sequence), np.bool_)
-        _rescore(strands, real, residues, groups, rows, spans, runs, sequence, cut | self.rescores_all,
+        order, cut = _in_sequence(rows, spans, runs)
+        stays = np.empty(len(order), np.bool_)
+        _rescore(sequence(strands), real, sequence(residues), groups, rows, spans, runs, order, cut | self.rescores_all,
                  np.array(costs.matrix, np.int64), (costs.gap_open, costs.gap_extend, costs.reward, costs.factor),
                  percent, stays)
-        left = sequence[stays]
+        left = order[stays]
         left = left[in_report_order(rows[left])]
         stays = np.empty(len(left), np.bool_)
         saved = saved_room(len(left), int(groups[:, WIDTH].max()))
@@ -461,10 +467,11 @@ def paths_and_counts(real: np.ndarray, residues: np.ndarray, groups: np.ndarray,
     """
     offsets, counts = np.zeros(len(order) + 1, np.int64), np.empty((len(order), len(PathCounts._fields)), np.int64)
     paths = np.empty(FIRST_STEPS * len(order), np.uint32)
-    _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths, counts)
+    bases, opposite = sequence(real), sequence(residues)
+    _edit_paths(bases, opposite, groups, rows, spans, runs, order, offsets, paths, counts)
     if offsets[-1] > len(paths):
         paths = np.empty(offsets[-1], np.uint32)
-        _edit_paths(real, residues, groups, rows, spans, runs, order, offsets, paths, counts)
+        _edit_paths(bases, opposite, groups, rows, spans, runs, order, offsets, paths, counts)
     return Ragged(offsets, paths[: offsets[-1]].copy()), counts
 
 

@@ -15,10 +15,12 @@ from seqloom.core.stages import Footprint, Shape
 from seqloom.plugins.common.grouping import group_parts, group_starts
 from seqloom.plugins.common.nucleotide_statistics import SENTINEL
 from seqloom.plugins.common.order_cpu import RISING, order_in_groups, sort_groups
+from seqloom.plugins.nucleotide_blast.greedy_cpu import sequence
 from seqloom.plugins.nucleotide_blast.index_reference import WORDS
 from seqloom.plugins.nucleotide_blast.packed_cpu import base_at, eights, packed_bases
 from seqloom.plugins.nucleotide_blast.seed_reference import CHUNK
 from seqloom.plugins.nucleotide_blast.sort_cpu import SortedSeeds
+from seqloom.plugins.nucleotide_blast.strands_cpu import lay_out
 from seqloom.plugins.nucleotide_blast.ungapped_reference import (
     WIDEST_RISING,
     UngappedExtension,
@@ -301,17 +303,14 @@ def laid_out_strands(context: Context, residues: np.ndarray | None = None) -> tu
 def _strands_of(residues: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     begins = 2 * offsets + 2 * np.arange(len(offsets))
     strands = np.full(begins[-1], SENTINEL, np.uint8)
-    _lay_out(residues, offsets, NUCLEOTIDE.complement, begins, strands)
+    _lay_out(sequence(residues), offsets, NUCLEOTIDE.complement, begins, strands, sequence(strands).words)
     return strands, begins
 
 
 @kernel
-def _lay_out(residues, offsets, complement, begins, strands):
+def _lay_out(codes, offsets, complement, begins, strands, words):
     for query in range(len(offsets) - 1):
-        low, size, at = offsets[query], offsets[query + 1] - offsets[query], begins[query]
-        for k in range(size):
-            strands[at + k] = residues[low + k]
-            strands[at + size + 1 + k] = complement[residues[low + size - 1 - k]]
+        lay_out(codes, offsets[query], offsets[query + 1] - offsets[query], complement, begins[query], strands, words)
 
 
 def strand_limits(context: Context) -> np.ndarray:

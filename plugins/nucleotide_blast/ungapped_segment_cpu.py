@@ -18,15 +18,24 @@ X_DROP, REDUCED, CUTOFF = range(3)
 
 
 @kernel
-def _group_strands(strands, begins, groups):
+def _group_strands(fours, strands, begins, groups):
+    """Write ``grouped_strands``; fours: four u4[m], the four bases from every fourth place on, from each of 0 to 3."""
     for query in range(len(begins) - 1):
-        low, size, four = begins[query], begins[query + 1] - begins[query], np.uint8(0)
+        low, size = begins[query], begins[query + 1] - begins[query]
         quarter, to = (size + 3) // GROUP, low + GROUP * query
-        for place in range(size + GROUP - 1):
-            four = np.uint8(four << np.uint8(2) | (strands[low + place] if place < size else np.uint8(0)))
-            first = place - GROUP + 1
-            if first >= 0:
-                groups[to + (first & 3) * quarter + (first >> 2)] = four
+        for shift in range(GROUP):
+            first, count = low + shift, max(0, size - shift) // GROUP
+            whole = fours[first & 3][first >> 2 : (first >> 2) + count]
+            own = groups[to + shift * quarter : to + (shift + 1) * quarter]
+            for k in range(len(whole)):
+                four = whole[k]
+                own[k] = np.uint8(four << np.uint32(6) | four >> np.uint32(4) | four >> np.uint32(14)
+                                  | four >> np.uint32(24))
+        for place in range(max(0, size - GROUP + 1), size):
+            four = np.uint8(0)
+            for k in range(GROUP):
+                four = np.uint8(four << np.uint8(2) | (strands[low + place + k] if place + k < size else np.uint8(0)))
+            groups[to + (place & 3) * quarter + (place >> 2)] = four
 
 
 def grouped_strands(strands: np.ndarray, begins: np.ndarray) -> np.ndarray:
@@ -36,7 +45,8 @@ def grouped_strands(strands: np.ndarray, begins: np.ndarray) -> np.ndarray:
         u8 ``eights``: a query's begin at ``begins[query] + 4 * query``, and there as ``group_place`` says.
     """
     groups = np.zeros(len(strands) + GROUP * len(begins) + 8, np.uint8)
-    _group_strands(strands, begins, groups)
+    fours = tuple(strands[first:][: len(strands[first:]) & ~3].view(np.uint32) for first in range(GROUP))
+    _group_strands(fours, strands, begins, groups)
     return eights(groups)
 
 

@@ -11,6 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from seqloom.core.kernels.jit import inline, kernel
+from seqloom.core.kernels.simd import prefetch
+
+AT_ONCE = 256
+"""Words of which everything is fetched before the first of them is put into a table."""
 
 
 class WordTable(NamedTuple):
@@ -60,18 +64,36 @@ def _count_words(words, bits, ranks):
     return total
 
 
+@inline
+def _note_ranks(table, words, first, last, ranks):
+    """Write the ranks of some words, and fetch where their places begin: it is far from that of others."""
+    for number in range(first, last):
+        rank = rank_of(table, np.uint64(words[number]))
+        ranks[number - first] = rank
+        prefetch(table.starts, rank + 1)
+
+
 @kernel
-def _fill(words, places, table):
-    """Put places in their words' stretches. Starts are i4[words + 2], zero."""
+def _fill(words, places, table, ranks):
+    """Put places in their words' stretches. Starts are i4[words + 2], zero. ranks: i8[``AT_ONCE``]."""
     starts, entries = table.starts, table.entries
-    for word in words:
-        starts[rank_of(table, np.uint64(word)) + 2] += 1
+    for first in range(0, len(words), AT_ONCE):
+        last = min(first + AT_ONCE, len(words))
+        _note_ranks(table, words, first, last, ranks)
+        for at in range(last - first):
+            starts[ranks[at] + 2] += 1
     for rank in range(2, len(starts)):
         starts[rank] += starts[rank - 1]
-    for number in range(len(words)):
-        rank = rank_of(table, np.uint64(words[number])) + 1
-        entries[starts[rank]] = places[number]
-        starts[rank] += 1
+    for first in range(0, len(words), AT_ONCE):
+        last = min(first + AT_ONCE, len(words))
+        _note_ranks(table, words, first, last, ranks)
+        for at in range(last - first):
+            rank = ranks[at] + 1
+            ranks[at] = starts[rank]
+            starts[rank] += 1
+            prefetch(entries, ranks[at])
+        for at in range(last - first):
+            entries[ranks[at]] = places[first + at]
 
 
 def word_table(words: np.ndarray, places: np.ndarray, kinds: int) -> WordTable:
@@ -80,5 +102,5 @@ def word_table(words: np.ndarray, places: np.ndarray, kinds: int) -> WordTable:
     starts = np.zeros(_count_words(words, bits, ranks) + 2, np.int32)
     entries = np.empty(len(words), np.int32)
     table = WordTable(bits, ranks, starts, entries)
-    _fill(words, places, table)
+    _fill(words, places, table, np.empty(AT_ONCE, np.int64))
     return table

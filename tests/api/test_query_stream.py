@@ -222,12 +222,14 @@ def test_the_size_of_files_tells_how_many_queries_there_are(queries: Path, genom
     assert residues_of(batch, None) == len(genome)
 
 
-def test_memory_is_the_same_for_many_queries_as_for_some(genome: str, database: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("pipeline", ["mum", "megablast"])
+def test_memory_is_the_same_for_many_queries_as_for_some(pipeline: str, genome: str, database: str, tmp_path: Path
+                                                         ) -> None:
     path, peaks = tmp_path / "many.fasta", []
     for count in (READS, MANY, 2 * MANY):
         path.write_text(reads(genome, count))
         tracemalloc.start()
-        search("mum", path, database, batch_residues=6000, store=False,
+        search(pipeline, path, database, batch_residues=6000, store=False,
                outputs=[Output("6", lambda run: run.write(tmp_path / "out", "6"))])
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()

@@ -11,6 +11,7 @@ from seqloom.core.context import Context
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.core.stages import Shape
 from seqloom.plugins.nucleotide_blast import index_reference
+from seqloom.plugins.nucleotide_blast.discontiguous_cpu import DiscontiguousWordsCpu
 from seqloom.plugins.nucleotide_blast.discontiguous_reference import (
     TEMPLATE_WORDS,
     TEMPLATES,
@@ -18,6 +19,7 @@ from seqloom.plugins.nucleotide_blast.discontiguous_reference import (
     DiscontiguousWordHits,
     DiscontiguousWords,
 )
+from seqloom.plugins.nucleotide_blast.index_cpu import NucleotideWordsCpu
 from seqloom.plugins.nucleotide_blast.index_reference import BASES, WORDS, NucleotideBases, NucleotideWords, table_width
 from seqloom.plugins.nucleotide_blast.scoring import NucleotideBlastOptions
 from seqloom.plugins.nucleotide_blast.seed_reference import WordHits, chunk_starts
@@ -107,6 +109,27 @@ def test_masked_bases_do_not_seed(seed, start, length):
     found = set(zip(seeds.query_frame.tolist(), seeds.query_pos.tolist(), seeds.target_pos.tolist(), strict=True))
     assert found <= wanted
     assert bool(found) == bool(wanted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([4, 11, 28]), st.sampled_from(["both", "plus", "minus"]))
+def test_fast_index_is_that_of_the_reference(seed, word, strand):
+    """Of queries from no bases on, with ambiguities and masked stretches wherever in eight bases they begin and end."""
+    source = random.Random(seed)
+    texts = [random_bases(source, source.choice([0, 1, 5, 8, 30, 90])) for _ in range(source.randint(1, 5))]
+    texts = [text[: len(text) // 2] + source.choice(["", "N", "RYN"]) + text[len(text) // 2 :] for text in texts]
+    queries = batch(*texts)
+    stretches_of = [(number, *sorted(source.randint(0, len(text)) for _ in range(2)))
+                    for number, text in enumerate(texts)]
+    soft = Intervals.of([row for row in stretches_of if row[1] < row[2]])
+    queries = SequenceBatch(NUCLEOTIDE, queries.residues, queries.offsets, queries.ordinals, soft=soft)
+    kinds = ((NucleotideWords, NucleotideWordsCpu, NucleotideBlastOptions(word_size=word, strand=strand)),
+             (DiscontiguousWords, DiscontiguousWordsCpu, DiscontiguousOptions(strand=strand)))
+    for slow, fast, options in kinds:
+        context = Context(queries=queries, options=options)
+        wanted, found = slow().run(context, queries), fast().run(context, queries)
+        for name, array in wanted.arrays.items():
+            assert found[name].dtype == array.dtype and found[name].tolist() == array.tolist(), name
 
 
 def test_reverse_strand_hits_lie_on_a_diagonal_of_their_strand():
