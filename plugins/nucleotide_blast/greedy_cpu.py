@@ -157,10 +157,10 @@ def _row(query, q, size, target, t, width, back, cells, before, here, first, las
                         choose_greater(differing & mask_2, none, nothing, one)),
             wrapped_sum(choose_greater(differing & mask_3, none, nothing, one),
                         choose_greater(differing, none, nothing, one)))
-        # Where all are equal there may be more of them; near the ends some of these lie beyond.
+        # Where all are equal there may be more of them; near the ends the words are others, and nothing is known.
         open_lanes = greater_lanes(equal, spread(min(run_length, WORD - 1), numbers)) | greater_lanes(
             spread(WORD, numbers), room)
-        equal = maximum(minimum(equal, room), nothing)
+        equal = choose_greater(spread(WORD, numbers), room, nothing, equal)
         reached = wrapped_sum(j, equal)
         dead = greater_lanes(nothing, alive)
         sums = maximum(sums, choose_greater(nothing, alive, nothing, wrapped_sum(wrapped_sum(i, equal), reached)))

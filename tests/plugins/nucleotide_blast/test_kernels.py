@@ -82,6 +82,16 @@ def related(source: random.Random) -> tuple[SequenceBatch, SequenceBatch]:
     return batch(*queries), batch(*targets, "", relative(source, "".join(targets), rate))
 
 
+def test_ends_of_all_queries_and_targets() -> None:
+    """Where nothing lies before the first bases, and nothing behind the last."""
+    compare("megablast", *related(random.Random(652)), {})
+    for seed in range(4):
+        source = random.Random(seed)
+        middle = random_bases(source, 40)
+        ends = [random_bases(source, n) for n in (source.randint(1, 6) for _ in range(4))]
+        compare("megablast", batch(ends[0] + middle + ends[1]), batch(ends[2] + middle + ends[3]), {"evalue": 10})
+
+
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "blastn": [{}, {"ungapped": True}, {"window_size": 30, "off_diagonal_range": 6}, {"word_size": 6},
                {"word_size": 8, "dust": "no"}, {"soft_masking": False},
