@@ -46,6 +46,8 @@ from .timing import Timing, seconds_of
 LENGTHS = (63, 127, 255, 514, 1042, 2005, 5147)
 CUTOFF = 41
 """Score of 22 bits in BLOSUM62, which gapped extension takes."""
+MANY = 80_000
+"""Targets that are enough for any way to scan."""
 REPEATS = 3
 PAPER_LENGTHS = (127, 517, 1054)
 BINS = (16, 32, 64, 128, 256, 512)
@@ -53,9 +55,19 @@ SHARE = 0.1
 """Of the targets that there is room for on the device in the part ``memory``."""
 
 
+def how(length: int) -> str:
+    """How a query of that length is scanned where there are many targets."""
+    from seqloom.plugins.common.diagonal_scan_cuda import tiling
+    from seqloom.plugins.common.diagonal_sieve_cuda import can_sieve, shape_of
+
+    sieve, scan = shape_of(length) if can_sieve() else None, tiling(length)
+    return (f"{sieve.passes} passes of {sieve.columns} columns" if sieve else
+            f"{scan.tiles} tiles of {scan.lanes} lanes × {scan.rows} registers")
+
+
 def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.Generator) -> Iterator[Timing]:
     """The scan by query length; the first run of each length brings its kernels to the device."""
-    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile, tiling
+    from seqloom.plugins.common.diagonal_scan_cuda import Asked, good_diagonals, query_profile
 
     matrix = protein_matrix("BLOSUM62")
     for query in proteins(lengths, generator):
@@ -64,9 +76,9 @@ def rates(targets: SequenceBatch, lengths: Sequence[int], generator: np.random.G
         found = good_diagonals(asked, targets)
         first = time.perf_counter() - begin
         seconds = best_of(lambda a=asked: good_diagonals(a, targets))
-        cells, shape = len(query) * targets.total_residues, tiling(len(query))
+        cells = len(query) * targets.total_residues
         yield Timing(f"{len(query)} scan", seconds, f"{cells / seconds / 1e12:.2f} TCUPS; {len(found[0]):,} diagonals; "
-                     f"{shape.tiles} × {shape.lanes} lanes × {shape.rows} registers; first time {first:.2f} s")
+                     f"{how(len(query))}; first time {first:.2f} s")
 
 
 def batch_rate(queries: SequenceBatch, targets: SequenceBatch) -> Timing:
@@ -174,15 +186,13 @@ def compile_for(length: int) -> None:
 
     query = proteins([length], np.random.default_rng(1))[0]
     asked = [Asked(0, query_profile(query, protein_matrix("BLOSUM62")), length, CUTOFF)]
-    good_diagonals(asked, SequenceBatch.of(PROTEIN, ["ACDEFGHIKL"] * 2))
+    good_diagonals(asked, SequenceBatch.of(PROTEIN, ["ACDEFGHIKL"] * MANY))
 
 
 def compiled(lengths: Sequence[int], processes: int) -> float:
     """Seconds it took several processes to compile for queries of these lengths."""
-    from seqloom.plugins.common.diagonal_scan_cuda import tiling
-
     begin = time.perf_counter()
-    by_kernel = {tiling(n)._replace(tiles=min(3, tiling(n).tiles)): n for n in lengths}
+    by_kernel = {how(n).split("of")[1]: n for n in lengths}
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         for done in [pool.submit(compile_for, n) for n in by_kernel.values()]:
             done.result()

@@ -26,6 +26,41 @@ launching = threading.Lock()
 """Held by whoever starts a kernel: two threads don't load one at a time, and the simulator runs one at a time."""
 
 
+_ALWAYS_SHARED, _MOST_SHARED = 48 << 10, 227 << 10
+"""Bytes of shared memory that a block of any kernel may have, and one that asks for it (compute capability 9.0)."""
+_asked = set[tuple[int, int]]()
+"""Kernels that have asked, by identity and device."""
+
+
+def launch(made: Any, where: tuple[int, int, Any, int], arguments: tuple[Any, ...]) -> None:
+    """Launch a kernel on so many blocks and threads, in a stream, with so many bytes of shared memory beside its own.
+
+    Whoever calls holds ``launching``.
+
+    Raises:
+        RuntimeError: a block can't have so much shared memory.
+    """
+    if where[3] > _ALWAYS_SHARED and not SIMULATED:
+        _ask_for_shared(made, arguments)
+    made[where](*arguments)
+
+
+def _ask_for_shared(made: Any, arguments: tuple[Any, ...]) -> None:
+    device = int(cuda.get_current_device().id)
+    if (id(made), device) in _asked:
+        return
+    from cuda.bindings import driver
+
+    compiled = made.compile(tuple(made.typeof_pyval(argument) for argument in arguments))
+    error, *_ = driver.cuKernelSetAttribute(
+        driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, _MOST_SHARED,
+        compiled.library.get_cufunc().handle, device)
+    if error:
+        raise RuntimeError(f"a block of the kernel {made.py_func.__name__} can't have {_MOST_SHARED} bytes of shared "
+                           f"memory: {error.name}")
+    _asked.add((id(made), device))
+
+
 def _loaded(kept: Any, signature: Any, target: Any) -> Any:
     """A kernel from disk, without the tables of types that numba sets up before (0.4 s): only compiling needs them."""
     with kept._guard_against_spurious_io_errors():

@@ -30,12 +30,12 @@ EXACT_HALVES = 2048
 
 def pair(value: int) -> int:
     """The 32-bit number that holds ``value`` in both halves."""
-    return _signed((value & 0xFFFF) * 0x10001)
+    return signed_word((value & 0xFFFF) * 0x10001)
 
 
 def twice(value: int) -> int:
     """The 32-bit number that, added, adds ``value`` to both halves, as long as neither leaves its range."""
-    return _signed(value * 0x10001)
+    return signed_word(value * 0x10001)
 
 
 def half_bits(value: int) -> int:
@@ -46,7 +46,8 @@ def half_bits(value: int) -> int:
     return int(np.float16(value).view(np.uint16))
 
 
-def _signed(word: int) -> int:
+def signed_word(word: int) -> int:
+    """The signed number of 32 bits with the same bits."""
     return ((word & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31)
 
 
@@ -175,7 +176,7 @@ else:
         return ((word & 0xFFFF) ^ 0x8000) - 0x8000, ((word >> 16) ^ 0x8000) - 0x8000
 
     def _joined(low: int, high: int) -> int:
-        return _signed((low & 0xFFFF) | (high & 0xFFFF) << 16)
+        return signed_word((low & 0xFFFF) | (high & 0xFFFF) << 16)
 
     def choose_bytes(a, b, selector):
         source = (int(a) & 0xFFFFFFFF).to_bytes(4, "little") + (int(b) & 0xFFFFFFFF).to_bytes(4, "little")
@@ -189,10 +190,10 @@ else:
     def dot4(a, b, c):
         words = [(int(w) & 0xFFFFFFFF).to_bytes(4, "little") for w in (a, b)]
         signed = [[(x ^ 128) - 128 for x in word] for word in words]
-        return _signed(int(c) + sum(x * y for x, y in zip(*signed, strict=True)))
+        return signed_word(int(c) + sum(x * y for x, y in zip(*signed, strict=True)))
 
     def multiply_add(a, b, c):
-        return _signed(int(a) * int(b) + int(c))
+        return signed_word(int(a) * int(b) + int(c))
 
     def maximum_unsigned(a, b):
         return _joined(*(max(x & 0xFFFF, y & 0xFFFF) for x, y in zip(_halves(a), _halves(b), strict=True)))
@@ -219,7 +220,7 @@ else:
                 "add_maximum_zero": lambda a, b, c: maximum(maximum(add(a, b), c), 0)}
 
     def _add1(a, b):
-        return _signed(int(a) + int(b))
+        return signed_word(int(a) + int(b))
 
     _packed, _ordinary, _single = _twins(_maximum2, _add2), _twins(_maximum2, _add1), _twins(max, _add1)
 

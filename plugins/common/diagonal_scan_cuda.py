@@ -19,9 +19,9 @@ scores that cross the border between two tiles are kept in device memory, a half
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from numba import int32, int64, uint32, uint64
 from seqloom.core.backends import device_count
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launching
+from seqloom.core.cuda.one_hot import CODES
 from seqloom.core.cuda.transfer import clear, to_host
 from seqloom.core.kernels.packed16 import (
     EXACT_HALVES,
@@ -48,6 +49,7 @@ from seqloom.core.kernels.packed16 import (
 from seqloom.core.kernels.unroll import specialise
 from seqloom.core.sequences import SequenceBatch
 
+from .diagonal_sieve_cuda import TOO_MANY, Keys, Ranked, Room, Sieve, can_sieve, fills, noted_room, queue, sieve_for
 from .grouping import group_starts
 from .resident_cuda import Volume, device_memory, on_devices
 from .workspace_cuda import Count, WorkKind, WorkSize, Workspace
@@ -84,6 +86,8 @@ _FETCHED = 1 << 12
 """Of them, those that are fetched with their number."""
 _CLASSES = 128
 """Of targets, at most: so many costs of lengths there are."""
+_MOST_SCORE = 4 * EXACT_HALVES
+"""Of a cell, as it is kept."""
 WHAT = "the ungapped scan on the device"
 KEEP = tuple((((-1 ^ 255 << 8 * j) & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31) for j in range(4))
 TAKE = tuple(-1 ^ keep for keep in KEEP)
@@ -261,27 +265,50 @@ def _kernel(lanes: int, rows: int, tiled: bool, classed: bool, arithmetic: Arith
     return kept_kernel(max_registers=MOST_REGISTERS)(special)
 
 
-def query_profile(query: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Profile of u1[m] ``query`` by i4[residues, residues] ``matrix``, which every volume asks for."""
+@dataclass(eq=False)
+class QueryScores:
+    """Scores of a query's positions with all residues, in the forms that kernels read.
+
+    Attributes:
+        scores: i2[m, CODES], whole numbers; those of residues that there are none of are very low.
+    """
+
+    scores: np.ndarray
+    _sieves: dict[bytes, Sieve | None] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def words(self) -> np.ndarray:
+        """i4, ``tile_profile`` of all tiles one behind the other."""
+        shape = tiling(len(self.scores))
+        table = np.full((shape.tiles * shape.positions, RESIDUES), LOWEST_SCORE, np.float16)
+        table[: len(self.scores), :PAD] = np.clip(self.scores[:, :PAD], LOWEST_SCORE, CEILING)
+        tiles = table.reshape(shape.tiles, shape.positions, RESIDUES)
+        return np.concatenate([np.empty(0, np.int32),
+                               *(tile_profile(tile, shape.lanes, shape.rows) for tile in tiles)])
+
+    def sieve(self, cutoffs: np.ndarray) -> Sieve | None:
+        """How to sieve with these cutoffs, i8[c]; None where that is no gain."""
+        key = cutoffs.tobytes()
+        if key not in self._sieves:
+            self._sieves[key] = sieve_for(self.scores, cutoffs)
+        return self._sieves[key]
+
+
+def query_profile(query: np.ndarray, matrix: np.ndarray) -> QueryScores:
+    """Scores of u1[m] ``query`` by i4[residues, residues] ``matrix``, which every volume asks for."""
     return _query_profile(query.tobytes(), np.ascontiguousarray(matrix, np.int32).tobytes(), len(matrix))
 
 
 @lru_cache(256)
-def _query_profile(query: bytes, matrix: bytes, size: int) -> np.ndarray:
+def _query_profile(query: bytes, matrix: bytes, size: int) -> QueryScores:
     return scores_profile(np.frombuffer(matrix, np.int32).reshape(size, size)[np.frombuffer(query, np.uint8)])
 
 
-def scores_profile(scores: np.ndarray) -> np.ndarray:
-    """Profiles of all tiles of a query one behind the other, i4, from its scores by position and residue.
-
-    Args:
-        scores: whole numbers[m, residues]; those above ``CEILING`` count as that, and very low ones as the lowest.
-    """
-    shape, known = tiling(len(scores)), min(scores.shape[1], PAD)
-    table = np.full((shape.tiles * shape.positions, RESIDUES), LOWEST_SCORE, np.float16)
-    table[: len(scores), :known] = np.clip(scores[:, :known], LOWEST_SCORE, CEILING)
-    tiles = table.reshape(shape.tiles, shape.positions, RESIDUES)
-    return np.concatenate([np.empty(0, np.int32), *(tile_profile(tile, shape.lanes, shape.rows) for tile in tiles)])
+def scores_profile(scores: np.ndarray) -> QueryScores:
+    """Of whole numbers[m, residues] by position and residue; very high and very low ones count as less."""
+    table, known = np.full((len(scores), CODES), -_MOST_SCORE, np.int16), min(scores.shape[1], PAD)
+    table[:, :known] = np.clip(scores[:, :known], -_MOST_SCORE, _MOST_SCORE)
+    return QueryScores(table)
 
 
 def spread(lanes: int) -> int:
@@ -300,35 +327,59 @@ def tile_profile(scores: np.ndarray, lanes: int, rows: int) -> np.ndarray:
 
 
 class Asked(NamedTuple):
-    """A query by its number in the result, its profile, its length, and the score from which on a diagonal is good, at
+    """A query by its number in the result, its scores, its length, and the score from which on a diagonal is good, at
     least 1; i8[c] with targets of each class, where there are classes of them."""
 
     number: int
-    profile: np.ndarray
+    profile: QueryScores
     length: int
     cutoff: int | np.ndarray
+
+    @property
+    def cutoffs(self) -> np.ndarray:
+        """i8[c], of each class."""
+        return np.atleast_1d(np.asarray(self.cutoff, np.int64))
+
+
+class _Member(NamedTuple):
+    """A query, and how it is sieved with, where it is."""
+
+    query: Asked
+    sieve: Sieve | None
+
+    @property
+    def table(self) -> np.ndarray:
+        """i4, what kernels read of the query."""
+        return self.query.profile.words if self.sieve is None else self.sieve.table
+
+    @property
+    def limits(self) -> np.ndarray:
+        """i4, cutoffs as kernels read them."""
+        return (_halves(self.query.cutoff) if self.sieve is None else
+                np.concatenate([self.sieve.limits, self.sieve.cutoffs]))
 
 
 @dataclass
 class _Group:
-    """Queries that are on the device together, and where their profiles begin."""
+    """Queries that are on the device together, and where their tables begin."""
 
-    members: list[Asked]
+    members: list[_Member]
     begins: list[int]
     words: int = 0
 
 
-def _groups(asked: Sequence[Asked], target_residues: int) -> Iterator[_Group]:
+def _groups(members: Iterable[_Member], target_residues: int) -> Iterator[_Group]:
     group, cells = _Group([], []), 0
-    for query in asked:
-        cells += query.length * target_residues
-        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(query.profile) > _GROUP_WORDS
-                              or cells > _GROUP_CELLS):
+    for member in members:
+        more = member.query.length * target_residues
+        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(member.table) > _GROUP_WORDS
+                              or cells + more > _GROUP_CELLS):
             yield group
-            group, cells = _Group([], []), query.length * target_residues
-        group.members.append(query)
+            group, cells = _Group([], []), 0
+        group.members.append(member)
         group.begins.append(group.words)
-        group.words += len(query.profile)
+        group.words += len(member.table)
+        cells += more
     if group.members:
         yield group
 
@@ -364,7 +415,7 @@ class DeviceScan:
         if not self._works or not asked:
             return []
         found, waiting = [], deque[tuple[_Group, Any]]()
-        for number, group in enumerate(_groups(asked, self._targets.total_residues)):
+        for number, group in enumerate(_groups(map(self._member, asked), self._targets.total_residues)):
             slot = number % len(self._space.streams)
             if len(waiting) == len(self._space.streams):
                 found += self._finished(*waiting.popleft(), done)
@@ -373,49 +424,76 @@ class DeviceScan:
             found += self._finished(*waiting.popleft(), done)
         return found
 
+    def _member(self, query: Asked) -> _Member:
+        sieve = query.profile.sieve(query.cutoffs) if can_sieve() else None
+        return _Member(query, sieve if sieve and fills(sieve.shape, self._works) else None)
+
     def _begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
         """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
         space, stream = self._space, self._space.streams[slot]
         space.room(f"table {slot}", max(_GROUP_WORDS, group.words), np.int32)  # at once for all groups to come
-        table = space.send(f"table {slot}", np.concatenate([query.profile for query in group.members]))
-        tilings = [tiling(query.length) for query in group.members]
+        table = space.send(f"table {slot}", np.concatenate([member.table for member in group.members]))
+        cutoffs = space.send(f"cutoffs {slot}", np.concatenate([member.limits for member in group.members]))
+        tilings = [tiling(member.query.length) for member in group.members if member.sieve is None]
         launches = sum(shape.tiles for shape in tilings)
         counters = space.room(f"counters {slot}", launches, np.int32)
         found = space.room(f"found {slot}", ROOM + 1, np.int64) if more is None else more
         clear(counters, launches, stream)
         clear(found, 1, stream)
-        crossing = found
-        if max(shape.tiles for shape in tilings) > 1:
+        crossing = noted = found
+        if max((shape.tiles for shape in tilings), default=0) > 1:
             crossing = space.room(f"crossing {slot}", crossing_words(len(self._targets), self._targets.total_residues),
                                   np.int64)
+        if len(tilings) < len(group.members):
+            noted = space.room(f"noted {slot}", noted_room(len(self._targets)) + 1, np.int64)
         if not self._arrived:
             self._volume.arrived(space.streams)
             self._arrived = True
-        order, counter, cutoffs, first_cutoff = self._volume.target_order, 0, counters, 0
-        if self._classed:
-            cutoffs = space.send(f"cutoffs {slot}", np.concatenate([_halves(query.cutoff) for query in group.members]))
-        for query, shape, begin in zip(group.members, tilings, group.begins, strict=True):
-            least = 1 if self._classed else int(_halves(query.cutoff)[0])
+        room = Room(table, cutoffs, noted, found, self._classes if self._classed else None)
+        counter = first_cutoff = 0
+        for member, begin in zip(group.members, group.begins, strict=True):
             self._check()
-            for tile in range(shape.tiles):
+            base = member.query.number * len(self._targets)
+            if member.sieve is None:
+                counting = counters, counter, crossing
+                counter = self._scan(member.query, begin, first_cutoff, base, room, counting, stream)
+            else:
+                ranked = Ranked(self._volume.residues, self._volume.target_order, self._first, self._step, self._works)
                 with launching:
-                    made = _kernel(shape.lanes, shape.rows, shape.tiles > 1, self._classed, self._arithmetic, WARPS)
-                    made[_blocks(), 32 * WARPS, stream](
-                        table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
-                        order.ends, np.int32(self._first), np.int32(self._step), np.int32(self._works), counters,
-                        np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least), self._classes,
-                        cutoffs, np.int32(first_cutoff), np.int32(tile * shape.positions),
-                        np.int64(query.number * len(self._targets)), np.int64(self.span),
-                        np.int32(self._longest_query), found, np.int64(len(found) - 1))
-                counter += 1
-            first_cutoff += np.size(query.cutoff)
+                    queue(member.sieve, begin, first_cutoff, ranked, Keys(base, self.span, self._longest_query), room,
+                          stream)
+            first_cutoff += len(member.limits)
         return _Begun(slot, found)
+
+    def _scan(self, query: Asked, begin: int, first_cutoff: int, base: int, room: Room,
+              counting: tuple[Any, int, Any], stream: Any) -> int:
+        """Queue the kernels of all tiles of a query; gives the next counter.
+
+        counting: counters, the first of them for this query, and the scores that cross between tiles.
+        """
+        shape, order, (counters, counter, crossing) = tiling(query.length), self._volume.target_order, counting
+        least = 1 if self._classed else int(_halves(query.cutoff)[0])
+        for tile in range(shape.tiles):
+            with launching:
+                made = _kernel(shape.lanes, shape.rows, shape.tiles > 1, self._classed, self._arithmetic, WARPS)
+                made[_blocks(), 32 * WARPS, stream](
+                    room.table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
+                    order.ends, np.int32(self._first), np.int32(self._step), np.int32(self._works), counters,
+                    np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least), self._classes,
+                    room.limits, np.int32(first_cutoff), np.int32(tile * shape.positions), np.int64(base),
+                    np.int64(self.span), np.int32(self._longest_query), room.found, np.int64(len(room.found) - 1))
+            counter += 1
+        return counter
 
     def _finished(self, group: _Group, begun: "_Begun", done: Callable[[int], None]) -> list[np.ndarray]:
         slot, found = begun
         few = min(_FETCHED, len(found) - 1)
         noted = self._space.fetch(found, 0, 1 + few, slot)
         total = int(noted[0])
+        if total >= TOO_MANY:
+            self._space.wait(slot)
+            return [keys for scanned in _groups([member._replace(sieve=None) for member in group.members], 0)
+                    for keys in self._finished(scanned, self._begin(scanned, slot), done)]
         if total > len(found) - 1:
             return self._again(group, slot, total, done)
         if total > few:
@@ -469,8 +547,9 @@ def work_size(targets: int, residues: int, longest: int, longest_query: int) -> 
 def working_bytes(need: WorkSize) -> int:
     """Device memory that a scan of that size takes at most, beside the volume."""
     crossing = 8 * crossing_words(need.stretches, need.residues) if need.residues else 0
-    launches = 4 * (_GROUP_QUERIES * (1 + _CLASSES) + need.query // 1024)
-    each = crossing + 4 * need.query + launches + 8 * ROOM
+    noted = 8 * (noted_room(need.stretches) + 1)
+    launches = 4 * (_GROUP_QUERIES * (1 + 2 * _CLASSES) + need.query // 1024)
+    each = crossing + noted + 4 * need.query + launches + 8 * ROOM
     return (need.groups * each + need.stretches + (1 << 16)) // 16 * 17
 
 

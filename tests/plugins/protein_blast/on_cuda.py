@@ -6,16 +6,19 @@ simulates. ``--residues N`` goes on with random cases until the targets had so m
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+from numba import cuda
 from seqloom.core.alphabet import PROTEIN
 from seqloom.core.context import Context
 from seqloom.core.kernels.packed16 import SIMULATED
 from seqloom.core.records import Seeds
 from seqloom.core.sequences import SequenceBatch
 from seqloom.installed import registry
-from seqloom.plugins.common import diagonal_scan_cuda, xdrop_cuda
+from seqloom.plugins.common import diagonal_scan_cuda, diagonal_sieve_cuda, xdrop_cuda
 from seqloom.plugins.common.grouping import group_starts
 from seqloom.plugins.common.xdrop import extend_score, extend_score_restricted
 from seqloom.plugins.protein_blast import gapped_cuda, hits_cuda, ungapped_cuda
@@ -66,6 +69,48 @@ def check_diagonals() -> None:
         assert len(expected)
         assert_same_records(expected, SegmentDiagonalsCuda().run(context, None))
         assert context.counters["pairs left out"] % 2 == 0  # as many by both
+
+
+@contextmanager
+def sieving(always: bool) -> Iterator[None]:
+    """All queries are sieved, or none."""
+    usual = diagonal_scan_cuda.can_sieve, diagonal_scan_cuda.fills, diagonal_sieve_cuda._MOST_NOTES
+    diagonal_scan_cuda.can_sieve, diagonal_scan_cuda.fills = lambda: always, lambda shape, targets: True
+    diagonal_sieve_cuda._MOST_NOTES = 1.0
+    yield
+    diagonal_scan_cuda.can_sieve, diagonal_scan_cuda.fills, diagonal_sieve_cuda._MOST_NOTES = usual
+
+
+def check_sieve() -> None:
+    """The sieve leaves what the reference finds: queries of one pass and of several, segments that begin and end
+    anywhere, more of them than there is room for at first, classes of targets, and other matrices."""
+    if not SIMULATED and cuda.get_current_device().compute_capability[:2] != (9, 0):
+        return
+    generator = np.random.default_rng(41)
+    sizes = ((1, 4, 13), (2, 30)) if SIMULATED else ((1, 9, 60), (97, 130, 131), (350, 514), (1700, 4000), (9000,))
+    for number, lengths in enumerate(sizes):
+        queries = [drawn(generator, n, AMINO) for n in lengths]
+        targets = [drawn(generator, n, POOLS[3]) for n in (0, 1, 3, 6)]
+        targets += [related(generator, query, 7 if SIMULATED else 300)
+                    for query in queries for _ in range(1 if SIMULATED else 200)]
+        for cutoff in (11,) if SIMULATED else (14, 30, 41):
+            context = context_of(queries, targets, cutoff)
+            with sieving(True):
+                found = SegmentDiagonalsCuda().run(context, None)
+            if SIMULATED:
+                assert_same_records(SegmentDiagonals().run(context, None), found)
+                continue
+            with sieving(False):
+                assert_same_records(SegmentDiagonalsCuda().run(context, None), found)
+        batch, classes = SequenceBatch.of(PROTEIN, targets), generator.integers(0, 3, len(targets)).astype(np.uint8)
+        scores = np.clip(np.rint(generator.normal(-1 if SIMULATED else -3, 5 + number, (lengths[-1], 24))), -40, 25)
+        cutoffs = np.array([12, 19, 14]) if SIMULATED else np.array([50, 120, 70])
+        asked = [diagonal_scan_cuda.Asked(3, diagonal_scan_cuda.scores_profile(scores), len(scores), cutoffs)]
+        with sieving(True):
+            sieved = diagonal_scan_cuda.good_diagonals(asked, batch, classes=classes)
+        with sieving(False):
+            expected = diagonal_scan_cuda.good_diagonals(asked, batch, classes=classes)
+        assert len(expected[0]) and all(map(np.array_equal, sieved, expected))
 
 
 def check_limits() -> None:
@@ -222,8 +267,8 @@ def check_random(residues: int, seed: int = 0) -> None:
     print(f"{done:,} residues of random targets, {seed} cases")
 
 
-CHECKS = {"diagonals": check_diagonals, "limits": check_limits, "devices": check_devices, "ungapped": check_ungapped,
-          "gapped": check_gapped, "hits": check_hits, "pipeline": check_pipeline}
+CHECKS = {"diagonals": check_diagonals, "sieve": check_sieve, "limits": check_limits, "devices": check_devices,
+          "ungapped": check_ungapped, "gapped": check_gapped, "hits": check_hits, "pipeline": check_pipeline}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
