@@ -5,6 +5,7 @@ devices of compute capability 9.0 and later, which have instructions for them; `
 halves for halves of floating point where that gives the same order; ``SINGLE`` for one number of 32 bits. In numba's
 simulator all are a few lines of Python with the same results.
 
+``anew(a)`` is ``a`` again: what is computed of it is computed where it stands, and not kept in registers before.
 ``add_half_or_zero(a, b)`` adds halves as floating-point numbers of 16 bits, and gives 0 for what is negative: the pipe
 of the multipliers does it, beside that of the maxima (compute capability 8.0).
 
@@ -88,18 +89,21 @@ if not SIMULATED:
 
     intrinsic: Any = _intrinsic
 
-    def _instruction(text: str, arguments: int) -> Any:
-        """A device function of 32-bit numbers made of PTX; $0 is its result, $1 … its arguments."""
+    def _instruction(text: str, arguments: int, stays: bool = False) -> Any:
+        """A device function of 32-bit numbers made of PTX; $0 is its result, $1 … its arguments. One that ``stays`` is
+        done where it stands, as often as it stands there."""
         word = ir.IntType(32)
 
         def typed(*_: Any) -> Any:
             def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
                 shape = ir.FunctionType(word, [word] * arguments)
-                code = ir.InlineAsm(shape, text, ",".join(["=r"] + ["r"] * arguments), side_effect=False)
+                code = ir.InlineAsm(shape, text, ",".join(["=r"] + ["r"] * arguments), side_effect=stays)
                 return builder.call(code, values)
 
             return types.int32(*[types.int32] * arguments), build
 
+        if arguments == 1:
+            return intrinsic(lambda typing_context, a: typed())
         if arguments == 2:
             return intrinsic(lambda typing_context, a, b: typed())
         return intrinsic(lambda typing_context, a, b, c: typed())
@@ -122,6 +126,7 @@ if not SIMULATED:
     maximum_unsigned3 = _instruction("{.reg .b32 t; max.u16x2 t, $1, $2; max.u16x2 $0, t, $3;}", 3)
     add_half_or_zero = _instruction(
         "{.reg .b32 one; mov.b32 one, 0x3C003C00; fma.rn.relu.f16x2 $0, $1, one, $2;}", 2)
+    anew = _instruction("mov.b32 $0, $1;", 1, True)
     @intrinsic
     def four_words(typing_context, array, first):
         """Four words of an i4 array in shared memory, from a place on that is a multiple of four: one instruction."""
@@ -177,6 +182,9 @@ else:
 
     def _joined(low: int, high: int) -> int:
         return signed_word((low & 0xFFFF) | (high & 0xFFFF) << 16)
+
+    def anew(value):
+        return value
 
     def choose_bytes(a, b, selector):
         source = (int(a) & 0xFFFFFFFF).to_bytes(4, "little") + (int(b) & 0xFFFFFFFF).to_bytes(4, "little")

@@ -45,7 +45,7 @@ from seqloom.core.cuda.one_hot import (
     scores_at,
 )
 from seqloom.core.cuda.transfer import clear
-from seqloom.core.kernels.packed16 import SIMULATED, from_lane
+from seqloom.core.kernels.packed16 import SIMULATED, anew
 from seqloom.core.kernels.unroll import specialise
 
 from .target_order_cuda import TargetOrder
@@ -112,65 +112,75 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
     scores_are_there()
     cuda.syncthreads()
     origin = scores_at(shared, positions)
-    scratch = int32(positions * int32(CODES // 4) + int32(thread >> int32(5)) * int32(SCRATCH))
+    # Of each warp: a thread's registers, and what is seldom asked of its rows.
+    rows = int32(positions * int32(CODES // 4) + int32(thread >> int32(5)) * int32(SCRATCH) + int32(SCRATCH - 4 * ROWS))
     mine = int32(int32(lane & int32(3)) * int32(0x20202020))
-    row = int32(int32(int32(thread >> int32(5)) & int32(GROUP_WARPS - 1)) * int32(ROWS) + int32(lane >> int32(2)))
+    own = int32(lane >> int32(2))
+    row = int32(int32(int32(thread >> int32(5)) & int32(GROUP_WARPS - 1)) * int32(ROWS) + own)
     groups = int32((works + int32(GROUP_WARPS * ROWS - 1)) // int32(GROUP_WARPS * ROWS))
     unit = int32(int32(cuda.blockIdx.x) * int32(THREADS // 32 // GROUP_WARPS) + thread // int32(32 * GROUP_WARPS))
     while unit < groups * passes:
         group = int32(unit // passes)
-        start = int32(int32(int32(unit - group * passes) * int32(COLUMNS)) % circle)
+        phase = int32(int32(int32(unit - group * passes) * int32(COLUMNS)) % circle)
         leader = ranked[rank_first + int32(group * int32(GROUP_WARPS * ROWS)) * rank_step]
         words = int32((ends[leader] - begins[leader] + int64(6)) >> int64(2))
-        rank = int32(group * int32(GROUP_WARPS * ROWS) + row)
-        place = int32(0)
-        head = int32(0)
-        length = int32(0)
-        first = int64(0)
-        if rank < works:
-            place = int32(ranked[rank_first + rank * rank_step])
-            begin = int64(begins[place])
-            length = int32(ends[place] - begin)
-            first = int64(begin >> int64(2))
-            head = int32(begin & int64(3))
-        place8 = int32(0)
-        head8 = int32(0)
-        length8 = int32(0)
-        first8 = int64(0)
-        if rank + int32(8) < works:
-            place8 = int32(ranked[rank_first + int32(rank + int32(8)) * rank_step])
-            begin = int64(begins[place8])
-            length8 = int32(ends[place8] - begin)
-            first8 = int64(begin >> int64(2))
-            head8 = int32(begin & int64(3))
-        least = int32(limits[first_limit])
-        least8 = least
-        if CLASSED:
-            least = int32(limits[first_limit + int32(classes[place])])
-            least8 = int32(limits[first_limit + int32(classes[place8])])
-        below = int32(int32(least - int32(1)) * int32(0x00010001))
-        below8 = int32(int32(least8 - int32(1)) * int32(0x00010001))
-        last = int32(max(int32(int32(head + length + int32(3)) >> int32(2)) - int32(1), int32(0)))
-        last8 = int32(max(int32(int32(head8 + length8 + int32(3)) >> int32(2)) - int32(1), int32(0)))
+        first = int32(0)
+        first8 = int32(0)
+        last = int32(0)
+        last8 = int32(0)
+        below = int32(0)
+        below8 = int32(0)
+        meet_warp()
+        for half in range(int32(2)):
+            rank = int32(group * int32(GROUP_WARPS * ROWS) + row + half * int32(8))
+            place = int32(0)
+            head = int32(0)
+            length = int32(0)
+            word = int32(0)
+            if rank < works:
+                place = int32(ranked[rank_first + rank * rank_step])
+                begin = int64(begins[place])
+                length = int32(ends[place] - begin)
+                word = int32(begin >> int64(2))
+                head = int32(begin & int64(3))
+            least = int32(limits[first_limit + (int32(classes[place]) if CLASSED else int32(0))])
+            shared[rows + int32(own + half * int32(8))] = place
+            shared[rows + int32(own + half * int32(8)) + int32(ROWS)] = head
+            shared[rows + int32(own + half * int32(8)) + int32(2 * ROWS)] = length
+            shared[rows + int32(own + half * int32(8)) + int32(3 * ROWS)] = least
+            if half == int32(0):
+                first = word
+                last = int32(max(int32(int32(head + length + int32(3)) >> int32(2)) - int32(1), int32(0)))
+                below = int32(int32(least - int32(1)) * int32(0x00010001))
+            else:
+                first8 = word
+                last8 = int32(max(int32(int32(head + length + int32(3)) >> int32(2)) - int32(1), int32(0)))
+                below8 = int32(int32(least - int32(1)) * int32(0x00010001))
+        meet_warp()
         sums = no_sums()
-        phase = start
         coming = int32(residues[first])
         coming8 = int32(residues[first8])
         for step in range(words):
             word = coming
             word8 = coming8
-            coming = int32(residues[first + int64(min(int32(step + int32(1)), last))])
-            coming8 = int32(residues[first8 + int64(min(int32(step + int32(1)), last8))])
+            coming = int32(residues[int32(first + min(int32(step + int32(1)), last))])
+            coming8 = int32(residues[int32(first8 + min(int32(step + int32(1)), last8))])
             if step == int32(0) or step >= last:
+                told = int32(anew(rows) + (anew(lane) >> int32(2)))
+                head = int32(shared[told + int32(ROWS)])
+                length = int32(shared[told + int32(2 * ROWS)])
                 padded = int32(PADS)
                 for j in unrolled(4):
                     if uint32(int32(step * int32(4) + int32(j)) - head) < uint32(length):
                         padded = int32((padded & int32(KEEP[j])) | (word & int32(TAKE[j])))
                 word = padded
             if step == int32(0) or step >= last8:
+                told = int32(anew(rows) + (anew(lane) >> int32(2)))
+                head = int32(shared[told + int32(ROWS + 8)])
+                length = int32(shared[told + int32(2 * ROWS + 8)])
                 padded = int32(PADS)
                 for j in unrolled(4):
-                    if uint32(int32(step * int32(4) + int32(j)) - head8) < uint32(length8):
+                    if uint32(int32(step * int32(4) + int32(j)) - head) < uint32(length):
                         padded = int32((padded & int32(KEEP[j])) | (word8 & int32(TAKE[j])))
                 word8 = padded
             word = int32(int32(word << int32(3)) ^ mine)
@@ -185,35 +195,33 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
                 asked = lanes_where(top != below or top8 != below8)
                 while asked != int32(0):
                     # All lanes look at what one of them holds.
+                    here = int32(anew(lane))
+                    told = int32(anew(rows))
+                    kept = int32(told - int32(SCRATCH - 4 * ROWS))
                     who = int32(first_lane(asked))
                     asked = int32(asked ^ int32(int32(1) << who))
-                    if lane == who:
-                        put_registers(shared, scratch, sums)
+                    if here == who:
+                        put_registers(shared, kept, sums)
                     meet_warp()
-                    limit = from_lane(least, who)
-                    limit8 = from_lane(least8, who)
-                    behind = from_lane(int32(step * int32(4) - head), who)
-                    behind8 = from_lane(int32(step * int32(4) - head8), who)
-                    whose = from_lane(place, who)
-                    whose8 = from_lane(place8, who)
-                    for register in range(lane, int32(COLUMNS // 4), int32(32)):
-                        halves = int32(shared[scratch + register])
-                        target = int64(whose8 if register & int32(1) else whose)
-                        enough = limit8 if register & int32(1) else limit
-                        column = int32(behind8 if register & int32(1) else behind) + int32(two * int32(2) + int32(1))
+                    for register in range(here, int32(COLUMNS // 4), int32(32)):
+                        halves = int32(shared[kept + register])
+                        of = int32(told + int32(who >> int32(2)) + int32(register & int32(1)) * int32(8))
+                        target = int64(shared[of])
+                        column = int32(step * int32(4) + two * int32(2) + int32(1) - int32(shared[of + int32(ROWS)]))
+                        least = int32(shared[of + int32(3 * ROWS)])
                         position = int32(phase + int32(1) + int32(register >> int32(1)) * int32(8)
                                          + int32(who & int32(3)) * int32(2))
                         for half in range(int32(2)):
-                            if int32(int32(halves >> int32(int32(16) * half)) & int32(0xFFFF)) >= enough:
+                            if int32(int32(halves >> int32(int32(16) * half)) & int32(0xFFFF)) >= least:
                                 halves = int32(halves & (int32(0xFFFF) if half else int32(-65536)))
                                 number = cuda.atomic.add(noted, 0, int64(1))
                                 if number < room:
                                     diagonal = int32(column - int32(int32(position + half) % circle))
                                     noted[number + 1] = (base + target) * span + int64(diagonal + shift)
-                        shared[scratch + register] = halves
+                        shared[kept + register] = halves
                     meet_warp()
-                    if lane == who:
-                        sums = get_registers(shared, scratch, sums)
+                    if here == who:
+                        sums = get_registers(shared, kept, sums)
                 phase = int32(phase + int32(2))
             if phase >= circle:
                 phase = int32(phase - circle)
@@ -283,8 +291,8 @@ class Shape(NamedTuple):
 
 
 def scratch_words(columns: int) -> int:
-    """Of a warp: the registers of a thread."""
-    return -(-columns // 4 // 4) * 4
+    """Of a warp: the registers of a thread, and four words for each row."""
+    return -(-columns // 4 // 4) * 4 + 4 * ROWS
 
 
 @cache
