@@ -87,6 +87,16 @@ def call_holding_gil(address: Any, *words: Any) -> int:
     return int(_brief(int(address), len(words))(*map(int, words)))
 
 
+def urgent_stream() -> Any:
+    """A stream of the current device whose kernels begin before those that wait in other streams."""
+    from cuda.bindings import driver
+
+    first, _, most_urgent = driver.cuCtxGetStreamPriorityRange()
+    second, stream = driver.cuStreamCreateWithPriority(driver.CUstream_flags.CU_STREAM_DEFAULT, most_urgent)
+    checked([int(first), int(second)])
+    return cuda.external_stream(int(stream))
+
+
 def handle_of(stream: Any) -> np.uint64:
     return np.uint64(int(stream.handle) if stream else 0)
 

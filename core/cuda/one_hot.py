@@ -19,9 +19,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import int32, types
+from numba import types
 
-from ..kernels.packed16 import SIMULATED, WHOLE_WARP
+from ..kernels.packed16 import SIMULATED
 
 CEILING = 2048
 """Where sums saturate."""
@@ -182,21 +182,6 @@ if not SIMULATED:
 
         return sums(array, types.int32, sums), build
 
-    @cuda.jit(device=True, inline="always")
-    def lanes_where(here):
-        """i4 of which bit n says whether something is so in lane n."""
-        return int32(cuda.ballot_sync(WHOLE_WARP, here))
-
-    @cuda.jit(device=True, inline="always")
-    def first_lane(lanes):
-        """The first lane of those that ``lanes_where`` tells; there must be one."""
-        return int32(cuda.ffs(lanes)) - int32(1)
-
-    @cuda.jit(device=True, inline="always")
-    def meet_warp():
-        """All lanes of the warp come here, and see in shared memory what the others wrote before."""
-        cuda.syncwarp()
-
 else:
     from numba import cuda
 
@@ -236,15 +221,3 @@ else:
 
     def get_registers(array, first, sums):
         return tuple(int(word) for word in array[first : first + len(sums)])
-
-    @cuda.jit(device=True)
-    def lanes_where(here):
-        asked = [packed16.from_lane(int(here), lane) for lane in range(32)]
-        return packed16.signed_word(sum(bit << lane for lane, bit in enumerate(asked)))
-
-    def first_lane(lanes):
-        return (int(lanes) & -int(lanes)).bit_length() - 1
-
-    @cuda.jit(device=True)
-    def meet_warp():
-        cuda.syncthreads()

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
-from numba import types
+from numba import int32, types
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
@@ -173,6 +173,21 @@ if not SIMULATED:
         """Whether something is so in any lane of the warp."""
         return cuda.any_sync(WHOLE_WARP, here)
 
+    @cuda.jit(device=True, inline="always")
+    def lanes_where(here):
+        """i4 of which bit n says whether something is so in lane n."""
+        return int32(cuda.ballot_sync(WHOLE_WARP, here))
+
+    @cuda.jit(device=True, inline="always")
+    def first_lane(lanes):
+        """The first lane of those that ``lanes_where`` tells; there must be one."""
+        return int32(cuda.ffs(lanes)) - int32(1)
+
+    @cuda.jit(device=True, inline="always")
+    def meet_warp():
+        """All lanes of the warp come here, and see in shared memory what the others wrote before."""
+        cuda.syncwarp()
+
 else:
     _mailbox: list[Any] = [0] * 1024
 
@@ -262,6 +277,24 @@ else:
     @cuda.jit(device=True)
     def any_of_warp(here):
         return cuda.syncthreads_or(here)  # a block is one warp here
+
+
+    @cuda.jit(device=True)
+    def lanes_where(here):
+        thread = cuda.threadIdx.x
+        _mailbox[thread] = bool(here)
+        cuda.syncthreads()
+        first = thread & ~31
+        lanes = sum(1 << lane for lane in range(32) if _mailbox[first + lane])
+        cuda.syncthreads()
+        return signed_word(lanes)
+
+    def first_lane(lanes):
+        return (int(lanes) & -int(lanes)).bit_length() - 1
+
+    @cuda.jit(device=True)
+    def meet_warp():
+        cuda.syncthreads()
 
 
 PACKED = Arithmetic("packed 16-bit instructions", 2, 32767, _packed, pair, True)

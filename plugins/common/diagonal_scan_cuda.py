@@ -49,7 +49,20 @@ from seqloom.core.kernels.packed16 import (
 from seqloom.core.kernels.unroll import specialise
 from seqloom.core.sequences import SequenceBatch
 
-from .diagonal_sieve_cuda import TOO_MANY, Keys, Ranked, Room, Sieve, can_sieve, fills, noted_room, queue, sieve_for
+from .diagonal_sieve_cuda import (
+    GAP,
+    TOO_MANY,
+    Keys,
+    Ranked,
+    Room,
+    Sieve,
+    can_sieve,
+    fills,
+    noted_words,
+    queue,
+    rings_of,
+    sieve_for,
+)
 from .grouping import group_starts
 from .resident_cuda import Volume, device_memory, on_devices
 from .workspace_cuda import Count, WorkKind, WorkSize, Workspace
@@ -78,8 +91,8 @@ _STEP_ROWS = 6
 MOST_REGISTERS = 80
 _GROUP_QUERIES, _GROUP_WORDS = 64, 1 << 20
 """Queries that are on the device together, and words of their profiles, at most."""
-_GROUP_CELLS = 1 << 39
-"""Pairs of residues of them, at most: 40 ms of a device, which finds few enough diagonals then."""
+_GROUP_CELLS = 1 << 40
+"""Pairs of residues of them, at most: 50 ms of a device, which finds few enough diagonals then."""
 ROOM = 1 << 20
 """Diagonals of a group of queries that there is room for: one in 2 · 10⁶ pairs, as of real proteins."""
 _FETCHED = 1 << 12
@@ -286,11 +299,12 @@ class QueryScores:
         return np.concatenate([np.empty(0, np.int32),
                                *(tile_profile(tile, shape.lanes, shape.rows) for tile in tiles)])
 
-    def sieve(self, cutoffs: np.ndarray) -> Sieve | None:
-        """How to sieve with these cutoffs, i8[c]; None where that is no gain."""
-        key = cutoffs.tobytes()
+    def sieve(self, cutoffs: np.ndarray, shares: np.ndarray) -> Sieve | None:
+        """How to sieve with these cutoffs, i8[c], of classes with these shares of all residues; None where that is no
+        gain."""
+        key = cutoffs.tobytes() + shares.tobytes()
         if key not in self._sieves:
-            self._sieves[key] = sieve_for(self.scores, cutoffs)
+            self._sieves[key] = sieve_for(self.scores, cutoffs, shares)
         return self._sieves[key]
 
 
@@ -348,37 +362,39 @@ class _Member(NamedTuple):
     sieve: Sieve | None
 
     @property
-    def table(self) -> np.ndarray:
-        """i4, what kernels read of the query."""
-        return self.query.profile.words if self.sieve is None else self.sieve.table
-
-    @property
-    def limits(self) -> np.ndarray:
-        """i4, cutoffs as kernels read them."""
-        return (_halves(self.query.cutoff) if self.sieve is None else
-                np.concatenate([self.sieve.limits, self.sieve.cutoffs]))
+    def words(self) -> int:
+        """Of four bytes, that it takes on the device."""
+        return len(self.query.profile.words) if self.sieve is None else self.sieve.words
 
 
 @dataclass
 class _Group:
-    """Queries that are on the device together, and where their tables begin."""
+    """Queries that are on the device together."""
 
-    members: list[_Member]
-    begins: list[int]
+    members: list[_Member] = field(default_factory=list)
     words: int = 0
+
+    @property
+    def scanned(self) -> list[Asked]:
+        """Those that aren't sieved."""
+        return [member.query for member in self.members if member.sieve is None]
+
+    @property
+    def sieved(self) -> list[tuple[int, Sieve]]:
+        """The others, by number."""
+        return [(member.query.number, member.sieve) for member in self.members if member.sieve is not None]
 
 
 def _groups(members: Iterable[_Member], target_residues: int) -> Iterator[_Group]:
-    group, cells = _Group([], []), 0
+    group, cells = _Group(), 0
     for member in members:
         more = member.query.length * target_residues
-        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + len(member.table) > _GROUP_WORDS
+        if group.members and (len(group.members) == _GROUP_QUERIES or group.words + member.words > _GROUP_WORDS
                               or cells + more > _GROUP_CELLS):
             yield group
-            group, cells = _Group([], []), 0
+            group, cells = _Group(), 0
         group.members.append(member)
-        group.begins.append(group.words)
-        group.words += len(member.table)
+        group.words += member.words
         cells += more
     if group.members:
         yield group
@@ -405,17 +421,23 @@ class DeviceScan:
         self._arithmetic = packed_arithmetic()
         self._arrived, self._classed = False, classes is not None
         self._classes = volume.residues if classes is None else space.send("classes", classes)
+        self._shares = np.ones(1) if classes is None else np.bincount(
+            classes, targets.lengths, _CLASSES) / max(1, targets.total_residues)
 
     def diagonals(self, asked: Sequence[Asked], done: Callable[[int], None] = lambda count: None) -> list[np.ndarray]:
-        """i8 keys (number · targets + place) · ``span`` + diagonal + ``longest_query``, sorted, each once.
+        """i8 keys (number · targets + place) · ``span`` + diagonal + ``longest_query``, each once; arrays are sorted.
 
         Queries without residues find nothing. done: called with the number of queries that are through.
         """
         asked = [query for query in asked if query.length]
         if not self._works or not asked:
             return []
+        sieved = can_sieve() and fills(sum(query.length + GAP for query in asked), self._works)
+        members = [_Member(query, query.profile.sieve(query.cutoffs, self._shares[: len(query.cutoffs)]) if sieved else
+                           None) for query in asked]
+        members.sort(key=lambda member: member.sieve.limit if member.sieve else 0)  # alike go on a ring together
         found, waiting = [], deque[tuple[_Group, Any]]()
-        for number, group in enumerate(_groups(map(self._member, asked), self._targets.total_residues)):
+        for number, group in enumerate(_groups(members, self._targets.total_residues)):
             slot = number % len(self._space.streams)
             if len(waiting) == len(self._space.streams):
                 found += self._finished(*waiting.popleft(), done)
@@ -424,17 +446,17 @@ class DeviceScan:
             found += self._finished(*waiting.popleft(), done)
         return found
 
-    def _member(self, query: Asked) -> _Member:
-        sieve = query.profile.sieve(query.cutoffs) if can_sieve() else None
-        return _Member(query, sieve if sieve and fills(sieve.shape, self._works) else None)
-
     def _begin(self, group: _Group, slot: int, more: Any = None) -> "_Begun":
         """Queue the scan of a group of queries; notes go to ``more`` if there is any."""
-        space, stream = self._space, self._space.streams[slot]
-        space.room(f"table {slot}", max(_GROUP_WORDS, group.words), np.int32)  # at once for all groups to come
-        table = space.send(f"table {slot}", np.concatenate([member.table for member in group.members]))
-        cutoffs = space.send(f"cutoffs {slot}", np.concatenate([member.limits for member in group.members]))
-        tilings = [tiling(member.query.length) for member in group.members if member.sieve is None]
+        space, stream, targets = self._space, self._space.streams[slot], len(self._targets)
+        scanned, rings = group.scanned, rings_of(group.sieved)
+        tables = [query.profile.words for query in scanned] + [ring.table for ring in rings]
+        limits = [_halves(query.cutoff) for query in scanned] + [ring.limits for ring in rings]
+        words = max(_GROUP_WORDS, sum(map(len, tables)))
+        space.room(f"table {slot}", words, np.int32)  # at once for all groups to come
+        table = space.send(f"table {slot}", np.concatenate(tables))
+        cutoffs = space.send(f"cutoffs {slot}", np.concatenate(limits))
+        tilings = [tiling(query.length) for query in scanned]
         launches = sum(shape.tiles for shape in tilings)
         counters = space.room(f"counters {slot}", launches, np.int32)
         found = space.room(f"found {slot}", ROOM + 1, np.int64) if more is None else more
@@ -442,30 +464,28 @@ class DeviceScan:
         clear(found, 1, stream)
         crossing = noted = found
         if max((shape.tiles for shape in tilings), default=0) > 1:
-            crossing = space.room(f"crossing {slot}", crossing_words(len(self._targets), self._targets.total_residues),
-                                  np.int64)
-        if len(tilings) < len(group.members):
-            noted = space.room(f"noted {slot}", noted_room(len(self._targets)) + 1, np.int64)
+            crossing = space.room(f"crossing {slot}", crossing_words(targets, self._targets.total_residues), np.int64)
+        if rings:
+            noted = space.room(f"noted {slot}", noted_words(targets), np.int64)
         if not self._arrived:
             self._volume.arrived(space.streams)
             self._arrived = True
         room = Room(table, cutoffs, noted, found, self._classes if self._classed else None)
-        counter = first_cutoff = 0
-        for member, begin in zip(group.members, group.begins, strict=True):
+        ranked = Ranked(self._volume.residues, self._volume.target_order, self._first, self._step, self._works)
+        keys = Keys(targets, self.span, self._longest_query)
+        counter = 0
+        for part, (begin, first_cutoff) in enumerate(zip(_starts(tables), _starts(limits), strict=True)):
             self._check()
-            base = member.query.number * len(self._targets)
-            if member.sieve is None:
+            if part < len(scanned):
                 counting = counters, counter, crossing
-                counter = self._scan(member.query, begin, first_cutoff, base, room, counting, stream)
+                counter = self._scan(scanned[part], begin, first_cutoff, room, counting, stream)
             else:
-                ranked = Ranked(self._volume.residues, self._volume.target_order, self._first, self._step, self._works)
                 with launching:
-                    queue(member.sieve, begin, first_cutoff, ranked, Keys(base, self.span, self._longest_query), room,
-                          stream)
-            first_cutoff += len(member.limits)
+                    queue(rings[part - len(scanned)], begin, first_cutoff, ranked, keys, room, stream,
+                          space.patient[slot])
         return _Begun(slot, found)
 
-    def _scan(self, query: Asked, begin: int, first_cutoff: int, base: int, room: Room,
+    def _scan(self, query: Asked, begin: int, first_cutoff: int, room: Room,
               counting: tuple[Any, int, Any], stream: Any) -> int:
         """Queue the kernels of all tiles of a query; gives the next counter.
 
@@ -480,7 +500,8 @@ class DeviceScan:
                     room.table, np.int32(begin + tile * shape.words), self._residues, order.ranked_there, order.begins,
                     order.ends, np.int32(self._first), np.int32(self._step), np.int32(self._works), counters,
                     np.int32(counter), crossing, np.int32(pair(least - 1)), np.int32(least), self._classes,
-                    room.limits, np.int32(first_cutoff), np.int32(tile * shape.positions), np.int64(base),
+                    room.limits, np.int32(first_cutoff), np.int32(tile * shape.positions),
+                    np.int64(query.number * len(self._targets)),
                     np.int64(self.span), np.int32(self._longest_query), room.found, np.int64(len(room.found) - 1))
             counter += 1
         return counter
@@ -492,7 +513,8 @@ class DeviceScan:
         total = int(noted[0])
         if total >= TOO_MANY:
             self._space.wait(slot)
-            return [keys for scanned in _groups([member._replace(sieve=None) for member in group.members], 0)
+            plain = [member._replace(sieve=None) for member in group.members]
+            return [keys for scanned in _groups(plain, 0)
                     for keys in self._finished(scanned, self._begin(scanned, slot), done)]
         if total > len(found) - 1:
             return self._again(group, slot, total, done)
@@ -522,6 +544,11 @@ class DeviceScan:
             return self._finished(group, self._begin(group, slot, more), done)
 
 
+def _starts(arrays: Sequence[np.ndarray]) -> list[int]:
+    """Where each begins if they are put one behind the other."""
+    return np.cumsum([0, *map(len, arrays)])[:-1].tolist()
+
+
 def _halves(cutoff: int | np.ndarray) -> np.ndarray:
     """i4, bits of cutoffs as halves; those beyond what is told apart are taken for the ceiling."""
     return np.minimum(np.atleast_1d(cutoff), CEILING).astype(np.float16).view(np.uint16).astype(np.int32)
@@ -547,7 +574,7 @@ def work_size(targets: int, residues: int, longest: int, longest_query: int) -> 
 def working_bytes(need: WorkSize) -> int:
     """Device memory that a scan of that size takes at most, beside the volume."""
     crossing = 8 * crossing_words(need.stretches, need.residues) if need.residues else 0
-    noted = 8 * (noted_room(need.stretches) + 1)
+    noted = 8 * noted_words(need.stretches)
     launches = 4 * (_GROUP_QUERIES * (1 + 2 * _CLASSES) + need.query // 1024)
     each = crossing + noted + 4 * need.query + launches + 8 * ROOM
     return (need.groups * each + need.stretches + (1 << 16)) // 16 * 17
@@ -595,7 +622,7 @@ def good_diagonals(asked: Sequence[Asked], targets: SequenceBatch, budget: int |
     work = partial(_good_on_device, targets, classes, budget, check, done, count, longest)
     found = [keys for part in on_devices(work, parts, range(devices)) for keys in part]
     keys = np.concatenate([np.empty(0, np.int64), *found])
-    if devices > 1:
+    if (keys[1:] < keys[:-1]).any():
         keys.sort()
     pairs, diagonals = np.divmod(keys, longest + targets.longest + 1)
     numbers, places = np.divmod(pairs, max(1, len(targets)))

@@ -2,11 +2,11 @@
 # mypy: disable-error-code="name-defined"
 """Diagonals on which some segment may score well, by the tensor cores of a CUDA device, and which of them do.
 
-The query's positions stand on a circle, with three empty ones between its end and its beginning. A register stays on
-one diagonal: with every residue of the target it comes to the next position, so that nothing is handed from lane to
-lane or from tile to tile, and a query longer than ``columns`` is done in several passes, each of which takes other
-diagonals. What a step costs is the tensor cores' product (``core/cuda/one_hot.py``), half an addition that saturates
-and half of a half of a maximum, for two cells.
+The positions of queries stand on a circle, with three empty ones behind each query. A register stays on one diagonal:
+with every residue of the target it comes to the next position, so that nothing is handed from lane to lane or from tile
+to tile. A circle of more than ``COLUMNS`` positions is done in several passes, each of which takes other diagonals; so
+it doesn't matter how long queries are. A step costs the tensor cores' product (``core/cuda/one_hot.py``), and for two
+cells half an addition that saturates and a quarter of a maximum of three.
 
 So little is done because sums are looked at and kept from falling below 0 after every other residue alone. A segment
 that begins at the other residues has the score of the pair before as well, and one that ends there that of the pair
@@ -18,6 +18,7 @@ What shows is noted as in ``diagonal_scan_cuda.py``. There is more of it than of
 smaller than what the scan gains; each is scored cell by cell by a second kernel, which notes those that are good.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -34,18 +35,15 @@ from seqloom.core.cuda.one_hot import (
     GROUP_WARPS,
     ROWS,
     add_two_steps,
-    first_lane,
     get_registers,
-    lanes_where,
-    meet_warp,
     no_scores,
     put_registers,
     score_bytes,
     scores_are_there,
     scores_at,
 )
-from seqloom.core.cuda.transfer import clear
-from seqloom.core.kernels.packed16 import SIMULATED, anew
+from seqloom.core.cuda.transfer import clear, make_wait
+from seqloom.core.kernels.packed16 import SIMULATED, anew, first_lane, lanes_where, meet_warp
 from seqloom.core.kernels.unroll import specialise
 
 from .target_order_cuda import TargetOrder
@@ -61,22 +59,29 @@ ENDED = -14336
 CEILING = 1024
 """Largest cutoff that is told from larger ones."""
 SHAPES = ((16, 1, 64),) if SIMULATED else (
-    (64, 32, 64), (104, 28, 72), (136, 24, 80), (176, 20, 96), (216, 16, 128), (256, 16, 128))
+    (64, 24, 80), (112, 20, 96), (136, 20, 96), (184, 20, 96), (216, 16, 120), (256, 16, 120))
 """Columns of a pass, warps of a block and registers of a thread that go with them."""
 _STEP_COLUMNS = 130
 """What a step costs beside its columns, in columns, as measured."""
 ROOM = 1 << (8 if SIMULATED else 22)
 """Diagonals that there is room for between the two kernels."""
-_SHARED = 220 << 10
-"""Bytes of shared memory that a block may have."""
+MOST_POSITIONS = 40 if SIMULATED else 6400
+"""Of a circle, so that their scores fit in the shared memory of a block."""
 LEAST_ROOM = 1 << 10
 """For small volumes."""
 IN_SIMULATOR = False
 """Whether to sieve there: it takes long."""
 _MOST_NOTES = 2e-5
 """Of a cell, of which more would take longer than the scan without tensor cores."""
+_WAVES, _UNITS = 8, 4
+"""Blocks of a sieve that each processor does in turn, at most, so that other kernels can go between; units of work of
+each group of warps, at least."""
 _THREADS = 32 if SIMULATED else 128
 _CONFIRM_BLOCKS = 2 if SIMULATED else 132 * 8
+_LOWEST, _HIGHEST = np.arange(2, 9), 100
+"""Of which each cell costs at most one, as suits the query; scores above the other one count as that for the choice."""
+_ALIKE = 4
+"""By how much limits of queries on a ring may differ."""
 KEEP = tuple((((-1 ^ 255 << 8 * j) & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31) for j in range(4))
 TAKE = tuple(-1 ^ keep for keep in KEEP)
 """Masks of all bytes of a word but one, and of that one."""
@@ -87,8 +92,8 @@ def unrolled(count):  # pragma: no cover
 
 
 def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, rank_first, rank_step, works, classes,
-          limits, first_limit, base, span, shift, noted, room):
-    """Kernel template: note (``base`` + target) · ``span`` + diagonal + ``shift`` where a segment may score well.
+          limits, first_limit, noted, room):
+    """Kernel template: note target, residue and position where a segment may score well.
 
     Args:
         table: i4; from ``first_word`` on are ``circle`` positions' scores (see ``positions_table``).
@@ -97,7 +102,8 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
         residues, begins, ends, ranked, classes: as of ``diagonal_scan_cuda.scan_tile``; without CLASSED there are none.
         limits, first_limit: i4, of which from the second one on are halves in units of 1/2048, of each class: the
             least that is noted.
-        noted, room: i8; the first one is the number of diagonals noted, behind it are so many of them at most.
+        noted, room: i8; the first one is the number of notes, behind it are so many of them at most: the target, and
+            2³² · residue + position on the circle.
     """
     shared = cuda.shared.array(0, int32)
     thread = int32(cuda.threadIdx.x)
@@ -216,8 +222,9 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
                                 halves = int32(halves & (int32(0xFFFF) if half else int32(-65536)))
                                 number = cuda.atomic.add(noted, 0, int64(1))
                                 if number < room:
-                                    diagonal = int32(column - int32(int32(position + half) % circle))
-                                    noted[number + 1] = (base + target) * span + int64(diagonal + shift)
+                                    noted[2 * number + 1] = target
+                                    noted[2 * number + 2] = int64(column) * int64(1 << 32) + int64(
+                                        int32(position + half) % circle)
                         shared[kept + register] = halves
                     meet_warp()
                     if here == who:
@@ -228,42 +235,54 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
         unit = int32(unit + int32(cuda.gridDim.x) * int32(THREADS // 32 // GROUP_WARPS))
 
 
-def confirm(noted, room, table, first_score, length, residues, begins, ends, classes, classed, cutoffs, first_cutoff,
-            base, span, shift, found, found_room):
-    """Kernel: note again in ``found`` which of the diagonals in ``noted`` have a segment that scores well.
+def confirm(noted, room, table, first_score, residues, begins, ends, classes, classed, limits, first_query,
+            queries, kinds, targets, span, shift, found, found_room):
+    """Kernel: note (query · ``targets`` + target) · ``span`` + diagonal + ``shift`` of notes that are of good ones.
 
     A thread scores a diagonal cell by cell. What there was no room for in ``noted`` is told by a number in ``found``
     that is larger than any room.
 
     Args:
-        table, first_score: i2; from ``first_score`` on are scores of ``length`` positions with ``CODES`` residues.
+        table, first_score: i2; from ``first_score`` on are scores of all positions of queries with ``CODES`` residues.
+        limits, first_query: i4; from ``first_query`` on are of each of ``queries`` queries its number, its first
+            position on the circle, its first one in ``table``, its length, and its cutoffs for ``kinds`` classes.
         classed: whether targets have classes.
-        cutoffs, first_cutoff: i4, of each class.
+        found, found_room: i8; the number of diagonals noted, and that many of them at most.
     """
     count = noted[0]
     if count > room:
         if cuda.grid(1) == 0:
             cuda.atomic.add(found, 0, int64(TOO_MANY))
         count = int64(0)
+    size = int64(4 + kinds)
     for number in range(int64(cuda.grid(1)), count, int64(cuda.gridsize(1))):
-        key = noted[number + 1]
-        pair = key // span
-        place = int64(pair - base)
-        diagonal = int64(key - pair * span - shift)
+        place = noted[2 * number + 1]
+        at = noted[2 * number + 2]
+        position = int64(at & int64(0xFFFFFFFF))
+        # The last query that begins at the position or before.
+        query, other = int64(first_query), int64(queries)
+        while other > 1:
+            half = other // 2
+            if limits[query + half * size + 1] <= position:
+                query += half * size
+                other -= half
+            else:
+                other = half
+        diagonal = int64((at >> int64(32)) - position + int64(limits[query + 1]))
+        cutoff = int32(limits[query + 4 + (int64(classes[place]) if classed else int64(0))])
         begin = int64(begins[place])
-        cutoff = int32(cutoffs[first_cutoff + (int32(classes[place]) if classed else int32(0))])
         row = int64(max(int64(0), -diagonal))
-        behind = int64(min(int64(length), ends[place] - begin - diagonal))
-        place_of = int64(begin + diagonal)
+        behind = int64(min(int64(limits[query + 3]), ends[place] - begin - diagonal))
+        scores = int64(first_score + int64(limits[query + 2]) * int64(CODES))
         ending = int32(0)
         while row < behind and ending < cutoff:
-            ending = int32(max(int32(0), ending + int32(table[first_score + row * int64(CODES)
-                                                              + int64(residues[place_of + row])])))
+            ending = int32(max(int32(0), ending + int32(table[scores + row * int64(CODES)
+                                                              + int64(residues[begin + diagonal + row])])))
             row += int64(1)
         if ending >= cutoff:
-            place_in = cuda.atomic.add(found, 0, int64(1))
-            if place_in < found_room:
-                found[place_in + 1] = key
+            free = cuda.atomic.add(found, 0, int64(1))
+            if free < found_room:
+                found[free + 1] = (int64(limits[query]) * targets + place) * span + diagonal + shift
 
 
 TOO_MANY = 1 << 40
@@ -295,84 +314,124 @@ def scratch_words(columns: int) -> int:
     return -(-columns // 4 // 4) * 4 + 4 * ROWS
 
 
-@cache
-def shape_of(length: int) -> Shape | None:
-    """For ``length`` query residues, what should take the least time; None for too many."""
-    circle = -(-(length + GAP) // 4) * 4
+def shape_of(positions: int) -> Shape:
+    """For so many positions of queries and gaps, what should take the least time."""
+    circle = -(-positions // 4) * 4
     shapes = [Shape(*shape, circle, -(-circle // shape[0])) for shape in SHAPES]
-    fit = [shape for shape in shapes if shape.shared_bytes <= _SHARED]
-    return min(fit, key=lambda shape: shape.passes * (shape.columns + _STEP_COLUMNS)) if fit else None
+    return min(shapes, key=lambda shape: shape.passes * (shape.columns + _STEP_COLUMNS))
 
 
 class Sieve(NamedTuple):
     """What is sieved with for a query.
 
     Attributes:
-        shape: of the work.
-        length: of the query.
-        lowest: what a cell costs at most.
-        table: i4, ``positions_table``, and behind it i2[m, CODES] exact scores.
-        limits, cutoffs: i4[c], of each class of targets, halves from which on diagonals are noted, and scores from
-            which on they are good.
+        positions: u1[m + GAP, CODES], bytes of the scores of its positions and of the gap behind.
+        scores: i2[m, CODES], exact ones.
+        limits: i8[c], of each class of targets, scores from which on diagonals are noted; ``limit`` is their mean.
+        cutoffs: i8[c], from which on they are good.
     """
 
-    shape: Shape
-    length: int
-    lowest: int
-    table: np.ndarray
+    positions: np.ndarray
+    scores: np.ndarray
     limits: np.ndarray
+    limit: float
     cutoffs: np.ndarray
 
-
-def positions_table(scores: np.ndarray, circle: int, lowest: int) -> np.ndarray:
-    """i4[circle · CODES / 4], bytes of the scores of all positions of a circle with all residues.
-
-    Args:
-        scores: whole numbers[m, CODES]. Residue ``PAD`` scores nothing.
-        lowest: scores below −``lowest`` count as that.
-    """
-    length = len(scores)
-    table = np.zeros((circle, CODES), np.int64)
-    table[:length, :PAD] = np.maximum(scores[:, :PAD], -lowest)
-    table[length + 1] = ENDED
-    return score_bytes(table).reshape(-1).view(np.int32)
+    @property
+    def words(self) -> int:
+        """Of four bytes, that it takes on the device."""
+        return (self.positions.size + 2 * self.scores.size) // 4
 
 
-def sieve_for(scores: np.ndarray, cutoffs: np.ndarray) -> Sieve | None:
+def sieve_for(scores: np.ndarray, cutoffs: np.ndarray, shares: np.ndarray) -> Sieve | None:
     """How to sieve with a query; None where it is too long, or too much would be noted.
 
     Args:
         scores: i2[m, CODES] by position and residue.
         cutoffs: i8[c] of each class of targets, at least 1.
+        shares: f8[c] of all residues that are in targets of each class.
     """
-    shape = shape_of(len(scores))
-    if shape is None:
+    if len(scores) > MOST_POSITIONS - GAP:
         return None
     cutoffs = np.minimum(cutoffs, CEILING)
-    rate, lowest = min((_notes(scores, cutoffs, lowest), lowest) for lowest in range(1, 9))
-    if rate > _MOST_NOTES:
+    notes = _notes(scores, cutoffs, shares)
+    if notes.min() > _MOST_NOTES:
         return None
-    limits = (np.maximum(cutoffs - 2 * lowest, 1) / np.float64(ONE)).astype(np.float16).view(np.int16)
-    table = np.concatenate([positions_table(scores, shape.circle, lowest), scores.reshape(-1).view(np.int32)])
-    return Sieve(shape, len(scores), lowest, table, limits.astype(np.int32), cutoffs.astype(np.int32))
+    lowest = int(_LOWEST[notes.argmin()])
+    table = np.zeros((len(scores) + GAP, CODES), np.int64)
+    table[: len(scores), :PAD] = np.maximum(scores[:, :PAD], -lowest)
+    table[len(scores) + 1] = ENDED
+    limits = np.maximum(cutoffs - 2 * lowest, 1)
+    return Sieve(score_bytes(table), scores, limits, float(limits @ shares), cutoffs)
 
 
-def _notes(scores: np.ndarray, cutoffs: np.ndarray, lowest: int) -> float:
-    """About how many diagonals are noted for each cell, if residues were random ones.
+def _notes(scores: np.ndarray, cutoffs: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """About how many diagonals are noted for each cell with each of ``_LOWEST``, if residues were random ones: f8[l].
 
     Segments of random residues reach a score s with a probability of exp(−λ · s), where the mean of exp(λ · score) is 1
     (Karlin and Altschul 1990).
     """
     known = scores[:, :PAD][:, scores[:, :PAD].max(axis=0) > 0]
-    values, counts = np.unique(np.maximum(known, -lowest), return_counts=True)
-    shares = counts / max(1, known.size)
-    if not known.size or values @ shares >= 0:
-        return 1.0
-    low, high = 0.0, 4.0
-    for _ in range(24):
+    counts = np.bincount(np.clip(known, -_LOWEST[-1], _HIGHEST).reshape(-1) + _LOWEST[-1], minlength=1)
+    values = np.maximum(np.arange(len(counts)) - _LOWEST[-1], -_LOWEST[:, None])
+    often = counts / max(1, known.size)
+    low, high = np.zeros(len(_LOWEST)), np.full(len(_LOWEST), 4.0)
+    for _ in range(20):
         middle = (low + high) / 2
-        low, high = (low, middle) if np.exp(middle * values) @ shares > 1 else (middle, high)
-    return float(np.exp(-low * np.maximum(cutoffs - 2 * lowest, 0)).mean() / 8)
+        above = np.exp(middle[:, None] * values) @ often > 1
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    low[values @ often >= 0] = 0
+    reached = np.exp(-low[:, None] * np.maximum(cutoffs - 2 * _LOWEST[:, None], 0)) @ shares / 8
+    return np.asarray(reached)
+
+
+class Ring(NamedTuple):
+    """Queries that stand on a circle together.
+
+    Attributes:
+        shape: of the work.
+        table: i4, bytes of the scores of all positions, and behind them exact scores, i2.
+        limits: i4, of each class of targets the half from which on diagonals are noted, and of each query what
+            ``confirm`` reads.
+        queries, classes: how many there are.
+    """
+
+    shape: Shape
+    table: np.ndarray
+    limits: np.ndarray
+    queries: int
+    classes: int
+
+
+def rings_of(sieves: Sequence[tuple[int, Sieve]]) -> list[Ring]:
+    """Rings of queries, by their numbers, which come by rising limits.
+
+    Rings fit in shared memory and are of about the same size, unless limits differ much.
+    """
+    ends = np.cumsum([0, *(len(sieve.positions) for _, sieve in sieves)])
+    size, made, first = ends[-1] / max(1, -(-ends[-1] // MOST_POSITIONS)), [], 0
+    while first < len(sieves):
+        last = first + 1
+        while (last < len(sieves) and ends[last + 1] - ends[first] <= min(size + MOST_POSITIONS // 32, MOST_POSITIONS)
+               and sieves[last][1].limit <= sieves[first][1].limit + _ALIKE):
+            last += 1
+        made.append(_ring(sieves[first:last]))
+        first = last
+    return made
+
+
+def _ring(sieves: Sequence[tuple[int, Sieve]]) -> Ring:
+    lengths = np.array([len(sieve.positions) for _, sieve in sieves])
+    begins, shape = np.cumsum(lengths) - lengths, shape_of(int(lengths.sum()))
+    positions = np.zeros((shape.circle, CODES), np.uint8)
+    np.concatenate([sieve.positions for _, sieve in sieves], out=positions[: lengths.sum()])
+    table = np.concatenate([positions.reshape(-1).view(np.int32),
+                            *(sieve.scores.reshape(-1).view(np.int32) for _, sieve in sieves)])
+    limits = np.min([sieve.limits for _, sieve in sieves], axis=0) / np.float64(ONE)
+    told = [[number, begin, begin - GAP * n, len(sieve.scores), *sieve.cutoffs]
+            for n, ((number, sieve), begin) in enumerate(zip(sieves, begins.tolist(), strict=True))]
+    halves = limits.astype(np.float16).view(np.int16).astype(np.int32)
+    return Ring(shape, table, np.concatenate([halves, np.array(told, np.int32).reshape(-1)]), len(sieves), len(limits))
 
 
 @cache
@@ -381,9 +440,10 @@ def can_sieve() -> bool:
     return IN_SIMULATOR if SIMULATED else cuda.get_current_device().compute_capability[:2] == (9, 0)
 
 
-def fills(shape: Shape, targets: int) -> bool:
-    """Whether so many targets keep the current device busy."""
-    return SIMULATED or shape.passes * targets >= GROUP_WARPS * ROWS * shape.warpgroups * blocks()
+def fills(positions: int, targets: int) -> bool:
+    """Whether so many positions of queries and so many targets keep the current device busy."""
+    shape = shape_of(min(positions, MOST_POSITIONS))
+    return shape.passes * targets >= GROUP_WARPS * ROWS * shape.warpgroups * blocks()
 
 
 @cache
@@ -392,9 +452,9 @@ def blocks() -> int:
     return 1 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
-def noted_room(targets: int) -> int:
-    """Diagonals that there is room for between the two kernels."""
-    return min(ROOM, max(LEAST_ROOM, 32 * targets))
+def noted_words(targets: int) -> int:
+    """Of eight bytes, that notes between the two kernels have room in."""
+    return 2 * min(ROOM, max(LEAST_ROOM, 32 * targets)) + 1
 
 
 @cache
@@ -417,8 +477,8 @@ class Room(NamedTuple):
     """Arrays on the device that a sieve reads and writes.
 
     Attributes:
-        table: i4, in which tables of queries are.
-        limits: i4, in which ``Sieve.limits`` and ``Sieve.cutoffs`` are, one behind the other.
+        table: i4, in which tables of rings are.
+        limits: i4, in which ``Ring.limits`` are.
         noted: i8, what goes from one kernel to the other; ``found`` is what is left, as ``diagonal_scan_cuda`` has it.
         classes: u1 of the targets, or none.
     """
@@ -431,7 +491,7 @@ class Room(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """Those of a volume that are looked at: of ranks ``first``, ``first`` + ``step``, …, ``count`` of them."""
+    """Targets of a volume that are looked at: of ranks ``first``, ``first`` + ``step``, …, ``count`` of them."""
 
     residues: Any
     order: TargetOrder
@@ -441,27 +501,34 @@ class Ranked(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """How a diagonal's key is made: (``base`` + target) · ``span`` + diagonal + ``shift``."""
+    """How a diagonal's key is made: (query · ``targets`` + target) · ``span`` + diagonal + ``shift``."""
 
-    base: int
+    targets: int
     span: int
     shift: int
 
 
-def queue(sieve: Sieve, begin: int, first_limit: int, targets: Ranked, keys: Keys, room: Room, stream: Any) -> None:
-    """Queue both kernels for a query whose table begins at ``begin``, and its limits at ``first_limit``."""
-    shape, order = sieve.shape, targets.order
+def queue(ring: Ring, begin: int, first_limit: int, targets: Ranked, keys: Keys, room: Room, stream: Any,
+          patient: Any) -> None:
+    """Queue both kernels for a ring whose table begins at ``begin``, and its limits at ``first_limit``.
+
+    What comes before and after is queued on ``stream``; the sieve on ``patient``, where it lets others go before.
+    """
+    shape, order = ring.shape, targets.order
     classed, classes = room.classes is not None, targets.residues if room.classes is None else room.classes
+    notes = np.int64((len(room.noted) - 1) // 2)
     clear(room.noted, 1, stream)
+    make_wait(stream, [patient])
+    units = -(-targets.count // (GROUP_WARPS * ROWS)) * shape.passes
+    waves = max(1, min(_WAVES, units // (_UNITS * blocks() * shape.warpgroups)))
     made = _kernel(shape.columns, shape.warps, shape.registers, classed)
-    launch(made, (blocks(), 32 * shape.warps, stream, shape.shared_bytes), (
+    launch(made, (blocks() * waves, 32 * shape.warps, patient, shape.shared_bytes), (
         room.table, np.int32(begin), np.int32(shape.circle), np.int32(shape.passes), targets.residues.view(np.int32),
         order.ranked_there, order.begins, order.ends, np.int32(targets.first), np.int32(targets.step),
-        np.int32(targets.count), classes, room.limits, np.int32(first_limit), np.int64(keys.base), np.int64(keys.span),
-        np.int32(keys.shift), room.noted, np.int64(len(room.noted) - 1)))
-    scores = 2 * (begin + shape.circle * CODES // 4)
+        np.int32(targets.count), classes, room.limits, np.int32(first_limit), room.noted, notes))
+    make_wait(patient, [stream])
     launch(_confirm(), (_CONFIRM_BLOCKS, _THREADS, stream, 0), (
-        room.noted, np.int64(len(room.noted) - 1), room.table.view(np.int16), np.int64(scores), np.int32(sieve.length),
-        targets.residues, order.begins, order.ends, classes, classed, room.limits,
-        np.int32(first_limit + len(sieve.limits)), np.int64(keys.base), np.int64(keys.span), np.int64(keys.shift),
-        room.found, np.int64(len(room.found) - 1)))
+        room.noted, notes, room.table.view(np.int16), np.int64(2 * (begin + shape.circle * CODES // 4)),
+        targets.residues, order.begins, order.ends, classes, classed, room.limits, np.int64(first_limit + ring.classes),
+        np.int64(ring.queries), np.int64(ring.classes), np.int64(keys.targets), np.int64(keys.span),
+        np.int64(keys.shift), room.found, np.int64(len(room.found) - 1)))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda as _cuda
+from seqloom.core.cuda.driver import urgent_stream
 from seqloom.core.cuda.transfer import receive_through, send_through, synchronize
 from seqloom.core.kernels.packed16 import SIMULATED
 
@@ -122,6 +123,8 @@ class Workspace:
         size: bytes that it takes at most.
         columns: whose borders there is room for.
         streams: for kernels, one for each group of queries.
+        patient: the same for kernels that take all of the device for long; what is queued on ``streams`` of anybody
+            begins before their blocks that have not begun.
         there, back: for copies to and from the device, which then don't wait for kernels. The first one is that of
             volumes: the device would do all that is queued there before it turned to another one.
         waited: seconds that were spent waiting for the device.
@@ -131,6 +134,7 @@ class Workspace:
         self.kind, self.there, self.back = kind, there, back
         self._room, self._locked = BufferPool(), BufferPool(lambda size: cuda.pinned_array(size, np.uint8))
         self.streams: list[Any] = []
+        self.patient: list[Any] = []
         self.waited = 0.0
         self.grow(need, size, columns)
 
@@ -138,7 +142,9 @@ class Workspace:
         """Have room for more."""
         self.need, self.size, self.columns = need, size, columns
         self._room.most = self._locked.most = size
-        self.streams += [0 if SIMULATED else cuda.stream() for _ in range(need.groups - len(self.streams))]
+        for _ in range(need.groups - len(self.streams)):
+            self.streams.append(0 if SIMULATED else urgent_stream())
+            self.patient.append(0 if SIMULATED else cuda.stream())
 
     def room(self, name: str, size: int, dtype: Any) -> Any:
         """As ``BufferPool.array``."""

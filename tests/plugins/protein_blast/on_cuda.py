@@ -75,7 +75,7 @@ def check_diagonals() -> None:
 def sieving(always: bool) -> Iterator[None]:
     """All queries are sieved, or none."""
     usual = diagonal_scan_cuda.can_sieve, diagonal_scan_cuda.fills, diagonal_sieve_cuda._MOST_NOTES
-    diagonal_scan_cuda.can_sieve, diagonal_scan_cuda.fills = lambda: always, lambda shape, targets: True
+    diagonal_scan_cuda.can_sieve, diagonal_scan_cuda.fills = lambda: always, lambda positions, targets: True
     diagonal_sieve_cuda._MOST_NOTES = 1.0
     yield
     diagonal_scan_cuda.can_sieve, diagonal_scan_cuda.fills, diagonal_sieve_cuda._MOST_NOTES = usual
@@ -87,13 +87,13 @@ def check_sieve() -> None:
     if not SIMULATED and cuda.get_current_device().compute_capability[:2] != (9, 0):
         return
     generator = np.random.default_rng(41)
-    sizes = ((1, 4, 13), (2, 30)) if SIMULATED else ((1, 9, 60), (97, 130, 131), (350, 514), (1700, 4000), (9000,))
+    sizes = ((1, 18),) if SIMULATED else ((1, 9, 60), (97, 130, 131), (350, 514), (1700, 4000), (9000,))
     for number, lengths in enumerate(sizes):
         queries = [drawn(generator, n, AMINO) for n in lengths]
         targets = [drawn(generator, n, POOLS[3]) for n in (0, 1, 3, 6)]
-        targets += [related(generator, query, 7 if SIMULATED else 300)
+        targets += [related(generator, query, 5 if SIMULATED else 300)
                     for query in queries for _ in range(1 if SIMULATED else 200)]
-        for cutoff in (11,) if SIMULATED else (14, 30, 41):
+        for cutoff in (16,) if SIMULATED else (14, 30, 41):
             context = context_of(queries, targets, cutoff)
             with sieving(True):
                 found = SegmentDiagonalsCuda().run(context, None)
