@@ -15,7 +15,6 @@ the one behind. Register 2 · e is of row r and the e-th eight, register 2 · e 
 In the simulator every warp is by itself, and the same functions are a few lines of Python with the same results.
 """
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -77,8 +76,7 @@ if not SIMULATED:
     def _constant(value: int, kind: Any = _word) -> Any:
         return ir.Constant(kind, value)
 
-    @cache
-    def no_scores(count: int) -> Any:
+    def no_scores(count):
         """A device function that gives so many registers with sums of 0."""
 
         def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:

@@ -142,12 +142,12 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
             place = int32(0)
             head = int32(0)
             length = int32(0)
-            word = int32(0)
+            where = int32(0)
             if rank < works:
                 place = int32(ranked[rank_first + rank * rank_step])
                 begin = int64(begins[place])
                 length = int32(ends[place] - begin)
-                word = int32(begin >> int64(2))
+                where = int32(begin >> int64(2))
                 head = int32(begin & int64(3))
             least = int32(limits[first_limit + (int32(classes[place]) if CLASSED else int32(0))])
             shared[rows + int32(own + half * int32(8))] = place
@@ -155,11 +155,11 @@ def sieve(table, first_word, circle, passes, residues, ranked, begins, ends, ran
             shared[rows + int32(own + half * int32(8)) + int32(2 * ROWS)] = length
             shared[rows + int32(own + half * int32(8)) + int32(3 * ROWS)] = least
             if half == int32(0):
-                first = word
+                first = int32(where)
                 last = int32(max(int32(int32(head + length + int32(3)) >> int32(2)) - int32(1), int32(0)))
                 below = int32(int32(least - int32(1)) * int32(0x00010001))
             else:
-                first8 = word
+                first8 = int32(where)
                 last8 = int32(max(int32(int32(head + length + int32(3)) >> int32(2)) - int32(1), int32(0)))
                 below8 = int32(int32(least - int32(1)) * int32(0x00010001))
         meet_warp()
@@ -491,13 +491,13 @@ class Room(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """Targets of a volume that are looked at: of ranks ``first``, ``first`` + ``step``, …, ``count`` of them."""
+    """Targets of a volume that are looked at: of ranks ``first``, ``first`` + ``step``, …, ``works`` of them."""
 
     residues: Any
     order: TargetOrder
     first: int
     step: int
-    count: int
+    works: int
 
 
 class Keys(NamedTuple):
@@ -519,13 +519,13 @@ def queue(ring: Ring, begin: int, first_limit: int, targets: Ranked, keys: Keys,
     notes = np.int64((len(room.noted) - 1) // 2)
     clear(room.noted, 1, stream)
     make_wait(stream, [patient])
-    units = -(-targets.count // (GROUP_WARPS * ROWS)) * shape.passes
+    units = -(-targets.works // (GROUP_WARPS * ROWS)) * shape.passes
     waves = max(1, min(_WAVES, units // (_UNITS * blocks() * shape.warpgroups)))
     made = _kernel(shape.columns, shape.warps, shape.registers, classed)
     launch(made, (blocks() * waves, 32 * shape.warps, patient, shape.shared_bytes), (
         room.table, np.int32(begin), np.int32(shape.circle), np.int32(shape.passes), targets.residues.view(np.int32),
         order.ranked_there, order.begins, order.ends, np.int32(targets.first), np.int32(targets.step),
-        np.int32(targets.count), classes, room.limits, np.int32(first_limit), room.noted, notes))
+        np.int32(targets.works), classes, room.limits, np.int32(first_limit), room.noted, notes))
     make_wait(patient, [stream])
     launch(_confirm(), (_CONFIRM_BLOCKS, _THREADS, stream, 0), (
         room.noted, notes, room.table.view(np.int16), np.int64(2 * (begin + shape.circle * CODES // 4)),
