@@ -8,9 +8,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from seqloom.core.classes import dataclass
 
 from .budget import available_bytes
 from .core.errors import SeqloomError

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import IO, Any
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from .core.alphabet import PROTEIN
 from .core.errors import InputError, UsageError

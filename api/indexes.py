@@ -9,9 +9,11 @@ searches map them into memory.
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from seqloom.core.classes import dataclass
 
 from .budget import data_budget, reading_share, writing_share
 from .core.context import Context

@@ -1,9 +1,9 @@
 """Records of FASTA, FASTQ and line files, some at a time: their bytes as they are, and the keys to sort them by."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from .core.engine.threads import by_threads
 from .core.errors import InputError

@@ -4,11 +4,12 @@ Protein codes follow NCBIstdaa and nucleotide codes follow blastna, so that code
 proteins and the four bases are 0…3. Case is no part of a code: lower case is kept beside the residues as intervals.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
+from .classes import dataclass
 from .errors import AlphabetError, UnknownNameError
 
 _Bytes = bytes

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from .classes import dataclass
 from .errors import SeqloomError
 from .index import Index
 from .ports import TargetCatalog

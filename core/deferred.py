@@ -6,9 +6,9 @@ most of the time of a short one. So the hooks of ``hookspecs`` take, beside clas
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from .classes import dataclass
 from .errors import PluginError
 
 

@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+
+from .classes import dataclass
 
 Side = Literal["query", "target"]
 

@@ -9,15 +9,17 @@ import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from .classes import dataclass
 from .errors import OptionError, UnknownNameError
 
 _LARGEST = 2**63 - 1
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class NoOptions:
     """For stages that have none."""
 
@@ -43,7 +45,7 @@ def option(default: Any, help: str, *, choices: Sequence[str] = (), minimum: flo
     return dataclasses.field(default=default, metadata=metadata)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class OptionInfo:
     """One option of an options class, as the command line and the docs need it."""
 
@@ -106,6 +108,11 @@ class OptionInfo:
 
 def option_infos(options: type) -> list[OptionInfo]:
     """The options of an options class in order of declaration."""
+    return list(_infos(options))
+
+
+@cache
+def _infos(options: type) -> tuple[OptionInfo, ...]:
     hints = typing.get_type_hints(options)
     infos = []
     for item in dataclasses.fields(options):
@@ -117,7 +124,7 @@ def option_infos(options: type) -> list[OptionInfo]:
         meta = {"help": "", "choices": (), "minimum": None, "maximum": None, "metavar": "", "aliases": (), "group": "",
                 "output": False, **item.metadata}
         infos.append(OptionInfo(item.name, kind, nullable, item.default, **meta))
-    return infos
+    return tuple(infos)
 
 
 def build_options(options: type, values: Mapping[str, Any], where: str = "") -> Any:

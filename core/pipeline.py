@@ -6,10 +6,11 @@ A preset is plain data. Users fill slots otherwise (``--stage extend.ungapped=wi
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .classes import dataclass
 from .errors import BackendError, CompositionError, InputError, OptionError, SeqloomError, UnknownNameError
 from .index import Side
 from .options import build_options, option_infos, options_dict, parse_options

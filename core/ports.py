@@ -1,7 +1,7 @@
 """What the engine needs from outside, and what writers are given. ``storage`` implements these; ``api`` joins them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .alphabet import Alphabet
+from .classes import dataclass
 from .distinct import distinct
 from .records import Hits, Ragged, Records
 from .sequences import ModelBatch, SequenceBatch

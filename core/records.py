@@ -7,11 +7,12 @@ are 0-based half-open on the forward strand of the sequence as stored; frames sa
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .classes import dataclass
 from .distinct import ranked
 
 PATH_OPS = "MIDNSHP=X"

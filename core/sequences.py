@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .alphabet import Alphabet
+from .classes import dataclass
 from .joined import Joined
 from .packed_texts import PackedTexts
 

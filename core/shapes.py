@@ -6,9 +6,9 @@ must be there.
 """
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Any
 
+from .classes import dataclass
 from .errors import InputError
 
 SCALAR = (str, bool, int, float)

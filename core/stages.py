@@ -7,13 +7,13 @@ has at most one implementation per back end, and all implementations of one name
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, ClassVar, Literal
 
 import numpy as np
 
 from .alphabet import Alphabet
+from .classes import dataclass
 from .context import Context, Scoring, SearchSpace
 from .index import Index, Side
 from .options import NoOptions, option

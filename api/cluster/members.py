@@ -3,8 +3,10 @@
 import asyncio
 from collections import OrderedDict
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from seqloom.core.classes import dataclass
 
 from ..core.engine.balance import Load
 from ..core.ports import Unit

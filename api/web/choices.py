@@ -6,11 +6,12 @@ Requests name databases by the names of this list, never by path, and no option 
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from seqloom.core.classes import dataclass
 
 from ..core.errors import InputError, OptionError, UnknownNameError
 from ..core.options import OptionInfo, build_options, option_infos

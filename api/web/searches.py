@@ -14,10 +14,12 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from seqloom.core.classes import dataclass
 
 from .children import Child, TaskError
 from .kept import KeptPages

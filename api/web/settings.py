@@ -1,8 +1,10 @@
 """What a server was started with."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+
+from seqloom.core.classes import dataclass
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_WAITING = 1000

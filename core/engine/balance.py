@@ -6,8 +6,9 @@ well is what they leave for later. Here both are cut, and each worker gets units
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import ceil
+
+from ..classes import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ Nothing here changes a result. The plan is made once and kept with the run; a re
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from ..classes import dataclass
 from ..context import Queries, SearchSpace
 from ..errors import BudgetError
 from ..pipeline import Plan

@@ -7,12 +7,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..backends import to_device
+from ..classes import dataclass
 from ..context import Context, Queries, Scoring, SearchSpace
 from ..distinct import ranked
 from ..errors import CompositionError

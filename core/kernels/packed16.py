@@ -15,12 +15,13 @@ range, and where the device adds without regard to halves, never negative, so th
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, types
+
+from ..classes import dataclass
 
 cuda: Any = _cuda  # numba's types don't know what code on the device may do
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"

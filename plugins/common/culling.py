@@ -7,8 +7,10 @@ are short, so the set of saved HSPs is a plain list and not the interval tree of
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
+
+from seqloom.core.classes import dataclass
 
 
 @dataclass(slots=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 LN2 = math.log(2.0)
 

@@ -1,8 +1,8 @@
 """SEG as a masker, with its options: by kernels, or by the rules of ``seg`` where there is little to look through."""
 
-from dataclasses import dataclass
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.errors import OptionError
 from seqloom.core.options import option
 from seqloom.core.sequences import Intervals, SequenceBatch

@@ -5,9 +5,9 @@ of the target whole, and the first piece that holds an alignment's end also hold
 ones depends on. Lanes then share a chromosome, and no working space grows with its length.
 """
 
-from dataclasses import dataclass
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import kernel
 from seqloom.core.sequences import SequenceBatch

@@ -2,10 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.kernels.jit import kernel as host_kernel
 from seqloom.plugins.common.stretches_cpu import LEAST_PIECE
 

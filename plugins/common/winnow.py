@@ -12,7 +12,9 @@ counts against all of it, better ones included; so the tree is part of the answe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from seqloom.core.classes import dataclass
 
 FORK = 20
 """HSPs of a node from which on it is halved."""

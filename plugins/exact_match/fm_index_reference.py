@@ -1,10 +1,10 @@
 """The FM-index of the references: what backward search needs, in a few bits a residue, independent of any search."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from seqloom.core.alphabet import Alphabet
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.errors import OptionError
 from seqloom.core.index import Index, Side

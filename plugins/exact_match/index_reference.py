@@ -1,9 +1,9 @@
 """The index of the references: a suffix array with Burrows–Wheeler transform and occurrence counts in buckets."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.index import Index, Side
 from seqloom.core.sequences import ModelBatch, SequenceBatch

@@ -1,9 +1,9 @@
 """Options and families of exact matching, with MUMmer's names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.errors import OptionError
 from seqloom.core.sequences import ModelBatch, SequenceBatch

@@ -20,10 +20,11 @@ Source: A. Drozd's thesis on string sorting and BWT alignment, 3.5.2 to 3.5.4.
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.errors import BudgetError, OptionError
 from seqloom.core.user_cache import Unsafe, read_safely, user_cache, write_safely
 

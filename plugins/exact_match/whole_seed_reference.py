@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.errors import InputError
 from seqloom.core.records import Records, Seeds

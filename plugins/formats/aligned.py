@@ -1,9 +1,9 @@
 """What can be counted in an alignment, from its edit path."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from ...core.records import DELETE, INSERT, MATCH, MISMATCH
 

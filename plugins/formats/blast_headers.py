@@ -3,8 +3,9 @@
 Source: NCBI C++ Toolkit, ``blastdb.asn`` and ``seqloc.asn``.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from seqloom.core.classes import dataclass
 
 DEEPEST = 32
 """Structures inside one another that a header may have."""

@@ -8,11 +8,12 @@ residues or lines in Python, and nothing needs to be compiled, so that a small f
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import IO
 
 import numpy as np
 from seqloom.core.alphabet import INVALID, NUCLEOTIDE, PROTEIN, Alphabet
+from seqloom.core.classes import dataclass
 from seqloom.core.errors import AlphabetError, InputError
 from seqloom.core.stages import Intervals, OnBad, Reader, SequenceBatch
 

@@ -5,10 +5,10 @@ coordinates.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from ...core.alphabet import PROTEIN
 from ...core.errors import UnknownNameError

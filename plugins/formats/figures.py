@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from ...core.ports import QueryBlock, Taxon
 from ..common.numbers import SMALLEST_EVALUE

@@ -1,8 +1,9 @@
 """A report for a browser: one file with figures, tables and alignments that needs nothing else."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import IO
+
+from seqloom.core.classes import dataclass
 
 from ...core.errors import OptionError
 from ...core.options import build_options, option

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import IO
 from xml.sax.saxutils import escape
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from ...core.alphabet import PROTEIN
 from ...core.errors import OptionError

@@ -1,8 +1,9 @@
 """Hits as a table for people at a terminal: as wide as that, the best of every query first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import IO
+
+from seqloom.core.classes import dataclass
 
 from ...core.errors import OptionError
 from ...core.options import build_options, option

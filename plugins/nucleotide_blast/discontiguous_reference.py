@@ -7,9 +7,8 @@ are looked at from every position of the target; a window with a masked base or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.errors import OptionError
 from seqloom.core.index import Index

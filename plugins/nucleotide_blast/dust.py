@@ -16,10 +16,10 @@ what lies between them. A BLAST search looks at the sequence as a whole. Any oth
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.classes import dataclass
 from seqloom.core.options import option
 from seqloom.core.sequences import Intervals, SequenceBatch
 from seqloom.core.stages import Masker

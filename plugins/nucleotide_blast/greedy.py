@@ -11,7 +11,7 @@ is query minus target offset. Bases that shall never match (ambiguities) must di
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from seqloom.core.classes import dataclass
 
 INSERT, DELETE, PAIR = 1, 2, 0
 """Operations of an edit script: query base against a gap, target base against a gap, two bases."""

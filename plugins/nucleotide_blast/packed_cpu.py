@@ -7,11 +7,11 @@ system provides memory only where something is written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.kernels.jit import inline, kernel

@@ -5,11 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 from seqloom.core.backends import device_count
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.index import Index

@@ -7,8 +7,9 @@ off.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from seqloom.core.classes import dataclass
 from seqloom.plugins.common.culling import Hsp
 from seqloom.plugins.nucleotide_blast.greedy import DELETE, INSERT, PAIR, Script
 

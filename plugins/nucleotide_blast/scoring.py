@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.distinct import ranked_rows
 from seqloom.core.errors import OptionError

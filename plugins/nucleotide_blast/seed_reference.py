@@ -5,9 +5,8 @@ Source: G-BLASTN sections 2.1, 3.1 and 3.2; the mini-extension reaches to the le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds

@@ -16,10 +16,10 @@ reported or not according to the query before it. Here every query is searched a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.index import Index
 from seqloom.core.records import Column, Records, Seeds

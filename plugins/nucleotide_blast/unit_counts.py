@@ -10,10 +10,11 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.errors import InputError, OptionError
 from seqloom.core.output_files import is_database
 from seqloom.core.sequences import SequenceBatch

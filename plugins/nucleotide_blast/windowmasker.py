@@ -8,9 +8,9 @@ sequence scores the mean of its units, rounded down. A stretch is masked from th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.errors import OptionError
 from seqloom.core.options import option
 from seqloom.core.output_files import is_database

@@ -7,10 +7,10 @@ overlap much the more probable one stays. Coordinates are 1-based inclusive.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from .exact_math import F32
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.records import DELETE, INSERT, MATCH
 
 from .hmmfile import ProfileHmm

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from .exact_math import F32, Array32
 

@@ -7,10 +7,10 @@ states are extended lane by lane (Farrar's striping; Eddy 2011). Rows are rescal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.subnormals import flushed
 
 from .exact_math import F32, Array32, log, running_sum

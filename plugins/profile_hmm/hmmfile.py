@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from seqloom.core.alphabet import Alphabet
+from seqloom.core.classes import dataclass
 from seqloom.core.errors import InputError
 
 from .match_scores import match_scores

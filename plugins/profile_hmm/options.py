@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.classes import dataclass
 from seqloom.core.errors import OptionError
 from seqloom.core.options import option
 

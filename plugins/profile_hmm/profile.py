@@ -8,11 +8,11 @@ is part of the answer. CUDAMPF++ section 2.1 shows the states; HMMER's user's gu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from .exact_math import F32, LN2, Array32, log, log_f32, logf, odds, round_half_away
 from .hmmfile import DD, DM, II, IM, MD, MI, MM, ProfileHmm

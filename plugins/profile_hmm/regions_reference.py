@@ -6,9 +6,8 @@ it is resolved further when it seems to hold more than one domain.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from .exact_math import F32, Array32, running_sum
 from .forward_reference import DpMatrix

@@ -10,12 +10,12 @@ a match state.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN, Alphabet
+from seqloom.core.classes import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

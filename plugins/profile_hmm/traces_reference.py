@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from .exact_math import F32, compensated_sum
 from .forward_reference import DpMatrix

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.records import Alignments, Column, Records
 from seqloom.core.stages import ExtendStage

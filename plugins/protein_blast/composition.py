@@ -11,10 +11,10 @@ The 20 amino acids stand in the order of `joint_tables.RESIDUES` where an array 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.plugins.common.joint_tables import RESIDUES
 from seqloom.plugins.common.karlin_altschul import (
     ScoreDistribution,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from seqloom.core.classes import dataclass
 from seqloom.core.errors import OptionError
 from seqloom.core.options import build_options, option
 from seqloom.plugins.common.karlin_tables import gapped_parameters

@@ -8,10 +8,10 @@ goes on when it reaches min(gap trigger, S). A query whose lambda doesn't exist 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.ports import KarlinParameters, QueryStatistics
 from seqloom.core.sequences import SequenceBatch

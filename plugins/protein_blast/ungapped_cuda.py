@@ -14,7 +14,6 @@ diagonal, but not what it would give: left and right extensions of a hit are the
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -22,6 +21,7 @@ import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64
 from seqloom.core.backends import with_capacity
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.cuda.jit import launching

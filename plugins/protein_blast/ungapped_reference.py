@@ -14,11 +14,12 @@ Diagonal by diagonal, hit by hit, as in the diagonal-based algorithm 3 of the pa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.options import option
 from seqloom.core.records import Records, Seeds

@@ -8,11 +8,11 @@ class are in no word.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from seqloom.core.alphabet import PROTEIN
+from seqloom.core.classes import dataclass
 from seqloom.plugins.common.karlin_tables import UNGAPPED
 from seqloom.plugins.common.matrices import frequency_ratios, protein_matrix
 from seqloom.plugins.protein_blast.options import BlastpOptions

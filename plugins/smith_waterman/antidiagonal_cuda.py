@@ -13,13 +13,13 @@ are taken in strips; h and f of a strip's last row are kept in device memory for
 Source: Munekawa, Ino & Hagihara 2010, sections 5.1 to 5.3, figures 5 and 6.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numba import cuda as _cuda
 from numba import int32, int64
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.cuda.jit import kernel as kept_kernel
 from seqloom.core.kernels.unroll import specialise

@@ -14,11 +14,11 @@ Source: Gotoh 1982; equations 1 to 3 of Munekawa, Ino & Hagihara 2010, where a g
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Scoring
 
 

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from seqloom.core.alphabet import NUCLEOTIDE, PROTEIN, Alphabet
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Scoring, SearchSpace
 from seqloom.core.errors import OptionError
 from seqloom.core.sequences import ModelBatch, SequenceBatch

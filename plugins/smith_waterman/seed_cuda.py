@@ -6,12 +6,12 @@ counted with the run (Munekawa, Ino & Hagihara 2010, section 6.3).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from seqloom.core.backends import device_count
+from seqloom.core.classes import dataclass
 from seqloom.core.context import Context
 from seqloom.core.engine.threads import short_switch_interval
 from seqloom.core.records import Pairs, Records

@@ -2,10 +2,10 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 LONGEST = 2**31 - 1
 """Positions that a model may have: lengths are i4."""

@@ -5,11 +5,12 @@ pick from that.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from ...core.alphabet import PROTEIN
 from ...core.distinct import distinct, ranked

@@ -11,13 +11,14 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from seqloom.core.classes import dataclass
 
 from ...core.errors import DamagedError, StoreError
 from ...core.index import Index
