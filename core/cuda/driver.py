@@ -88,12 +88,19 @@ def call_holding_gil(address: Any, *words: Any) -> int:
 
 
 def urgent_stream() -> Any:
-    """A stream of the current device whose kernels begin before those that wait in other streams."""
+    """A stream of the current device whose kernels begin before those that wait in other streams.
+
+    Raises:
+        BackendError: the device gives none.
+    """
     from cuda.bindings import driver
 
-    first, _, most_urgent = driver.cuCtxGetStreamPriorityRange()
-    second, stream = driver.cuStreamCreateWithPriority(driver.CUstream_flags.CU_STREAM_DEFAULT, most_urgent)
-    checked([int(first), int(second)])
+    cuda.current_context()  # which this thread may not have had before: the driver would know no device
+    error, _, most_urgent = driver.cuCtxGetStreamPriorityRange()
+    if not error:
+        error, stream = driver.cuStreamCreateWithPriority(int(driver.CUstream_flags.CU_STREAM_DEFAULT), most_urgent)
+    if error:
+        raise BackendError(f"the device gives no stream (code {int(error)} of the CUDA driver)")
     return cuda.external_stream(int(stream))
 
 
