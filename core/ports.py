@@ -221,12 +221,15 @@ class UnitResult(NamedTuple):
         records: what its last stage gave, on the host; None where it failed.
         stats: of its slots.
         error: why it failed; ``Cancelled`` where it was stopped.
+        hits: of its batch, where the unit is all of it and the reduce stages have run as well, whose slots are in
+            ``stats`` then.
     """
 
     unit: Unit
     records: Records | None = None
     stats: Mapping[str, SlotStats] = MappingProxyType({})
     error: BaseException | None = None
+    hits: Hits | None = None
 
 
 class Executor(Protocol):

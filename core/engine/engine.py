@@ -171,7 +171,7 @@ class Engine:
             self.progress.estimate(self._more.part)
         keeper = Keeper(sink, plan, todo, self.runner, self.source, self.progress)
         keeper.keep_whole_batches(reduced)
-        start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan.more))
+        start = self._executor or (lambda plan: ThreadExecutor(self.runner, self.planner.flight(plan), plan))
         with start(plan) as executor:
             executor.submit(todo)
             while (results := executor.finished(WAIT)) is not None:

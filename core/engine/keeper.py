@@ -10,7 +10,7 @@ from ..errors import CompositionError
 from ..pipeline import Plan
 from ..ports import ResultSink, SlotStats, TargetInfo, Unit, UnitPlan, UnitResult, VolumeSource
 from ..progress import Progress
-from ..records import Alignments, Hits, Records
+from ..records import Alignments, Hits
 from .location import moved_back
 from .runner import Runner
 
@@ -41,38 +41,45 @@ class Keeper:
         """The hits of batches whose units are all there and that aren't ``reduced``."""
         for batch, _ in self._units.numbered:
             if batch not in reduced and not self._missing[batch]:
-                self._reduce(batch, None, {})
+                self._reduce(batch, None)
 
     def keep(self, results: Sequence[UnitResult]) -> None:
         """Commit what units gave. A cancelled run reduces nothing more: what its units finish is kept."""
-        ready: list[tuple[int, Records | None, Mapping[str, SlotStats]]] = []
+        ready: list[tuple[int, UnitResult | None]] = []
         for result in results:
             batch, volume, _ = result.unit
             assert result.records is not None
             self._runner.add(result.stats)
             if len(self._units.volumes) == 1:
-                ready.append((batch, result.records, result.stats))
+                ready.append((batch, result))
             else:
                 self._sink.commit_unit(batch, volume, result.records, result.stats)
                 self._progress.parts_kept += 1
                 self._missing[batch] -= 1
                 if not self._missing[batch]:
-                    ready.append((batch, None, {}))
-        for batch, whole, stats in ready:
-            if not self._progress.cancellation.requested:
-                self._reduce(batch, whole, stats)
-            elif whole is not None:
-                self._sink.commit_unit(batch, 0, whole, stats)
+                    ready.append((batch, None))
+        for batch, whole in ready:
+            if whole and whole.hits is not None:
+                self._keep_hits(batch, whole.hits, whole.stats)
+            elif not self._progress.cancellation.requested:
+                self._reduce(batch, whole)
+            elif whole and whole.records is not None:
+                self._sink.commit_unit(batch, 0, whole.records, whole.stats)
             self._progress.parts_kept += whole is not None
 
-    def _reduce(self, number: int, whole: Records | None, unit: Mapping[str, SlotStats]) -> None:
-        """The hits of a batch, from the ``whole`` that a single ``unit`` gave or from the parts that are kept."""
-        hits, stats = self._runner.reduce(number, self._sink.partials(number) if whole is None else [whole])
+    def _reduce(self, number: int, whole: UnitResult | None) -> None:
+        """The hits of a batch, from what its only unit gave as a ``whole`` or from the parts that are kept."""
+        parts = [whole.records] if whole and whole.records is not None else self._sink.partials(number)
+        hits, stats = self._runner.reduce(number, parts)
+        self._runner.add(stats)
+        self._keep_hits(number, hits, {**whole.stats, **stats} if whole else stats)
+
+    def _keep_hits(self, number: int, hits: Hits, stats: Mapping[str, SlotStats]) -> None:
+        """Commit the hits of a batch, with what slots did for them that isn't kept yet."""
         check_columns(self._plan, hits)
         numbers = distinct(hits.target)
         info = self._source.info(numbers) if len(numbers) else _no_targets()
-        self._sink.commit_batch(number, moved_back(hits, *self._stretches), info, {**unit, **stats})
-        self._runner.add(stats)
+        self._sink.commit_batch(number, moved_back(hits, *self._stretches), info, stats)
 
 
 def check_columns(plan: Plan, hits: Hits) -> None:

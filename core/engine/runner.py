@@ -141,6 +141,14 @@ class Runner:
         told.end()
         return UnitResult(unit, records, stats)
 
+    def whole_batch(self, unit: Unit) -> UnitResult:
+        """Carry out the only unit of a batch, and the reduce stages behind it unless the run is cancelled meanwhile."""
+        result = self.unit(unit)
+        if result.records is None or self.cancellation.requested:
+            return result
+        hits, stats = self.reduce(unit.batch, [result.records])
+        return result._replace(stats={**result.stats, **stats}, hits=hits)
+
     def reduce(self, number: int, parts: Sequence[Records]) -> tuple[Any, dict[str, SlotStats]]:
         """Run the reduce stages over all that the units of a batch gave; hits, and what the slots did."""
         batch = self.batches.get(number)

@@ -6,7 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from typing import Self
 
-from ..ports import Unit, UnitResult
+from ..ports import Unit, UnitPlan, UnitResult
 from .planning import READERS
 from .runner import Runner
 
@@ -17,11 +17,12 @@ class ThreadExecutor:
     Args:
         runner: what carries out units.
         flight: units that run side by side.
-        more: whether other units will look at the same volumes, which are left as they are then.
+        plan: of the units.
     """
 
-    def __init__(self, runner: Runner, flight: int, more: bool = False) -> None:
-        self._runner, self._flight, self._more = runner, flight, more
+    def __init__(self, runner: Runner, flight: int, plan: UnitPlan) -> None:
+        self._runner, self._flight, self._more = runner, flight, plan.more
+        self._work = runner.whole_batch if len(plan.volumes) == 1 else runner.unit
         self._cancellation = runner.cancellation
         self._waiting: Iterator[Unit] = iter(())
         self._flying: dict[Future, Unit] = {}
@@ -48,7 +49,7 @@ class ThreadExecutor:
         while (not self._cancellation.requested and len(self._flying) < self._flight + READERS
                and (unit := next(self._waiting, None))):
             self._readers.submit(self._read_ahead, unit.volume)
-            self._flying[self._units.submit(self._runner.unit, unit)] = unit
+            self._flying[self._units.submit(self._work, unit)] = unit
         if not self._flying:
             return None
         done, _ = wait(self._flying, timeout, FIRST_COMPLETED)

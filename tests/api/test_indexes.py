@@ -204,7 +204,7 @@ def test_interrupted_searches_go_on_with_or_without_the_index(files):
     build_index("one.duckdb")
     wanted, _ = mum("one.duckdb")
     with pytest.raises(Cancelled):
-        search("mum", "query.fa", "one.duckdb", backend="cpu", batch_queries=1, progress=StopAtPart(1), **ACROSS)
+        search("mum", "query.fa", "one.duckdb", backend="cpu", volume_residues=1, progress=StopAtPart(1), **ACROSS)
     drop_indexes("one.duckdb")
     run = resume("last")
     assert run.alignments.to_pylist() == wanted
