@@ -18,6 +18,8 @@ from .installed import registry
 class _NothingFound:
     """A ``Report`` of one query without hits."""
 
+    threads = 1
+
     def __init__(self, plan: Plan) -> None:
         none = np.empty(0, np.int64)
         hits = Hits.empty(plan.columns.values())

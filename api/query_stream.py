@@ -21,6 +21,8 @@ from .installed import registry
 BATCHES, MOST_BATCHES = 4, 32
 """Batches of a portion, at least and at most: one for each thread, since all have ended before the next portion begins,
 and some more than few threads, so that these have something to do at its end."""
+RESIDUES = 32_000_000
+"""Of a portion, at most, though it has ``BATCHES`` batches."""
 LEAST = 1 << 16
 """Residues for which there is room in any case."""
 OF_MEMORY = 32
@@ -53,7 +55,7 @@ class QueryFiles(NamedTuple):
     def of(cls, kind: str, paths: Sequence[str], on_bad: str, batch_residues: int, batch_queries: int,
            memory: int | None, threads: int = 1) -> "QueryFiles":
         """Portions of some batches, as far as there is room for them."""
-        batches = max(BATCHES, min(MOST_BATCHES, threads))
+        batches = max(BATCHES, min(MOST_BATCHES, threads, RESIDUES // batch_residues))
         residues = batches * batch_residues
         if memory is not None:
             residues = min(residues, max(LEAST, memory // OF_MEMORY))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .storage.results.run_file import RunFile
     from .storage.results.store import ResultStore
 
+WRITING = 4
+"""Threads that a writer has at work on several blocks at a time, at most: more would wait for the interpreter."""
 SHOWN = 20
 """Hits of a run that a notebook shows."""
 Reopen = Callable[[], AbstractContextManager[VolumeSource | None]]
@@ -116,6 +118,7 @@ class Run:
             if self._engine:
                 report.loaded_targets = self._engine.loaded_targets
                 report.loaded_models = self._engine.loaded_models
+                report.threads = min(WRITING, self._engine.settings.threads)
             yield self._with_plugins(report)
         else:
             from .storage.results.report import RunReport

@@ -27,7 +27,7 @@ from .core.backends import cuda_available
 from .core.context import Queries, SearchSpace
 from .core.engine.engine import check_queries
 from .core.engine.location import cut_source
-from .core.engine.planning import Settings
+from .core.engine.planning import BatchLimits, Settings
 from .core.errors import ResumeError, SeqloomError, StoreError
 from .core.options import option_infos
 from .core.pipeline import Pipeline, Plan, compose
@@ -201,8 +201,8 @@ def read_queries(plan: Plan, queries: QueryInput, on_bad: str, use: Settings, bu
     paths = files_of(queries)
     if paths is None or plan.family.query == "model" or cluster is not None:
         return load_queries(plan.family.query, queries, on_bad, budget), None
-    stream = QueryStream(QueryFiles.of(plan.family.query, paths, on_bad, use.batch_residues, use.batch_queries,
-                                       use.memory, use.threads), progress.cancellation)
+    stream = QueryStream(QueryFiles.of(plan.family.query, paths, on_bad, *BatchLimits.of(plan, use), use.memory,
+                                       use.threads), progress.cancellation)
     first = stream.first()
     assert first is not None
     return first, stream if stream.more else None
@@ -269,7 +269,7 @@ def resume(reference: str, results: "str | Path | None" = None, threads: int | N
             former = kept["settings"]
             use = use_of_machine(threads or former["threads"], budget, device_memory,
                                  batch_queries=former["batch_queries"],
-                                 batch_residues=former.get("batch_residues", Settings.batch_residues),
+                                 batch_residues=former.get("batch_residues"),
                                  volume_residues=former["volume_residues"])
             workers = on_cluster(stack, cluster, plan, source, space, kept_pick(kept), use, budget)
             engine = engine_of(plan, searched, loaded, source, space, use, progress, workers, stream)

@@ -474,6 +474,9 @@ class Report(Protocol):
     method: Method | None
     """What the family says of it; None where BLAST's reports have no words for it."""
 
+    threads: int
+    """That a writer may have at work on several blocks at a time."""
+
     def blocks(self, residues: bool = False) -> Iterator[QueryBlock]:
         """Every query in order, also those without hits, as many at a time as memory is made for.
 

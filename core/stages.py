@@ -27,6 +27,8 @@ API_VERSION = 1
 
 VOLUME_RESIDUES = 64_000_000
 """Target residues of a volume, at most, where no stage wants others."""
+BATCH_RESIDUES = 1_000_000
+"""Query residues of a batch, at most, where no stage wants others."""
 BACKENDS = ("reference", "cpu", "cuda")
 CELLS_PER_SECOND = {"reference": 1e8, "cpu": 5e10, "cuda": math.inf}
 """What a thread goes through in a seed stage that looks at all of them, by order of magnitude. What a device does is
@@ -100,6 +102,8 @@ class Stage(ABC):
             concerns; a filter's is small, which later stages count on for their footprint.
         least_cells: cells (query residues × target residues) below which a unit of work isn't worth its own
             bookkeeping: a moment's work, wherever the stage does it.
+        batch_residues: query residues of a batch that suit it: what a batch takes beside them hardly counts, and enough
+            batches of many queries are under way at a time.
         volume_residues: target residues of a volume that suit it: enough to do at a time, and not too many to begin
         with. reads_residues: whether ``run`` looks at residues of targets. Where one stage of a search does, they are
             read ahead; where none does, they aren't read, nor is memory set aside for them. A stage that seldom does
@@ -127,6 +131,7 @@ class Stage(ABC):
     grouping: ClassVar[tuple[str, ...]] = ("query", "target")
     leaves: ClassVar[float] = 1.0
     least_cells: ClassVar[int] = 1 << 31
+    batch_residues: ClassVar[int] = BATCH_RESIDUES
     volume_residues: ClassVar[int] = VOLUME_RESIDUES
     reads_residues: ClassVar[bool] = True
     cells_per_second: ClassVar[float | None] = None

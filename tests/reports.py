@@ -26,6 +26,7 @@ class HeldReport:
     queries_batch: Any
     source: Any
     hits: Hits
+    threads = 1
 
     def blocks(self, residues: bool = False) -> Iterator[QueryBlock]:
         yield block_of(self.queries_batch, self.source, self.hits, residues)

@@ -18,7 +18,7 @@ from ..errors import BudgetError
 from ..pipeline import Plan
 from ..ports import Span, UnitPlan, VolumeSource
 from ..records import Records
-from ..stages import Shape
+from ..stages import BATCH_RESIDUES, Shape
 
 LEAST_FLIGHT = 2
 """Units that find room side by side in any case, if there are as many threads: what one of them does alone, like
@@ -30,6 +30,8 @@ UNIT_SECONDS = 3.0
 """What a unit takes at most, by the estimates of its stages: it is what an interruption loses."""
 UNEVEN = 1.2
 """What the time of the busiest thread may be, in those that it takes with volumes of one size."""
+SHORT_QUERY = 50
+"""Residues of a query from which on a batch is bounded by residues, else by how many queries it has."""
 MOST_UNITS = 2000
 """Units that are made for that reason, at most: each is kept by a transaction of its own."""
 
@@ -42,7 +44,7 @@ class Settings:
         threads: most units side by side, and threads that the stages of all of them share.
         memory: bytes of host memory that the run's data may take; None without a limit.
         device_memory: bytes of device memory likewise.
-        batch_queries, batch_residues: most queries and query residues of a batch.
+        batch_queries, batch_residues: most queries and query residues of a batch; None leaves them to the stages.
         volume_residues: most target residues of a volume; None leaves it to the stages.
         explain: global numbers of targets to follow through the stages.
         workers: processes that carry units out, each with so many threads and so much memory; 0 for this one alone.
@@ -52,12 +54,27 @@ class Settings:
     threads: int = 1
     memory: int | None = None
     device_memory: int | None = None
-    batch_queries: int = 20_000
-    batch_residues: int = 1_000_000
+    batch_queries: int | None = None
+    batch_residues: int | None = None
     volume_residues: int | None = None
     explain: frozenset[int] = frozenset()
     workers: int = 0
     sent: bool = False
+
+
+class BatchLimits(NamedTuple):
+    """Most residues and queries of a batch."""
+
+    residues: int
+    queries: int
+
+    @classmethod
+    def of(cls, plan: Plan, settings: Settings) -> "BatchLimits":
+        """As settings say, or as suits the stages of a plan."""
+        stages = [filled.stage for filled in (*plan.indexes("query"), *plan.working("unit"))]
+        residues = settings.batch_residues or max(stage.batch_residues for stage in stages)
+        suited = max(BATCH_RESIDUES, residues) // SHORT_QUERY
+        return cls(residues, settings.batch_queries or suited)
 
 
 class Need(NamedTuple):
@@ -116,6 +133,7 @@ class Planner:
         self._former, self._portions = former, portions
         self._volumes = former.volumes if former else None
         self._first = int(queries.ordinals[0]) if len(queries) else 0
+        self._limits = BatchLimits.of(plan, settings)
 
     def units(self) -> UnitPlan:
         """Batches and volumes that keep units side by side within the memory budget.
@@ -246,7 +264,7 @@ class Planner:
     def _batches(self, residues: int) -> list[tuple[int, int]]:
         """All queries in batches of at most so many residues."""
         return [(a + self._first, b + self._first)
-                for a, b in query_batches(self.queries, self.settings.batch_queries, residues)]
+                for a, b in query_batches(self.queries, self._limits.queries, residues)]
 
     def _parts_of(self, batches: Sequence[tuple[int, int]], parts: int) -> list[tuple[int, int]]:
         """So many batches of like size for each one."""
@@ -258,8 +276,7 @@ class Planner:
 
     def _units_that_fit(self, flight: int) -> UnitPlan:
         """Units of which so many find room side by side."""
-        settings = self.settings
-        residues = settings.batch_residues
+        settings, residues = self.settings, self._limits.residues
         looking = (*self.plan.indexes("target"), *self.plan.working("unit"))
         volume_residues = settings.volume_residues or max(f.stage.volume_residues for f in looking)
         cut = _Cut(residues, volume_residues, self._batches(residues),

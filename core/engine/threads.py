@@ -3,8 +3,9 @@
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -186,3 +187,26 @@ def by_threads(threads: int, low: int, high: int, work: Callable[[int, int, int]
     """What ``work(n, first, last)`` gives for each of ``threads`` parts of low … high, one for each thread."""
     bounds = [low + (high - low) * n // threads for n in range(threads + 1)]
     return run_tasks(threads, lambda n: work(n, bounds[n], bounds[n + 1]), range(threads), purpose)
+
+
+def in_turn(threads: int, work: Callable[[Any], Any], items: Iterable[Any], purpose: str) -> Iterator[Any]:
+    """What ``work`` gives for each item, in their order.
+
+    Several threads are at work on as many items ahead of what was taken; the caller alone draws items, and one thread
+    is the caller itself.
+    """
+    if threads < 2:
+        yield from map(work, items)
+        return
+    waiting: deque[Future] = deque()
+    with ThreadPoolExecutor(threads, purpose) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                while len(waiting) > threads or (waiting and waiting[0].done()):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()

@@ -141,6 +141,7 @@ def _grid(count: int) -> tuple[int, int]:
 class FmMatchesCuda(FmMatchesCpu):
     __doc__ = FmMatchesCpu.__doc__
     backend = "cuda"
+    batch_residues = 8_000_000
 
     def footprint(self, shape: Shape) -> Footprint:
         text, longest = shape.target_residues + shape.targets, shape.longest_query

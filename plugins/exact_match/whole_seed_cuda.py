@@ -158,6 +158,7 @@ class _RangeSearch(_Search):
 class WholeQueriesCuda(WholeQueriesCpu):
     __doc__ = WholeQueriesCpu.__doc__
     backend = "cuda"
+    batch_residues = 8_000_000
 
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_residues + shape.targets

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...core.distinct import ranked
+from ...core.engine.threads import in_turn
 from ...core.ports import QueryBlock, Taxon
 from ...core.records import PATH_OPS, Alignments, Column, Hits, Ragged, Records
 from .lines import owners
@@ -182,30 +183,41 @@ _RESERVED = {"run", "qnumber", "snumber", *(c.name for c in (*Hits.columns, *Ali
              *(name for columns in LEVELS.values() for name in columns)}
 
 
-def tables(blocks: Iterable[QueryBlock], level: str) -> "Iterator[pyarrow.Table]":
-    """All rows in the order of the queries, some hundred thousand at a time; one table at least, if without rows."""
+def tables(blocks: Iterable[QueryBlock], level: str, threads: int = 1) -> "Iterator[pyarrow.Table]":
+    """All rows in the order of the queries, some hundred thousand at a time; one table at least, if without rows.
+
+    Args:
+        threads: that make columns of several blocks at a time.
+    """
     import pyarrow
+
+    first: Records | None = None
+
+    def with_rows() -> Iterator[QueryBlock]:
+        nonlocal first
+        for block in blocks:
+            records: Records = block.hits.alignments if level == "hsps" else block.hits
+            first = first if first is not None and len(first) else records
+            if len(records):
+                yield block
+
+    def made(block: QueryBlock) -> "pyarrow.Table":
+        assert first is not None
+        return _table(Rows(block, level), _columns(first, level))
 
     waiting: list[Any] = []
     held = 0
-    nothing: QueryBlock | None = None
-    names: dict[str, tuple[str, Made]] | None = None
-    for block in blocks:
-        rows = Rows(block, level)
-        if not len(rows.hit):
-            nothing = nothing or block
-            continue
-        names = names or _columns(rows.records, level)
-        waiting.append(_table(rows, names))
-        held += waiting[-1].nbytes
+    for table in in_turn(threads, made, with_rows(), "columns"):
+        waiting.append(table)
+        held += table.nbytes
         if sum(map(len, waiting)) >= ROWS_AT_ONCE or held >= BYTES_AT_ONCE:
             yield _joined(waiting)
             waiting, held = [], 0
     if waiting:
         yield _joined(waiting)
-    elif names is None:
-        records = nothing.hits if nothing else Hits.empty()
-        chosen = _columns(records.alignments if level == "hsps" else records, level)
+    elif first is None or not len(first):
+        nothing = Alignments.empty() if level == "hsps" else Hits.empty()
+        chosen = _columns(nothing if first is None else first, level)
         yield pyarrow.table({name: pyarrow.nulls(0, _type(kind)) for name, (kind, _) in chosen.items()})
 
 

@@ -216,6 +216,11 @@ class Lines:
 
 def lines_of(blocks: Iterable[QueryBlock], kind: Alphabet) -> Iterator[Lines]:
     """Lines of all queries, of many queries at a time if these have few lines."""
+    return (Lines(part, kind) for part in parts_of(blocks))
+
+
+def parts_of(blocks: Iterable[QueryBlock]) -> Iterator[QueryBlock]:
+    """Blocks of all queries whose lines are made together."""
     for block in blocks:
         count = np.maximum(1, np.maximum(np.diff(block.first_hits), np.diff(block.first_alignments)))
         residues = np.zeros(len(block), np.int64)
@@ -230,7 +235,7 @@ def lines_of(blocks: Iterable[QueryBlock], kind: Alphabet) -> Iterator[Lines]:
             enough = int(np.searchsorted(counts, counts[first] + LINES_AT_ONCE, "left"))
             few = int(np.searchsorted(residues, residues[first] + RESIDUES_AT_ONCE, "right")) - 1
             last = min(max(first + 1, min(enough, few)), len(block))
-            yield Lines(block.between(first, last), kind)
+            yield block.between(first, last)
             first = last
 
 

@@ -32,7 +32,7 @@ class _Table(Writer):
         sink = _Sink(stream)
         try:
             writer: Any = None
-            for table in tables(report.blocks(), level):
+            for table in tables(report.blocks(), level, report.threads):
                 writer = writer or self._opened(sink, table.schema)
                 writer.write_table(self._laid_out(table))
             writer.close()

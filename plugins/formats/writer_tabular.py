@@ -1,16 +1,17 @@
 """Tabular output as BLAST+ writes it: formats 6 (tabs), 7 (with comment lines) and 10 (commas)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 import numpy as np
 
+from ...core.engine.threads import in_turn
 from ...core.errors import OptionError
-from ...core.ports import Report
+from ...core.ports import QueryBlock, Report
 from ...core.stages import Writer
 from .fields import FIELDS, Field, fields_of
 from .labels import of_queries
-from .lines import Lines, alphabet_of, lines_of
+from .lines import Lines, alphabet_of, parts_of
 
 
 class Tabular(Writer):
@@ -27,11 +28,20 @@ class Tabular(Writer):
         names = list(fields) or ["std"]
         residues = any(FIELDS[n].residues for n in names if n in FIELDS)
         kind = alphabet_of(report.run, residues)
-        chosen: list[Field] | None = None
+        chosen: list[Field] = []
         queries = 0
-        for lines in lines_of(report.blocks(residues), kind):
-            chosen = chosen or fields_of(names, lines.block.hits)
-            text, ends = _joined(lines, chosen, delimiter)
+
+        def parts() -> Iterator[QueryBlock]:
+            for part in parts_of(report.blocks(residues)):
+                chosen[:] = chosen or fields_of(names, part.hits)
+                yield part
+
+        def made(part: QueryBlock) -> tuple[Lines, np.ndarray, np.ndarray]:
+            lines = Lines(part, kind)
+            return lines, *_joined(lines, chosen, delimiter)
+
+        # Residues are read when a field asks for them, from the databases, which one thread uses.
+        for lines, text, ends in in_turn(1 if residues else report.threads, made, parts(), "lines"):
             if self.comments:
                 _write_commented(stream, report, lines, chosen, text, ends)
             else:

@@ -131,9 +131,10 @@ class Reporting:
         loaded_targets: gives targets that are in memory, those with i8[k] ascending numbers among them; None without
         such. loaded_models: gives those of the queries first … last − 1 that are models, where they are at hand.
         read_models: gives the models of a text, where the queries are models and readers are there. mask: gives
-        queries with the stretches that the run masks, where its plugins are there.
+        queries with the stretches that the run masks, where its plugins are there. threads: for writers.
     """
 
+    threads = 1
     loaded_targets: Callable[[np.ndarray], SequenceBatch | None] = staticmethod(lambda numbers: None)
     loaded_models: Callable[[int, int], Sequence[Any]] | None = None
     read_models: Callable[[str], Sequence[Any]] | None = None

@@ -459,11 +459,11 @@ class Streamed(Mum):
         Path("q.fasta").write_text(text)
 
     def prepare(self, run: Run) -> Any:
-        from seqloom.core.engine.planning import Settings
+        from seqloom.core.stages import BATCH_RESIDUES
         from seqloom.query_stream import QueryFiles, QueryStream
 
         super().prepare(run)
-        stream = QueryStream(QueryFiles.of("nucleotide", ["q.fasta"], "error", Settings.batch_residues, 1, None))
+        stream = QueryStream(QueryFiles.of("nucleotide", ["q.fasta"], "error", BATCH_RESIDUES, 1, None))
         first = stream.first()
         assert first is not None and len(first) == 4 and stream.more
 

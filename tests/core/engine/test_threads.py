@@ -4,9 +4,17 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
-from seqloom.core.engine.threads import PER_PROCESSOR, bounded_threads, by_threads, run_tasks, short_switch_interval
+from seqloom.core.engine.threads import (
+    PER_PROCESSOR,
+    bounded_threads,
+    by_threads,
+    in_turn,
+    run_tasks,
+    short_switch_interval,
+)
 
 
 def test_parts_cover_the_whole() -> None:
@@ -117,3 +125,38 @@ def test_threads_are_brisk_while_anybody_wants_it() -> None:
         thread.join()
         assert inside.is_set() and sys.getswitchinterval() == quick
     assert sys.getswitchinterval() == usual
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_items_come_back_in_turn_and_few_are_drawn_ahead(threads: int) -> None:
+    drawn: list[int] = []
+
+    def items() -> Iterator[int]:
+        for n in range(40):
+            drawn.append(n)
+            yield n
+
+    def work(n: int) -> int:
+        time.sleep(0.002 * (n % 3))
+        return n * n
+
+    for n, square in enumerate(in_turn(threads, work, items(), "test")):
+        assert square == n * n
+        assert len(drawn) <= n + 1 + (threads if threads > 1 else 0)
+    assert len(drawn) == 40
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_first_failure_in_turn_is_raised_and_ends_the_work(threads: int) -> None:
+    begun: list[int] = []
+
+    def work(n: int) -> int:
+        begun.append(n)
+        if n in (5, 6):
+            raise ValueError(str(n))
+        return n
+
+    taken: list[int] = []
+    with pytest.raises(ValueError, match="5"):
+        taken.extend(in_turn(threads, work, range(1000), "test"))
+    assert max(begun) < 20

@@ -148,6 +148,8 @@ def test_what_a_search_that_fails_has_written_is_no_whole_file(folder: Path, wri
         blocks = list(report.blocks())
 
         class Interrupted:
+            threads = 1
+
             def blocks(self) -> Iterator[Any]:
                 yield from blocks
                 raise KeyboardInterrupt
