@@ -2,11 +2,13 @@
 
 The file is taken in blocks that end anywhere but in a header. In each block numpy finds the headers and
 takes them out; one pass of ``bytes.translate`` turns the rest into codes and drops line ends. No step loops over
-residues or lines in Python, and nothing needs to be compiled, so that a small file is read at once.
+residues or lines in Python, and nothing needs to be compiled, so that a small file is read at once. Blocks of larger
+files that are as plain as most are gone through by a kernel.
 """
 
 import re
 import sys
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import field
 from typing import IO
@@ -28,6 +30,8 @@ CONTROL = bytes(range(33))
 """What ends a name in a header: blanks and control characters, as in BLAST."""
 _BLANK = b"\n \t"
 _NEWLINE, _HEADER, _GAP = 10, ord(">"), ord("-")
+LOWER = ord("a")
+"""Bytes from here on are lower case, where they are letters."""
 _COMMENTS = b";#!"
 _BEFORE_RECORDS = re.compile(rb"(?:\s|[;#!][^\r\n]*[\r\n])*")
 _NAME_END = re.compile(rb"[\x00-\x20]+")
@@ -63,6 +67,13 @@ def reading_table(alphabet: Alphabet) -> bytes:
     return table.tobytes()
 
 
+def plain_table(alphabet: Alphabet) -> np.ndarray:
+    """u8[256]: the same for residues in upper case, ``INVALID`` for others as well."""
+    table = np.frombuffer(reading_table(alphabet), np.uint8).copy()
+    table[LOWER:] = INVALID
+    return table
+
+
 def check_kind(sample: bytes, alphabet: Alphabet, where: str) -> None:
     """Refuse proteins given as nucleotides; say on stderr where what is given as proteins looks like nucleotides.
 
@@ -85,11 +96,11 @@ def check_kind(sample: bytes, alphabet: Alphabet, where: str) -> None:
 class _Batch:
     """Records on their way into a batch; all but the last are whole."""
 
-    codes: list[bytes] = field(default_factory=list)
+    codes: list[np.ndarray] = field(default_factory=list)
     total_residues: int = 0
     names: list[str] = field(default_factory=list)
     descriptions: list[str] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
+    lines: list[np.ndarray] = field(default_factory=list)
     starts: list[np.ndarray] = field(default_factory=list)
     lower: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     bad: set[int] = field(default_factory=set)
@@ -124,6 +135,7 @@ class _Reading:
         self._ordinal = 0
         self._read = 0  # records, with those that can't be used
         self._gaps_noted = False
+        self._plain_table: np.ndarray | None = None
 
     def batches(self) -> Iterator[SequenceBatch]:
         rest = b""
@@ -136,7 +148,7 @@ class _Reading:
             if not block:
                 break
             block, rest = self._cut(block, last=not data)
-            if block:
+            if block and not self._take_plain(block):
                 self._take(block)
             if self._batch.total_residues >= self._limit and len(self._batch.names) > 1:
                 whole = self._split()
@@ -163,6 +175,29 @@ class _Reading:
                                  f"{LONGEST_HEADER >> 20} MiB; is this FASTA?")
             return block[:end], block[end:] + tail
         return block, tail
+
+    def _take_plain(self, block: bytes) -> bool:
+        """Add what is in a block, if it is large, and of what kind sequences are is known, and nothing in it is out of
+        the ordinary: ``_take`` does the same with any."""
+        if not self._checked or len(block) < SMALL_BLOCK or not (self._batch.names or block[0] == _HEADER):
+            return False
+        from .plain_records_cpu import plain_fasta
+
+        if self._plain_table is None:
+            self._plain_table = plain_table(self._alphabet or PROTEIN)
+        found = plain_fasta(block, self._at_line_start, self._plain_table)
+        if found is None:
+            return False
+        batch = self._batch
+        batch.names += found.names
+        batch.descriptions += found.descriptions
+        batch.lines.append(found.lines + self._line)
+        batch.starts.append(found.starts + batch.total_residues)
+        batch.codes.append(found.codes)
+        batch.total_residues += len(found.codes)
+        self._line += found.newlines
+        self._at_line_start = block.endswith(b"\n")
+        return True
 
     def _take(self, block: bytes) -> None:
         """Add the records and parts of records in ``block`` to the batch.
@@ -200,13 +235,13 @@ class _Reading:
         known = len(batch.names)
         batch.names += names
         batch.descriptions += descriptions
-        batch.lines += (self._line + index).tolist()
+        batch.lines.append(self._line + index)
         batch.starts.append(batch.total_residues + np.cumsum(lengths[:-1]))
         if codes.find(bytes([INVALID])) >= 0:
             self._invalid(raw, table, newlines, headers, known)
-        if (raw > 96).any():
+        if (raw >= LOWER).any():
             self._mark_lower(body, batch.total_residues)
-        batch.codes.append(codes)
+        batch.codes.append(np.frombuffer(codes, np.uint8))
         batch.total_residues += len(codes)
         self._line += len(newlines)
         self._at_line_start = block.endswith(b"\n")
@@ -218,7 +253,7 @@ class _Reading:
         if not self._on_bad.as_query:
             raise InputError(f"{self._where}: line {line}: not FASTA: a header line that begins with '>' is expected; "
                              "check the file's format")
-        self._batch = _Batch(names=[""], descriptions=[""], lines=[line], starts=[np.zeros(1, np.int64)])
+        self._batch = _Batch(names=[""], descriptions=[""], lines=[np.array([line])], starts=[np.zeros(1, np.int64)])
 
     def _without_gaps(self, raw: np.ndarray, newlines: np.ndarray, headers: np.ndarray) -> bytes:
         """The block with blanks in place of gaps; says once where the first one is."""
@@ -250,7 +285,7 @@ class _Reading:
     def _mark_lower(self, body: bytes, first: int) -> None:
         """Note runs of lower case, by position in the batch."""
         residues = np.frombuffer(body.translate(None, _BLANK), np.uint8)
-        edges = np.flatnonzero(np.diff((residues > 96).view(np.int8), prepend=0, append=0))
+        edges = np.flatnonzero(np.diff((residues >= LOWER).view(np.int8), prepend=0, append=0))
         self._batch.lower.append((first + edges[::2], first + edges[1::2]))
 
     def _invalid(self, raw: np.ndarray, table: bytes, newlines: np.ndarray, headers: np.ndarray, known: int) -> None:
@@ -284,11 +319,19 @@ class _Reading:
     def _split(self) -> SequenceBatch | None:
         """The whole records as a batch; the last one, which may go on, stays behind."""
         batch = self._batch
-        starts = np.concatenate(batch.starts)
+        starts, lines = np.concatenate(batch.starts), np.concatenate(batch.lines)
         cut, last = int(starts[-1]), len(batch.names) - 1
-        codes = b"".join(batch.codes)
-        rest = _Batch([codes[cut:]], batch.total_residues - cut, batch.names[last:], batch.descriptions[last:],
-                      batch.lines[last:], [np.zeros(1, np.int64)], bad={0} if last in batch.bad else set())
+        codes, after = batch.codes, deque[np.ndarray]()
+        behind = batch.total_residues - cut
+        while behind:
+            piece = codes.pop()
+            kept = max(0, len(piece) - behind)
+            after.appendleft(piece[kept:].copy())
+            behind -= len(piece) - kept
+            if kept:
+                codes.append(piece[:kept])
+        rest = _Batch([*after], batch.total_residues - cut, batch.names[last:], batch.descriptions[last:],
+                      [lines[last:]], [np.zeros(1, np.int64)], bad={0} if last in batch.bad else set())
         if batch.lower:
             begin, end = (np.concatenate(edges) for edges in zip(*batch.lower, strict=True))
             later = end > cut
@@ -296,9 +339,8 @@ class _Reading:
                 rest.lower.append((np.maximum(begin[later] - cut, 0), end[later] - cut))
             sooner = begin < cut
             batch.lower = [(begin[sooner], np.minimum(end[sooner], cut))]
-        batch.codes, batch.total_residues = [codes[:cut]], cut
-        batch.starts = [starts[:-1]]
-        del batch.names[last:], batch.descriptions[last:], batch.lines[last:]
+        batch.total_residues, batch.starts, batch.lines = cut, [starts[:-1]], [lines[:last]]
+        del batch.names[last:], batch.descriptions[last:]
         batch.bad.discard(last)
         self._batch = rest
         return self._finish(batch)
@@ -306,26 +348,26 @@ class _Reading:
     def _finish(self, batch: _Batch) -> SequenceBatch | None:
         """A batch of the records that can be used; None if there is none."""
         offsets = np.append(np.concatenate(batch.starts), batch.total_residues)
-        lengths = np.diff(offsets)
+        lengths, lines = np.diff(offsets), np.concatenate(batch.lines)
         self._batch, rest = batch, self._batch  # reports go to the batch in hand
         for record in np.flatnonzero(lengths == 0).tolist():
             if record not in batch.bad:
-                self._report(record, batch.lines[record], f"record '{batch.names[record]}' has no sequence",
+                self._report(record, int(lines[record]), f"record '{batch.names[record]}' has no sequence",
                              "add its sequence or remove the record")
         for record in np.flatnonzero(lengths > LONGEST).tolist():
-            self._report(record, batch.lines[record],
+            self._report(record, int(lines[record]),
                          f"sequence '{batch.names[record]}' has {lengths[record]:,} residues and at most "
                          f"{LONGEST:,} can be used", "cut it into pieces")
         for record in [n for n, name in enumerate(batch.names) if not name] if "" in batch.names else []:
             if self._on_bad.as_query:
                 batch.names[record] = f"Query_{self._read + record + 1}"
             elif record not in batch.bad:
-                self._report(record, batch.lines[record], "the header has no name", "write one behind the '>'")
+                self._report(record, int(lines[record]), "the header has no name", "write one behind the '>'")
         self._batch = rest
         self._read += len(batch.names)
-        residues = np.frombuffer(b"".join(batch.codes), np.uint8)
+        residues = np.concatenate([np.empty(0, np.uint8), *batch.codes])
         lower = runs_of_records(batch.lower, offsets)
-        names, descriptions, lines = batch.names, batch.descriptions, np.array(batch.lines, np.int64)
+        names, descriptions = batch.names, batch.descriptions
         if batch.bad:
             kept = np.ones(len(names), bool)
             kept[list(batch.bad)] = False

@@ -1,7 +1,7 @@
 """Reads FASTQ. Qualities are not kept: no pipeline uses them.
 
 The file is taken in blocks. In each numpy finds the lines and checks them; no step but that which joins the residues of
-reads loops over records in Python.
+reads loops over records in Python. Blocks of larger files that are as plain as most are gone through by a kernel.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,15 @@ from seqloom.core.errors import InputError
 from seqloom.core.stages import OnBad, Reader, SequenceBatch
 
 from . import fasta
-from .fasta import LocatedBatch, check_kind, reading_table, runs_of_records, with_line_feeds, words_of_headers
+from .fasta import (
+    LocatedBatch,
+    check_kind,
+    plain_table,
+    reading_table,
+    runs_of_records,
+    with_line_feeds,
+    words_of_headers,
+)
 
 _MARK = b"\xef\xbb\xbf"
 _NEWLINE = ord("\n")
@@ -41,14 +49,14 @@ class _Reading:
         self._stream, self._where, self._on_bad, self._limit = stream, where, on_bad, residues
         self._alphabet = alphabet or NUCLEOTIDE
         self._judged = alphabet is None
-        self._table = reading_table(self._alphabet)
+        self._table, self._plain_table = reading_table(self._alphabet), plain_table(self._alphabet)
         self._line = 1  # number of the next line
         self._read = 0  # records, with those that can't be used
         self._given = 0  # records in batches
         self._ended = 0  # number of the first of the blank lines that end the file; 0 if there is none so far
         self._names: list[str] = []
         self._descriptions: list[str] = []
-        self._codes: list[bytes] = []
+        self._codes: list[np.ndarray] = []
         self._lengths: list[np.ndarray] = []
         self._lower: list[tuple[np.ndarray, np.ndarray]] = []
         self._lines: list[np.ndarray] = []
@@ -68,6 +76,7 @@ class _Reading:
                 begin = block.rfind(b"\n", 0, begin) + 1
                 self._line += block.count(b"\n", 0, begin)
                 block, first = block[begin:], not block.strip()
+            block = self._take_plain(block)
             if last and block and not block.endswith(b"\n"):
                 block += b"\n"
             ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
@@ -80,6 +89,32 @@ class _Reading:
             rest = block[whole:] + tail
             if self._names and (last or self._residues >= self._limit):
                 yield self._batch()
+
+    def _take_plain(self, block: bytes) -> bytes:
+        """Add the whole records of a block, if it is large and nothing in them is out of the ordinary, and give what is
+        left of it: ``_take`` does the same with any."""
+        if not self._judged or self._ended or len(block) < fasta.SMALL_BLOCK:
+            return block
+        from .plain_records_cpu import plain_fastq
+
+        found = plain_fastq(block, self._plain_table)
+        if found is None:
+            return block
+        self._append(found.names, found.descriptions, found.codes,
+                     np.diff(found.starts, append=len(found.codes)), found.lines + self._line)
+        self._read += len(found.names)
+        self._line += found.newlines
+        return block[found.taken :]
+
+    def _append(self, names: list[str], descriptions: list[str], codes: np.ndarray, lengths: np.ndarray,
+                lines: np.ndarray) -> None:
+        """Have records in the next batch."""
+        self._names += names
+        self._descriptions += descriptions
+        self._codes.append(codes)
+        self._lengths.append(lengths)
+        self._lines.append(lines)
+        self._residues += len(codes)
 
     def _take(self, block: bytes, ends: np.ndarray) -> None:
         """Add the records of a block, whose lines end at i8[4 k] ``ends``, up to the first that is none."""
@@ -137,16 +172,11 @@ class _Reading:
             lengths, numbers = lengths[kept], numbers[kept]
             text = b"".join(residues[n] for n in kept)
             codes = text.translate(self._table)
-        lower = np.frombuffer(text, np.uint8) > 96
+        lower = np.frombuffer(text, np.uint8) >= fasta.LOWER
         if lower.any():
             edges = self._residues + np.flatnonzero(np.diff(lower.view(np.int8), prepend=0, append=0))
             self._lower.append((edges[::2], edges[1::2]))
-        self._names += names
-        self._descriptions += descriptions
-        self._codes.append(codes)
-        self._lengths.append(lengths)
-        self._lines.append(numbers)
-        self._residues += len(codes)
+        self._append(names, descriptions, np.frombuffer(codes, np.uint8), lengths, numbers)
 
     def _usable(self, name: str, residues: bytes, line: int) -> bool:
         if not name:
@@ -167,7 +197,7 @@ class _Reading:
         offsets = np.append(0, np.cumsum(np.concatenate(self._lengths)))
         first, self._given = self._given, self._given + len(self._names)
         batch = LocatedBatch(
-            self._alphabet, np.frombuffer(b"".join(self._codes), np.uint8), offsets,
+            self._alphabet, np.concatenate(self._codes), offsets,
             np.arange(first, self._given, dtype=np.int64), runs_of_records(self._lower, offsets),
             names=self._names, descriptions=self._descriptions, lines=np.concatenate(self._lines))
         self._names, self._descriptions, self._residues = [], [], 0

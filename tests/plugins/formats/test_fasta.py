@@ -12,6 +12,7 @@ from seqloom.core.errors import AlphabetError, InputError
 from seqloom.core.stages import OnBad
 from seqloom.plugins.formats import fasta
 from seqloom.plugins.formats.fasta import FastaReader, looks_like
+from seqloom.plugins.formats.plain_records_cpu import plain_fasta
 
 
 class Stop(OnBad):
@@ -91,6 +92,42 @@ def test_any_file_reads_as_by_the_slow_reader(text, block, residues, intruder, p
         fasta.SMALL_BLOCK, fasta.BLOCK = old
     assert got == good
     assert sorted(n for n, _ in note.notes) == sorted(bad)
+
+
+plain_line = st.text("ACDEFGHIKLMNPQRSTVWY*X", max_size=12).map(str.encode)
+plain_record = st.tuples(st.text("ab|1", min_size=1, max_size=5), st.sampled_from(["", " of a", " x y", "  z", " z "]),
+                         st.lists(plain_line, min_size=1, max_size=4),
+                         st.sampled_from([b"\n", b"\n", b"\n\n", b" \n"])).map(
+    lambda r: f">{r[0]}{r[1]}\n".encode() + b"".join(line + r[3] for line in r[2]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(plain_record, min_size=1, max_size=8).map(b"".join), st.integers(1, 60), st.integers(1, 60))
+def test_blocks_as_plain_as_most_are_read_as_by_the_slow_reader(text, block, residues):
+    """By the kernel, where nothing is out of the ordinary, and numpy in turns."""
+    old = fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SAMPLE
+    fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SAMPLE = 1, block, 0
+    try:
+        good, bad = slow(text, PROTEIN)
+        note = Note()
+        assert records(read(text, PROTEIN, note, residues)) == good
+        assert sorted(line for line, _ in note.notes) == bad
+    finally:
+        fasta.SMALL_BLOCK, fasta.BLOCK, fasta.SAMPLE = old
+
+
+@pytest.mark.parametrize(("block", "plain"), [
+    (b">a\nACD\nEF\n>b of it\n\nMK\n", True), (b"ACD\n>b\nK", True), (b"\n>b\nK\n", True), (b">a", True),
+    (b">\nA\n", False), (b"> a\nA\n", False), (b">a  b\nA\n", False), (b">a b \nA\n", False),
+    (b">\xc3\xa9\nA\n", False), (b">a\nA C\n", False), (b">a\n;A\n", False),
+    (b">a\nA-\n", False), (b">a\nAc\n", False), (b">a \nA\n", False),
+])
+def test_what_is_plain(block, plain):
+    found = plain_fasta(block, True, fasta.plain_table(PROTEIN))
+    assert (found is not None) == plain
+    if found:
+        assert found.newlines == block.count(b"\n")
+        assert found.names == [decoded(line[1:])[0] for line in block.split(b"\n") if line[:1] == b">"]
 
 
 def test_a_header_is_read_by_itself_whatever_its_neighbours():

@@ -10,6 +10,7 @@ from seqloom.core.alphabet import NUCLEOTIDE
 from seqloom.core.errors import InputError
 from seqloom.plugins.formats import fasta
 from seqloom.plugins.formats.fastq import FastqReader
+from seqloom.plugins.formats.plain_records_cpu import plain_fastq
 
 from .test_fasta import Note, Stop, records
 
@@ -58,6 +59,19 @@ def test_headers_are_read_as_in_fasta():
 def test_line_ends_of_all_systems_and_blank_lines_around(end):
     data = b"\n\n@a\nAC\n+a\nII\n@b x\nG\n+\nI\n\n\n\n\n\n".replace(b"\n", end)
     assert records(read(data)) == [("a", "", "AC", 3), ("b", "x", "G", 7)]
+
+
+@pytest.mark.parametrize(("block", "taken"), [
+    (b"@a x\nACN\n+\nI@I\n@b\nG\n+\n+\n", 24), (b"@a\nAC\n+\nII\n@b\nG\n+\n", 11), (b"@a\nAC\n+\nII", 0), (b"@a\nA", 0),
+    (b"@a\nA\n+a\nI\n", None), (b"@a\nAC\n+\nI\n@b\n", None), (b"@a\nA\n+\nII\n", None), (b"@a\n\n+\n\n", None),
+    (b"\n", None), (b"@", None),
+    (b"@a\nAc\n+\nII\n", None), (b"@a\nA-\n+\nII\n", None), (b"@a \nA\n+\nI\n", None), (b"@\nA\n+\nI\n", None),
+])
+def test_what_is_plain(block, taken):
+    found = plain_fastq(block, fasta.plain_table(NUCLEOTIDE))
+    assert (found and found.taken) == taken
+    if found:
+        assert found.newlines == block[:taken].count(b"\n") == 4 * len(found.names)
 
 
 part = st.sampled_from([b"@a x", b"@b", b"@c", b"ACGT", b"AC", b"+", b"+a x", b"II", b"IIII", b"", b"@", b"\r"])

@@ -1,0 +1,174 @@
+"""Records of blocks of FASTA and FASTQ in one pass, where nothing is out of the ordinary.
+
+What is: headers without a name, with blanks in unusual places or other characters than those of ASCII; comments; bytes
+that the table of residues doesn't give a code for, blanks among them. The numpy of ``fasta`` and ``fastq`` reads any.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from seqloom.core.kernels.jit import inline, kernel
+
+_NEWLINE, _FASTA, _FASTQ, _PLUS, _BLANK, _ASCII = 10, ord(">"), ord("@"), ord("+"), 32, 127
+_OTHER = 255
+"""What the table gives for bytes that are no plain residues."""
+_SHORTEST = 3
+"""Bytes of a record, at least: the mark, a name, and the end of the line."""
+_ONE = np.uint64(1)
+_WRONG = np.uint64(2**64 - 1)
+
+
+class Records(NamedTuple):
+    """What a block holds; before the first record may be the rest of one of the block before.
+
+    Attributes:
+        codes: u8[n] of residues.
+        starts: i8[k], residues before each record that begins here.
+        lines: i8[k], line ends before it.
+        names, descriptions: k of each.
+        newlines: line ends of the block.
+        taken: bytes of the block.
+    """
+
+    codes: np.ndarray
+    starts: np.ndarray
+    lines: np.ndarray
+    names: list[str]
+    descriptions: list[str]
+    newlines: int
+    taken: int
+
+
+@inline
+def _words(raw, at, size, names, named, descriptions, described):
+    """Copy what a header from ``at`` on says, each part with a line end behind it; where the header ends, ``_WRONG``
+    where it isn't plain, and how much is in ``names`` and ``descriptions`` then."""
+    first = at
+    while at < size and raw[at] > _BLANK and raw[at] <= _ASCII:
+        names[named] = raw[at]
+        named += _ONE
+        at += _ONE
+    names[named] = _NEWLINE
+    named += _ONE
+    plain = at > first
+    if plain and at < size and raw[at] != _NEWLINE:
+        at += _ONE
+        first = at
+        while at < size and raw[at] != _NEWLINE and raw[at] <= _ASCII:
+            descriptions[described] = raw[at]
+            described += _ONE
+            at += _ONE
+        plain = at > first and raw[first] > _BLANK and raw[at - _ONE] > _BLANK
+    descriptions[described] = _NEWLINE
+    described += _ONE
+    return at if plain else _WRONG, named, described
+
+
+@kernel
+def _take_fasta(raw, at_line_start, table, codes, names, descriptions, starts, lines, sizes):
+    """Fill all arrays but the first and ``table``, u8[256]; names and descriptions have line ends behind each.
+
+    sizes: i8[6], of codes, names, descriptions and records, line ends and bytes; −1 first where something isn't plain.
+    """
+    size = np.uint64(len(raw))
+    at = residues = named = described = records = newlines = np.uint64(0)
+    sizes[0] = -1
+    while at < size:
+        if raw[at] == _FASTA and at_line_start:
+            starts[records], lines[records] = residues, newlines
+            records += _ONE
+            at, named, described = _words(raw, at + _ONE, size, names, named, descriptions, described)
+            if at == _WRONG:
+                return
+        else:
+            code = table[raw[at]]
+            while code != _OTHER:
+                codes[residues] = code
+                residues += _ONE
+                at += _ONE
+                if at == size:
+                    break
+                code = table[raw[at]]
+        if at < size:
+            if raw[at] != _NEWLINE:
+                return
+            at += _ONE
+            newlines += _ONE
+            at_line_start = True
+    sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5] = residues, named, described, records, newlines, size
+
+
+@kernel
+def _take_fastq(raw, table, codes, names, descriptions, starts, lines, sizes):
+    """As ``_take_fasta``, with whole records alone."""
+    size = np.uint64(len(raw))
+    at = residues = named = described = records = newlines = np.uint64(0)
+    sizes[0] = -1
+    while at < size:
+        begin, before = at, (residues, named, described)
+        if raw[at] != _FASTQ:
+            return
+        at, named, described = _words(raw, at + _ONE, size, names, named, descriptions, described)
+        if at < size:
+            if raw[at] != _NEWLINE:
+                return
+            at += _ONE
+        first = residues
+        while at < size and table[raw[at]] != _OTHER:
+            codes[residues] = table[raw[at]]
+            residues += _ONE
+            at += _ONE
+        count = residues - first
+        if at == _WRONG or (at < size and (raw[at] != _NEWLINE or count == 0)):
+            return
+        # Behind it come '+', a line end, as many qualities and a line end.
+        end = at + count + np.uint64(4)
+        if end > size:
+            at, residues, named, described = begin, before[0], before[1], before[2]
+            break
+        plain = raw[at + _ONE] == _PLUS and raw[at + np.uint64(2)] == _NEWLINE and raw[end - _ONE] == _NEWLINE
+        within = False
+        for place in range(at + np.uint64(3), end - _ONE):
+            within |= raw[place] == _NEWLINE
+        if within or not plain:
+            return
+        starts[records], lines[records] = first, newlines
+        records += _ONE
+        newlines += np.uint64(4)
+        at = end
+    sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5] = residues, named, described, records, newlines, at
+
+
+def plain_fasta(block: bytes, at_line_start: bool, table: np.ndarray) -> Records | None:
+    """The records of a block of FASTA, None where something isn't plain; ``table``: u8[256], codes of residues."""
+    room = _Room(len(block))
+    _take_fasta(np.frombuffer(block, np.uint8), at_line_start, table, *room.arrays)
+    return room.records()
+
+
+def plain_fastq(block: bytes, table: np.ndarray) -> Records | None:
+    """The whole records that a block of FASTQ begins with, None where something in them isn't plain."""
+    room = _Room(len(block))
+    _take_fastq(np.frombuffer(block, np.uint8), table, *room.arrays)
+    return room.records()
+
+
+class _Room:
+    """For what is found in a block of so many bytes."""
+
+    def __init__(self, size: int) -> None:
+        most = size // _SHORTEST + 1
+        texts = [np.empty(size + 2, np.uint8) for _ in range(3)]
+        self.arrays = (*texts, np.empty(most, np.int64), np.empty(most, np.int64), np.empty(6, np.int64))
+
+    def records(self) -> Records | None:
+        codes, names, descriptions, starts, lines, sizes = self.arrays
+        residues, named, described, records, newlines, taken = sizes.tolist()
+        if residues < 0:
+            return None
+        return Records(codes[:residues], starts[:records], lines[:records], _parted(names[:named]),
+                       _parted(descriptions[:described]) if described > records else [""] * records, newlines, taken)
+
+
+def _parted(text: np.ndarray) -> list[str]:
+    return text.tobytes().decode("ascii").split("\n")[:-1]
