@@ -27,8 +27,8 @@ API_VERSION = 1
 
 VOLUME_RESIDUES = 64_000_000
 """Target residues of a volume, at most, where no stage wants others."""
-BATCH_RESIDUES = 1_000_000
-"""Query residues of a batch, at most, where no stage wants others."""
+BATCH_RESIDUES, LARGE_BATCH = 1_000_000, 8_000_000
+"""Query residues of a batch, at most, where no stage wants others, and where one wants many."""
 BACKENDS = ("reference", "cpu", "cuda")
 CELLS_PER_SECOND = {"reference": 1e8, "cpu": 5e10, "cuda": math.inf}
 """What a thread goes through in a seed stage that looks at all of them, by order of magnitude. What a device does is
@@ -104,6 +104,8 @@ class Stage(ABC):
             bookkeeping: a moment's work, wherever the stage does it.
         batch_residues: query residues of a batch that suit it: what a batch takes beside them hardly counts, and enough
             batches of many queries are under way at a time.
+        flight: units side by side that are enough for all threads, since ``run`` has these share its work; 0 where that
+            is one for each thread. Their batches are larger where there are more threads.
         volume_residues: target residues of a volume that suit it: enough to do at a time, and not too many to begin
         with. reads_residues: whether ``run`` looks at residues of targets. Where one stage of a search does, they are
             read ahead; where none does, they aren't read, nor is memory set aside for them. A stage that seldom does
@@ -132,6 +134,7 @@ class Stage(ABC):
     leaves: ClassVar[float] = 1.0
     least_cells: ClassVar[int] = 1 << 31
     batch_residues: ClassVar[int] = BATCH_RESIDUES
+    flight: ClassVar[int] = 0
     volume_residues: ClassVar[int] = VOLUME_RESIDUES
     reads_residues: ClassVar[bool] = True
     cells_per_second: ClassVar[float | None] = None

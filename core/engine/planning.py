@@ -18,7 +18,7 @@ from ..errors import BudgetError
 from ..pipeline import Plan
 from ..ports import Span, UnitPlan, VolumeSource
 from ..records import Records
-from ..stages import BATCH_RESIDUES, Shape
+from ..stages import BATCH_RESIDUES, LARGE_BATCH, Shape
 
 LEAST_FLIGHT = 2
 """Units that find room side by side in any case, if there are as many threads: what one of them does alone, like
@@ -72,9 +72,10 @@ class BatchLimits(NamedTuple):
     def of(cls, plan: Plan, settings: Settings) -> "BatchLimits":
         """As settings say, or as suits the stages of a plan."""
         stages = [filled.stage for filled in (*plan.indexes("query"), *plan.working("unit"))]
-        residues = settings.batch_residues or max(stage.batch_residues for stage in stages)
-        suited = max(BATCH_RESIDUES, residues) // SHORT_QUERY
-        return cls(residues, settings.batch_queries or suited)
+        suited = [min(stage.batch_residues * max(1, settings.threads // stage.flight), LARGE_BATCH) if stage.flight
+                  else stage.batch_residues for stage in stages]
+        residues = settings.batch_residues or max(suited)
+        return cls(residues, settings.batch_queries or max(BATCH_RESIDUES, residues) // SHORT_QUERY)
 
 
 class Need(NamedTuple):
@@ -134,6 +135,8 @@ class Planner:
         self._volumes = former.volumes if former else None
         self._first = int(queries.ordinals[0]) if len(queries) else 0
         self._limits = BatchLimits.of(plan, settings)
+        flights = [filled.stage.flight for filled in plan.working("unit") if filled.stage.flight]
+        self._side_by_side = min([settings.threads, *flights])
 
     def units(self) -> UnitPlan:
         """Batches and volumes that keep units side by side within the memory budget.
@@ -163,8 +166,8 @@ class Planner:
         return self.queries.take(first - self._first, last - self._first)
 
     def flight(self, plan: UnitPlan) -> int:
-        """Units that run side by side: one for each thread, or as many as memory allows."""
-        flights = range(min(self.settings.threads, max(1, len(plan.batches) * len(plan.volumes))), 1, -1)
+        """Units that run side by side: one for each thread, or as many as occupy all, or as memory allows."""
+        flights = range(min(self._side_by_side, max(1, len(plan.batches) * len(plan.volumes))), 1, -1)
         return next((flight for flight in flights
                      if self.need(plan.batches, plan.volumes, flight).fits(self.settings)), 1)
 
@@ -329,13 +332,13 @@ class Planner:
         return ways
 
     def _enough_units(self, cut: _Cut) -> _Cut:
-        """Cut further until there is a unit for each thread, if that is worth it: many queries by query, few by volume.
+        """Cut further until units occupy all threads, if that is worth it: many queries by query, few by volume.
 
         Stages share the threads, whichever unit they work for; what they do alone goes on beside other units' work.
         """
         cells = sum(map(self._residues, cut.batches)) * sum(v.total_residues for v in cut.volumes)
         least = max(filled.stage.least_cells for filled in self.plan.stages)
-        wanted = max(1, min(self.settings.threads * max(1, self.settings.workers), cells // least))
+        wanted = max(1, min(self._side_by_side * max(1, self.settings.workers), cells // least))
         cut = self._even_rounds(cut, wanted)
         return self._in_parts(cut, -(-wanted // max(1, cut.units)))
 

@@ -226,7 +226,7 @@ def _search(fm, codes, text, query, length, possible, step, residues, ranges, be
 class FmMatchesCpu(FmMatches):
     __doc__ = FmMatches.__doc__
     backend = "cpu"
-    batch_residues = 2_000_000
+    batch_residues, flight = 2_000_000, 4
     strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:

@@ -17,7 +17,7 @@ from seqloom.core.cuda.jit import kernel, launching
 from seqloom.core.cuda.transfer import to_host
 from seqloom.core.errors import BudgetError
 from seqloom.core.kernels.packed16 import SIMULATED
-from seqloom.core.stages import Footprint, Shape
+from seqloom.core.stages import LARGE_BATCH, Footprint, Shape
 from seqloom.plugins.exact_match import fm_seed_cpu as host
 
 from . import partition_cuda
@@ -141,7 +141,7 @@ def _grid(count: int) -> tuple[int, int]:
 class FmMatchesCuda(FmMatchesCpu):
     __doc__ = FmMatchesCpu.__doc__
     backend = "cuda"
-    batch_residues = 8_000_000
+    batch_residues = LARGE_BATCH
 
     def footprint(self, shape: Shape) -> Footprint:
         text, longest = shape.target_residues + shape.targets, shape.longest_query

@@ -149,7 +149,7 @@ def _matches(text, head, places, bits, query, least, window, place, value, chose
 class MinimizerMatchesCpu(MinimizerMatches):
     __doc__ = MinimizerMatches.__doc__
     backend = "cpu"
-    batch_residues = 2_000_000
+    batch_residues, flight = 2_000_000, 4
     strand_of = staticmethod(strand_of)
 
     def matches(self, context: Context, index: Index, strand: Strand, words: Words, unique: bool) -> np.ndarray:

@@ -227,7 +227,7 @@ def _pays(residues: int, text: int) -> bool:
 class WholeQueriesCpu(WholeQueries):
     __doc__ = WholeQueries.__doc__
     backend = "cpu"
-    batch_residues = 2_000_000
+    batch_residues, flight = 2_000_000, 2
     strand_of = staticmethod(strand_of)
 
     def footprint(self, shape: Shape) -> Footprint:

@@ -19,7 +19,7 @@ from seqloom.core.cuda.jit import kernel, launching
 from seqloom.core.cuda.transfer import to_host
 from seqloom.core.engine.threads import run_tasks
 from seqloom.core.kernels.packed16 import SIMULATED
-from seqloom.core.stages import Footprint, Shape
+from seqloom.core.stages import LARGE_BATCH, Footprint, Shape
 
 from . import partition_cuda
 from .fm_index import IndexPart
@@ -158,7 +158,7 @@ class _RangeSearch(_Search):
 class WholeQueriesCuda(WholeQueriesCpu):
     __doc__ = WholeQueriesCpu.__doc__
     backend = "cuda"
-    batch_residues = 8_000_000
+    batch_residues = LARGE_BATCH
 
     def footprint(self, shape: Shape) -> Footprint:
         text = shape.target_residues + shape.targets

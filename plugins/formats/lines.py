@@ -219,8 +219,8 @@ def lines_of(blocks: Iterable[QueryBlock], kind: Alphabet) -> Iterator[Lines]:
     return (Lines(part, kind) for part in parts_of(blocks))
 
 
-def parts_of(blocks: Iterable[QueryBlock]) -> Iterator[QueryBlock]:
-    """Blocks of all queries whose lines are made together."""
+def parts_of(blocks: Iterable[QueryBlock], times: int = 1) -> Iterator[QueryBlock]:
+    """Blocks of all queries whose lines are made together: so many times ``LINES_AT_ONCE``, about."""
     for block in blocks:
         count = np.maximum(1, np.maximum(np.diff(block.first_hits), np.diff(block.first_alignments)))
         residues = np.zeros(len(block), np.int64)
@@ -232,7 +232,7 @@ def parts_of(blocks: Iterable[QueryBlock]) -> Iterator[QueryBlock]:
         first = 0
         while first < len(block):
             # Queries are taken in until there are enough lines; with residues, as long as these are few enough.
-            enough = int(np.searchsorted(counts, counts[first] + LINES_AT_ONCE, "left"))
+            enough = int(np.searchsorted(counts, counts[first] + times * LINES_AT_ONCE, "left"))
             few = int(np.searchsorted(residues, residues[first] + RESIDUES_AT_ONCE, "right")) - 1
             last = min(max(first + 1, min(enough, few)), len(block))
             yield block.between(first, last)

@@ -158,16 +158,22 @@ class _Room:
 
     def __init__(self, size: int) -> None:
         most = size // _SHORTEST + 1
-        texts = [np.empty(size + 2, np.uint8) for _ in range(3)]
-        self.arrays = (*texts, np.empty(most, np.int64), np.empty(most, np.int64), np.empty(6, np.int64))
+        self._codes, self._names, self._descriptions = (np.empty(size + 2, np.uint8) for _ in range(3))
+        self._starts, self._lines, self._sizes = (np.empty(count, np.int64) for count in (most, most, 6))
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The last arguments of the kernels."""
+        return self._codes, self._names, self._descriptions, self._starts, self._lines, self._sizes
 
     def records(self) -> Records | None:
-        codes, names, descriptions, starts, lines, sizes = self.arrays
-        residues, named, described, records, newlines, taken = sizes.tolist()
+        residues, named, described, records, newlines, taken = self._sizes.tolist()
         if residues < 0:
             return None
-        return Records(codes[:residues], starts[:records], lines[:records], _parted(names[:named]),
-                       _parted(descriptions[:described]) if described > records else [""] * records, newlines, taken)
+        return Records(self._codes[:residues], self._starts[:records], self._lines[:records],
+                       _parted(self._names[:named]),
+                       _parted(self._descriptions[:described]) if described > records else [""] * records,
+                       newlines, taken)
 
 
 def _parted(text: np.ndarray) -> list[str]:

@@ -31,8 +31,12 @@ class Tabular(Writer):
         chosen: list[Field] = []
         queries = 0
 
+        # Residues are read when a field asks for them, from the databases, which one thread uses.
+        threads = 1 if residues else report.threads
+
         def parts() -> Iterator[QueryBlock]:
-            for part in parts_of(report.blocks(residues)):
+            # Threads that have little to do at a time wait for each other.
+            for part in parts_of(report.blocks(residues), threads):
                 chosen[:] = chosen or fields_of(names, part.hits)
                 yield part
 
@@ -40,8 +44,7 @@ class Tabular(Writer):
             lines = Lines(part, kind)
             return lines, *_joined(lines, chosen, delimiter)
 
-        # Residues are read when a field asks for them, from the databases, which one thread uses.
-        for lines, text, ends in in_turn(1 if residues else report.threads, made, parts(), "lines"):
+        for lines, text, ends in in_turn(threads, made, parts(), "lines"):
             if self.comments:
                 _write_commented(stream, report, lines, chosen, text, ends)
             else:

@@ -131,10 +131,12 @@ class Reporting:
         loaded_targets: gives targets that are in memory, those with i8[k] ascending numbers among them; None without
         such. loaded_models: gives those of the queries first … last − 1 that are models, where they are at hand.
         read_models: gives the models of a text, where the queries are models and readers are there. mask: gives
-        queries with the stretches that the run masks, where its plugins are there. threads: for writers.
+        queries with the stretches that the run masks, where its plugins are there. threads: for writers. times: how
+        many times ``QUERIES_AT_ONCE`` and ``ROWS_AT_ONCE`` are in memory together.
     """
 
     threads = 1
+    times = 1
     loaded_targets: Callable[[np.ndarray], SequenceBatch | None] = staticmethod(lambda numbers: None)
     loaded_models: Callable[[int, int], Sequence[Any]] | None = None
     read_models: Callable[[str], Sequence[Any]] | None = None
@@ -201,15 +203,15 @@ class Reporting:
     def _blocks(self, low: int, high: int, residues: bool) -> Iterator[QueryBlock]:
         """Of queries low … high − 1."""
         models = residues and self.run["query_type"] == "model"
-        for first, last in self._spans(low, high, MODELS_AT_ONCE if models else QUERIES_AT_ONCE):
+        for first, last in self._spans(low, high, MODELS_AT_ONCE if models else QUERIES_AT_ONCE * self.times):
             yield from self._between(first, last, residues)
 
-    def _spans(self, low: int, high: int, most: int = QUERIES_AT_ONCE) -> Iterator[tuple[int, int]]:
+    def _spans(self, low: int, high: int, most: int) -> Iterator[tuple[int, int]]:
         """First query, and the one behind the last, of what is in memory together: of ``most`` queries at most."""
         rows = np.concatenate([[0], np.cumsum(self.sizes(low, high))])
         first = 0
         while first < len(rows) - 1:
-            last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE, "right")) - 1
+            last = int(np.searchsorted(rows, rows[first] + ROWS_AT_ONCE * self.times, "right")) - 1
             last = min(max(last, first + 1), first + most, len(rows) - 1)
             yield low + first, low + last
             first = last
