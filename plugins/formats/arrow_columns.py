@@ -6,6 +6,7 @@ the numbers of the rows; ``plain`` says what they are to who reads a file.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -193,29 +194,35 @@ def tables(blocks: Iterable[QueryBlock], level: str, threads: int = 1) -> "Itera
 
     first: Records | None = None
 
-    def with_rows() -> Iterator[QueryBlock]:
+    def groups() -> Iterator[list[QueryBlock]]:
+        """Blocks with rows of a table."""
         nonlocal first
+        waiting, held = list[QueryBlock](), 0
         for block in blocks:
             records: Records = block.hits.alignments if level == "hsps" else block.hits
             first = first if first is not None and len(first) else records
-            if len(records):
-                yield block
+            if not len(records):
+                continue
+            waiting.append(block)
+            held += len(records)
+            if held >= ROWS_AT_ONCE:
+                yield waiting
+                waiting, held = [], 0
+        if waiting:
+            yield waiting
 
-    def made(block: QueryBlock) -> "pyarrow.Table":
+    def made(group: list[QueryBlock]) -> "list[pyarrow.Table]":
         assert first is not None
-        return _table(Rows(block, level), _columns(first, level))
+        columns, parts, done = _columns(first, level), list[Any](), list[Any]()
+        for block in group:
+            parts.append(_table(Rows(block, level), columns))
+            if sum(part.nbytes for part in parts) >= BYTES_AT_ONCE or block is group[-1]:
+                done.append(_joined(parts))
+                parts = []
+        return done
 
-    waiting: list[Any] = []
-    held = 0
-    for table in in_turn(threads, made, with_rows(), "columns"):
-        waiting.append(table)
-        held += table.nbytes
-        if sum(map(len, waiting)) >= ROWS_AT_ONCE or held >= BYTES_AT_ONCE:
-            yield _joined(waiting)
-            waiting, held = [], 0
-    if waiting:
-        yield _joined(waiting)
-    elif first is None or not len(first):
+    yield from chain.from_iterable(in_turn(threads, made, groups(), "columns"))
+    if first is None or not len(first):
         nothing = Alignments.empty() if level == "hsps" else Hits.empty()
         chosen = _columns(nothing if first is None else first, level)
         yield pyarrow.table({name: pyarrow.nulls(0, _type(kind)) for name, (kind, _) in chosen.items()})
@@ -259,6 +266,8 @@ def _joined(parts: "Sequence[pyarrow.Table]") -> "pyarrow.Table":
     """Tables one behind the other, with one dictionary for each column."""
     import pyarrow
 
+    if len(parts) == 1:
+        return parts[0]
     return pyarrow.concat_tables(parts).unify_dictionaries().combine_chunks()
 
 
