@@ -264,7 +264,7 @@ class GappedParameters:
         query_mean, query_fits = _rooms(query_lengths - length_shift, variance)
         target_mean, target_fits = _rooms(target_lengths - length_shift, variance)
         area = query_mean * target_mean + covariance * query_fits * target_fits
-        pair = area * karlin.k * _each(math.exp, -karlin.lambda_ * raws)
+        pair = area * karlin.k * each(math.exp, -karlin.lambda_ * raws)
         return pair if database_residues is None else pair * (database_residues / target_lengths)
 
     def score_cutoff(self, evalue: float, query_length: int, target_length: int, database_residues: int | None) -> int:
@@ -325,12 +325,12 @@ def _rooms(lengths: np.ndarray, variances: np.ndarray) -> tuple[np.ndarray, np.n
     """`_room` of each."""
     deviations = np.sqrt(variances)
     reduced = lengths / deviations
-    fits = _each(erfc, -reduced / math.sqrt(2.0)) / 2.0
-    density = 0.3989422804014327 * _each(math.exp, -0.5 * reduced * reduced)
+    fits = each(erfc, -reduced / math.sqrt(2.0)) / 2.0
+    density = 0.3989422804014327 * each(math.exp, -0.5 * reduced * reduced)
     return lengths * fits + deviations * density, fits
 
 
-def _each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
+def each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
     """A function of `math` of each value; numpy's own may differ in the last bit."""
     return np.fromiter(map(function, values.tolist()), np.float64, len(values))
 

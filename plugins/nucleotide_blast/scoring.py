@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,13 @@ from seqloom.core.options import option
 from seqloom.core.ports import KarlinParameters, Method, QueryStatistics
 from seqloom.core.sequences import SequenceBatch
 from seqloom.core.stages import Family, Masking
-from seqloom.plugins.common.karlin_altschul import LN2, KarlinBlock, effective_search_space, length_adjustment
+from seqloom.plugins.common.karlin_altschul import (
+    LN2,
+    KarlinBlock,
+    each,
+    effective_search_space,
+    length_adjustment,
+)
 from seqloom.plugins.common.location import location_of, target_location_of
 from seqloom.plugins.common.nucleotide_statistics import (
     gapped_karlin,
@@ -138,6 +145,13 @@ class StrandScoring:
     reduced_cutoff: int = UNREACHABLE
     xdrop_ungapped: int = 0
 
+    @property
+    def statistics(self) -> tuple[float, float, float]:
+        """Lambda, the logarithm of K, both NaN where there are none, and the search space."""
+        if self.karlin is None:
+            return math.nan, math.nan, self.search_space
+        return self.karlin.lambda_, math.log(self.karlin.k), self.search_space
+
 
 @dataclass(frozen=True)
 class QueryScoring:
@@ -185,19 +199,27 @@ class NucleotideScoring(Scoring):
 
     def evalues(self, scores: np.ndarray, places: np.ndarray, frames: np.ndarray) -> np.ndarray:
         """f8[n]: `evalue` of each."""
-        return self._each(self.evalue, scores, places, frames)
+        lambdas, logs, spaces = self._of_strands(places, frames)
+        if self.even_scores:
+            scores = scores - (scores & 1)
+        found = spaces * each(math.exp, -lambdas * scores + logs)
+        found[np.isnan(lambdas)] = math.inf
+        return found
 
     def bit_scores(self, scores: np.ndarray, places: np.ndarray, frames: np.ndarray) -> np.ndarray:
         """f8[n]: `bit_score` of each."""
-        return self._each(self.bit_score, scores, places, frames)
+        lambdas, logs, _ = self._of_strands(places, frames)
+        return np.where(np.isnan(lambdas), 0.0, (scores * lambdas - logs) / LN2)
 
-    def _each(self, value: Callable[[int, int, int], float], scores: np.ndarray, places: np.ndarray,
-              frames: np.ndarray) -> np.ndarray:
-        """A value of each, computed once for what has the same score and statistics."""
-        first_of = np.zeros(len(self.kinds), np.int64)
-        first_of[self.kind_of[::-1]] = np.arange(len(self.kind_of))[::-1]
-        rows, row_of = ranked_rows(np.column_stack([scores, first_of[self.kind_of[places]], frames]))
-        return np.array([value(*row) for row in rows.tolist()], np.float64)[row_of]
+    def _of_strands(self, places: np.ndarray, frames: np.ndarray) -> np.ndarray:
+        """f8[3, n]: lambda and the logarithm of K, NaN for strands without statistics, and the search space."""
+        return self._statistics[:, self.kind_of[places], (frames != PLUS).astype(np.int64)]
+
+    @cached_property
+    def _statistics(self) -> np.ndarray:
+        """f8[3, kinds, 2]: what ``_of_strands`` gives of both strands of each kind."""
+        rows = [[kind.plus.statistics, kind.minus.statistics] for kind in self.kinds]
+        return np.array(rows, np.float64).reshape(-1, 2, 3).transpose(2, 0, 1)
 
     def evalue(self, score: int, query: int, frame: int) -> float:
         """E-value of a raw score for a strand of the query at a position of the batch."""

@@ -120,6 +120,7 @@ def shared_scan_footprint(shape: Shape, stride: int, words: int, whole_words: in
 class WordHitsCpu(WordHits):
     __doc__ = WordHits.__doc__
     backend = "cpu"
+    batch_residues = 2_000_000
     reads_residues = False
 
     def footprint(self, shape: Shape) -> Footprint:
