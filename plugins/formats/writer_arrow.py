@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SELDOM_TWICE = ("qseqid", "sstart", "send")
 """Columns whose values are written one by one; those of the others are looked up in a dictionary."""
+BOUNDED = ("pident", "length", "sstart", "send", "evalue", "bitscore", "score", "qlen", "slen", "qcovhsp")
+"""Columns of which the least and the greatest value of many rows are kept, for who looks for some rows by them."""
 
 
 class _Table(Writer):
@@ -55,13 +57,13 @@ class Parquet(_Table):
     name = "parquet"
 
     def _opened(self, sink: "_Sink", schema: "pyarrow.Schema") -> Any:
-        from pyarrow import parquet, types
+        from pyarrow import parquet
 
         # Without Arrow's own schema, dictionaries are read as the texts that they stand for.
         repeated = [name for name in schema.names if name not in SELDOM_TWICE]
-        ordered = [field.name for field in schema if not types.is_dictionary(field.type)]
+        bounded = [name for name in schema.names if name in BOUNDED]
         return parquet.ParquetWriter(sink, schema, store_schema=False, use_dictionary=repeated,
-                                     write_statistics=ordered)
+                                     write_statistics=bounded)
 
 
 class ArrowFile(_Table):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...core.pipeline import Plan
 
 _GONE = "the results were written and not kept; search again without --no-store"
-AHEAD = 2
+AHEAD = 4
 """Batches that wait for a writer, at most."""
 WAIT = 0.2
 """Seconds after which a cancellation, or the end of a writer, is noticed at the latest."""
