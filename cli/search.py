@@ -6,9 +6,10 @@ set through ``--set`` and listed in the help under its slot.
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from seqloom.core.classes import NamedTuple
 from typer.main import get_command
 
 from . import aliases

@@ -16,8 +16,9 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from .classes import NamedTuple
 from .user_cache import Unsafe, read_safely, user_cache, write_safely
 
 _FILES = ("entry_points.txt", "METADATA", "PKG-INFO")

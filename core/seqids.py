@@ -1,7 +1,8 @@
 """Names of sequences in the notation of NCBI's FASTA files: ``sp|P53508|CSSA1_ECOLX``, ``NC_000913.3``."""
 
 import re
-from typing import NamedTuple
+
+from .classes import NamedTuple
 
 _DATABASES = ("gb", "emb", "dbj", "ref", "sp", "tr", "tpg", "tpe", "tpd", "gpp", "nat")
 """Kinds of ids that have an accession and a name."""

@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from seqloom.core.classes import NamedTuple
 
 from ...core.alphabet import alphabet
 from ...core.context import SearchSpace

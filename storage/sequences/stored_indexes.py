@@ -15,10 +15,10 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from seqloom.core.classes import dataclass
+from seqloom.core.classes import NamedTuple, dataclass
 
 from ...core.errors import DamagedError, StoreError
 from ...core.index import Index
