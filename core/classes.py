@@ -36,12 +36,12 @@ else:
 
     _THAWED, _FROZEN = _settings(False), _settings(True)
 
-    def dataclass(cls=None, /, *, frozen=False, eq=True, slots=False, kw_only=False):
+    def dataclass(cls=None, /, *, frozen=False, eq=True, kw_only=False):
         """As ``dataclasses.dataclass``, of whose arguments it takes these."""
         if cls is None:
-            return lambda made: dataclass(made, frozen=frozen, eq=eq, slots=slots, kw_only=kw_only)
-        if slots or "__setattr__" in vars(cls):
-            return dataclasses.dataclass(cls, frozen=frozen, eq=eq, slots=slots, kw_only=kw_only)
+            return lambda made: dataclass(made, frozen=frozen, eq=eq, kw_only=kw_only)
+        if "__setattr__" in vars(cls):
+            return dataclasses.dataclass(cls, frozen=frozen, eq=eq, kw_only=kw_only)
         members = {}
         for base in reversed(cls.__mro__[1:]):
             inherited = getattr(base, _FIELDS, None)
@@ -102,7 +102,7 @@ else:
         names = {member.name for member in members if member.init}
         needed = [member.name for member in members
                   if member.default is MISSING and member.default_factory is MISSING and member.init]
-        defaults = [(member.name, member.default) for member in members if member.default is not MISSING]
+        defaults = {member.name: member.default for member in members if member.default is not MISSING}
         factories = [(member.name, member.default_factory) for member in members
                      if member.default_factory is not MISSING]
         count, most, finished = len(members), len(places), hasattr(cls, "__post_init__")
@@ -118,21 +118,22 @@ else:
             own = self.__dict__
             if len(values) > most:
                 raise TypeError(f"{type(self).__name__}() takes {most} arguments, not {len(values)}")
-            own.update(zip(places, values))
+            own.update(defaults)
+            for name, value in zip(places, values):
+                own[name] = value
             if named:
                 if not named.keys() <= names or not named.keys().isdisjoint(places[: len(values)]):
                     wrong = sorted((named.keys() - names) | (named.keys() & set(places[: len(values)])))
                     raise TypeError(f"{type(self).__name__}() doesn't take {', '.join(wrong)}, or takes it once only")
                 own.update(named)
             if len(own) < count:
-                for name in needed:
-                    if name not in own:
-                        raise TypeError(f"{type(self).__name__}() needs {name}")
-                for name, value in defaults:
-                    own.setdefault(name, value)
                 for name, make in factories:
                     if name not in own:
                         own[name] = make()
+                if len(own) < count:
+                    for name in needed:
+                        if name not in own:
+                            raise TypeError(f"{type(self).__name__}() needs {name}")
             if finished:
                 self.__post_init__()
 
