@@ -358,11 +358,11 @@ def _cut_short(path: str) -> bool:
     return not any(begin) or begin[_MAGIC] == b"DUCK"
 
 
-def lacks_table(error: StoreError) -> bool:
-    """Whether a table isn't there that a statement names."""
+def lacks_table(error: Exception) -> bool:
+    """Whether a table isn't there that a statement names: DuckDB's error, or that of ours that it was turned into."""
     from .native import duckdb
 
-    return isinstance(error.__cause__, duckdb.CatalogException)
+    return any(isinstance(one, duckdb.CatalogException) for one in (error, error.__cause__))
 
 
 def _first_line(text: str) -> str:
