@@ -32,7 +32,7 @@ from ...core.records import Alignments, Column, Hits, Ragged, children_order
 from ...core.sequences import Intervals, SequenceBatch, offsets_of
 from ..duck.connection import lacks_table, translated
 from ..duck.literals import identifier, literal
-from .columns import LEVELS, records_from, stored_name
+from .columns import LEVELS, records_from, selected, stored_name
 from .run_row import OF_SLOT, run_description
 from .sql_columns import TAXA
 from .views import taxa_are_kept
@@ -381,9 +381,8 @@ class RunReport(Reporting):
         types = {stored_name(level, c): c.type for c in columns}
         source = f"FROM {level} WHERE run = {self.number} AND query >= {first} AND query < {last} ORDER BY {order}"
         # A list a row takes long to make in Python: how long they are, and what is in them, are asked for apart.
-        chosen = (f"coalesce(len({identifier(n)}), 0) AS {identifier(n)}" if t == "path" else identifier(n)
-                  for n, t in types.items())
-        arrays = self._ask(f"SELECT {', '.join(chosen)} {source}").fetchnumpy()
+        chosen = ", ".join(selected(level, column) for column in columns)
+        arrays = self._ask(f"SELECT {chosen} {source}").fetchnumpy()
         for name in (n for n, t in types.items() if t == "path"):
             items = self._ask(
                 f"SELECT unnest(path) AS item FROM (SELECT {identifier(name)} AS path {source})").fetchnumpy()["item"]
